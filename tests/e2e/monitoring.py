@@ -13,7 +13,10 @@ BY_DIGEST = "performance_schema.events_statements_summary_by_digest"
 
 SYS_VIEWS = """version statement_analysis x$statement_analysis statements_with_errors_or_warnings statements_with_full_table_scans
     x$statements_with_full_table_scans processlist x$processlist session x$session innodb_lock_waits schema_index_statistics schema_unused_indexes
-    schema_table_statistics schema_tables_with_full_table_scans schema_redundant_indexes user_summary host_summary""".split()
+    schema_table_statistics schema_tables_with_full_table_scans schema_redundant_indexes user_summary host_summary
+    schema_table_lock_waits io_global_by_file_by_bytes x$io_global_by_file_by_bytes io_global_by_file_by_latency x$io_global_by_file_by_latency
+    io_global_by_wait_by_bytes x$io_global_by_wait_by_bytes waits_global_by_latency x$waits_global_by_latency memory_by_user_by_current_bytes
+    x$memory_by_user_by_current_bytes memory_by_host_by_current_bytes memory_by_thread_by_current_bytes memory_global_by_current_bytes memory_global_total""".split()
 
 
 def digests(server):
@@ -105,6 +108,57 @@ def locks(server):
     b.close()
 
 
+def table_locks(server):
+    """Who holds and who wants a table, by metadata_locks and by sys; all tables under FLUSH TABLES WITH READ LOCK."""
+    a, b, c = Session(server, database="d"), Session(server, database="d"), Session(server)
+    mine, theirs = a.value("SELECT CONNECTION_ID()"), b.value("SELECT CONNECTION_ID()")
+    wanted = "SELECT OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, LOCK_TYPE, LOCK_STATUS, OWNER_THREAD_ID FROM performance_schema.metadata_locks ORDER BY LOCK_STATUS"
+    expect(c(wanted) == (), "nobody has a table")
+    a.run("BEGIN", "UPDATE t SET v = 9 WHERE id = 1")
+    expect(c(wanted) == (("TABLE", "d", "t", "SHARED_WRITE", "GRANTED", mine),), c(wanted))
+    waiter = threading.Thread(target=lambda: b.run("ALTER TABLE t ADD COLUMN extra INT"))
+    waiter.start()
+    rows = wait_for(lambda: c("SELECT object_name, waiting_pid, waiting_query, waiting_lock_type, blocking_pid, blocking_lock_type, sql_kill_blocking_connection"
+                              " FROM sys.schema_table_lock_waits"), "a table lock wait")
+    expect(rows == (("t", theirs, "ALTER TABLE t ADD COLUMN extra INT", "EXCLUSIVE", mine, "SHARED_WRITE", f"KILL {mine}"),), rows)
+    rows = c(f"SELECT EVENT_NAME FROM performance_schema.events_stages_current WHERE THREAD_ID = {theirs}")
+    expect(rows == (("stage/sql/Waiting for table metadata lock",),), rows)
+    a.run("COMMIT")
+    waiter.join()
+    a.run("ALTER TABLE t DROP COLUMN extra", "FLUSH TABLES WITH READ LOCK")
+    expect(c(wanted) == (("GLOBAL", None, None, "SHARED", "GRANTED", mine),), c(wanted))
+    a.run("UNLOCK TABLES")
+    for session in (a, b, c):
+        session.close()
+
+
+def resources(server):
+    """What is read from and written to files, and the memory of who has much."""
+    a, b = Session(server, database="d"), Session(server)
+    written = "SELECT SUM_NUMBER_OF_BYTES_WRITE, COUNT_WRITE, COUNT_MISC, SUM_TIMER_WAIT FROM performance_schema.file_summary_by_instance WHERE FILE_NAME = %r"
+    path = server.binlogs()[-1]
+    before = a(written % path)[0]
+    a.run(f"INSERT INTO t VALUES (100, LENGTH('{'x' * 50_000}'))", "CREATE TABLE big (v LONGTEXT)", f"INSERT INTO big VALUES ('{'x' * 50_000}')")
+    after = a(written % path)[0]
+    expect(after[0] - before[0] >= 50_000 and after[1] > before[1] and after[3] > before[3], f"{before} {after}")
+    of_log = a("SELECT SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME = 'wait/io/file/sql/binlog'")[0][0]
+    expect(of_log >= after[0], f"{of_log} of all log files, {after[0]} of the last one")
+    a.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS", f"PURGE BINARY LOGS TO '{pathlib.Path(server.binlogs()[-1]).name}'")
+    listed = {row[0] for row in a("SELECT FILE_NAME FROM performance_schema.file_summary_by_instance WHERE EVENT_NAME = 'wait/io/file/sql/binlog'")}
+    expect(listed == set(server.binlogs()), f"what is there is listed: {listed} and {server.binlogs()}")
+    hold = "memory_summary_by_account_by_event_name WHERE USER = 'root' AND HOST = 'localhost'"
+    held = f"SELECT CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.{hold}"
+    quiet = b.value(held)
+    a.run("SET @kept = REPEAT('x', 3000000)")
+    expect(b.value(held) - quiet >= 3_000_000, f"{b.value(held)} after {quiet}")
+    mine = a.value("SELECT CONNECTION_ID()")
+    of_thread = b.value(f"SELECT CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_by_thread_by_event_name WHERE THREAD_ID = {mine}")
+    expect(of_thread >= 3_000_000, f"{of_thread} of the thread")
+    expect(int(client(server, "SELECT total_allocated FROM sys.`x$memory_global_total`").strip()) >= of_thread, "all of it")
+    a.close()
+    b.close()
+
+
 def explained(server):
     """EXPLAIN FOR CONNECTION: the plan of a statement that waits, in the database of who runs it."""
     a, b, c = Session(server, database="d"), Session(server, database="d"), Session(server)
@@ -145,6 +199,7 @@ def bounded(directory):
     server.options = ["--performance-schema=OFF"]
     server.start()
     expect(client(server, f"SELECT COUNT(*) FROM {BY_DIGEST}").strip() == "0", "OFF")
+    expect(client(server, "SELECT COUNT(*) FROM performance_schema.file_summary_by_instance").strip() == "0", "OFF counts no files")
     server.stop()
 
 
@@ -156,6 +211,8 @@ def main():
         digests(server)
         prepared(server)
         locks(server)
+        table_locks(server)
+        resources(server)
         explained(server)
         usage(server)
         server.stop()

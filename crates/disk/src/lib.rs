@@ -10,11 +10,13 @@
 //! Everything real goes through the standard library and `libc`, whose calls end in `open64`, `pwrite64`, `fdatasync`, `fsync`,
 //! `ftruncate64`, `rename` and `unlink` of the C library, so that a preloaded library can slow or fail each of them.
 
+mod counted;
 mod file;
 mod overlay;
 mod platform;
 mod real;
 
+pub use counted::{Figures, FileUse, FileUses, Request};
 pub use file::File;
 pub use overlay::Overlay;
 
@@ -189,6 +191,13 @@ impl Disk {
     #[must_use]
     pub fn new(files: Arc<dyn FileSystem>) -> Disk {
         Disk(files)
+    }
+
+    /// The same, and what is asked of each file.
+    #[must_use]
+    pub fn counted(self) -> (Disk, Arc<FileUses>) {
+        let (counted, uses) = counted::Counted::over(self);
+        (Disk::new(Arc::new(counted)), uses)
     }
 
     /// Opens a file.

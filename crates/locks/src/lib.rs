@@ -52,5 +52,5 @@ pub use handle::{TrxHandle, TrxLocks};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
 pub use outcome::WaitOutcome;
-pub use stats::{LockStats, LockTarget, WaitInfo};
+pub use stats::{LockStats, LockTarget, TableLockInfo, WaitInfo};
 pub use wait::{LockWait, Request};

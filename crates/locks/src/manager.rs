@@ -5,10 +5,10 @@ use crate::outcome::WaitOutcome;
 use crate::queue::Queue;
 use crate::reach::{Detector, Reach};
 use crate::space::{Asked, Space};
-use crate::stats::{Counters, LockStats};
+use crate::stats::{Counters, LockStats, TableLockInfo};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::trx::{Held, Target, Trx, Wakes};
+use crate::trx::{GATE, Held, Target, Trx, Wakes};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,6 +60,23 @@ impl LockManager {
     #[must_use]
     pub fn stats(&self) -> LockStats {
         self.counters.read()
+    }
+
+    /// All table locks, as of one moment for each shard.
+    #[must_use]
+    pub fn table_locks(&self) -> Vec<TableLockInfo> {
+        let mut found = Vec::new();
+        for shard in self.table_shards() {
+            for (table, queue) in shard.lock().iter() {
+                let lock = |trx: &Trx, mode: Mode, granted| {
+                    let table = (*table != GATE).then_some(*table);
+                    TableLockInfo { table, owner: trx.id, mode: mode.name(), granted }
+                };
+                found.extend(queue.holders().map(|hold| lock(&hold.trx, hold.mode, true)));
+                found.extend(queue.waiters().map(|waiter| lock(&waiter.trx, waiter.mode, false)));
+            }
+        }
+        found
     }
 
     /// Whether anybody waits for a lock now. A hint: it may have changed by the time that it is known.

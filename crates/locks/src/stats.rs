@@ -60,6 +60,19 @@ pub struct WaitInfo {
     pub waited: Duration,
 }
 
+/// A table lock that somebody has or wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableLockInfo {
+    /// The caller's table number; `None`: the gate in front of all writers.
+    pub table: Option<u64>,
+    /// Whose it is.
+    pub owner: u64,
+    /// `IS`, `IX`, `S`, `SIX` or `X`.
+    pub mode: &'static str,
+    /// It is held, and not only wanted.
+    pub granted: bool,
+}
+
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) waits: AtomicU64,

@@ -21,7 +21,7 @@ pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};
 pub use print::{Facts, Meaning, Stored, ViewText, quote_ident, quote_string};
-pub use redact::redact;
+pub use redact::{redact, redact_with};
 
 use ast::{Spanned, Statement};
 use grammar::Parser;

@@ -13,6 +13,11 @@ const SECRET: &[u8] = b"'<secret>'";
 /// Replaces the passwords of account and replication statements by `<secret>`, for logs. Works on
 /// any text, also one that does not parse; everything else is returned untouched.
 pub fn redact(sql: &[u8]) -> Cow<'_, [u8]> {
+    redact_with(sql, SECRET)
+}
+
+/// The same, with something else in their place.
+pub fn redact_with<'a>(sql: &'a [u8], secret: &[u8]) -> Cow<'a, [u8]> {
     // Almost every statement is none of these: look at the words before lexing.
     if !mentions_secret(sql) || sql.len() > u32::MAX as usize - 1 {
         return Cow::Borrowed(sql);
@@ -29,7 +34,7 @@ pub fn redact(sql: &[u8]) -> Cow<'_, [u8]> {
         if seen.is_secret(sql, &token) {
             let out = out.get_or_insert_with(|| Vec::with_capacity(sql.len()));
             out.extend_from_slice(&sql[copied..token.start as usize]);
-            out.extend_from_slice(SECRET);
+            out.extend_from_slice(secret);
             copied = token.end as usize;
         }
         seen.push(sql, &token);

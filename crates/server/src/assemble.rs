@@ -18,6 +18,7 @@ use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
 };
+use omnibus_disk::Disk;
 use omnibus_engine::Engine;
 use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
@@ -95,11 +96,16 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     let (globals, persisted) = (options.globals.clone(), options.persisted.clone());
     fill_in(&globals, &options, &datadir);
     let wait_for_space = Arc::new(AtomicBool::new(true));
-    let engine = engines::open(&engine_settings(&globals), &datadir.path, &wait_for_space)
+    let disk = Disk::default();
+    let (disk, file_uses) = match globals.named("performance_schema").as_bool() {
+        true => disk.counted(),
+        false => (disk, Arc::default()),
+    };
+    let engine = engines::open(&engine_settings(&globals), &datadir.path, &wait_for_space, &disk)
         .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
-    let coordinator = Arc::new(open_log(&globals, &datadir, engine, &failures)?);
+    let coordinator = Arc::new(open_log(&globals, &datadir, engine, disk, &failures)?);
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
@@ -133,6 +139,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
         log,
         Box::new(SqlRunners { database, names: coordinator.log().files().names().clone() }),
     );
+    server.file_uses = file_uses;
     if options.embedded {
         server.supervisor = Supervisor::None;
     }
@@ -217,7 +224,7 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
     };
     default("hostname", host_name());
     let hostname = globals.named("hostname");
-    for name in ["general_log_file", "slow_query_log_file"] {
+    for name in ["general_log_file", "slow_query_log_file", "server_audit_file_path"] {
         default(name, crate::query_log::default_name(name, hostname.as_str()).unwrap_or_default());
     }
     default("tmpdir", std::env::temp_dir().display().to_string());
@@ -267,9 +274,11 @@ fn open_log(
     globals: &GlobalVars,
     datadir: &DataDir,
     engine: Arc<dyn Engine>,
+    disk: Disk,
     failures: &Arc<FailureWatch>,
 ) -> Result<Coordinator, StartError> {
-    let dir = LogDir::open(&datadir.path, log_config(globals)?).map_err(step("opening the binary log"))?;
+    let config = LogConfig { disk, ..log_config(globals)? };
+    let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
     let mut replayer = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).map_err(step("recovery"))?;
     tracing::info!(

@@ -3,6 +3,7 @@
 //! Another engine is one more line in `OTHERS`. Its slot is its place there and part of the data format: lines are
 //! never reordered.
 
+use omnibus_disk::Disk;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
@@ -27,7 +28,7 @@ pub struct EngineSettings {
     pub btree_cache_size: u64,
 }
 
-type Open = fn(&EngineSettings, &Path, &Arc<AtomicBool>) -> Result<Arc<dyn Engine>, EngineError>;
+type Open = fn(&EngineSettings, &Path, &Arc<AtomicBool>, &Disk) -> Result<Arc<dyn Engine>, EngineError>;
 
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
@@ -48,13 +49,15 @@ pub fn open(
     settings: &EngineSettings,
     datadir: &Path,
     wait_for_space: &Arc<AtomicBool>,
+    disk: &Disk,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = LsmConfig::new(&datadir.join("lsm"));
     config.memtable_size = settings.lsm_memtable_size;
     config.block_cache_size = settings.lsm_block_cache_size;
     config.wait_for_space = Arc::clone(wait_for_space);
+    config.disk = disk.clone();
     let first = LsmEngine::open(config)?;
-    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, wait_for_space));
+    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, wait_for_space, disk));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
@@ -85,9 +88,11 @@ fn open_btree(
     settings: &EngineSettings,
     datadir: &Path,
     wait_for_space: &Arc<AtomicBool>,
+    disk: &Disk,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = BtreeConfig::new(&datadir.join("btree"));
     config.cache_size = settings.btree_cache_size as usize;
     config.wait_for_space = Arc::clone(wait_for_space);
+    config.disk = disk.clone();
     Ok(Arc::new(BtreeEngine::open(config)?))
 }

@@ -10,6 +10,7 @@ pub use activity::{Activity, Stage, state_in};
 
 use crate::runner::{KillHook, WaitProbe};
 use omnibus_sql::KillFlag;
+use omnibus_sql::memory::SessionMemory;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -51,6 +52,7 @@ pub struct Process {
     kill_hook: OnceLock<KillHook>,
     wait_probe: OnceLock<WaitProbe>,
     describe: OnceLock<Describe>,
+    memory: OnceLock<Arc<SessionMemory>>,
 }
 
 /// What a thread of the server itself does; asked whenever it is shown.
@@ -95,7 +97,19 @@ impl Process {
             kill_hook: OnceLock::new(),
             wait_probe: OnceLock::new(),
             describe: OnceLock::new(),
+            memory: OnceLock::new(),
         }
+    }
+
+    /// What its statements' memory is counted in.
+    pub fn set_memory(&self, memory: Arc<SessionMemory>) {
+        let _ = self.memory.set(memory);
+    }
+
+    /// Bytes that its statements and its transaction hold.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.memory.get().map_or(0, |memory| memory.used())
     }
 
     /// Whether it is a thread of the server itself and no client's connection.

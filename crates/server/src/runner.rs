@@ -224,6 +224,19 @@ impl LockedOut {
     }
 }
 
+/// A table's lock, with the names that it stands for.
+#[derive(Clone, Debug)]
+pub struct TableLocked {
+    /// `db` and name; `None`: all tables (FLUSH TABLES WITH READ LOCK).
+    pub table: Option<(String, String)>,
+    /// The connection.
+    pub owner: u64,
+    /// `IS`, `IX`, `S`, `SIX` or `X`.
+    pub mode: &'static str,
+    /// It has it.
+    pub granted: bool,
+}
+
 /// Makes sessions of the SQL layer.
 pub trait RunnerFactory: Send + Sync {
     /// A new one.
@@ -237,6 +250,14 @@ pub trait RunnerFactory: Send + Sync {
     /// Who waits for a lock now.
     fn lock_waits(&self) -> Vec<LockedOut> {
         Vec::new()
+    }
+    /// Who has, or wants, which table.
+    fn table_locks(&self) -> Vec<TableLocked> {
+        Vec::new()
+    }
+    /// Bytes that all statements and sessions hold.
+    fn memory(&self) -> u64 {
+        0
     }
     /// Lines for SHOW STATUS. Does not block.
     fn counters(&self) -> Vec<(String, String)> {

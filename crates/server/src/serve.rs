@@ -190,7 +190,7 @@ fn flush_on_hangup(server: &Arc<Server>) {
     let server = server.clone();
     tokio::task::spawn_blocking(move || {
         crate::error_log::reopen();
-        server.query_log.reopen(&server.globals, true, true);
+        server.query_log.reopen_all(&server.globals);
         if let Err(error) = server.log.rotate() {
             tracing::error!(%error, "SIGHUP: the log could not be rotated");
         }

@@ -8,7 +8,7 @@ use crate::gtid::ModeContext;
 use crate::log_admin::LogAdmin;
 use crate::net::Hosts;
 use crate::process::Processes;
-use crate::query_log::{QueryLog, default_name};
+use crate::query_log::{QueryLog, ROTATE_NOW, default_name};
 use crate::refusals::Refusals;
 use crate::replica::{Parts, Replicas};
 use crate::runner::RunnerFactory;
@@ -16,6 +16,7 @@ use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, r
 use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
+use omnibus_disk::FileUses;
 use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub struct Server {
     pub query_log: Arc<crate::query_log::QueryLog>,
     /// What each kind of statement has cost.
     pub(crate) digests: Digests,
+    /// What was asked of files; empty where it is not counted.
+    pub(crate) file_uses: Arc<FileUses>,
     /// What accounts use up.
     pub usage: Arc<Usage>,
     /// Refused logins, for the log.
@@ -103,6 +106,7 @@ impl Server {
             engines_wait_for_space: std::sync::OnceLock::new(),
             query_log: Arc::default(),
             digests: Digests::default(),
+            file_uses: Arc::default(),
             usage: Arc::default(),
             refusals: Refusals::default(),
             skip_grants: AtomicBool::new(false),
@@ -182,6 +186,9 @@ impl Server {
                 value = VarValue::Str(name.into());
             }
             tokio::task::block_in_place(|| self.query_log.change(&self.globals, def.name, &value))?;
+            if def.name == ROTATE_NOW {
+                return Ok(());
+            }
         }
         if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
             return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));

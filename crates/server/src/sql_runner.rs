@@ -2,10 +2,10 @@
 
 use crate::runner::{
     KillHook, LockedOut, Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory,
-    RunnerIdentity, SnapshotPlace, TrxState, WaitProbe,
+    RunnerIdentity, SnapshotPlace, TableLocked, TrxState, WaitProbe,
 };
 use bytes::Bytes;
-use omnibus_locks::{LockTarget, WaitInfo, WaitOutcome};
+use omnibus_locks::{LockTarget, TableLockInfo, WaitInfo, WaitOutcome};
 use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::catalog::Table;
@@ -74,6 +74,25 @@ impl RunnerFactory for SqlRunners {
             LockedOut { waiter, blockers, mode, db, table, index, waited }
         };
         self.database.locks().waits().into_iter().map(named).collect()
+    }
+
+    fn table_locks(&self) -> Vec<TableLocked> {
+        let catalog = self.database.catalog();
+        let name = |id: u64| {
+            let table = catalog.tables().find(|table| table.def.id == id);
+            table.map(|table| (table.def.db.to_string(), table.def.name.to_string()))
+        };
+        let named = |lock: TableLockInfo| {
+            let TableLockInfo { table, owner, mode, granted } = lock;
+            // What is no table is the order of definitions among themselves.
+            let table = table.map(name).map_or(Some(None), |found| found.map(Some))?;
+            Some(TableLocked { table, owner, mode, granted })
+        };
+        self.database.locks().table_locks().into_iter().filter_map(named).collect()
+    }
+
+    fn memory(&self) -> u64 {
+        self.database.memory().used()
     }
 
     /// Row locks, by the names that monitoring knows.

@@ -35,6 +35,34 @@ impl Statement {
         )
     }
 
+    /// Whether this defines something other than an account, and so commits what is open.
+    pub fn is_definition(&self) -> bool {
+        matches!(
+            self,
+            Self::CreateDatabase(_)
+                | Self::AlterDatabase(_)
+                | Self::DropDatabase { .. }
+                | Self::CreateTable(_)
+                | Self::AlterTable(_)
+                | Self::DropTable(_)
+                | Self::CreateView(_)
+                | Self::DropView(_)
+                | Self::CreateIndex(_)
+                | Self::DropIndex(_)
+                | Self::Truncate(_)
+                | Self::RenameTable(_)
+                | Self::CreateSequence(_)
+                | Self::AlterSequence(_)
+                | Self::DropSequence(_)
+                | Self::CreateRoutine(_)
+                | Self::AlterRoutine(_)
+                | Self::CreateTrigger(_)
+                | Self::CreateEvent(_)
+                | Self::AlterEvent(_)
+                | Self::DropProgram(_)
+        )
+    }
+
     /// Whether this changes data, definitions or accounts: what MAX_UPDATES_PER_HOUR counts.
     pub fn changes(&self) -> bool {
         matches!(

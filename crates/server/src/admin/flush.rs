@@ -25,7 +25,7 @@ impl Session {
             FlushTarget::BinaryLogs => tokio::task::block_in_place(|| self.server.log.rotate()),
             FlushTarget::Logs => tokio::task::block_in_place(|| {
                 crate::error_log::reopen();
-                self.reopen_query_logs(true, true);
+                self.server.query_log.reopen_all(&self.server.globals);
                 self.server.log.rotate()
             }),
             FlushTarget::ErrorLogs => {

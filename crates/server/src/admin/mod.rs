@@ -18,6 +18,7 @@ mod set_names;
 mod show;
 mod users;
 
+use crate::query_log::Class;
 use crate::runner::Parsed;
 use crate::session::Session;
 use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement};
@@ -27,6 +28,22 @@ use std::sync::Arc;
 impl Session {
     /// Runs a statement of the server's and adds its reply. `None`: it is not one.
     pub(crate) async fn administration(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
+        let was_on = self.server.query_log.audit.is_on();
+        let done = self.administer(parsed, more).await;
+        if let Some(done) = &done
+            && was_on
+            && Class::of(&parsed.statement.node).is_told_inside()
+        {
+            let code = done.as_ref().map_or_else(|error| error.code, |()| 0);
+            self.shared.audit_inside(&parsed.statement.node, &parsed.text, code, was_on);
+            if !self.server.query_log.audit.is_on() {
+                tokio::task::block_in_place(|| self.server.query_log.end_audit());
+            }
+        }
+        done
+    }
+
+    async fn administer(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
         if let Err(error) = self.access.check_statement(&parsed.statement.node) {
             return Some(Err(error));
         }

@@ -1,5 +1,6 @@
 //! What is logged, as text and as rows, in MySQL's formats, or MariaDB's where its tools read no other.
 
+use super::audit::Record;
 use crate::clock::compact_stamp;
 use bytes::Bytes;
 use omnibus_parser::redact;
@@ -54,6 +55,8 @@ pub(crate) enum Entry {
     },
     /// A statement that took long.
     Slow(Box<Slow>),
+    /// For the audit log.
+    Audit(Box<Record>),
 }
 
 impl Entry {
@@ -61,6 +64,7 @@ impl Entry {
         match self {
             Entry::General { text, .. } => text.len(),
             Entry::Slow(slow) => slow.text.len(),
+            Entry::Audit(record) => record.text.len(),
         }
     }
 }
@@ -79,11 +83,21 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// `2026-11-23T04:20:20.123456Z`, or local time with its offset.
-    fn stamp(self, us: i64) -> String {
+    /// Seconds between UTC and the time of the logs.
+    fn offset(self, us: i64) -> i32 {
         let zone = if self.local_time { Zone::system() } else { Zone::Offset(0) };
-        let seconds = us.div_euclid(1_000_000);
-        let offset = zone.offset_at(seconds);
+        zone.offset_at(us.div_euclid(1_000_000))
+    }
+
+    /// `20261123 04:20:20`.
+    pub(super) fn dense_stamp(self, us: i64) -> String {
+        let text = plain_stamp(us + i64::from(self.offset(us)) * 1_000_000);
+        text[..19].replace('-', "")
+    }
+
+    /// `2026-11-23T04:20:20.123456Z`, or local time with its offset.
+    pub(super) fn stamp(self, us: i64) -> String {
+        let offset = self.offset(us);
         let text = plain_stamp(us + i64::from(offset) * 1_000_000).replacen(' ', "T", 1);
         if !self.local_time {
             return text + "Z";
@@ -193,6 +207,8 @@ pub(super) fn insert(entries: &[&Entry], style: Style) -> Vec<u8> {
                 ("general_log", row)
             }
             Entry::Slow(slow) => ("slow_log", slow_row(slow, style)),
+            // It has no table.
+            Entry::Audit(_) => continue,
         };
         if out.is_empty() {
             out.extend_from_slice(format!("INSERT INTO mysql.{table} VALUES ").as_bytes());

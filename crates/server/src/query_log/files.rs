@@ -35,15 +35,16 @@ pub(crate) fn default_name(variable: &str, hostname: &str) -> Option<String> {
     match variable {
         "general_log_file" => Some(format!("{hostname}.log")),
         "slow_query_log_file" => Some(format!("{hostname}-slow.log")),
+        "server_audit_file_path" => Some(super::audit::FILE_NAME.to_owned()),
         _ => None,
     }
 }
 
 /// The path, if a log may be there. Whoever may set it must not be able to have us append to what is not a log: in the data
 /// directory a name that ends in `.log`, elsewhere no option file, and nothing that is there and no plain file.
-pub(super) fn checked_path(kind: LogKind, datadir: &str, name: &str) -> SqlResult<PathBuf> {
+pub(super) fn checked_path(variable: &str, datadir: &str, name: &str) -> SqlResult<PathBuf> {
     let path = Path::new(datadir).join(name);
-    let wrong = || SqlError::wrong_value_for_var(kind.file_variable(), name);
+    let wrong = || SqlError::wrong_value_for_var(variable, name);
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok()).ok_or_else(wrong)?;
     let file = path.file_name().ok_or_else(wrong)?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -103,7 +104,7 @@ mod tests {
         let datadir = dir.path().join("data");
         std::fs::create_dir(&datadir).unwrap();
         let datadir = datadir.to_str().unwrap();
-        let check = |name: &str| checked_path(LogKind::Slow, datadir, name).map_err(|e| e.code);
+        let check = |name: &str| checked_path("slow_query_log_file", datadir, name).map_err(|e| e.code);
         assert!(check("a-slow.log").is_ok() && check("../elsewhere").is_ok());
         for name in
             ["binlog.000001", "../data/binlog.000001", "mysqld-auto.cnf", "none/x.log", "", "../my.cnf", ".."]

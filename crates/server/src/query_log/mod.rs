@@ -1,4 +1,5 @@
-//! The general query log and the slow query log, to files and to `mysql.general_log` and `mysql.slow_log`, in MySQL's formats.
+//! The general query log and the slow query log, to files and to `mysql.general_log` and `mysql.slow_log`, in MySQL's formats; the audit
+//! log (`audit`).
 //!
 //! Sessions put entries into a bounded queue (`queue`); a thread of its own (`writer`) makes text or rows of them and writes. So a
 //! full or slow disk holds up no statement: what does not fit into the queue, or can't be written, is counted
@@ -7,16 +8,18 @@
 //! The files are opened where somebody can be told that it does not work: at the start, in SET GLOBAL, in FLUSH. Passwords are
 //! taken out of statements before they are written (ACCOUNT-1), but for `log_raw`.
 
+mod audit;
 mod entry;
 mod files;
 mod queue;
 mod writer;
 
+pub(crate) use audit::{Audit, Class, Operation, ROTATE_NOW, Record};
 pub(crate) use entry::{Entry, Slow};
 pub(crate) use files::default_name;
 pub(crate) use writer::Writer;
 
-use crate::sysvars::{GlobalVars, VarValue};
+use crate::sysvars::{AUDIT_PREFIX, GlobalVars, VarValue};
 use files::{LogFile, LogKind};
 use omnibus_sql::SqlResult;
 use parking_lot::Mutex;
@@ -52,6 +55,8 @@ pub struct QueryLog {
     mariadb: AtomicBool,
     server_id: AtomicU64,
     lost: AtomicU64,
+    /// The audit log.
+    pub(crate) audit: Audit,
     queue: Queue,
     files: Mutex<[Option<Arc<LogFile>>; 2]>,
 }
@@ -82,7 +87,8 @@ impl Wanted {
             let named = change.is_some_and(|(name, _)| name == kind.file_variable());
             if on[kind as usize] || named {
                 let file = get(globals, change, kind.file_variable());
-                paths[kind as usize] = files::checked_path(kind, datadir.as_str(), file.as_str())?;
+                paths[kind as usize] =
+                    files::checked_path(kind.file_variable(), datadir.as_str(), file.as_str())?;
             }
         }
         Ok(Wanted {
@@ -98,7 +104,7 @@ impl Wanted {
 impl QueryLog {
     /// Whether a variable is one of these logs'.
     pub(crate) fn has_variable(name: &str) -> bool {
-        VARIABLES.contains(&name)
+        VARIABLES.contains(&name) || name.starts_with(AUDIT_PREFIX)
     }
 
     /// Acts upon a variable that is about to change. Blocks: it may open a file.
@@ -106,11 +112,17 @@ impl QueryLog {
     /// # Errors
     /// 1231: a path that is no log's; 1: the file can't be opened.
     pub(crate) fn change(&self, globals: &GlobalVars, name: &str, value: &VarValue) -> SqlResult<()> {
+        if name.starts_with(AUDIT_PREFIX) {
+            // What is queued was logged under the old rules, and belongs into the old file.
+            self.queue.settle();
+            return self.audit.configure(globals, Some((name, value)));
+        }
         self.configure(globals, Some((name, value)))
     }
 
     /// Acts upon all variables, at the start. What can't be opened is switched off and said.
     pub(crate) fn start(&self, globals: &GlobalVars) {
+        self.audit.start(globals);
         let wanted = LogKind::ALL.map(|kind| globals.named(kind.switch()));
         LogKind::ALL.iter().for_each(|kind| globals.set_named(kind.switch(), VarValue::Bool(false)));
         for (kind, on) in LogKind::ALL.into_iter().zip(wanted) {
@@ -167,6 +179,18 @@ impl QueryLog {
         }
     }
 
+    /// The audit log was switched off, and who did that is the last entry.
+    pub(crate) fn end_audit(&self) {
+        self.queue.settle();
+        self.audit.close();
+    }
+
+    /// FLUSH LOGS and SIGHUP.
+    pub(crate) fn reopen_all(&self, globals: &GlobalVars) {
+        self.reopen(globals, true, true);
+        self.audit.reopen();
+    }
+
     /// Whether the general log is on.
     pub(crate) fn logs_all(&self) -> bool {
         self.general.load(Ordering::Relaxed)
@@ -189,8 +213,11 @@ impl QueryLog {
 
     /// Takes an entry. Does not block.
     pub(crate) fn put(&self, entry: Entry) {
-        if !self.queue.push(entry) {
-            self.lose(1);
+        let audited = matches!(entry, Entry::Audit(_));
+        match (self.queue.push(entry), audited) {
+            (true, _) => {}
+            (false, true) => self.audit.lose(),
+            (false, false) => self.lose(1),
         }
     }
 
@@ -204,6 +231,9 @@ impl QueryLog {
 
     /// For SHOW STATUS.
     pub(crate) fn status(&self) -> Vec<(String, String)> {
-        vec![("Omnibus_query_log_lost".into(), self.lost.load(Ordering::Relaxed).to_string())]
+        let mut lines =
+            vec![("Omnibus_query_log_lost".into(), self.lost.load(Ordering::Relaxed).to_string())];
+        lines.extend(self.audit.status());
+        lines
     }
 }

@@ -93,6 +93,7 @@ impl Work {
                 raw: self.log.raw.load(Ordering::Relaxed),
                 server_id: self.log.server_id.load(Ordering::Relaxed),
             };
+            self.write_audit(&entries, style);
             if self.log.to_files.load(Ordering::Relaxed) {
                 self.write_files(&entries, style);
             }
@@ -100,6 +101,16 @@ impl Work {
                 self.write_tables(&entries, style);
             }
             self.log.queue.done(entries.len());
+        }
+    }
+
+    fn write_audit(&mut self, entries: &[Entry], style: Style) {
+        let records = entries.iter().filter_map(|entry| match entry {
+            Entry::Audit(record) => Some(&**record),
+            _ => None,
+        });
+        if let Some((_, why)) = self.log.audit.write(records, style) {
+            self.complain(&why);
         }
     }
 
@@ -114,6 +125,7 @@ impl Work {
                 match entry {
                     Entry::General { .. } => general_text(entry, style, &mut text),
                     Entry::Slow(slow) => slow_text(slow, style, &mut database, &mut text),
+                    Entry::Audit(_) => {}
                 }
             }
             if let Err(error) = file.write(&text) {
@@ -151,6 +163,10 @@ impl Work {
 
     fn lost(&mut self, entries: usize, why: &str) {
         self.log.lose(entries as u64);
+        self.complain(why);
+    }
+
+    fn complain(&mut self, why: &str) {
         if self.complained.is_none_or(|at| at.elapsed() >= COMPLAIN_EVERY) {
             self.complained = Some(Instant::now());
             tracing::error!("entries of the query logs are lost: {why}");
@@ -159,7 +175,11 @@ impl Work {
 }
 
 fn is_of(entry: &Entry, kind: LogKind) -> bool {
-    matches!(entry, Entry::General { .. }) == (kind == LogKind::General)
+    match entry {
+        Entry::General { .. } => kind == LogKind::General,
+        Entry::Slow(_) => kind == LogKind::Slow,
+        Entry::Audit(_) => false,
+    }
 }
 
 /// In their order, each as much as one INSERT takes.

@@ -7,6 +7,7 @@ use super::prepared::{NamedValues, attribute_values};
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Activity;
+use crate::query_log::Operation;
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::to_parser;
@@ -328,11 +329,13 @@ impl Session {
         };
         match attempt.await {
             Ok(ControlFlow::Continue(())) => {
+                self.audit_connection(Operation::ChangeUser, self.runner.state().database.clone(), 0);
                 self.ok(0, 0, "");
                 GO_ON
             }
             Ok(ControlFlow::Break(())) => Err(NetError::Closed),
             Err(error) => {
+                self.audit_connection(Operation::ChangeUser, None, error.code);
                 let start = self.reply_start();
                 self.channel.error(&error);
                 self.settle(start).await;

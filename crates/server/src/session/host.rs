@@ -9,6 +9,7 @@ use crate::errors;
 use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
+use crate::query_log::{Class, Entry, Operation, Record};
 use crate::runner::SnapshotPlace;
 use crate::server::Server;
 use crate::status::Transport;
@@ -17,6 +18,7 @@ use crate::sysvars::{
 };
 use bytes::Bytes;
 use omnibus_format::Dialect;
+use omnibus_parser::ast::Statement;
 use omnibus_sql::api::Assignment;
 use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
@@ -44,6 +46,8 @@ pub struct SessionShared {
     waited: AtomicU64,
     /// A function or trigger has changed the session's variables.
     changed_inside: AtomicBool,
+    /// What the statement defines, or changes of accounts, is in the audit log.
+    pub(super) audited: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
@@ -75,6 +79,7 @@ impl SessionShared {
             max_packet: AtomicU64::new(max_packet),
             waited: AtomicU64::new(u64::MAX),
             changed_inside: AtomicBool::new(false),
+            audited: AtomicBool::new(false),
             last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
@@ -108,6 +113,31 @@ impl SessionShared {
         self.max_packet.store(vars.named("max_allowed_packet").as_u64(), Ordering::Relaxed);
         self.process.change_idle_limit(vars.named("wait_timeout").as_u64());
         session_settings(&vars, &self.server.globals, found_rows, may_write_read_only)
+    }
+
+    /// For the audit log, if it was on: a definition, or a statement about accounts or this log, is over.
+    pub(crate) fn audit_inside(&self, statement: &Statement, text: &Bytes, code: u16, was_on: bool) {
+        let log = &self.server.query_log;
+        if !was_on {
+            return;
+        }
+        self.audited.store(true, Ordering::Relaxed);
+        let identity = self.process.identity.lock().clone();
+        if !log.audit.has(Class::of(statement), &identity.user) {
+            return;
+        }
+        let host = identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host);
+        log.put(Entry::Audit(Box::new(Record {
+            at_us: crate::clock::now_us(),
+            user: identity.user.as_str().into(),
+            host: host.into(),
+            id: self.process.id,
+            query: log.audit.next_statement(),
+            operation: Operation::Query,
+            database: identity.db,
+            text: text.clone(),
+            code,
+        })));
     }
 
     /// The server.
@@ -280,6 +310,10 @@ impl SessionHost for SessionShared {
         self.assign_inside(assignment)
     }
 
+    fn defined(&self, statement: &Statement, text: &Bytes, code: u16) {
+        self.audit_inside(statement, text, code, self.server.query_log.audit.is_on());
+    }
+
     fn sql_mode_text(&self, bits: u64) -> String {
         crate::sysvars::sql_mode_text(bits)
     }
@@ -419,7 +453,7 @@ impl SessionHost for SessionShared {
         let account = self.account.lock().clone();
         let all = account.privileges.any(Privileges::PROCESS);
         let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
-        let own_threads = matches!(table, "threads" | "events_statements_current");
+        let own_threads = matches!(table, "threads" | "events_statements_current" | "events_stages_current");
         if !own_threads && !account.on_table("performance_schema", table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }

@@ -8,9 +8,10 @@ use crate::net::ClientHost;
 use crate::net::Gate;
 use crate::net::{Channel, NetError};
 use crate::process::{Activity, Process};
-use crate::query_log::Entry;
+use crate::query_log::{Entry, Operation, Record};
 use crate::refusals::Shown;
 use crate::server::Server;
+use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_sql::SqlError;
 use omnibus_wire::compressed::{Algorithm, ZLIB_LEVEL};
@@ -79,7 +80,8 @@ pub async fn login(
         port => format!("{}:{port}", client.name()),
     };
     process.identity.lock().host = host;
-    match attempt(server, channel, client, process.id, gate).await {
+    let mut user = String::new();
+    match attempt(server, channel, client, process.id, gate, &mut user).await {
         Ok(logged_in) => {
             let mut identity = process.identity.lock();
             (identity.user, identity.account) = (logged_in.user.clone(), logged_in.account.plain());
@@ -88,7 +90,7 @@ pub async fn login(
         }
         Err(AuthFailure::Refused(error)) => {
             let error = errors::in_dialect(error, server.log.dialect());
-            log_refusal(server, process.id, client, &error);
+            log_refusal(server, process.id, client, &user, &error);
             channel.refuse(&error).await;
             Err(Failed::Refused)
         }
@@ -106,7 +108,23 @@ pub async fn login(
     }
 }
 
-fn log_refusal(server: &Server, id: u32, client: &ClientHost, error: &SqlError) {
+/// `user`: the name that the client gave, as far as it came.
+fn log_refusal(server: &Server, id: u32, client: &ClientHost, user: &str, error: &SqlError) {
+    if server.query_log.audit.has_connects() {
+        for (operation, code) in [(Operation::FailedConnect, error.code), (Operation::Disconnect, 0)] {
+            server.query_log.put(Entry::Audit(Box::new(Record {
+                at_us: crate::clock::now_us(),
+                user: user.into(),
+                host: client.name().into(),
+                id,
+                query: 0,
+                operation,
+                database: None,
+                text: Bytes::new(),
+                code,
+            })));
+        }
+    }
     if server.query_log.logs_all() {
         let (at_us, who) = (crate::clock::now_us(), format!("[] @ {} []", client.name()).into());
         let (command, text) = (Activity::Connect.text(), error.message.clone().into());
@@ -129,6 +147,7 @@ async fn attempt(
     client: &ClientHost,
     id: u32,
     gate: Gate,
+    named: &mut String,
 ) -> Result<LoggedIn, AuthFailure> {
     let table = server.accounts.table();
     if !table.knows_host(client) && !server.skips_grants() {
@@ -149,12 +168,14 @@ async fn attempt(
     channel.out.packet(|out| greeting.encode(out));
     channel.flush().await?;
     let login = read_login(server, channel).await?;
+    let user = String::from_utf8_lossy(&login.user).into_owned();
+    let database = login.database.as_ref().map(|name| String::from_utf8_lossy(name).into_owned());
+    named.clone_from(&user);
     channel.caps = login.capabilities.and(offered);
     let compression = compression(server, &login, offered).map_err(refused)?;
     if server.requires_secure_transport() && !channel.stream.is_private() {
         return Err(refused(errors::secure_transport_required()));
     }
-    let user = String::from_utf8_lossy(&login.user).into_owned();
     let account = if server.skips_grants() {
         Arc::new(Account::anybody())
     } else {
@@ -165,7 +186,6 @@ async fn attempt(
     let must_change_password =
         server.has_to_change_password(&account, login.capabilities).map_err(refused)?;
     let place = server.admit(&account, gate).map_err(refused)?;
-    let database = login.database.map(|d| String::from_utf8_lossy(&d).into_owned());
     Ok(LoggedIn {
         account,
         user,

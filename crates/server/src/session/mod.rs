@@ -40,6 +40,7 @@ use crate::net::Arrival;
 use crate::net::ClientHost;
 use crate::net::{Channel, NetError};
 use crate::process::Process;
+use crate::query_log::Operation;
 use crate::runner::{Runner, RunnerIdentity};
 use crate::server::Server;
 use crate::status::{Counter, Transport};
@@ -143,6 +144,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
         }
     };
     let how = session.run(database).await;
+    session.audit_connection(Operation::Disconnect, session.runner.state().database.clone(), 0);
     session.close();
     if how == Ended::Aborted {
         server.counters.aborted_clients.fetch_add(1, Ordering::Relaxed);
@@ -210,6 +212,7 @@ impl Session {
         };
         process.set_kill_hook(runner.kill_hook());
         process.set_wait_probe(runner.wait_probe());
+        process.set_memory(runner.state().memory.clone());
         let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
         let generation = server.globals.generation();
         let mut session = Session {
@@ -249,11 +252,15 @@ impl Session {
     async fn run(&mut self, database: Option<String>) -> Ended {
         self.log_connect(database.as_deref());
         let start = self.reply_start();
+        let wanted = database.as_deref().map(Arc::from);
         let entered = database.map_or(Ok(()), |name| self.use_database(&name));
-        let refused = entered.is_err();
+        let refused = entered.as_ref().err().map(|error| error.code);
+        let how = if refused.is_some() { Operation::FailedConnect } else { Operation::Connect };
+        let wanted = wanted.filter(|_| refused.is_none());
+        self.audit_connection(how, wanted, refused.unwrap_or(0));
         self.reply(entered);
         self.settle(start).await;
-        if refused {
+        if refused.is_some() {
             self.channel.close().await;
             return Ended::Properly;
         }

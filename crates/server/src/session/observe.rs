@@ -1,20 +1,25 @@
-//! What is told of a statement when it is over: the slow query log, `Slow_queries`, its digest's figures; and of a command when it comes: the
+//! What is told of a statement when it is over: the slow query log, the audit log, `Slow_queries`, its digest's figures; and of a command when it comes: the
 //! general query log.
 
 use super::Session;
 use crate::digests::{Cost, Kept};
 use crate::process::Activity;
-use crate::query_log::{Entry, Slow};
+use crate::query_log::{Class, Entry, Operation, Record, Slow};
 use crate::runner::Parsed;
 use crate::status::{COM_NAMES, Counter};
 use crate::sysvars::VarValue;
 use bytes::Bytes;
+use omnibus_sql::Level;
 use omnibus_sql::api::Tallied;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Statements that are no queries: logged as slow under `log_slow_admin_statements` only.
 const ADMIN: [&str; 7] =
     ["alter_table", "analyze", "check", "create_index", "drop_index", "optimize", "repair"];
+
+/// ER_UNKNOWN_ERROR.
+const UNKNOWN_ERROR: u16 = 1105;
 
 /// The session's own settings of the logs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +79,7 @@ impl Session {
     /// A statement begins.
     pub(crate) fn begin_observed(&mut self, at_us: i64) -> Begun {
         self.rows_affected = 0;
+        self.shared.audited.store(false, Ordering::Relaxed);
         Begun { at_us, tally: self.runner.state().budget.tally.read(), rows_sent: self.rows_sent }
     }
 
@@ -86,6 +92,11 @@ impl Session {
         }
         if self.server.query_log.logs_slow() {
             self.log_slow(begun, now, slow, &what);
+        }
+        if let Observed::Statement(statement) = &what
+            && self.server.query_log.audit.is_on()
+        {
+            self.audit_statement(statement);
         }
         if let Observed::Statement(statement) = &mut what
             && self.server.digests.is_on()
@@ -111,6 +122,49 @@ impl Session {
         };
         let kept = statement.kept.as_deref_mut();
         self.server.digests.count(statement.parsed, state.database.as_ref(), &cost, kept);
+    }
+
+    fn audit_statement(&self, statement: &Statement<'_>) {
+        let class = Class::of(&statement.parsed.statement.node);
+        let told = class.is_told_inside() && self.shared.audited.load(Ordering::Relaxed);
+        if told || !self.server.query_log.audit.has(class, &self.user) {
+            return;
+        }
+        let conditions = self.runner.state().diagnostics.conditions();
+        let code = conditions.iter().rev().find(|(level, _)| *level == Level::Error).map(|(_, e)| e.code);
+        let code = if statement.failed { code.unwrap_or(UNKNOWN_ERROR) } else { 0 };
+        self.audit(Operation::Query, self.runner.state().database.clone(), (statement.text)(self), code);
+    }
+
+    /// A text that is no statement.
+    pub(super) fn audit_unparsed(&self, text: &Bytes, code: u16) {
+        let audit = &self.server.query_log.audit;
+        if audit.is_on() && audit.has(Class::Other, &self.user) {
+            self.audit(Operation::Query, self.runner.state().database.clone(), text.clone(), code);
+        }
+    }
+
+    /// A connection begins, ends or changes hands.
+    pub(super) fn audit_connection(&self, operation: Operation, database: Option<Arc<str>>, code: u16) {
+        if self.server.query_log.audit.has_connects() {
+            self.audit(operation, database, Bytes::new(), code);
+        }
+    }
+
+    fn audit(&self, operation: Operation, database: Option<Arc<str>>, text: Bytes, code: u16) {
+        let log = &self.server.query_log;
+        let query = if operation == Operation::Query { log.audit.next_statement() } else { 0 };
+        log.put(Entry::Audit(Box::new(Record {
+            at_us: crate::clock::now_us(),
+            user: self.user.as_str().into(),
+            host: self.client.name().into(),
+            id: self.process.id,
+            query,
+            operation,
+            database,
+            text,
+            code,
+        })));
     }
 
     fn log_slow(&self, begun: Begun, now: i64, slow: bool, what: &Observed<'_>) {

@@ -50,6 +50,7 @@ impl Session {
                     return ended;
                 }
                 Err(error) => {
+                    self.audit_unparsed(&text, error.code);
                     self.log_command(Activity::Query, text);
                     self.failed(error);
                     return ended;

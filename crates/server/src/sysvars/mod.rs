@@ -27,6 +27,7 @@ mod value;
 pub use coerce::{Given, coerce};
 pub use computed::{ComputedContext, computed};
 pub use def::{Change, Kind, Scope, VarDef};
+pub(crate) use list_server::AUDIT_PREFIX;
 pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
 pub use store::{GlobalVars, SessionVars};
 pub use value::{VarValue, double_type, integer_type, text_type};

@@ -71,6 +71,7 @@ pub(crate) fn of_setting(name: &str, scope: Option<VarScope>, dialect: Dialect) 
     if dialect == Dialect::Mysql {
         needed.extend(match name {
             "default_table_encryption" => Some(Privileges::TABLE_ENCRYPTION_ADMIN),
+            name if name.starts_with(super::AUDIT_PREFIX) => Some(Privileges::AUDIT_ADMIN),
             "mandatory_roles" => Some(Privileges::ROLE_ADMIN),
             "offline_mode" => Some(Privileges::CONNECTION_ADMIN),
             _ => None,

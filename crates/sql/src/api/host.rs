@@ -4,7 +4,8 @@
 
 use super::{AccessCheck, SessionSettings};
 use crate::error::{SqlError, SqlResult};
-use omnibus_parser::ast::VarScope;
+use bytes::Bytes;
+use omnibus_parser::ast::{Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -75,6 +76,8 @@ pub trait SessionHost: Send + Sync {
     fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
         None
     }
+    /// A definition was carried out, or failed with this code, wherever it stood. The text has its secrets.
+    fn defined(&self, _statement: &Statement, _text: &Bytes, _code: u16) {}
     /// Opens a file of the server for LOAD DATA (`create`: makes a new one for INTO OUTFILE), if it may be
     /// read and written by statements: error 1290 if not. Blocks.
     fn open_file(&self, _path: &[u8], _create: bool) -> SqlResult<std::fs::File> {

@@ -4,6 +4,7 @@ use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
+use bytes::Bytes;
 use omnibus_parser::ast::{
     Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement, TableOption,
 };
@@ -54,10 +55,25 @@ impl SqlSession {
             Statement::Maintenance(what) => self.maintain(what, call),
             Statement::Signal(signal) => self.signal(signal, call),
             Statement::GetDiagnostics(get) => self.get_diagnostics(get, call),
-            statement if is_ddl(statement) => self.define(statement, call),
+            statement if statement.is_definition() => {
+                let result = self.define(statement, call);
+                self.tell_defined(statement, call.text, &result);
+                result
+            }
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
         }
+    }
+
+    /// Tells the server of a definition that has ended: nobody else sees those of procedures, events and EXECUTE.
+    fn tell_defined(&self, statement: &Statement, text: &Bytes, result: &ExecResult<Outcome>) {
+        let code = match result {
+            Ok(_) => 0,
+            Err(Interrupt::Error(error)) => error.code,
+            // It runs again.
+            Err(_) => return,
+        };
+        self.state.host.defined(statement, text, code);
     }
 
     fn start_transaction(&mut self, how: StartTransaction) -> ExecResult<Outcome> {
@@ -259,32 +275,5 @@ impl SqlSession {
 
 /// Whether a statement commits what is open before it does anything.
 pub(super) fn commits_implicitly(statement: &Statement) -> bool {
-    matches!(statement, Statement::Begin(_)) || is_ddl(statement)
-}
-
-fn is_ddl(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::CreateDatabase(_)
-            | Statement::AlterDatabase(_)
-            | Statement::DropDatabase { .. }
-            | Statement::CreateTable(_)
-            | Statement::AlterTable(_)
-            | Statement::DropTable(_)
-            | Statement::CreateView(_)
-            | Statement::DropView(_)
-            | Statement::CreateIndex(_)
-            | Statement::DropIndex(_)
-            | Statement::Truncate(_)
-            | Statement::RenameTable(_)
-            | Statement::CreateSequence(_)
-            | Statement::AlterSequence(_)
-            | Statement::DropSequence(_)
-            | Statement::CreateRoutine(_)
-            | Statement::AlterRoutine(_)
-            | Statement::CreateTrigger(_)
-            | Statement::CreateEvent(_)
-            | Statement::AlterEvent(_)
-            | Statement::DropProgram(_)
-    )
+    matches!(statement, Statement::Begin(_)) || statement.is_definition()
 }

@@ -28,8 +28,18 @@ macro_rules! hosted {
 hosted! {
     data_lock_waits
     data_locks
+    events_stages_current
     events_statements_current
     events_statements_summary_by_digest
+    events_waits_summary_global_by_event_name
+    file_summary_by_event_name
+    file_summary_by_instance
+    memory_summary_by_account_by_event_name
+    memory_summary_by_host_by_event_name
+    memory_summary_by_thread_by_event_name
+    memory_summary_by_user_by_event_name
+    memory_summary_global_by_event_name
+    metadata_locks
     persisted_variables
     threads
 }

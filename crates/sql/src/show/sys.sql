@@ -106,3 +106,69 @@ VIEW host_summary AS
 SELECT IFNULL(t.PROCESSLIST_HOST, 'background') AS `host`, COUNT(*) AS current_connections, COUNT(DISTINCT t.PROCESSLIST_USER) AS unique_users,
   SUM(t.PROCESSLIST_INFO IS NOT NULL) AS current_statements
 FROM performance_schema.threads t GROUP BY IFNULL(t.PROCESSLIST_HOST, 'background')
+
+VIEW schema_table_lock_waits AS
+SELECT w.OBJECT_SCHEMA AS object_schema, w.OBJECT_NAME AS object_name, w.OWNER_THREAD_ID AS waiting_thread_id, tw.PROCESSLIST_ID AS waiting_pid,
+  CONCAT(tw.PROCESSLIST_USER, '@', IFNULL(tw.PROCESSLIST_HOST, '')) AS waiting_account, w.LOCK_TYPE AS waiting_lock_type,
+  w.LOCK_DURATION AS waiting_lock_duration, tw.PROCESSLIST_INFO AS waiting_query, tw.PROCESSLIST_TIME AS waiting_query_secs,
+  h.OWNER_THREAD_ID AS blocking_thread_id, th.PROCESSLIST_ID AS blocking_pid,
+  CONCAT(th.PROCESSLIST_USER, '@', IFNULL(th.PROCESSLIST_HOST, '')) AS blocking_account, h.LOCK_TYPE AS blocking_lock_type,
+  h.LOCK_DURATION AS blocking_lock_duration, CONCAT('KILL QUERY ', th.PROCESSLIST_ID) AS sql_kill_blocking_query,
+  CONCAT('KILL ', th.PROCESSLIST_ID) AS sql_kill_blocking_connection
+FROM performance_schema.metadata_locks w
+  JOIN performance_schema.metadata_locks h ON h.OBJECT_SCHEMA = w.OBJECT_SCHEMA AND h.OBJECT_NAME = w.OBJECT_NAME AND h.LOCK_STATUS = 'GRANTED'
+    AND h.OWNER_THREAD_ID <> w.OWNER_THREAD_ID
+  LEFT JOIN performance_schema.threads tw ON tw.THREAD_ID = w.OWNER_THREAD_ID
+  LEFT JOIN performance_schema.threads th ON th.THREAD_ID = h.OWNER_THREAD_ID
+WHERE w.LOCK_STATUS = 'PENDING' AND w.OBJECT_TYPE = 'TABLE'
+
+VIEW io_global_by_file_by_bytes AS
+SELECT f.FILE_NAME AS `file`, f.COUNT_READ AS count_read, FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_READ) AS total_read,
+  FORMAT_BYTES(IFNULL(f.SUM_NUMBER_OF_BYTES_READ / NULLIF(f.COUNT_READ, 0), 0)) AS avg_read, f.COUNT_WRITE AS count_write,
+  FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_WRITE) AS total_written,
+  FORMAT_BYTES(IFNULL(f.SUM_NUMBER_OF_BYTES_WRITE / NULLIF(f.COUNT_WRITE, 0), 0)) AS avg_write,
+  FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_READ + f.SUM_NUMBER_OF_BYTES_WRITE) AS total,
+  IFNULL(ROUND(100 * f.SUM_NUMBER_OF_BYTES_WRITE / NULLIF(f.SUM_NUMBER_OF_BYTES_READ + f.SUM_NUMBER_OF_BYTES_WRITE, 0), 2), 0) AS write_pct
+FROM performance_schema.file_summary_by_instance f ORDER BY f.SUM_NUMBER_OF_BYTES_READ + f.SUM_NUMBER_OF_BYTES_WRITE DESC
+
+VIEW io_global_by_file_by_latency AS
+SELECT f.FILE_NAME AS `file`, f.COUNT_STAR AS total, FORMAT_PICO_TIME(f.SUM_TIMER_WAIT) AS total_latency, f.COUNT_READ AS count_read,
+  FORMAT_PICO_TIME(f.SUM_TIMER_READ) AS read_latency, f.COUNT_WRITE AS count_write, FORMAT_PICO_TIME(f.SUM_TIMER_WRITE) AS write_latency,
+  f.COUNT_MISC AS count_misc, FORMAT_PICO_TIME(f.SUM_TIMER_MISC) AS misc_latency
+FROM performance_schema.file_summary_by_instance f ORDER BY f.SUM_TIMER_WAIT DESC
+
+VIEW io_global_by_wait_by_bytes AS
+SELECT SUBSTRING(f.EVENT_NAME, 14) AS event_name, f.COUNT_STAR AS total, FORMAT_PICO_TIME(f.SUM_TIMER_WAIT) AS total_latency,
+  FORMAT_PICO_TIME(f.MIN_TIMER_WAIT) AS min_latency, FORMAT_PICO_TIME(f.AVG_TIMER_WAIT) AS avg_latency,
+  FORMAT_PICO_TIME(f.MAX_TIMER_WAIT) AS max_latency, f.COUNT_READ AS count_read, FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_READ) AS total_read,
+  FORMAT_BYTES(IFNULL(f.SUM_NUMBER_OF_BYTES_READ / NULLIF(f.COUNT_READ, 0), 0)) AS avg_read, f.COUNT_WRITE AS count_write,
+  FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_WRITE) AS total_written,
+  FORMAT_BYTES(IFNULL(f.SUM_NUMBER_OF_BYTES_WRITE / NULLIF(f.COUNT_WRITE, 0), 0)) AS avg_written,
+  FORMAT_BYTES(f.SUM_NUMBER_OF_BYTES_READ + f.SUM_NUMBER_OF_BYTES_WRITE) AS total_requested
+FROM performance_schema.file_summary_by_event_name f ORDER BY f.SUM_NUMBER_OF_BYTES_READ + f.SUM_NUMBER_OF_BYTES_WRITE DESC
+
+VIEW waits_global_by_latency AS
+SELECT w.EVENT_NAME AS events, w.COUNT_STAR AS total, FORMAT_PICO_TIME(w.SUM_TIMER_WAIT) AS total_latency,
+  FORMAT_PICO_TIME(w.AVG_TIMER_WAIT) AS avg_latency, FORMAT_PICO_TIME(w.MAX_TIMER_WAIT) AS max_latency
+FROM performance_schema.events_waits_summary_global_by_event_name w WHERE w.COUNT_STAR > 0 ORDER BY w.SUM_TIMER_WAIT DESC
+
+VIEW memory_by_user_by_current_bytes AS
+SELECT IFNULL(m.USER, 'background') AS `user`, FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_allocated
+FROM performance_schema.memory_summary_by_user_by_event_name m ORDER BY m.CURRENT_NUMBER_OF_BYTES_USED DESC
+
+VIEW memory_by_host_by_current_bytes AS
+SELECT IFNULL(m.HOST, 'background') AS `host`, FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_allocated
+FROM performance_schema.memory_summary_by_host_by_event_name m ORDER BY m.CURRENT_NUMBER_OF_BYTES_USED DESC
+
+VIEW memory_by_thread_by_current_bytes AS
+SELECT m.THREAD_ID AS thread_id, IF(t.TYPE = 'BACKGROUND', t.NAME, CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, ''))) AS `user`,
+  FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_allocated
+FROM performance_schema.memory_summary_by_thread_by_event_name m JOIN performance_schema.threads t ON t.THREAD_ID = m.THREAD_ID
+ORDER BY m.CURRENT_NUMBER_OF_BYTES_USED DESC
+
+VIEW memory_global_by_current_bytes AS
+SELECT m.EVENT_NAME AS event_name, FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_alloc
+FROM performance_schema.memory_summary_global_by_event_name m ORDER BY m.CURRENT_NUMBER_OF_BYTES_USED DESC
+
+VIEW memory_global_total AS
+SELECT FORMAT_BYTES(SUM(m.CURRENT_NUMBER_OF_BYTES_USED)) AS total_allocated FROM performance_schema.memory_summary_global_by_event_name m

@@ -1,10 +1,14 @@
-//! Rows of `performance_schema` that the server makes: statements by digest, threads, what they run, lock waits, SET PERSIST.
+//! Rows of `performance_schema` that the server makes: statements by digest, threads, what they run, lock waits, locks of tables, files, memory,
+//! SET PERSIST.
 //!
 //! A row is the columns that there is something to say of; the SQL layer fills in the others. Times are picoseconds there.
 
+mod files;
+mod memory;
+
 use crate::digests::{Figure, Kind};
 use crate::process::ProcessLine;
-use crate::runner::LockedOut;
+use crate::runner::{LockedOut, TableLocked};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::Digest;
@@ -54,6 +58,16 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         }
         "data_lock_waits" => server.runners.lock_waits().iter().flat_map(lock_waits).collect(),
         "data_locks" => server.runners.lock_waits().iter().flat_map(locks).collect(),
+        "metadata_locks" => server.runners.table_locks().into_iter().map(table_lock).collect(),
+        "events_stages_current" => lines().iter().filter_map(|(_, line)| stage(line)).collect(),
+        "file_summary_by_instance" => files::by_instance(server),
+        "file_summary_by_event_name" => files::by_event_name(server),
+        "events_waits_summary_global_by_event_name" => files::waits(server),
+        "memory_summary_by_thread_by_event_name" => memory::by_thread(&server.processes),
+        "memory_summary_by_account_by_event_name" => memory::by(&server.processes, &["USER", "HOST"]),
+        "memory_summary_by_user_by_event_name" => memory::by(&server.processes, &["USER"]),
+        "memory_summary_by_host_by_event_name" => memory::by(&server.processes, &["HOST"]),
+        "memory_summary_global_by_event_name" => memory::global(server.runners.memory()),
         "persisted_variables" => {
             let row = |(name, kept): (String, crate::sysvars::persisted::Kept)| {
                 vec![("VARIABLE_NAME", text(name)), ("VARIABLE_VALUE", text(kept.value))]
@@ -100,6 +114,44 @@ fn running(line: &ProcessLine) -> Option<Row> {
         ("DIGEST_TEXT", text(digest)),
         ("CURRENT_SCHEMA", text_or_null(line.identity.db.as_deref().unwrap_or_default())),
     ])
+}
+
+/// What a statement does or waits for.
+fn stage(line: &ProcessLine) -> Option<Row> {
+    line.info.as_ref().filter(|_| !line.state.is_empty())?;
+    Some(vec![
+        ("THREAD_ID", Value::UInt(line.id.into())),
+        ("EVENT_ID", Value::UInt(2)),
+        ("EVENT_NAME", text(format!("stage/sql/{}", line.state))),
+        ("NESTING_EVENT_ID", Value::UInt(1)),
+        ("NESTING_EVENT_TYPE", text("STATEMENT")),
+    ])
+}
+
+/// A table's lock by MySQL's words for such.
+fn table_lock(lock: TableLocked) -> Row {
+    let (kind, (db, name)) = match lock.table {
+        Some((db, name)) => ("TABLE", (text(db), text(name))),
+        None => ("GLOBAL", (Value::Null, Value::Null)),
+    };
+    let mode = match (lock.mode, kind) {
+        ("S", "GLOBAL") => "SHARED",
+        (_, "GLOBAL") => "INTENTION_EXCLUSIVE",
+        ("IS", _) => "SHARED_READ",
+        ("IX", _) => "SHARED_WRITE",
+        ("S", _) => "SHARED_READ_ONLY",
+        ("SIX", _) => "SHARED_NO_WRITE",
+        _ => "EXCLUSIVE",
+    };
+    vec![
+        ("OBJECT_TYPE", text(kind)),
+        ("OBJECT_SCHEMA", db),
+        ("OBJECT_NAME", name),
+        ("LOCK_TYPE", text(mode)),
+        ("LOCK_DURATION", text("TRANSACTION")),
+        ("LOCK_STATUS", text(if lock.granted { "GRANTED" } else { "PENDING" })),
+        ("OWNER_THREAD_ID", Value::UInt(lock.owner)),
+    ]
 }
 
 fn sha256(digest: &str) -> String {
