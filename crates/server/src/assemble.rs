@@ -129,6 +129,10 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
     }
     let store: Box<dyn AccountStore> = Box::new(store);
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
+    if accounts.table().has_restrictions() {
+        // They hold whatever the variable says, so it says so.
+        globals.set_named("partial_revokes", VarValue::Bool(true));
+    }
     let tls = open_tls(&globals, &datadir.path)?;
     let rsa = RsaKey::new(datadir.path.clone());
     let mut server = Server::new(
@@ -340,6 +344,9 @@ fn open_tls(
     let name = |p: &Path| VarValue::Str(p.display().to_string().into());
     globals.set_named("ssl_cert", name(&files.cert));
     globals.set_named("ssl_key", name(&files.key));
+    if let Some(ca) = &files.ca {
+        globals.set_named("ssl_ca", name(ca));
+    }
     acceptor(&files).map(Some).map_err(step("TLS"))
 }
 

@@ -118,6 +118,12 @@ pub fn mandatory_role(role: impl Display) -> SqlError {
     );
     error(3628, b"HY000", message)
 }
+/// 3896.
+#[must_use]
+pub fn partial_revokes_exist() -> SqlError {
+    let message = "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
+    error(3896, b"HY000", message.into())
+}
 /// 4027.
 #[must_use]
 pub fn role_granted_to_itself(role: impl Display, account: impl Display) -> SqlError {

@@ -172,13 +172,18 @@ impl Server {
 
     fn cache_settings(&self) {
         let activate_all = self.globals.named("activate_all_roles_on_login").as_bool();
-        self.accounts.set_rules(RoleRules::new(self.globals.named("mandatory_roles").as_str(), activate_all));
+        let partial_revokes = self.globals.named("partial_revokes").as_bool();
+        let rules = RoleRules::new(self.globals.named("mandatory_roles").as_str(), activate_all);
+        self.accounts.set_rules(RoleRules { partial_revokes, ..rules });
         self.event_limit.set(self.globals.named("replica_max_allowed_packet").as_u64());
     }
 
     /// SET GLOBAL of a checked value: asks those who act upon it, then shows it.
     pub fn set_global(&self, id: VarId, mut value: VarValue) -> SqlResult<()> {
         let def = Registry::get().def(id);
+        if def.name == "partial_revokes" && !value.as_bool() && self.accounts.table().has_restrictions() {
+            return Err(crate::errors::partial_revokes_exist());
+        }
         if QueryLog::has_variable(def.name) {
             if let ("", Some(name)) =
                 (value.as_str(), default_name(def.name, self.globals.named("hostname").as_str()))
@@ -280,7 +285,9 @@ impl Server {
     /// What a login is checked with.
     pub(crate) fn authenticator<'a>(&'a self, table: &'a AccessTable, plugin: &'a str) -> Authenticator<'a> {
         let (cache, rsa, usage) = (&self.fast_cache, &self.rsa, &*self.usage);
-        Authenticator { table, cache, rsa, usage, default_plugin: plugin }
+        let proxies = ["check_proxy_users", "mysql_native_password_proxy_users"];
+        let proxies = proxies.iter().all(|name| self.globals.named(name).as_bool());
+        Authenticator { table, cache, rsa, usage, default_plugin: plugin, proxies }
     }
 
     /// The plugin of the greeting and of new accounts.

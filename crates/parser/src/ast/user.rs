@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{Ident, UserName};
 
 /// CREATE USER and ALTER USER.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateUser {
     /// MariaDB.
     pub or_replace: bool,

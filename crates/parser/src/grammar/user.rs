@@ -4,7 +4,7 @@ use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
     Auth, AuthSecret, CreateRole, CreateUser, Grant, GrantTarget, GrantWhat, Ident, PasswordExpire,
-    PasswordOptions, Privilege, Require, Revoke, RoleSet, SetDefaultRole, Statement, UserName, UserSpec,
+    Privilege, Require, Revoke, RoleSet, SetDefaultRole, Statement, UserName, UserSpec,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -35,18 +35,7 @@ impl Parser<'_> {
 
     fn user_statement(&mut self, or_replace: bool, if_clause: bool) -> Rule<CreateUser> {
         let users = self.comma_list(Self::user_spec)?;
-        let mut statement = CreateUser {
-            or_replace,
-            if_clause,
-            users,
-            default_roles: None,
-            require: None,
-            resources: Vec::new(),
-            password: PasswordOptions::default(),
-            account_locked: None,
-            comment: None,
-            attribute: None,
-        };
+        let mut statement = CreateUser { or_replace, if_clause, users, ..CreateUser::default() };
         if self.eat_words(&["DEFAULT", "ROLE"]) {
             statement.default_roles = Some(self.role_set()?);
         }

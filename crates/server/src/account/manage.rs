@@ -2,6 +2,7 @@
 //! table to the changes to store. Pure, apart from random salts.
 
 use super::options;
+use super::passwords::{self, PasswordDefaults};
 use super::store::Record;
 use super::table::{AccessTable, Account};
 use crate::errors;
@@ -51,7 +52,8 @@ pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &st
             }
             account.auth = text.to_vec();
         }
-        AuthSecret::Random => return Err(SqlError::not_supported_yet("RANDOM PASSWORD")),
+        // Whoever runs the statement has put the password in its place.
+        AuthSecret::Random => return Err(SqlError::internal("a random password that nobody made")),
     }
     Ok(())
 }
@@ -97,23 +99,20 @@ pub fn has_discarded(old: &Account, new: &Account) -> bool {
         && (&new.auth, &new.plugin) == (&old.auth, &old.plugin)
 }
 
-/// REPLACE 'current password': whoever changes his own may prove that he knows it.
-pub fn check_replaced(current: &Account, old: &Account, replaced: Option<&[u8]>) -> SqlResult<()> {
-    let Some(password) = replaced else { return Ok(()) };
-    if !current.is(&old.user, old.host.as_str()) {
-        let message = "Do not specify the current password while changing it for other users.";
-        return Err(SqlError::new(3893, b"HY000", message));
+/// Whether a stored form is this password's; its form tells whose plugin's it is.
+pub(super) fn is_password(stored: &[u8], password: &[u8]) -> bool {
+    match native::parse_hash(stored) {
+        Some(_) => native::hash_text(password).as_bytes() == stored,
+        None => caching_sha2::check_full(stored, password),
     }
-    let right = match (old.auth.as_slice(), old.plugin.as_str()) {
-        ([], _) => password.is_empty(),
-        (stored, NATIVE) => native::hash_text(password).as_bytes() == stored,
-        (stored, _) => caching_sha2::check_full(stored, password),
-    };
-    if right {
-        return Ok(());
+}
+
+/// The text of a password, where a statement has it.
+fn clear_text(auth: &Auth) -> Option<&[u8]> {
+    match &auth.secret {
+        AuthSecret::Clear(password) => Some(password),
+        _ => None,
     }
-    let message = "Incorrect current password. Specify the correct password which has to be replaced.";
-    Err(SqlError::new(3891, b"HY000", message))
 }
 
 /// What an account keeps of a clear password.
@@ -161,6 +160,7 @@ pub fn create_user(
     current: &Account,
     statement: &CreateUser,
     default_plugin: &str,
+    defaults: &PasswordDefaults,
     notes: &mut Vec<SqlError>,
 ) -> SqlResult<Vec<Record>> {
     let mut changes = Vec::new();
@@ -185,6 +185,9 @@ pub fn create_user(
             apply_auth(&mut account, auth, default_plugin)?;
         }
         options::apply(&mut account, statement)?;
+        if let Some(auth) = &spec.auth {
+            passwords::remember(&mut account, clear_text(auth), defaults)?;
+        }
         changes.push(Record::Put(Box::new(account)));
     }
     failed("CREATE USER", &bad)?;
@@ -213,6 +216,7 @@ pub fn alter_user(
     current: &Account,
     statement: &CreateUser,
     default_plugin: &str,
+    defaults: &PasswordDefaults,
     notes: &mut Vec<SqlError>,
 ) -> SqlResult<Vec<Record>> {
     let mut changes = Vec::new();
@@ -222,7 +226,8 @@ pub fn alter_user(
         match table.exact(&user, &host) {
             Some(old) => {
                 current.may_change(&old)?;
-                check_replaced(current, &old, spec.replaces.as_deref())?;
+                let replaces = spec.replaces.as_deref();
+                passwords::check_current(current, &old, replaces, spec.auth.is_some(), defaults)?;
                 let mut account = Account::clone(&old);
                 if let Some(auth) = &spec.auth {
                     apply_auth(&mut account, auth, default_plugin)?;
@@ -232,6 +237,9 @@ pub fn alter_user(
                     account.second_auth.clear();
                 }
                 options::apply(&mut account, statement)?;
+                if let Some(auth) = &spec.auth {
+                    passwords::remember(&mut account, clear_text(auth), defaults)?;
+                }
                 changes.push(Record::Put(Box::new(account)));
             }
             None if statement.if_clause => notes.push(absent_note(&user, &host)),
@@ -299,23 +307,53 @@ pub fn rename_user(
     Ok(changes)
 }
 
-/// SET PASSWORD = 'hash', as MariaDB means and logs it: the account logs in with `mysql_native_password` from then on.
-pub fn set_password_hash(
+/// What SET PASSWORD gives.
+pub enum NewPassword<'a> {
+    /// Its text.
+    Clear(&'a [u8]),
+    /// A hash, as MariaDB means and logs it: the account logs in with `mysql_native_password` from then on.
+    Hash(&'a [u8]),
+}
+
+/// What SET PASSWORD says besides.
+#[derive(Default)]
+pub struct SetPassword<'a> {
+    /// FOR an account.
+    pub user: Option<&'a UserName>,
+    /// REPLACE 'current password'.
+    pub replaces: Option<&'a [u8]>,
+    /// RETAIN CURRENT PASSWORD.
+    pub retain: bool,
+}
+
+/// SET PASSWORD.
+pub fn set_password(
     table: &AccessTable,
     current: &Account,
-    user: Option<&UserName>,
-    hash: &[u8],
+    statement: &SetPassword<'_>,
+    password: &NewPassword<'_>,
+    defaults: &PasswordDefaults,
 ) -> SqlResult<Vec<Record>> {
-    let is_hash = hash.len() == 41 && hash[0] == b'*' && hash[1..].iter().all(u8::is_ascii_hexdigit);
-    if !is_hash && !hash.is_empty() {
-        let message = "Password hash should be a 41-digit hexadecimal number";
-        return Err(SqlError::new(1372, b"HY000", message));
-    }
-    let old = account_of(table, current, user)?;
-    let (plugin, auth) = (NATIVE.into(), hash.to_ascii_uppercase());
-    let mut account = Account { plugin, auth, ..Account::clone(&old) };
-    follow_password(&old, &mut account, false)?;
+    let old = account_of(table, current, statement.user)?;
+    passwords::check_current(current, &old, statement.replaces, true, defaults)?;
+    let mut account = Account::clone(&old);
+    let clear = match password {
+        NewPassword::Clear(password) => {
+            account.auth = if password.is_empty() { Vec::new() } else { stored_form(&old.plugin, password)? };
+            Some(*password)
+        }
+        NewPassword::Hash(hash) => {
+            if native::parse_hash(hash).is_none() && !hash.is_empty() {
+                let message = "Password hash should be a 41-digit hexadecimal number";
+                return Err(SqlError::new(1372, b"HY000", message));
+            }
+            (account.plugin, account.auth) = (NATIVE.into(), hash.to_ascii_uppercase());
+            None
+        }
+    };
+    follow_password(&old, &mut account, statement.retain)?;
     account.options.password_was_set();
+    passwords::remember(&mut account, clear, defaults)?;
     Ok(vec![Record::Put(Box::new(account))])
 }
 
@@ -326,19 +364,4 @@ fn account_of(table: &AccessTable, current: &Account, user: Option<&UserName>) -
     let found = found.ok_or_else(|| SqlError { code: 1133, state: *b"42000", message: message.into() })?;
     current.may_change(&found)?;
     Ok(found)
-}
-
-/// SET PASSWORD.
-pub fn set_password(
-    table: &AccessTable,
-    current: &Account,
-    user: Option<&UserName>,
-    password: &[u8],
-) -> SqlResult<Vec<Record>> {
-    let old = account_of(table, current, user)?;
-    let auth = if password.is_empty() { Vec::new() } else { stored_form(&old.plugin, password)? };
-    let mut account = Account { auth, ..Account::clone(&old) };
-    follow_password(&old, &mut account, false)?;
-    account.options.password_was_set();
-    Ok(vec![Record::Put(Box::new(account))])
 }

@@ -5,14 +5,51 @@ use super::objects::{RoutineGrant, TableGrant};
 use super::privilege::{
     self, COLUMN_PRIVILEGES, DB_PRIVILEGES, Privileges, ROUTINE_PRIVILEGES, TABLE_PRIVILEGES,
 };
+use super::requirement::Requirement;
+use super::restrictions::Restrictions;
 use super::store::Record;
 use super::table::{AccessTable, Account, DbGrant};
 use crate::errors;
 use omnibus_parser::ast::{
-    Auth, AuthSecret, Grant, GrantTarget, GrantWhat, ObjectName, Privilege, ProgramKind, Require, Revoke,
-    UserName,
+    Auth, AuthSecret, Grant, GrantTarget, GrantWhat, ObjectName, Privilege, ProgramKind, Revoke, UserName,
 };
 use omnibus_sql::{SqlError, SqlResult};
+
+/// GRANT to one account. What it has everywhere but in the database that is named holds there, too, from now on.
+fn give(account: &mut Account, place: &Place, mut listed: Listed, grantor: &Account) {
+    match place {
+        Place::Global => {
+            account.restrictions.granted(account.privileges, listed.set, &grantor.restrictions);
+        }
+        Place::Database(db) => {
+            let back = listed.set;
+            listed.set = back.without(account.restrictions.of(db));
+            account.restrictions.change(db, |own| own.without(back));
+        }
+        _ => {}
+    }
+    if listed.set != Privileges::NONE || !matches!(place, Place::Database(_)) {
+        change(account, place, &listed, Privileges::with);
+    }
+}
+
+/// REVOKE from one account; whether it had anything there. With `partial`, what it has everywhere is taken away in one database.
+fn take(account: &mut Account, place: &Place, listed: &Listed, partial: bool) -> bool {
+    match place {
+        Place::Global => account.restrictions.revoked(listed.set),
+        Place::Database(db) if partial => {
+            let held = account.privileges.without(account.restrictions.of(db));
+            let everywhere = Privileges(held.0 & listed.set.0 & DB_PRIVILEGES.0);
+            if everywhere != Privileges::NONE {
+                account.restrictions.change(db, |own| own.with(everywhere));
+                change(account, place, listed, Privileges::without);
+                return true;
+            }
+        }
+        _ => {}
+    }
+    change(account, place, listed, Privileges::without)
+}
 
 /// Where privileges apply.
 enum Place {
@@ -42,7 +79,7 @@ fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<Place> {
 }
 
 /// What a list of privileges says: of all of a place, and of columns of it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Listed {
     set: Privileges,
     columns: Vec<(String, Privileges)>,
@@ -207,8 +244,12 @@ pub fn grant(
     statement: &Grant,
     database: Option<&str>,
 ) -> SqlResult<Vec<Record>> {
-    let GrantWhat::Privileges { privileges, target } = &statement.what else {
-        return Err(SqlError::not_supported_yet("GRANT PROXY"));
+    let (privileges, target) = match &statement.what {
+        GrantWhat::Privileges { privileges, target } => (privileges, target),
+        GrantWhat::Proxy(proxied) => return super::proxies::grant(table, grantor, proxied, statement),
+        GrantWhat::Everything | GrantWhat::Roles(_) => {
+            return Err(SqlError::internal("a GRANT of no privileges"));
+        }
     };
     let place = place(target, database)?;
     let mut listed = listed(privileges, &place, grantor)?;
@@ -228,13 +269,10 @@ pub fn grant(
             return Err(SqlError::not_supported_yet("GRANT .. IDENTIFIED BY"));
         }
         let mut account = Account::clone(&old);
-        change(&mut account, &place, &listed, Privileges::with);
+        give(&mut account, &place, listed.clone(), grantor);
         account.options.apply_resources(&statement.resources)?;
-        match &statement.require {
-            None => {}
-            Some(Require::Ssl) => account.require_ssl = true,
-            Some(Require::None) => account.require_ssl = false,
-            Some(_) => return Err(SqlError::not_supported_yet("REQUIRE X509")),
+        if let Some(require) = &statement.require {
+            account.require = Requirement::of(require);
         }
         changes.push(Record::Put(Box::new(account)));
     }
@@ -257,7 +295,11 @@ pub fn revoke(
     grantor: &Account,
     statement: &Revoke,
     database: Option<&str>,
+    partial: bool,
 ) -> SqlResult<Vec<Record>> {
+    if let GrantWhat::Proxy(proxied) = &statement.what {
+        return super::proxies::revoke(table, grantor, proxied, statement);
+    }
     let mut changes = Vec::new();
     for name in &statement.users {
         let Some(old) = find(table, grantor, name, statement.ignore_unknown_user)? else { continue };
@@ -269,6 +311,7 @@ pub fn revoke(
                     return Err(errors::specific_access_denied("CREATE USER"));
                 }
                 account.privileges = Privileges::NONE;
+                account.restrictions = Restrictions::default();
                 account.databases.clear();
                 account.tables.clear();
                 account.routines.clear();
@@ -280,12 +323,12 @@ pub fn revoke(
                 if statement.grant_option {
                     listed.set = listed.set.with(Privileges::GRANT_OPTION);
                 }
-                if !change(&mut account, &place, &listed, Privileges::without) && !statement.if_exists {
+                if !take(&mut account, &place, &listed, partial) && !statement.if_exists {
                     return Err(absent(&account, &place));
                 }
             }
             GrantWhat::Roles(_) | GrantWhat::Proxy(_) => {
-                return Err(SqlError::not_supported_yet("REVOKE PROXY"));
+                return Err(SqlError::internal("a REVOKE of no privileges"));
             }
         }
         changes.push(Record::Put(Box::new(account)));

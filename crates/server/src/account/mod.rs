@@ -12,8 +12,12 @@ mod manage;
 mod manage_grant;
 mod objects;
 mod options;
+mod passwords;
 mod plan;
 mod privilege;
+mod proxies;
+mod requirement;
+mod restrictions;
 mod role_rows;
 mod roles;
 mod show;
@@ -27,11 +31,12 @@ mod usage;
 
 pub use host::HostPattern;
 pub use manage::{
-    alter_user, check_replaced, create_user, drop_user, follow_password, has_discarded, has_retained,
-    rename_user, resolve, set_password, set_password_hash,
+    NewPassword, SetPassword, alter_user, create_user, drop_user, has_discarded, has_retained, rename_user,
+    resolve, set_password,
 };
 pub use manage_grant::{grant, revoke};
 pub use options::clauses_of;
+pub use passwords::{PasswordDefaults, random as random_password};
 pub use plan::{By, password_hash, plan_users, with_hashes};
 pub use privilege::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
 pub use role_rows::{role_rows, system_rows};
@@ -71,7 +76,7 @@ impl std::fmt::Debug for Accounts {
 impl Accounts {
     /// Loads the table from the store.
     pub fn open(store: Box<dyn AccountStore>) -> SqlResult<Accounts> {
-        let table = AccessTable::build(store.load()?);
+        let table = AccessTable::build(store.load()?, false);
         Ok(Accounts {
             table: RwLock::new(Arc::new(table)),
             store: parking_lot::Mutex::new(store),
@@ -94,7 +99,14 @@ impl Accounts {
 
     /// They say so now.
     pub fn set_rules(&self, rules: RoleRules) {
-        *self.rules.write() = Arc::new(rules);
+        let partial_revokes = rules.partial_revokes;
+        let before = std::mem::replace(&mut *self.rules.write(), Arc::new(rules));
+        if before.partial_revokes != partial_revokes {
+            // What names of databases mean has changed.
+            let _store = self.store.lock();
+            let accounts = self.table().all();
+            self.swap(accounts.iter().map(|account| Account::clone(account)).collect());
+        }
     }
 
     /// Makes the change that `plan` derives from the present table, durably, then shows it to
@@ -138,7 +150,7 @@ impl Accounts {
     }
 
     fn swap(&self, accounts: Vec<Account>) {
-        *self.table.write() = Arc::new(AccessTable::build(accounts));
+        *self.table.write() = Arc::new(AccessTable::build(accounts, self.rules().partial_revokes));
         self.generation.fetch_add(1, Ordering::Release);
     }
 

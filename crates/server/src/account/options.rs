@@ -3,8 +3,11 @@
 //!
 //! What is not here is refused by name, so that nobody relies on a rule that is not kept.
 
+use super::passwords::PasswordRules;
+use super::requirement::Requirement;
+use super::restrictions::Restrictions;
 use super::table::{Account, quote};
-use omnibus_parser::ast::{CreateUser, Ident, PasswordExpire, Require, RoleSet, UserName};
+use omnibus_parser::ast::{CreateUser, Ident, PasswordExpire, RoleSet, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::json::Json;
 use std::fmt::Write;
@@ -62,6 +65,8 @@ pub struct AccountOptions {
     pub lifetime: Lifetime,
     /// FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
     pub lock: LoginLock,
+    /// PASSWORD HISTORY, REUSE INTERVAL and REQUIRE CURRENT.
+    pub passwords: PasswordRules,
     /// When the password was set, seconds since 1970, if that is known.
     pub changed: Option<i64>,
 }
@@ -126,13 +131,20 @@ impl AccountOptions {
                     .filter(|value| *value <= 32_767)
                     .ok_or_else(|| SqlError::wrong_arguments(name.as_str()))
             };
-            match (name.as_str(), value) {
-                ("FAILED_LOGIN_ATTEMPTS", Some(value)) => self.lock.attempts = bounded(*value)?,
-                ("PASSWORD_LOCK_TIME", Some(value)) => self.lock.days = bounded(*value)?.into(),
+            let count =
+                |value: u64| u32::try_from(value).map_err(|_| SqlError::wrong_arguments(name.as_str()));
+            match (name.as_str(), *value) {
+                ("FAILED_LOGIN_ATTEMPTS", Some(value)) => self.lock.attempts = bounded(value)?,
+                ("PASSWORD_LOCK_TIME", Some(value)) => self.lock.days = bounded(value)?.into(),
                 ("PASSWORD_LOCK_TIME", None) => self.lock.days = -1,
-                // DEFAULT, OPTIONAL and 0 ask for nothing.
-                (_, None | Some(0)) => {}
-                (other, Some(_)) => return Err(SqlError::not_supported_yet(other.replace('_', " "))),
+                ("PASSWORD_HISTORY", value) => self.passwords.history = value.map(count).transpose()?,
+                ("PASSWORD_REUSE_INTERVAL", value) => {
+                    self.passwords.reuse_days = value.map(count).transpose()?;
+                }
+                ("PASSWORD_REQUIRE_CURRENT", value) => {
+                    self.passwords.require_current = value.map(|value| value != 0);
+                }
+                (other, _) => return Err(SqlError::not_supported_yet(other.replace('_', " "))),
             }
         }
         Ok(())
@@ -154,6 +166,16 @@ impl AccountOptions {
             Lifetime::Never => members.push(number("password_lifetime", 0)),
             Lifetime::Days(days) => members.push(number("password_lifetime", days.into())),
         }
+        let rules = &self.passwords;
+        let given = [
+            rules.history.map(|count| number("history", count.into())),
+            rules.reuse_days.map(|days| number("reuse_interval", days.into())),
+            rules.require_current.map(|asked| number("require_current", asked.into())),
+        ];
+        let given: Vec<_> = given.into_iter().flatten().collect();
+        if !given.is_empty() {
+            members.push(("Password_rules".to_owned(), Json::object(given)));
+        }
         let own = &self.resources;
         if *own != (Resources { at_once: own.at_once, ..Resources::default() }) {
             let limits = [
@@ -169,13 +191,8 @@ impl AccountOptions {
 
 /// The options of a statement, into the account.
 pub fn apply(account: &mut Account, statement: &CreateUser) -> SqlResult<()> {
-    match &statement.require {
-        Some(Require::None) => account.require_ssl = false,
-        Some(Require::Ssl) => account.require_ssl = true,
-        Some(Require::X509 | Require::Specified(_)) => {
-            return Err(SqlError::not_supported_yet("REQUIRE X509"));
-        }
-        None => {}
+    if let Some(require) = &statement.require {
+        account.require = Requirement::of(require);
     }
     if let Some(locked) = statement.account_locked {
         account.locked = locked;
@@ -213,8 +230,16 @@ fn text_of(json: &Json) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-const OWN_MEMBERS: [&str; 5] =
-    ["metadata", "Password_locking", "additional_password", "password_lifetime", "Resource_limits"];
+const OWN_MEMBERS: [&str; 8] = [
+    "metadata",
+    "Password_locking",
+    "additional_password",
+    "password_lifetime",
+    "Resource_limits",
+    "Password_rules",
+    "Tls_names",
+    "Restrictions",
+];
 
 /// The `Attributes` column: MySQL's form, with the account's attribute under `metadata`.
 #[must_use]
@@ -224,19 +249,28 @@ pub fn attributes(account: &Account) -> Option<String> {
         let second = String::from_utf8_lossy(&account.second_auth).into_owned();
         members.push(("additional_password".to_owned(), Json::String(second)));
     }
+    if let Some(restrictions) = account.restrictions.to_json() {
+        members.push(("Restrictions".to_owned(), restrictions));
+    }
+    if let Some(names) = account.require.names() {
+        members.push(("Tls_names".to_owned(), names));
+    }
     if let Some(attribute) = account.attribute.as_deref().and_then(|text| Json::parse(text.as_bytes()).ok()) {
         members.push(("metadata".to_owned(), attribute));
     }
     (!members.is_empty()).then(|| text_of(&Json::object(members)))
 }
 
-/// Reads that column into the account. A version before this one kept the attribute there by itself.
-pub fn read_attributes(account: &mut Account, text: &str) {
+/// Reads that column into the account, whose `Ssl_type` is `require`. A version before this one kept the attribute there by itself.
+pub fn read_attributes(account: &mut Account, text: &str, require: &str) {
+    account.require = Requirement::read(require, None);
     let Ok(json @ Json::Object(_)) = Json::parse(text.as_bytes()) else { return };
     if !OWN_MEMBERS.iter().any(|name| json.get(name).is_some()) {
         account.attribute = Some(text.to_owned());
         return;
     }
+    account.require = Requirement::read(require, json.get("Tls_names"));
+    account.restrictions = json.get("Restrictions").map(Restrictions::of_json).unwrap_or_default();
     account.attribute = json.get("metadata").map(text_of);
     if let Some(Json::String(second)) = json.get("additional_password") {
         account.second_auth = second.as_bytes().to_vec();
@@ -252,6 +286,15 @@ pub fn read_attributes(account: &mut Account, text: &str) {
     options.resources.connections = limit("max_connections");
     options.lock.attempts = u16::try_from(number("Password_locking", "failed_login_attempts")).unwrap_or(0);
     options.lock.days = i32::try_from(number("Password_locking", "password_lock_time_days")).unwrap_or(0);
+    let rule = |name| match json.get("Password_rules").and_then(|rules| rules.get(name)) {
+        Some(Json::Int(value)) => u32::try_from(*value).ok(),
+        _ => None,
+    };
+    options.passwords = PasswordRules {
+        history: rule("history"),
+        reuse_days: rule("reuse_interval"),
+        require_current: rule("require_current").map(|asked| asked != 0),
+    };
     options.lifetime = match json.get("password_lifetime") {
         Some(Json::Int(0)) => Lifetime::Never,
         Some(Json::Int(days)) => u16::try_from(*days).map_or(Lifetime::Default, Lifetime::Days),
@@ -272,10 +315,9 @@ pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
             RoleSet::List(names) => names_of(names),
         });
     }
-    match statement.require {
-        Some(Require::Ssl) => text.push_str(" REQUIRE SSL"),
-        None if !makes => {}
-        _ => text.push_str(" REQUIRE NONE"),
+    let require = statement.require.as_ref().map(Requirement::of);
+    if let Some(require) = require.or(makes.then_some(Requirement::Nothing)) {
+        let _ = write!(text, " REQUIRE {}", require.clause(false));
     }
     let limits: String =
         statement.resources.iter().map(|(name, value)| format!(" {} {value}", name.as_str())).collect();
@@ -300,6 +342,7 @@ pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
             _ => Ok(()),
         };
     }
+    text.push_str(&password_clauses(statement));
     match statement.account_locked {
         Some(true) => text.push_str(" ACCOUNT LOCK"),
         None if !makes => {}
@@ -309,6 +352,25 @@ pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
         if let Some(value) = value {
             let _ = write!(text, " {name} '{}'", quote(&String::from_utf8_lossy(value)));
         }
+    }
+    text
+}
+
+/// PASSWORD HISTORY and kin, as a statement has them: DEFAULT is said, too, as it takes a rule away.
+fn password_clauses(statement: &CreateUser) -> String {
+    let mut text = String::new();
+    for (name, value) in &statement.password.others {
+        let clause = match (name.as_str(), value) {
+            ("PASSWORD_HISTORY", None) => " PASSWORD HISTORY DEFAULT".to_owned(),
+            ("PASSWORD_HISTORY", Some(count)) => format!(" PASSWORD HISTORY {count}"),
+            ("PASSWORD_REUSE_INTERVAL", None) => " PASSWORD REUSE INTERVAL DEFAULT".to_owned(),
+            ("PASSWORD_REUSE_INTERVAL", Some(days)) => format!(" PASSWORD REUSE INTERVAL {days} DAY"),
+            ("PASSWORD_REQUIRE_CURRENT", None) => " PASSWORD REQUIRE CURRENT DEFAULT".to_owned(),
+            ("PASSWORD_REQUIRE_CURRENT", Some(0)) => " PASSWORD REQUIRE CURRENT OPTIONAL".to_owned(),
+            ("PASSWORD_REQUIRE_CURRENT", Some(_)) => " PASSWORD REQUIRE CURRENT".to_owned(),
+            _ => continue,
+        };
+        text.push_str(&clause);
     }
     text
 }
@@ -347,15 +409,17 @@ pub fn shown(account: &Account) -> String {
         (false, Lifetime::Days(days)) => write!(text, " PASSWORD EXPIRE INTERVAL {days} DAY"),
     };
     text.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
-    text.push_str(
-        " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
-    );
-    text.push_str(&own_clauses(account));
+    text.push_str(&account.options.passwords.clauses(true));
+    text.push_str(&lock_clauses(account));
     text
 }
 
 /// What no other server of MariaDB's kind has.
 pub(super) fn own_clauses(account: &Account) -> String {
+    account.options.passwords.clauses(false) + &lock_clauses(account)
+}
+
+fn lock_clauses(account: &Account) -> String {
     let lock = &account.options.lock;
     let mut text = String::new();
     if lock.attempts > 0 {

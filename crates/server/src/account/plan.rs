@@ -1,7 +1,9 @@
 //! What a statement about accounts changes, whoever runs it, a session or an applier: the new records, and the statement for the
 //! log, which holds hashes and no clear password.
 
-use super::{AccessTable, Account, Record, RoleContext, RoleRules};
+use super::{
+    AccessTable, Account, NewPassword, PasswordDefaults, Record, RoleContext, RoleRules, SetPassword,
+};
 use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordValue, RoleSet, SetItem, Statement, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 
@@ -11,6 +13,8 @@ pub struct By<'a> {
     pub me: &'a Account,
     /// The plugin of new accounts.
     pub plugin: &'a str,
+    /// What variables say of passwords.
+    pub passwords: PasswordDefaults,
     /// The default database.
     pub database: Option<&'a str>,
     /// What variables say of roles.
@@ -27,18 +31,18 @@ pub fn plan_users(
     by: &By<'_>,
     notes: &mut Vec<SqlError>,
 ) -> SqlResult<(Vec<Record>, Vec<u8>)> {
-    let By { me, plugin, database, rules, mariadb } = *by;
+    let By { me, plugin, passwords, database, rules, mariadb } = *by;
     let roles = RoleContext { table, me, rules, mariadb };
     let records = match statement {
         Statement::CreateUser(s) => {
-            let mut records = super::create_user(table, me, s, plugin, notes)?;
+            let mut records = super::create_user(table, me, s, plugin, &passwords, notes)?;
             put_default_roles(&roles, s, &mut records)?;
             let mut text = with_hashes("CREATE USER", &records, table);
             text.extend_from_slice(super::clauses_of(s, true).as_bytes());
             return Ok((records, text));
         }
         Statement::AlterUser(s) => {
-            let mut records = super::alter_user(table, me, s, plugin, notes)?;
+            let mut records = super::alter_user(table, me, s, plugin, &passwords, notes)?;
             put_default_roles(&roles, s, &mut records)?;
             let mut text = with_hashes("ALTER USER", &records, table);
             text.extend_from_slice(super::clauses_of(s, false).as_bytes());
@@ -47,7 +51,8 @@ pub fn plan_users(
         Statement::DropUser { if_exists, users } => super::drop_user(table, me, users, *if_exists, notes)?,
         Statement::RenameUser(pairs) => super::rename_user(table, me, pairs)?,
         Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
-            let records = super::set_password_hash(table, me, user, hash)?;
+            let statement = SetPassword { user, ..SetPassword::default() };
+            let records = super::set_password(table, me, &statement, &NewPassword::Hash(hash), &passwords)?;
             let text = with_hashes("ALTER USER", &records, table);
             return Ok((records, text));
         }
@@ -66,7 +71,10 @@ pub fn plan_users(
         },
         Statement::Revoke(s) => match &s.what {
             GrantWhat::Roles(names) => super::revoke_roles(&roles, names, s)?,
-            _ => super::revoke(table, me, s, database)?,
+            _ => {
+                let partial = rules.partial_revokes || !passwords.enforced;
+                super::revoke(table, me, s, database, partial)?
+            }
         },
         _ => return Err(SqlError::internal("a statement that is not about accounts")),
     };

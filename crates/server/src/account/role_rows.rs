@@ -2,11 +2,14 @@
 //! dump programs and tools read. They are made up when they are read.
 
 use super::objects::{RoutineGrant, TableGrant};
+use super::passwords::OldPassword;
 use super::privilege::{PRIVILEGES, Privileges};
+use super::proxies::ProxyGrant;
 use super::roles::{AccountName, RoleRules, available};
 use super::table::{AccessTable, Account};
 use bytes::Bytes;
 use omnibus_value::Value;
+use omnibus_value::temporal::DateTime;
 use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
@@ -153,6 +156,24 @@ fn of_account(account: &Account, name: &str) -> Rows {
     let (user, host) = (account.user.as_str(), account.host.as_str());
     match name {
         "user" => vec![user_row(account)],
+        "password_history" => {
+            let row = |old: &OldPassword| {
+                let set = DateTime::from_unix(old.set_us.div_euclid(1_000_000), 0);
+                let mut row = texts(&[host, user]);
+                row.push(set.map_or(Value::Null, Value::DateTime));
+                row.push(Value::Bytes(old.auth.clone().into()));
+                row
+            };
+            account.passwords.iter().rev().map(row).collect()
+        }
+        "proxies_priv" => {
+            let row = |own: &ProxyGrant| {
+                let mut row = texts(&[host, user, &own.host, &own.user]);
+                row.extend([Value::Int(own.grant_option.into()), text(""), Value::Null]);
+                row
+            };
+            account.proxies.iter().map(row).collect()
+        }
         "tables_priv" => {
             let row = |grant: &TableGrant| {
                 let mut row = texts(&[host, &grant.db, user, &grant.table, ""]);
@@ -239,7 +260,8 @@ fn user_row(account: &Account) -> Vec<Value> {
     let limits = &account.options.resources;
     let mut row = texts(&[account.host.as_str(), &account.user]);
     row.extend(COLUMNS.map(own));
-    row.extend(texts(&[if account.require_ssl { "ANY" } else { "" }, "", "", ""]));
+    let names = account.require.specified();
+    row.extend(texts(&[account.require.kind(), &names.cipher, &names.issuer, &names.subject]));
     row.extend(
         [limits.queries, limits.updates, limits.connections, limits.at_once].map(|n| Value::UInt(n.into())),
     );
@@ -248,6 +270,9 @@ fn user_row(account: &Account) -> Vec<Value> {
     row.push(text(y(account.options.expired)));
     row.push(text(y(account.locked)));
     row.extend([own(Privileges::CREATE_ROLE), own(Privileges::DROP_ROLE)]);
+    let rules = &account.options.passwords;
+    row.extend([rules.history, rules.reuse_days].map(|n| n.map_or(Value::Null, |n| Value::UInt(n.into()))));
+    row.push(rules.require_current.map_or(Value::Null, |asked| text(y(asked))));
     row.push(super::options::attributes(account).map_or(Value::Null, |attributes| text(&attributes)));
     row.push(text(y(account.is_role)));
     let default = account.roles.iter().find(|role| role.default);

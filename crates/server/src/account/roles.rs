@@ -6,6 +6,7 @@
 use super::manage::{check_name, exists_note, failed, resolve};
 use super::objects::RoleGrant;
 use super::privilege::Privileges;
+use super::restrictions::Restrictions;
 use super::store::Record;
 use super::table::{AccessTable, Account};
 use crate::errors;
@@ -23,6 +24,8 @@ pub struct RoleRules {
     pub mandatory: Vec<AccountName>,
     /// `activate_all_roles_on_login`.
     pub activate_all: bool,
+    /// `partial_revokes`: roles and accounts may have less in some databases than everywhere.
+    pub partial_revokes: bool,
 }
 
 impl RoleRules {
@@ -35,7 +38,7 @@ impl RoleRules {
             None => (bare(text), "%".to_owned()),
         };
         let mandatory = mandatory.split(',').filter(|text| !text.trim().is_empty()).map(name).collect();
-        RoleRules { mandatory, activate_all }
+        RoleRules { mandatory, activate_all, partial_revokes: false }
     }
 
     fn is_mandatory(&self, role: &Account) -> bool {
@@ -108,7 +111,8 @@ pub fn with_roles(table: &AccessTable, account: &Arc<Account>, names: &[AccountN
         return account.clone();
     }
     let privileges = active.iter().fold(account.privileges, |set, role| set.with(role.privileges));
-    Arc::new(Account { privileges, active, ..Account::clone(account) })
+    let restrictions = Restrictions::together(std::iter::once(&**account).chain(active.iter().map(|r| &**r)));
+    Arc::new(Account { privileges, restrictions, active, ..Account::clone(account) })
 }
 
 /// Roles, and all that they have.

@@ -1,6 +1,7 @@
 //! SHOW GRANTS and SHOW CREATE USER as text.
 
 use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
+use super::proxies::ProxyGrant;
 use super::table::{Account, quote};
 use omnibus_value::Value;
 
@@ -48,7 +49,9 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         let on = backquoted(&grant.pattern);
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
+    lines.extend(restriction_lines(account, &who));
     lines.extend(object_lines(account, &who));
+    lines.extend(proxy_lines(account, &who));
     for (admin, option) in [(false, ""), (true, " WITH ADMIN OPTION")] {
         let roles = account.roles.iter().filter(|role| role.granted && role.admin == admin);
         let mut names: Vec<_> =
@@ -59,6 +62,26 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         }
     }
     lines
+}
+
+/// What does not hold in some databases.
+pub(super) fn restriction_lines(account: &Account, who: &str) -> Vec<String> {
+    let line = |(db, set): (&str, Privileges)| {
+        let mut names: Vec<_> = PRIVILEGES.iter().filter(|p| set.has(p.bit)).map(|p| p.name).collect();
+        names.sort_by_key(|name| *name == "GRANT OPTION");
+        format!("REVOKE {} ON {}.* FROM {who}", names.join(", "), backquoted(db))
+    };
+    account.restrictions.iter().map(line).collect()
+}
+
+/// Whom it may act as.
+pub(super) fn proxy_lines(account: &Account, who: &str) -> Vec<String> {
+    let line = |own: &ProxyGrant| {
+        let option = if own.grant_option { " WITH GRANT OPTION" } else { "" };
+        let proxied = format!("{}@{}", backquoted(&own.user), backquoted(&own.host));
+        format!("GRANT PROXY ON {proxied} TO {who}{option}")
+    };
+    account.proxies.iter().map(line).collect()
 }
 
 /// What an account has with the roles in force, as if it were its own: for SHOW GRANTS.
@@ -172,7 +195,7 @@ pub fn show_create_user(account: &Account) -> String {
     } else {
         format!(" AS '{}'", quote(&String::from_utf8_lossy(&account.auth)))
     };
-    let require = if account.require_ssl { "SSL" } else { "NONE" };
+    let require = account.require.clause(false);
     let mut default: Vec<String> = account
         .roles
         .iter()

@@ -4,6 +4,7 @@
 
 use super::options::{AccountOptions, Lifetime};
 use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, Privileges};
+use super::requirement::Requirement;
 use super::show::{backquoted, list, who, with_grant};
 use super::table::{Account, quote};
 use omnibus_parser::OWN_VERSION;
@@ -31,8 +32,9 @@ fn identity(account: &Account) -> String {
         (plugin, true) => format!(" IDENTIFIED VIA {plugin}"),
         (plugin, false) => format!(" IDENTIFIED VIA {plugin} USING '{secret}'"),
     };
-    if account.require_ssl {
-        text.push_str(" REQUIRE SSL");
+    if account.require != Requirement::Nothing {
+        text.push_str(" REQUIRE ");
+        text.push_str(&account.require.clause(true));
     }
     text
 }
@@ -119,7 +121,10 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         let on = backquoted(&grant.pattern);
         lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
     }
+    let restrictions = super::show::restriction_lines(account, &who);
+    lines.extend(restrictions.iter().map(|line| format!("/*!{OWN_VERSION} {line} */")));
     lines.extend(super::show::object_lines(account, &who));
+    lines.extend(super::show::proxy_lines(account, &who));
     for role in account.roles.iter().filter(|role| role.default) {
         lines.push(format!("SET DEFAULT ROLE {} FOR {who}", backquoted(&role.user)));
     }
@@ -154,7 +159,7 @@ mod tests {
         assert_eq!(show_create_user(&a), "CREATE USER `a`@`%`");
         assert_eq!(show_grants(&a), ["GRANT USAGE ON *.* TO `a`@`%`"]);
         a.auth = b"*B6".to_vec();
-        a.require_ssl = true;
+        a.require = Requirement::Tls;
         a.locked = true;
         a.options.lifetime = Lifetime::Days(5);
         a.options.resources.queries = 5;

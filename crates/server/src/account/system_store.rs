@@ -5,7 +5,9 @@
 
 use super::objects::{RoleGrant, RoutineGrant, TableGrant};
 use super::options;
+use super::passwords::OldPassword;
 use super::privilege::{self, Privileges};
+use super::proxies::ProxyGrant;
 use super::store::{AccountStore, Record};
 use super::table::{Account, DbGrant};
 use bytes::Bytes;
@@ -63,6 +65,8 @@ mod object {
 /// Kinds of `mysql.object_grants`.
 const TABLE: &str = "TABLE";
 const ROLE: &str = "ROLE";
+const PASSWORD: &str = "PASSWORD";
+const PROXY: &str = "PROXY";
 /// What a role is to an account, where privileges would be.
 const GRANTED: &str = "GRANTED";
 const DEFAULT: &str = "DEFAULT";
@@ -108,11 +112,11 @@ fn account_of(row: &[Value]) -> Account {
     let mut account = Account::new(&text(row, user::USER), &text(row, user::HOST));
     account.privileges = parse(&text(row, user::PRIVILEGES), number(row, user::GRANT_OPTION) != 0);
     account.is_role = number(row, user::IS_ROLE) != 0;
-    account.require_ssl = !matches!(text(row, user::SSL_TYPE).as_str(), "" | "NONE");
     account.plugin = text(row, user::PLUGIN);
     account.auth = text(row, user::AUTH).into_bytes();
     account.locked = number(row, user::LOCKED) != 0;
-    options::read_attributes(&mut account, &text(row, user::ATTRIBUTES));
+    let kind = text(row, user::SSL_TYPE);
+    options::read_attributes(&mut account, &text(row, user::ATTRIBUTES), &kind);
     account.options.resources.at_once = u32::try_from(number(row, user::AT_ONCE)).unwrap_or(0);
     account.options.expired = number(row, user::EXPIRED) != 0;
     account.options.changed = match row.get(user::CHANGED) {
@@ -130,7 +134,7 @@ fn user_row(account: &Account) -> Vec<Value> {
         value(&names(account.privileges)),
         grant_option(account.privileges),
         Value::Int(i64::from(account.is_role)),
-        value(if account.require_ssl { "ANY" } else { "" }),
+        value(account.require.kind()),
         Value::UInt(account.options.resources.at_once.into()),
         value(&account.plugin),
         Value::Bytes(account.auth.clone().into()),
@@ -177,7 +181,15 @@ fn object_rows(account: &Account) -> Vec<Vec<Value>> {
         let admin = Value::Int(i64::from(role.admin));
         row(ROLE, &role.host, &role.user, &what.join(","), admin, Value::Null)
     });
-    tables.chain(routines).chain(roles).collect()
+    let passwords = account.passwords.iter().enumerate().map(|(at, old)| {
+        let auth = Value::Bytes(old.auth.clone().into());
+        row(PASSWORD, &old.set_us.to_string(), &at.to_string(), "", Value::Int(0), auth)
+    });
+    let proxies = account
+        .proxies
+        .iter()
+        .map(|own| row(PROXY, &own.host, &own.user, "", Value::Int(own.grant_option.into()), Value::Null));
+    tables.chain(routines).chain(roles).chain(passwords).chain(proxies).collect()
 }
 
 /// Puts a row of `mysql.object_grants` into its account. Kinds that this version does not know are passed over.
@@ -207,6 +219,12 @@ fn add_object(account: &mut Account, row: &[Value]) {
             let is = |word| what.split(',').any(|own| own == word);
             let (default, granted) = (is(DEFAULT), is(GRANTED));
             account.roles.push(RoleGrant { user: name, host: db, admin: option, default, granted });
+        }
+        PROXY => account.proxies.push(ProxyGrant { user: name, host: db, grant_option: option }),
+        PASSWORD => {
+            let (set_us, auth) = (db.parse().unwrap_or(0), text(row, object::COLUMNS).into_bytes());
+            account.passwords.push(OldPassword { set_us, auth });
+            account.passwords.sort_by_key(|old| old.set_us);
         }
         _ => {}
     }

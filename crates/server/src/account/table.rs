@@ -3,7 +3,11 @@
 use super::host::{HostPattern, covers, like};
 use super::objects::{RoleGrant, RoutineGrant, TableGrant};
 use super::options::AccountOptions;
+use super::passwords::OldPassword;
 use super::privilege::{self, Privileges};
+use super::proxies::ProxyGrant;
+use super::requirement::Requirement;
+use super::restrictions::Restrictions;
 use crate::errors;
 use crate::net::ClientHost;
 use omnibus_sql::SqlResult;
@@ -22,8 +26,8 @@ pub struct DbGrant {
 }
 
 impl DbGrant {
-    fn matches(&self, db: &str) -> bool {
-        self.pattern == db || like(db.as_bytes(), self.pattern.as_bytes())
+    fn matches(&self, db: &str, literal: bool) -> bool {
+        self.pattern == db || (!literal && like(db.as_bytes(), self.pattern.as_bytes()))
     }
 
     fn has_wildcard(&self) -> bool {
@@ -44,10 +48,18 @@ pub struct Account {
     pub auth: Vec<u8>,
     /// A second password of the same plugin, which is good as well: RETAIN CURRENT PASSWORD keeps it. Empty is none.
     pub second_auth: Vec<u8>,
+    /// Passwords that still count for PASSWORD HISTORY and REUSE INTERVAL, the newest last.
+    pub passwords: Vec<OldPassword>,
     /// Global privileges.
     pub privileges: Privileges,
+    /// Databases in which some of them do not hold; of a session's account, those in which its roles do not give them either.
+    pub restrictions: Restrictions,
     /// Database privileges.
     pub databases: Vec<DbGrant>,
+    /// Whether the names of databases there are no patterns, as `partial_revokes` has it.
+    pub literal: bool,
+    /// Accounts that it may act as.
+    pub proxies: Vec<ProxyGrant>,
     /// Privileges on tables, views and columns.
     pub tables: Vec<TableGrant>,
     /// Privileges on routines.
@@ -60,8 +72,8 @@ pub struct Account {
     pub active: Vec<Arc<Account>>,
     /// May not connect.
     pub locked: bool,
-    /// TLS required.
-    pub require_ssl: bool,
+    /// What its connections have to be like.
+    pub require: Requirement,
     /// Comment and attribute, as the text of a JSON object, if any.
     pub attribute: Option<String>,
     /// Limits, and rules of its password.
@@ -85,16 +97,20 @@ impl Account {
             plugin: omnibus_wire::auth::CACHING_SHA2.to_owned(),
             auth: Vec::new(),
             privileges: Privileges::NONE,
+            restrictions: Restrictions::default(),
             databases: Vec::new(),
+            literal: false,
+            proxies: Vec::new(),
             tables: Vec::new(),
             routines: Vec::new(),
             roles: Vec::new(),
             is_role: false,
             active: Vec::new(),
             locked: false,
-            require_ssl: false,
+            require: Requirement::Nothing,
             attribute: None,
             second_auth: Vec::new(),
+            passwords: Vec::new(),
             options: AccountOptions::default(),
         }
     }
@@ -138,15 +154,18 @@ impl Account {
     /// Privileges on a database: the global ones and those of the most specific grant, the account's and each role's.
     #[must_use]
     pub fn on_database(&self, db: &str) -> Privileges {
-        let own = self.privileges.with(self.most_specific(db, |grant| grant.matches(db)));
+        let granted = self.most_specific(db, |grant| grant.matches(db, self.literal));
+        let own = self.privileges.without(self.restrictions.of(db)).with(granted);
         self.active.iter().fold(own, |set, role| set.with(role.on_database(db)))
     }
 
     /// Privileges on every database that a pattern may mean: whoever gives them away must have them on all of these.
     #[must_use]
     pub fn on_databases_of(&self, pattern: &str) -> Privileges {
-        let covering = |grant: &DbGrant| grant.pattern == pattern || covers(&grant.pattern, pattern);
-        let own = self.privileges.with(self.most_specific(pattern, covering));
+        let covering =
+            |grant: &DbGrant| grant.pattern == pattern || (!self.literal && covers(&grant.pattern, pattern));
+        let own = self.privileges.without(self.restrictions.of(pattern));
+        let own = own.with(self.most_specific(pattern, covering));
         self.active.iter().fold(own, |set, role| set.with(role.on_databases_of(pattern)))
     }
 
@@ -169,7 +188,8 @@ impl Account {
     /// Whether the account may know that a database exists.
     #[must_use]
     pub fn sees_database(&self, db: &str) -> bool {
-        let anything = self.privileges.without(Privileges::GRANT_OPTION);
+        let restricted = self.restrictions.of(db).with(Privileges::GRANT_OPTION);
+        let anything = self.privileges.without(restricted);
         let global = Privileges(privilege::DB_PRIVILEGES.0).with(Privileges::SHOW_DATABASES);
         anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES) || self.has_objects_in(db)
     }
@@ -200,9 +220,11 @@ pub struct AccessTable {
 }
 
 impl AccessTable {
-    /// Sorts accounts into a table.
+    /// Sorts accounts into a table. `literal`: names of databases are no patterns; they never are while something is restricted.
     #[must_use]
-    pub fn build(accounts: Vec<Account>) -> AccessTable {
+    pub fn build(mut accounts: Vec<Account>, literal: bool) -> AccessTable {
+        let literal = literal || accounts.iter().any(|account| !account.restrictions.is_empty());
+        accounts.iter_mut().for_each(|account| account.literal = literal);
         let native = accounts.iter().filter(|account| account.plugin == NATIVE).count();
         let secret = accounts
             .iter()
@@ -268,6 +290,12 @@ impl AccessTable {
         let mut all: Vec<_> = self.by_user.values().flatten().cloned().collect();
         all.sort_by(|a, b| (&a.user, a.host.as_str()).cmp(&(&b.user, b.host.as_str())));
         all
+    }
+
+    /// Whether some account has less in a database than everywhere.
+    #[must_use]
+    pub fn has_restrictions(&self) -> bool {
+        self.by_user.values().flatten().any(|account| !account.restrictions.is_empty())
     }
 
     /// How many there are.

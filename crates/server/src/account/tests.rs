@@ -78,12 +78,12 @@ fn names_without_an_account_have_plugins_as_accounts_have() {
         let plugin = if n < 3 { "mysql_native_password" } else { "caching_sha2_password" };
         Account { plugin: plugin.into(), auth: vec![n as u8], ..Account::new(&format!("u{n}"), "%") }
     };
-    let table = AccessTable::build((0..10).map(account).collect());
+    let table = AccessTable::build((0..10).map(account).collect(), false);
     let plugin = |n: usize| table.decoy_plugin(&format!("name{n}"));
     let native = (0..1000).filter(|n| plugin(*n) == "mysql_native_password").count();
     assert!((200..400).contains(&native), "{native} of 1000");
     assert_eq!(plugin(7), plugin(7));
-    assert_eq!(AccessTable::build(vec![Account::root()]).decoy_plugin("x"), "caching_sha2_password");
+    assert_eq!(AccessTable::build(vec![Account::root()], false).decoy_plugin("x"), "caching_sha2_password");
 }
 
 #[test]
@@ -129,6 +129,7 @@ fn the_most_specific_account_wins() {
         [("u", "%"), ("u", "10.%"), ("u", "10.0.0.1"), ("", "localhost"), ("u", "10.0.%")]
             .map(|(u, h)| Account::new(u, h))
             .into(),
+        false,
     );
     let host = |ip: &str| table.find("u", &client(ip)).unwrap().host.as_str().to_owned();
     assert_eq!(host("10.0.0.1"), "10.0.0.1");
@@ -141,7 +142,7 @@ fn the_most_specific_account_wins() {
 
 #[test]
 fn root_is_reachable_from_this_machine_only() {
-    let table = AccessTable::build(vec![Account::root()]);
+    let table = AccessTable::build(vec![Account::root()], false);
     assert!(table.find("root", &ClientHost::local()).is_some());
     assert!(table.find("root", &client("127.0.0.1")).is_some());
     assert!(table.find("root", &client("192.168.1.2")).is_none());

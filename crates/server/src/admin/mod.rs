@@ -48,6 +48,9 @@ impl Session {
             return Some(Err(error));
         }
         let done = match &parsed.statement.node {
+            Statement::Set(items) if let Some(alter) = users::random_password(items) => {
+                return Some(self.users(&alter, &parsed.text, more).await);
+            }
             Statement::Set(items) => self.set_statement(items).await,
             Statement::Kill(kill) => self.kill_statement(kill).await,
             // The locks are the SQL layer's.
@@ -63,18 +66,22 @@ impl Session {
             | Statement::StartReplica(_)
             | Statement::StopReplica(_) => self.replication(&parsed.statement.node).await,
             Statement::SetRole(set) => self.set_role(set),
-            statement if statement.is_about_accounts() => self.users(parsed).await,
+            statement if statement.is_about_accounts() => {
+                return Some(self.users(statement, &parsed.text, more).await);
+            }
             Statement::Backup(backup) => return Some(self.backup(backup, more).await),
             Statement::Show(show) if is_ours(show) => {
                 return Some(self.show(show, more).await);
             }
             _ => return None,
         };
-        Some(done.map(|()| {
-            let status = self.status();
-            let status = if more { status.with(omnibus_wire::Status::MORE_RESULTS) } else { status };
-            self.ok_packet(0, 0, "", status);
-        }))
+        Some(done.map(|()| self.reply_ok(more)))
+    }
+
+    fn reply_ok(&mut self, more: bool) {
+        let status = self.status();
+        let status = if more { status.with(omnibus_wire::Status::MORE_RESULTS) } else { status };
+        self.ok_packet(0, 0, "", status);
     }
 }
 

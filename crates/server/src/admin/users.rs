@@ -1,19 +1,87 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, GRANT, REVOKE: privileges to do so,
 //! the change itself, and the statement for the log, which holds hashes and no clear password.
 
-use crate::account::{self, AccessTable, Account, By, Privileges, Record, plan_users, with_hashes};
-use crate::runner::Parsed;
+use crate::account::{
+    self, AccessTable, Account, AccountName, By, NewPassword, Privileges, Record, SetPassword, plan_users,
+    with_hashes,
+};
+use crate::result_set::{ResultSet, integer_column, text_column};
 use crate::session::Session;
-use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordOptions, PasswordValue, Statement, UserName};
+use bytes::Bytes;
+use omnibus_parser::ast::{
+    Auth, AuthSecret, CreateUser, GrantWhat, PasswordOptions, PasswordValue, SetItem, Statement, UserName,
+    UserSpec,
+};
 use omnibus_sql::{SqlError, SqlResult};
-use std::sync::Arc;
+use omnibus_value::Value;
 
 /// What it takes to have, or to take away, a second password.
 const SECOND_PASSWORDS: Privileges = Privileges::CREATE_USER.with(Privileges::APPLICATION_PASSWORD_ADMIN);
 
+/// SET PASSWORD .. TO RANDOM, as the ALTER USER that it is.
+pub(super) fn random_password(items: &[SetItem]) -> Option<Statement> {
+    let [SetItem::Password { user, value: PasswordValue::Random, replaces, retain_current }] = items else {
+        return None;
+    };
+    let auth = Auth { plugin: None, secret: AuthSecret::Random };
+    let spec = UserSpec {
+        user: user.clone().unwrap_or(UserName::CurrentUser),
+        auth: Some(auth),
+        replaces: replaces.clone(),
+        discard_old: false,
+        retain_current: *retain_current,
+    };
+    Some(Statement::AlterUser(Box::new(CreateUser { users: vec![spec], ..CreateUser::default() })))
+}
+
 impl Session {
-    pub(super) async fn users(&mut self, parsed: &Arc<Parsed>) -> SqlResult<()> {
-        let statement = &parsed.statement.node;
+    /// Runs a statement about accounts and adds its reply: OK, or the passwords that were made up for it.
+    pub(super) async fn users(&mut self, statement: &Statement, text: &Bytes, more: bool) -> SqlResult<()> {
+        let (with_passwords, made) = self.make_passwords(statement);
+        let changed = self.run_users(with_passwords.as_ref().unwrap_or(statement), text).await?;
+        if made.is_empty() {
+            self.reply_ok(more);
+            return Ok(());
+        }
+        let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
+        let rows = made.iter().filter(|(name, _)| changed.contains(name));
+        let rows =
+            rows.map(|((user, host), password)| vec![text(user), text(host), text(password), Value::UInt(1)]);
+        let columns = vec![
+            text_column("user", 32),
+            text_column("host", 255),
+            text_column("generated password", 255),
+            integer_column("auth_factor"),
+        ];
+        let rows = ResultSet { columns, rows: rows.collect() };
+        self.reply_rows(&rows, more)
+    }
+
+    /// The statement with passwords in the place of BY RANDOM PASSWORD, if it has that; and whose they are.
+    fn make_passwords(&self, statement: &Statement) -> (Option<Statement>, Vec<(AccountName, String)>) {
+        let (Statement::CreateUser(given) | Statement::AlterUser(given)) = statement else {
+            return (None, Vec::new());
+        };
+        let is_random = |auth: &Auth| auth.secret == AuthSecret::Random;
+        if !given.users.iter().any(|spec| spec.auth.as_ref().is_some_and(is_random)) {
+            return (None, Vec::new());
+        }
+        let (mut filled, mut made) = (given.clone(), Vec::new());
+        let len = self.shared.vars.lock().named("generated_random_password_length").as_u64();
+        for spec in &mut filled.users {
+            let Some(auth) = spec.auth.as_mut().filter(|auth| is_random(auth)) else { continue };
+            let password = account::random_password(usize::try_from(len).unwrap_or(20));
+            auth.secret = AuthSecret::Clear(password.clone().into());
+            made.push((account::resolve(&spec.user, self.account()), password));
+        }
+        let statement = match statement {
+            Statement::CreateUser(_) => Statement::CreateUser(filled),
+            _ => Statement::AlterUser(filled),
+        };
+        (Some(statement), made)
+    }
+
+    async fn run_users(&mut self, statement: &Statement, text: &Bytes) -> SqlResult<Vec<AccountName>> {
         let me = self.account().clone();
         let own_only = matches!(statement, Statement::AlterUser(s) if alters_own(s, &me));
         if matches!(statement, Statement::AlterUser(_)) && !own_only {
@@ -26,12 +94,13 @@ impl Session {
         }
         self.refuse_without_grants()?;
         if !self.enter_given()? {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let result = self.change_users(parsed, &me).await;
+        let mut changed = Vec::new();
+        let result = self.change_users(statement, text, &me, &mut changed).await;
         self.leave_given(result)?;
         self.forget_usage(statement);
-        Ok(())
+        Ok(changed)
     }
 
     /// With --skip-grant-tables there are no accounts before FLUSH PRIVILEGES.
@@ -55,8 +124,14 @@ impl Session {
         }
     }
 
-    async fn change_users(&mut self, parsed: &Arc<Parsed>, me: &Account) -> SqlResult<()> {
-        let statement = &parsed.statement.node;
+    /// Tells which accounts have changed.
+    async fn change_users(
+        &mut self,
+        statement: &Statement,
+        text: &Bytes,
+        me: &Account,
+        changed: &mut Vec<AccountName>,
+    ) -> SqlResult<()> {
         self.commit_first().await?;
         self.await_backups().await?;
         self.runner.state_mut().diagnostics.clear();
@@ -66,13 +141,18 @@ impl Session {
             session.check_grant_target(target, privileges)?;
         }
         let mut notes = Vec::new();
-        let plugin = self.server.default_plugin();
+        let (plugin, passwords) = (self.server.default_plugin(), self.server.globals.password_defaults());
         let database = self.runner.state().database.clone();
         let (rules, mariadb) = (self.server.accounts.rules(), self.is_mariadb());
-        let text = parsed.text.clone();
         let plan = |table: &AccessTable| {
-            let by = By { me, plugin: &plugin, database: database.as_deref(), rules: &rules, mariadb };
-            plan_users(table, statement, &text, &by, &mut notes)
+            let by =
+                By { me, plugin: &plugin, passwords, database: database.as_deref(), rules: &rules, mariadb };
+            let (records, text) = plan_users(table, statement, text, &by, &mut notes)?;
+            changed.extend(records.iter().filter_map(|record| match record {
+                Record::Put(account) => Some((account.user.clone(), account.host.as_str().to_owned())),
+                Record::Delete { .. } => None,
+            }));
+            Ok((records, text))
         };
         self.change_accounts(plan)?;
         for note in notes {
@@ -99,26 +179,21 @@ impl Session {
         self.refuse_without_grants()?;
         let password = match value {
             PasswordValue::Text(p) | PasswordValue::Clear(p) => p.clone(),
-            PasswordValue::Random => return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM")),
+            // A statement that says nothing else is run as ALTER USER.
+            PasswordValue::Random => {
+                return Err(SqlError::not_supported_yet("SET PASSWORD TO RANDOM beside others"));
+            }
         };
         if !self.enter_given()? {
             return Ok(());
         }
         // What MariaDB means is a hash, unless PASSWORD() makes one.
         let is_hash = self.runner.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
-        let set = if is_hash { account::set_password_hash } else { account::set_password };
-        let change = |table: &AccessTable| {
-            let mut records = set(table, &me, user, &password)?;
-            for record in &mut records {
-                if let Record::Put(account) = record
-                    && let Some(old) = table.exact(&account.user, account.host.as_str())
-                {
-                    account::check_replaced(&me, &old, replaces)?;
-                    account::follow_password(&old, account, retain)?;
-                }
-            }
-            Ok(records)
-        };
+        let password = if is_hash { NewPassword::Hash(&password) } else { NewPassword::Clear(&password) };
+        let (statement, defaults) =
+            (SetPassword { user, replaces, retain }, self.server.globals.password_defaults());
+        let change =
+            |table: &AccessTable| account::set_password(table, &me, &statement, &password, &defaults);
         let result = self.put_password(change).await;
         self.leave_given(result)
     }

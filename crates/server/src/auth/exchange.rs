@@ -17,8 +17,10 @@ const NOBODY: &[u8] = b"$A$005$....................xxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 /// Who came in.
 #[derive(Debug)]
 pub struct Authenticated {
-    /// The account that matched.
+    /// The account whose rights count.
     pub account: Arc<Account>,
+    /// The one that matched and proved itself, if it acts as that.
+    pub proxy: Option<Arc<Account>>,
 }
 
 /// Why nobody did.
@@ -48,6 +50,8 @@ pub struct Authenticator<'a> {
     pub usage: &'a Usage,
     /// The plugin that the greeting named.
     pub default_plugin: &'a str,
+    /// Whether an account with the native plugin acts as the one that it is a proxy for.
+    pub proxies: bool,
 }
 
 /// One client's side of it.
@@ -98,10 +102,14 @@ pub async fn authenticate(
     if account.locked {
         return Err(AuthFailure::Refused(errors::account_locked(user, client.name())));
     }
-    if account.require_ssl && !channel.stream.is_tls() {
+    if !account.require.is_met(&channel.stream.transport()) {
         return Err(denied());
     }
-    Ok(Authenticated { account })
+    let acts_as = server.table.proxied_by(&account).filter(|_| server.proxies && account.plugin == NATIVE);
+    Ok(match acts_as {
+        Some(other) => Authenticated { account: other, proxy: Some(account) },
+        None => Authenticated { account, proxy: None },
+    })
 }
 
 impl Exchange<'_, '_> {

@@ -11,7 +11,7 @@ mod exchange;
 mod rsa_key;
 
 pub use cache::FastCache;
-pub use exchange::{AuthFailure, Authenticator, MAX_LOGIN_PACKET, authenticate};
+pub use exchange::{AuthFailure, Authenticated, Authenticator, MAX_LOGIN_PACKET, authenticate};
 pub use rsa_key::{FILE as RSA_KEY, RsaKey};
 
 use crate::random::random_bytes;

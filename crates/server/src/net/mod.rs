@@ -1,6 +1,7 @@
 //! Sockets: streams, packets over them, TLS, listeners. Not the meaning of a packet.
 
 mod arrival;
+mod certificate;
 mod channel;
 mod client_host;
 mod compressed;
@@ -16,7 +17,7 @@ pub use client_host::ClientHost;
 pub use compressed::broken_frame;
 pub use hosts::{HalfOpen, Hosts, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
-pub use stream::{Stream, Twin};
+pub use stream::{Stream, Transport, Twin};
 pub use tls::{TlsFiles, acceptor};
 
 /// Writes a file that only its owner may read.

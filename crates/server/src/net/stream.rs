@@ -39,6 +39,15 @@ pub struct Rewound {
     stream: Stream,
 }
 
+/// What accounts may require of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transport {
+    /// Its cipher suite as OpenSSL names it, if it is encrypted.
+    pub cipher: Option<String>,
+    /// Subject and issuer of the client's certificate, which has been verified.
+    pub certificate: Option<(String, String)>,
+}
+
 impl Stream {
     /// Below compression.
     fn under(&self) -> &Stream {
@@ -46,12 +55,6 @@ impl Stream {
             Stream::Compressed(compressed) => compressed.under(),
             other => other,
         }
-    }
-
-    /// Whether bytes are encrypted.
-    #[must_use]
-    pub fn is_tls(&self) -> bool {
-        matches!(self.under(), Stream::Tls(_))
     }
 
     /// Whether what was written may still be here, and has to be flushed.
@@ -80,7 +83,16 @@ impl Stream {
         matches!(self.under(), Stream::Tls(_) | Stream::Unix(_))
     }
 
-    /// TLS version and cipher suite names, if any.
+    /// What accounts may require of it.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        let Stream::Tls(tls) = self.under() else { return Transport::default() };
+        let (_, session) = tls.get_ref();
+        let shown = session.peer_certificates().and_then(|chain| super::certificate::names(chain.first()?));
+        Transport { cipher: self.tls_names().map(|(_, cipher)| cipher), certificate: shown }
+    }
+
+    /// TLS version and cipher suite names, if any, as OpenSSL has them.
     #[must_use]
     pub fn tls_names(&self) -> Option<(String, String)> {
         let Stream::Tls(tls) = self.under() else { return None };
@@ -90,7 +102,7 @@ impl Stream {
             _ => "TLSv1.3",
         };
         let cipher = session.negotiated_cipher_suite().and_then(|s| s.suite().as_str()).unwrap_or("");
-        Some((version.into(), cipher.replace("TLS13_", "TLS_")))
+        Some((version.into(), openssl_name(cipher)))
     }
 
     /// Turns a plain stream into a TLS one. `early` are bytes already read past the SSLRequest.
@@ -100,6 +112,17 @@ impl Stream {
         *self = Stream::Tls(Box::new(tls));
         Ok(())
     }
+}
+
+/// `TLS13_AES_256_GCM_SHA384` is `TLS_AES_256_GCM_SHA384` there, `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` of older versions
+/// `ECDHE-RSA-AES256-GCM-SHA384`.
+fn openssl_name(name: &str) -> String {
+    if let Some(rest) = name.strip_prefix("TLS13_") {
+        return format!("TLS_{rest}");
+    }
+    let rest = name.strip_prefix("TLS_").unwrap_or(name).replace("_WITH_", "_");
+    let rest = rest.replace("AES_", "AES").replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305");
+    rest.replace('_', "-")
 }
 
 /// A second handle of a plain stream's socket whose writes block, for the time that it lives. Nothing else may use the

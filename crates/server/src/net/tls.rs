@@ -1,6 +1,8 @@
 //! The server's certificate: given by options, or made at first start in the data directory.
 //!
-//! What is made has a checksum behind its end, where readers of PEM files look at nothing ([`sealed`]). File names are MySQL's: `ca.pem`, `ca-key.pem`, `server-cert.pem`, `server-key.pem`.
+//! What is made has a checksum behind its end, where readers of PEM files look at nothing ([`sealed`]). File names are MySQL's: `ca.pem`,
+//! `ca-key.pem`, `server-cert.pem`, `server-key.pem`, and `client-cert.pem` with `client-key.pem`, by which a client proves who it is. A
+//! client that shows a certificate has to have one that the authority has signed; none is asked for.
 
 use crate::sealed::{self, seal};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -14,7 +16,8 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// What the first start makes.
-const OWN: [&str; 4] = ["ca-key.pem", "ca.pem", "server-key.pem", "server-cert.pem"];
+const OWN: [&str; 6] =
+    ["ca-key.pem", "ca.pem", "client-key.pem", "client-cert.pem", "server-key.pem", "server-cert.pem"];
 
 /// Where certificate, key and (for client certificates) authority are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +46,9 @@ impl TlsFiles {
         if let Some(damaged) = damage(datadir) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, damaged));
         }
-        Ok(TlsFiles { cert, key, ca: None })
+        let ca = datadir.join("ca.pem");
+        let ca = has_text(&ca)?.then_some(ca);
+        Ok(TlsFiles { cert, key, ca })
     }
 
     /// What is wrong with the data directory's own files, if they are there.
@@ -80,10 +85,15 @@ fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let ca = ca_params.self_signed(&ca_key)?;
     let issuer = Issuer::new(ca_params, &ca_key);
 
-    let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
-    params.distinguished_name.push(DnType::CommonName, "Omnibus auto-generated server certificate");
-    let key = KeyPair::generate()?;
-    let cert = params.signed_by(&key, &issuer)?;
+    let signed = |names: Vec<String>, whose: &str| -> Result<_, rcgen::Error> {
+        let mut params = CertificateParams::new(names)?;
+        let name = format!("Omnibus auto-generated {whose} certificate");
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate()?;
+        Ok((params.signed_by(&key, &issuer)?, key))
+    };
+    let (cert, key) = signed(vec!["localhost".to_owned()], "server")?;
+    let (client_cert, client_key) = signed(Vec::new(), "client")?;
 
     match std::fs::remove_file(datadir.join("server-cert.pem")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
@@ -91,6 +101,8 @@ fn generate(datadir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     }
     write(&datadir.join("ca-key.pem"), &seal(&ca_key.serialize_pem()), true)?;
     write(&datadir.join("ca.pem"), &seal(&ca.pem()), false)?;
+    write(&datadir.join("client-key.pem"), &seal(&client_key.serialize_pem()), true)?;
+    write(&datadir.join("client-cert.pem"), &seal(&client_cert.pem()), false)?;
     write(&datadir.join("server-key.pem"), &seal(&key.serialize_pem()), true)?;
     write(&datadir.join("server-cert.pem"), &seal(&cert.pem()), false)?;
     Ok(())

@@ -1,7 +1,7 @@
 //! CREATE USER, GRANT and their kind from a source: changes of account tables in the transaction that brings them.
 
 use super::Parts;
-use crate::account::{Account, By, password_hash, plan_users};
+use crate::account::{Account, By, PasswordDefaults, password_hash, plan_users};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_format::Dialect;
@@ -37,7 +37,14 @@ fn change(
     let (plugin, database) = (plugin.as_str(), session.state.database.clone());
     let (rules, mariadb) = (server.accounts.rules(), server.log.dialect() == Dialect::Mariadb);
     let done = server.accounts.change_in(session, |table| {
-        let by = By { me: &me, plugin, database: database.as_deref(), rules: &rules, mariadb };
+        let by = By {
+            me: &me,
+            plugin,
+            passwords: PasswordDefaults { enforced: false, ..server.globals.password_defaults() },
+            database: database.as_deref(),
+            rules: &rules,
+            mariadb,
+        };
         plan_users(table, statement, text, &by, &mut Vec::new())
     })?;
     Ok(Outcome { wait: done.map(|number| Ticket::done(Ok(number))), ..Outcome::ok() })

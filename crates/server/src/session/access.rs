@@ -28,6 +28,8 @@ pub struct SessionAccess {
     user: Arc<str>,
     host: Arc<str>,
     accounts: Arc<Accounts>,
+    /// The account that proved itself, where this is another one, as error messages quote it.
+    proxy: Option<Arc<str>>,
 }
 
 impl SessionAccess {
@@ -43,9 +45,22 @@ impl SessionAccess {
             user: user.into(),
             host: host.into(),
             accounts: accounts.clone(),
+            proxy: None,
         };
         access.stamp();
         access
+    }
+
+    /// It was another account that proved itself.
+    #[must_use]
+    pub fn behind(self, proxy: Option<&Account>) -> SessionAccess {
+        SessionAccess { proxy: proxy.map(|account| account.quoted().into()), ..self }
+    }
+
+    /// `proxy_user`.
+    #[must_use]
+    pub fn proxy(&self) -> Option<Arc<str>> {
+        self.proxy.clone()
     }
 
     fn stamp(&mut self) {

@@ -4,6 +4,7 @@
 use super::Session;
 use super::observe::Observed;
 use super::prepared::{NamedValues, attribute_values};
+use crate::account::Account;
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Activity;
@@ -280,7 +281,7 @@ impl Session {
     }
 
     async fn change_user(&mut self, payload: &[u8]) -> Result<Flow, NetError> {
-        use crate::auth::{AuthFailure, authenticate, new_scramble};
+        use crate::auth::{AuthFailure, Authenticated, authenticate, new_scramble};
         let refused = |error| -> Result<Flow, SqlError> { Err(error) };
         let attempt = async {
             let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.channel.caps) else {
@@ -296,25 +297,26 @@ impl Session {
             let answer = if login.auth.is_empty() { &[][..] } else { &login.auth };
             let plugin = if answer.is_empty() { login.plugin.as_deref() } else { Some(&b"?"[..]) };
             let done = if self.server.skips_grants() {
-                Ok(Arc::new(crate::account::Account::anybody()))
+                Ok(Authenticated { account: Arc::new(Account::anybody()), proxy: None })
             } else {
                 let (channel, client) = (&mut self.channel, &self.client);
                 let done = authenticate(&authenticator, channel, scramble, &user, client, plugin, answer);
-                done.await.map(|done| done.account)
+                done.await
             };
-            let account = match done {
-                Ok(account) => account,
+            let Authenticated { account, proxy } = match done {
+                Ok(done) => done,
                 Err(AuthFailure::Refused(error)) => return refused(error),
                 Err(AuthFailure::Net(error)) => {
                     tracing::debug!(%error, "COM_CHANGE_USER broken off");
                     return Ok(ControlFlow::Break(()));
                 }
             };
-            let confined = self.server.has_to_change_password(&account, self.channel.caps)?;
+            let proved = proxy.as_ref().unwrap_or(&account);
+            let confined = self.server.has_to_change_password(proved, self.channel.caps)?;
             self.place.hand_over(&account)?;
             tokio::task::block_in_place(|| self.runner.reset());
             self.forget_prepared();
-            self.become_account(account, user);
+            self.become_account(account, proxy.as_deref(), user);
             self.access.confine(confined);
             *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
             self.anonymous = None;
@@ -345,9 +347,10 @@ impl Session {
         }
     }
 
-    fn become_account(&mut self, account: Arc<crate::account::Account>, user: String) {
+    fn become_account(&mut self, account: Arc<Account>, proxy: Option<&Account>, user: String) {
         self.access =
             super::SessionAccess::new(account.clone(), &user, &self.client.name(), &self.server.accounts)
+                .behind(proxy)
                 .logged_in();
         self.shared.set_account(&self.access);
         {

@@ -115,6 +115,7 @@ impl Session {
         let login = login::LoggedIn {
             user: account.user.clone(),
             account,
+            proxy: None,
             database: None,
             collation,
             compression: None,

@@ -113,9 +113,6 @@ impl Session {
             Statement::Unsupported(what) if what.kind == "create_server" => {
                 (vec!["mysql.servers".into()], Privileges::INSERT)
             }
-            Statement::Grant(grant) if matches!(grant.what, GrantWhat::Proxy(_)) => {
-                (vec!["mysql.proxies_priv".into()], Privileges::INSERT)
-            }
             other => {
                 let Some((tables, needed)) = targets(other) else { return false };
                 let system = |table: &&ObjectName| {

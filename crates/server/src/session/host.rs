@@ -34,6 +34,7 @@ pub struct SessionShared {
     pub vars: Mutex<SessionVars>,
     transport: Transport,
     account: Mutex<Arc<Account>>,
+    proxy: Mutex<Option<Arc<str>>>,
     rights_version: AtomicU64,
     /// The roles in force.
     roles: Mutex<Vec<AccountName>>,
@@ -71,6 +72,7 @@ impl SessionShared {
             vars: Mutex::new(vars),
             transport,
             account: Mutex::new(access.account().clone()),
+            proxy: Mutex::new(access.proxy()),
             rights_version: AtomicU64::new(access.version()),
             roles: Mutex::new(access.roles().to_vec()),
             warnings: AtomicU64::new(0),
@@ -226,6 +228,7 @@ impl SessionShared {
     /// The session's account, or its privileges, changed.
     pub fn set_account(&self, access: &SessionAccess) {
         *self.account.lock() = access.account().clone();
+        *self.proxy.lock() = access.proxy();
         self.rights_version.store(access.version(), Ordering::Relaxed);
         *self.roles.lock() = access.roles().to_vec();
     }
@@ -254,6 +257,9 @@ impl SessionShared {
             )
         {
             return value;
+        }
+        if def.name == "proxy_user" {
+            return self.proxy.lock().as_deref().map_or(VarValue::Null, |name| VarValue::Str(name.into()));
         }
         if def.name == "gtid_purged" {
             return VarValue::Str(self.server.log.gtid_purged().into());

@@ -2,7 +2,7 @@
 
 use super::admission::Place;
 use crate::account::Account;
-use crate::auth::{AuthFailure, MAX_LOGIN_PACKET, authenticate, new_scramble};
+use crate::auth::{AuthFailure, Authenticated, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
 use crate::net::ClientHost;
 use crate::net::Gate;
@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub struct LoggedIn {
     /// The account.
     pub account: Arc<Account>,
+    /// The one that proved itself, if it acts as that.
+    pub proxy: Option<Arc<Account>>,
     /// Name the client gave.
     pub user: String,
     /// Default database asked for.
@@ -176,18 +178,20 @@ async fn attempt(
     if server.requires_secure_transport() && !channel.stream.is_private() {
         return Err(refused(errors::secure_transport_required()));
     }
-    let account = if server.skips_grants() {
-        Arc::new(Account::anybody())
+    let Authenticated { account, proxy } = if server.skips_grants() {
+        Authenticated { account: Arc::new(Account::anybody()), proxy: None }
     } else {
         let authenticator = server.authenticator(&table, &plugin);
         let given = login.plugin.as_deref();
-        authenticate(&authenticator, channel, scramble, &user, client, given, &login.auth).await?.account
+        authenticate(&authenticator, channel, scramble, &user, client, given, &login.auth).await?
     };
-    let must_change_password =
-        server.has_to_change_password(&account, login.capabilities).map_err(refused)?;
+    let must_change_password = server
+        .has_to_change_password(proxy.as_ref().unwrap_or(&account), login.capabilities)
+        .map_err(refused)?;
     let place = server.admit(&account, gate).map_err(refused)?;
     Ok(LoggedIn {
         account,
+        proxy,
         user,
         database,
         collation: login.collation,

@@ -184,6 +184,7 @@ impl Session {
     ) -> Result<Session, Box<(Channel, omnibus_sql::SqlError)>> {
         let mut access =
             SessionAccess::new(login.account.clone(), &login.user, &client.name(), &server.accounts)
+                .behind(login.proxy.as_deref())
                 .logged_in();
         access.confine(login.must_change_password);
         let shared = Arc::new(SessionShared::new(

@@ -176,7 +176,6 @@ const DEFAULT_ONLY: &[&str] = &[
     "innodb_force_recovery",
     "innodb_read_only",
     "innodb_rollback_on_timeout",
-    "partial_revokes",
     "skip_character_set_client_handshake",
     "skip_show_database",
     "sql_generate_invisible_primary_key",

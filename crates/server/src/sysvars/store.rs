@@ -2,6 +2,7 @@
 //! at connect time (shared, not copied) with the few values the session changed on top.
 
 use super::{Registry, VarId, VarValue};
+use crate::account::PasswordDefaults;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +47,18 @@ impl GlobalVars {
         let id = Registry::get().find(name);
         debug_assert!(id.is_some(), "no variable {name}");
         id.map_or(VarValue::Null, |id| self.get(id))
+    }
+
+    /// What variables say of passwords.
+    #[must_use]
+    pub fn password_defaults(&self) -> PasswordDefaults {
+        let number = |name| u32::try_from(self.named(name).as_u64()).unwrap_or(u32::MAX);
+        PasswordDefaults {
+            history: number("password_history"),
+            reuse_days: number("password_reuse_interval"),
+            require_current: self.named("password_require_current").as_bool(),
+            enforced: true,
+        }
     }
 
     /// Changes one value.
