@@ -188,4 +188,17 @@ impl TrxLocks {
     pub fn release_table(&self, table: u64) {
         self.manager.release_table(&self.trx, table);
     }
+
+    /// Holds a table that it has locked in another mode, which must be weaker: whoever can go on beside it does.
+    pub fn weaken_table(&self, table: u64, mode: TableMode) {
+        self.manager.weaken_table(&self.trx, table, mode.into());
+    }
+
+    /// Weakens its locks of these tables and gives all other tables back.
+    pub fn keep_tables(&self, kept: &[(u64, TableMode)]) {
+        self.manager.release_other_tables(&self.trx, |table| kept.iter().any(|(own, _)| *own == table));
+        for (table, mode) in kept {
+            self.weaken_table(*table, *mode);
+        }
+    }
 }

@@ -258,6 +258,28 @@ impl LockManager {
         self.free_table(trx, table);
     }
 
+    pub(crate) fn release_other_tables(&self, trx: &Arc<Trx>, kept: impl Fn(u64) -> bool) {
+        let mut held = trx.held.lock();
+        let gone: Vec<u64> =
+            held.tables.extract_if(.., |held| !kept(held.table)).map(|held| held.table).collect();
+        drop(held);
+        gone.into_iter().for_each(|table| self.free_table(trx, table));
+    }
+
+    pub(crate) fn weaken_table(&self, trx: &Arc<Trx>, table: u64, mode: Mode) {
+        let mut wakes = Wakes::default();
+        let mut shard = self.table_shard(table).lock();
+        if let Some(queue) = shard.get_mut(&table).filter(|queue| queue.mode_of(trx).is_some()) {
+            queue.add_hold(trx, mode);
+            self.promote_table(queue, &mut wakes);
+        }
+        drop(shard);
+        if let Some(held) = trx.held.lock().tables.iter_mut().find(|held| held.table == table) {
+            held.mode = Some(mode);
+        }
+        wakes.wake();
+    }
+
     fn free_table(&self, trx: &Arc<Trx>, table: u64) {
         let mut wakes = Wakes::default();
         let mut shard = self.table_shard(table).lock();

@@ -9,9 +9,11 @@ use activity::stage_text;
 pub use activity::{Activity, Stage, state_in};
 
 use crate::runner::{KillHook, WaitProbe};
-use omnibus_sql::KillFlag;
+use omnibus_format::Dialect;
 use omnibus_sql::memory::SessionMemory;
+use omnibus_sql::{KillFlag, Progress, Progressed};
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -51,6 +53,7 @@ pub struct Process {
     idle_ended: AtomicBool,
     kill_hook: OnceLock<KillHook>,
     wait_probe: OnceLock<WaitProbe>,
+    progress: OnceLock<Arc<Progress>>,
     describe: OnceLock<Describe>,
     memory: OnceLock<Arc<SessionMemory>>,
 }
@@ -96,6 +99,7 @@ impl Process {
             idle_ended: AtomicBool::new(false),
             kill_hook: OnceLock::new(),
             wait_probe: OnceLock::new(),
+            progress: OnceLock::new(),
             describe: OnceLock::new(),
             memory: OnceLock::new(),
         }
@@ -130,6 +134,11 @@ impl Process {
         if let Some(probe) = probe {
             let _ = self.wait_probe.set(probe);
         }
+    }
+
+    /// What tells how far this session's statement is.
+    pub fn set_progress(&self, progress: Arc<Progress>) {
+        let _ = self.progress.set(progress);
     }
 
     /// The stage, as far as the statement itself could say it: blocking waits are inside the SQL layer.
@@ -247,11 +256,14 @@ impl Process {
         // A statement may be shown to other sessions: no password in it (ACCOUNT-1).
         let info = (!statement.is_empty())
             .then(|| String::from_utf8_lossy(&omnibus_parser::redact(&statement)).into_owned());
+        let stage = self.present_stage();
+        let progress = self.progress.get().and_then(|progress| progress.read());
+        let progress = progress.filter(|_| stage == Stage::Executing as u8);
         let now = match self.describe.get() {
             Some(describe) => describe(),
             None => ThreadState {
                 command: Activity::name(self.activity.load(Ordering::Relaxed)),
-                state: stage_text(self.present_stage()),
+                state: progress.map_or_else(|| stage_text(stage), |progress| progress.work.state()),
                 since_us: 0,
             },
         };
@@ -262,6 +274,7 @@ impl Process {
             command: if self.kill.connection_killed() { "Killed" } else { now.command },
             seconds: (now_us - since_us).max(0) / 1_000_000,
             state: now.state,
+            progress,
             info,
         }
     }
@@ -280,8 +293,22 @@ pub struct ProcessLine {
     pub seconds: i64,
     /// State column.
     pub state: &'static str,
+    /// How far a statement is that tells it.
+    pub progress: Option<Progressed>,
     /// Info column.
     pub info: Option<String>,
+}
+
+impl ProcessLine {
+    /// The State column in the words of a dialect, and how far the statement is.
+    #[must_use]
+    pub fn state_in(&self, dialect: Dialect) -> Cow<'static, str> {
+        let state = state_in(dialect, self.state);
+        match self.progress {
+            Some(progress) => format!("{state} ({}%)", progress.percent()).into(),
+            None => state.into(),
+        }
+    }
 }
 
 /// All connections.

@@ -11,7 +11,7 @@ use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::catalog::Table;
 use omnibus_sql::{
     Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, ProgramDef, RowSink,
-    SessionState, SqlError, SqlResult, SqlSession,
+    SessionState, SqlError, SqlResult, SqlSession, locked_table,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ impl RunnerFactory for SqlRunners {
                 LockTarget::Record { space, .. } | LockTarget::Range { space } => of_space(space),
                 LockTarget::Gate => None,
                 LockTarget::Table { table } => {
+                    let table = locked_table(table);
                     catalog.tables().find(|found| found.def.id == table).map(|table| (table.clone(), None))
                 }
             };
@@ -79,11 +80,13 @@ impl RunnerFactory for SqlRunners {
     fn table_locks(&self) -> Vec<TableLocked> {
         let catalog = self.database.catalog();
         let name = |id: u64| {
-            let table = catalog.tables().find(|table| table.def.id == id);
+            let table = catalog.tables().find(|table| table.def.id == locked_table(id));
             table.map(|table| (table.def.db.to_string(), table.def.name.to_string()))
         };
         let named = |lock: TableLockInfo| {
             let TableLockInfo { table, owner, mode, granted } = lock;
+            // The lock that keeps other definitions away from a build, and that they wait for.
+            let mode = if table.is_some_and(|id| id != locked_table(id)) { "SU" } else { mode };
             // What is no table is the order of definitions among themselves.
             let table = table.map(name).map_or(Some(None), |found| found.map(Some))?;
             Some(TableLocked { table, owner, mode, granted })

@@ -30,8 +30,8 @@ mod text_file;
 pub mod xa;
 
 pub use api::{
-    AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv,
-    ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
+    AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, Progress,
+    Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
 };
 pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
@@ -39,4 +39,4 @@ pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlE
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};
 pub use show::{InformationSchema, is_keyword};
 pub use state::{NewInsertId, SessionState};
-pub use store::Floor;
+pub use store::{Floor, locked_table};

@@ -6,7 +6,7 @@ mod common;
 use common::engine::{MemEngine, install};
 use common::{Client, TestPort};
 use omnibus_commit::Replay;
-use omnibus_engine::{CommitNo, Engine};
+use omnibus_engine::{CommitNo, Engine, WriteSet};
 use omnibus_sql::recover::Replayer;
 use omnibus_sql::{Database, RowImage};
 use std::sync::Arc;
@@ -45,8 +45,9 @@ const STATEMENTS: &[&str] = &[
 
 /// Each transaction at once, or as if it were too large for that: by the event, its writes in files, and begun before
 /// as one that a crash cut off.
-fn replayed(port: &TestPort, large: bool) -> Arc<MemEngine> {
+fn replayed(port: &TestPort, large: bool, left: WriteSet) -> Arc<MemEngine> {
     let engine = Arc::new(MemEngine::default());
+    engine.prepare_ordered(CommitNo(0), left);
     let mut replayer = Replayer::new(engine.clone(), &std::env::temp_dir()).unwrap();
     if large {
         replayer.keep_in_memory(100);
@@ -72,6 +73,16 @@ fn replayed(port: &TestPort, large: bool) -> Arc<MemEngine> {
     engine
 }
 
+/// What an engine may have of an index that was built beside writers when it comes to the statement again.
+fn half_built(database: &Database) -> WriteSet {
+    let catalog = database.catalog();
+    let index = catalog.table("test", "t").unwrap().index_named("kc").unwrap();
+    let space = catalog.table("test", "t").unwrap().indexes()[index].space.prefix();
+    let mut writes = WriteSet::default();
+    writes.put([&space[..], b"of a row that is gone"].concat().into(), "x".into());
+    writes
+}
+
 fn check(image: RowImage, log_bin: bool) {
     let original = Arc::new(MemEngine::default());
     let port = TestPort::over(original.clone(), 0);
@@ -83,7 +94,7 @@ fn check(image: RowImage, log_bin: bool) {
         client.ok(sql);
     }
     for large in [false, true] {
-        let again = replayed(&port, large);
+        let again = replayed(&port, large, half_built(&database));
         // Dropped spaces are reclaimed here at once and there when the database opens.
         let reopened = TestPort::over(again.clone(), port.last.load(std::sync::atomic::Ordering::Acquire));
         let database = Database::open(reopened).unwrap();

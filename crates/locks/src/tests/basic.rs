@@ -199,6 +199,25 @@ fn ddl_waits_for_open_transactions_and_new_ones_wait_behind_it() {
 }
 
 #[test]
+fn a_definition_that_weakens_its_lock_lets_others_in_and_is_first_again() {
+    use TableMode::{Exclusive, IntentExclusive, IntentShared};
+    let manager = LockManager::new();
+    let [ddl, writer, late] = trxs(&manager);
+    granted(ddl.lock_table(1, Exclusive));
+    granted(ddl.lock_table(2, Exclusive));
+    let (one, two) = (waits(writer.lock_table(1, IntentExclusive)), waits(late.lock_table(2, Exclusive)));
+    ddl.keep_tables(&[(1, IntentShared)]);
+    assert_eq!((one.outcome(), two.outcome()), (GRANTED, GRANTED));
+    drop((one, two));
+    let again = waits(ddl.lock_table(1, Exclusive));
+    let behind = waits(late.lock_table(1, IntentExclusive));
+    writer.release_all();
+    assert_eq!((again.outcome(), behind.outcome()), (GRANTED, None), "the upgrade goes before others");
+    ddl.release_all();
+    assert_eq!(behind.outcome(), GRANTED);
+}
+
+#[test]
 fn trying_never_waits_and_never_queues() {
     let manager = LockManager::new();
     let [a, b] = trxs(&manager);

@@ -88,7 +88,7 @@ fn definitions(server: &Server, now: i64) -> Vec<Value> {
         let first = words.split(' ').next().unwrap_or_default();
         let chosen = changes.contains(&first);
         chosen.then(
-            || json!({ "id": line.id, "statement": words, "state": line.state, "seconds": line.seconds }),
+            || json!({ "id": line.id, "statement": words, "state": line.state_in(server.log.dialect()), "seconds": line.seconds }),
         )
     });
     shown.collect()

@@ -12,6 +12,7 @@ use crate::runner::{LockedOut, TableLocked};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::Digest;
+use omnibus_sql::Progressed;
 use omnibus_value::Value;
 use omnibus_value::temporal::DateTime;
 use sha2::{Digest as _, Sha256};
@@ -116,16 +117,23 @@ fn running(line: &ProcessLine) -> Option<Row> {
     ])
 }
 
-/// What a statement does or waits for.
+/// What a statement does or waits for, and how far it is if it tells.
 fn stage(line: &ProcessLine) -> Option<Row> {
     line.info.as_ref().filter(|_| !line.state.is_empty())?;
-    Some(vec![
+    let name =
+        line.progress.map_or_else(|| format!("stage/sql/{}", line.state), |now| now.work.event_name().into());
+    let mut row = vec![
         ("THREAD_ID", Value::UInt(line.id.into())),
         ("EVENT_ID", Value::UInt(2)),
-        ("EVENT_NAME", text(format!("stage/sql/{}", line.state))),
+        ("EVENT_NAME", text(name)),
         ("NESTING_EVENT_ID", Value::UInt(1)),
         ("NESTING_EVENT_TYPE", text("STATEMENT")),
-    ])
+    ];
+    if let Some(Progressed { done, estimated, .. }) = line.progress {
+        row.push(("WORK_COMPLETED", Value::UInt(done)));
+        row.push(("WORK_ESTIMATED", Value::UInt(estimated.max(done))));
+    }
+    Some(row)
 }
 
 /// A table's lock by MySQL's words for such.
@@ -141,6 +149,7 @@ fn table_lock(lock: TableLocked) -> Row {
         ("IX", _) => "SHARED_WRITE",
         ("S", _) => "SHARED_READ_ONLY",
         ("SIX", _) => "SHARED_NO_WRITE",
+        ("SU", _) => "SHARED_UPGRADABLE",
         _ => "EXCLUSIVE",
     };
     vec![

@@ -506,7 +506,7 @@ impl SessionHost for SessionShared {
                     line.identity.db.as_deref().map_or(Value::Null, text),
                     text(line.command),
                     Value::Int(line.seconds),
-                    text(crate::process::state_in(self.server.log.dialect(), line.state)),
+                    text(&line.state_in(self.server.log.dialect())),
                     line.info.as_deref().map_or(Value::Null, text),
                 ]
             })

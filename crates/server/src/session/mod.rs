@@ -214,6 +214,7 @@ impl Session {
         process.set_kill_hook(runner.kill_hook());
         process.set_wait_probe(runner.wait_probe());
         process.set_memory(runner.state().memory.clone());
+        process.set_progress(runner.state().budget.progress.clone());
         let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
         let generation = server.globals.generation();
         let mut session = Session {

@@ -9,6 +9,7 @@
 
 use super::kill::{KillFlag, now_us};
 use super::mode::Mode;
+use super::progress::Progress;
 use super::tally::Tally;
 use super::turns::Turns;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
@@ -56,6 +57,8 @@ pub struct Budget {
     shares: AtomicBool,
     /// What the session's statements have done so far.
     pub tally: Tally,
+    /// How far the running one is, if it is of a kind that tells.
+    pub progress: Arc<Progress>,
 }
 
 impl Default for Budget {
@@ -81,6 +84,7 @@ impl Budget {
             long: AtomicBool::new(false),
             shares: AtomicBool::new(true),
             tally: Tally::default(),
+            progress: Arc::default(),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::catalog::show_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
+use omnibus_locks::TableMode;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
 use omnibus_value::FixedKind;
 use std::sync::Arc;
@@ -102,7 +103,7 @@ impl Ddl<'_> {
         check_indexes(&def, &edit, &children)?;
         let shape = Arc::new(Table::new(def.clone(), Default::default()));
         check_expressions(&shape, self.state, &change.next)?;
-        self.apply(&mut change, &table, def, &edit, online)?;
+        self.apply(&mut change, Names::Tables(&names), &table, def, &edit, online)?;
         self.commit(change)
     }
 
@@ -209,11 +210,14 @@ impl Ddl<'_> {
     fn apply(
         &mut self,
         change: &mut Change,
+        names: Names<'_>,
         table: &Arc<Table>,
         mut def: TableDef,
         edit: &Edit,
         online: Online,
     ) -> ExecResult<()> {
+        let locked = self.trx.has_locked_tables();
+        let beside = |way| online.beside(way).filter(|_| !locked);
         let kept = match edit.force || online.copies() {
             true => None,
             false => self.versions(table, &def, edit)?,
@@ -221,7 +225,11 @@ impl Ddl<'_> {
         let Some(versions) = kept else {
             online.allow(Way::Copy, table)?;
             self.reserve_ids(change)?;
-            let rows = copy::copy_rows(self, table, &def, &edit.sources)?;
+            let copy = |ddl: &mut Self| copy::copy_rows(ddl, table, &def, &edit.sources);
+            let rows = match beside(Way::Copy) {
+                Some(_) => self.beside_readers(change, names, table, copy)?,
+                None => copy(self)?,
+            };
             change.affected = rows;
             change.dropped.extend(table.def.indexes.iter().map(|index| index.space));
             self.replace_contents(change, table, def, edit)?;
@@ -242,26 +250,41 @@ impl Ddl<'_> {
             !new.enforced || table.def.checks.iter().any(|old| old.enforced && old.expr.text == new.expr.text)
         };
         let checked = def.checks.iter().all(asked);
-        let rows_count = !built.is_empty() || !checked || edit.adds_foreign_keys;
-        online.allow(if rows_count { Way::InPlace } else { Way::Instant }, table)?;
+        let related = edit.adds_foreign_keys && self.state.settings.foreign_key_checks;
+        let way = match (checked && !related, built.is_empty()) {
+            (true, true) => Way::Instant,
+            (true, false) => Way::Beside,
+            (false, _) => Way::InPlace,
+        };
+        online.allow(way, table)?;
+        if !built.is_empty() {
+            self.reserve_ids(change)?;
+            match beside(way) {
+                Some(TableMode::IntentShared) => {
+                    self.build_beside_writers(change, names, table, &def, &built)?;
+                }
+                Some(_) => {
+                    self.beside_readers(change, names, table, |ddl| ddl.build_indexes(table, &def, &built))?
+                }
+                None => self.build_indexes(table, &def, &built)?,
+            }
+            change.built.extend(built.iter().map(|at| (def.id, def.indexes[*at].space)));
+        }
         if !checked {
             change.affected = copy::check_rows(self, table, &def)?;
         }
         let gone = |old: &&Index| !def.indexes.iter().any(|new| new.space == old.space);
         change.dropped.extend(table.def.indexes.iter().filter(gone).map(|old| old.space));
-        if !built.is_empty() {
-            self.reserve_ids(change)?;
-            for &at in &built {
-                copy::build_index(self, table, &def, at)?;
-                change.built.push((def.id, def.indexes[at].space));
-            }
-        }
         let fresh = !built.is_empty();
         let new = self.finish(change, table, def, edit)?;
         if fresh {
             change.fresh.push(new);
         }
         Ok(())
+    }
+
+    fn build_indexes(&mut self, table: &Arc<Table>, def: &TableDef, built: &[usize]) -> ExecResult<()> {
+        built.iter().try_for_each(|at| copy::build_index(self, table, def, *at))
     }
 
     /// The versions of the rows behind the statement if they stay as they are; `None` if they are copied.

@@ -2,9 +2,10 @@
 //!
 //! An index is loaded into its space before anything refers to it; recovery builds it again from
 //! the table (BuildIndex). A copied table goes through the statement's write set, which the log
-//! holds whole: conversions are not repeated at recovery. Both under an exclusive table lock.
+//! holds whole: conversions are not repeated at recovery. Who else may use the table meanwhile is the caller's matter.
 
 use super::exec::Ddl;
+use crate::api::Work;
 use crate::catalog::codec::{Origin, RowVersions};
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::into_column;
@@ -15,7 +16,7 @@ use crate::expr::Exec;
 use crate::sort::{ExternalSort, KeyForm, Sorted};
 use crate::state::SessionState;
 use crate::storage::Storage;
-use crate::store::{KeyRange, by_ref, duplicate_error, whole_index};
+use crate::store::{CommitPort, KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
 use omnibus_value::{ColumnKind, Value};
@@ -61,7 +62,8 @@ pub(super) fn versions_after(
         return Ok(None);
     }
     let mut filled = false;
-    Rows::of(ddl, table).each_until(|_, _| {
+    let latest = ddl.trx.shared().port.latest();
+    Rows::at(&*latest, table).each_until(|_, _| {
         filled = true;
         Ok(false)
     })?;
@@ -120,15 +122,15 @@ pub(super) fn same_key_encoding(a: &Column, b: &Column) -> bool {
     same_values(a, b) || longer_varchar(a, b) || (a.nullable && !b.nullable && same_values(b, a))
 }
 
-/// Rows of a table, newest versions, a batch at a time.
-struct Rows {
-    snapshot: Box<dyn Snapshot>,
+/// Rows of a table as a snapshot has them.
+pub(super) struct Rows<'s> {
+    snapshot: &'s dyn Snapshot,
     range: KeyRange,
 }
 
-impl Rows {
-    fn of(ddl: &Ddl<'_>, table: &Table) -> Rows {
-        Rows { snapshot: ddl.trx.shared().port.latest(), range: whole_index(table, 0) }
+impl<'s> Rows<'s> {
+    pub(super) fn at(snapshot: &'s dyn Snapshot, table: &Table) -> Rows<'s> {
+        Rows { snapshot, range: whole_index(table, 0) }
     }
 
     fn each(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<()>) -> ExecResult<()> {
@@ -150,43 +152,68 @@ impl Rows {
 /// Memory in which the entries of a new index are sorted.
 const SORT_BYTES: u64 = 16 << 20;
 
-/// Fills the space of index `at` of the new definition from the table's rows: sorted first, so that the engine writes its files
-/// one after another and each once, and equal keys of a unique index meet.
+/// What a build does beside reading or loading each row.
+pub(super) type Beside<'b> = dyn FnMut(&mut Exec<'_>) -> ExecResult<()> + 'b;
+
+/// Fills the space of index `at` of the new definition from the table's newest rows.
 pub(super) fn build_index(
     ddl: &mut Ddl<'_>,
     table: &Arc<Table>,
     def: &TableDef,
     at: usize,
 ) -> ExecResult<()> {
-    let new = Table::new(def.clone(), Arc::new(TableState::default()));
+    let new = Table::new(def.clone(), table.state.clone());
     let port = ddl.trx.shared().port.clone();
-    // Any published number will do: nothing reads this space below the statement's own number.
-    let published = port.published();
-    let rows = Rows::of(ddl, table);
+    let latest = port.latest();
     let Ddl { trx, state, .. } = ddl;
     let mut exec = Exec::new(state, *trx, &[]);
-    let sorted = sorted_entries(&rows, &new, at, &mut exec)?;
-    let prefix = def.indexes[at].space.prefix();
+    fill_index(&*port, &Rows::at(&*latest, table), &new, at, &mut exec, &mut |_| Ok(()))
+}
+
+/// Fills the space of index `at` of a new definition: sorted first, so that the engine writes its files one after another and each
+/// once, and equal keys of a unique index meet.
+pub(super) fn fill_index(
+    port: &dyn CommitPort,
+    rows: &Rows<'_>,
+    new: &Table,
+    at: usize,
+    exec: &mut Exec<'_>,
+    beside: &mut Beside<'_>,
+) -> ExecResult<()> {
+    let progress = exec.session.budget.progress.clone();
+    progress.begin(Work::Read, new.rows_estimate());
+    let sorted = sorted_entries(rows, new, at, exec, beside)?;
+    progress.begin(Work::Insert, new.rows_estimate());
+    let prefix = new.def.indexes[at].space.prefix();
     let mut entries = Entries { sorted, prefix, last: Bytes::new(), ended: Ok(()) };
-    let loaded = port.engine().load(published, &mut std::iter::from_fn(|| entries.next(&mut exec)));
+    // Any published number will do: nothing reads this space below the statement's own number.
+    let loaded = port.engine().load(port.published(), &mut std::iter::from_fn(|| entries.next(exec, beside)));
     match entries.ended {
         Ok(()) => Ok(loaded.map_err(SqlError::from)?),
         Err(Ended::Failed(interrupt)) => Err(interrupt),
         Err(Ended::Duplicate(key, value)) => {
             let clustered = new.clustered_of_entry(at, &key, &value)?;
             let row = rows.snapshot.get(&clustered).map_err(SqlError::from)?.unwrap_or_default();
-            Err(duplicate_error(&new, at, &new.decode(&row)?).into())
+            Err(duplicate_error(new, at, &new.decode(&row)?).into())
         }
     }
 }
 
 /// The entries of an index: key without its space; whether it is the only one, then the value.
-fn sorted_entries(rows: &Rows, new: &Table, at: usize, exec: &mut Exec<'_>) -> ExecResult<Sorted> {
+fn sorted_entries(
+    rows: &Rows<'_>,
+    new: &Table,
+    at: usize,
+    exec: &mut Exec<'_>,
+    beside: &mut Beside<'_>,
+) -> ExecResult<Sorted> {
     let mut sort = ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec);
     let mut values = vec![Value::Null; new.columns().len()];
     let mut record = Vec::new();
     rows.each(|key, row| {
         exec.tick()?;
+        exec.session.budget.progress.add(1);
+        beside(exec)?;
         for part in &new.def.indexes[at].parts {
             values[part.column] = new.decode_column(&row, part.column)?;
         }
@@ -218,15 +245,20 @@ enum Ended {
 }
 
 impl Entries {
-    fn next(&mut self, exec: &mut Exec<'_>) -> Option<(Bytes, Bytes)> {
-        self.try_next(exec).unwrap_or_else(|ended| {
+    fn next(&mut self, exec: &mut Exec<'_>, beside: &mut Beside<'_>) -> Option<(Bytes, Bytes)> {
+        self.try_next(exec, beside).unwrap_or_else(|ended| {
             self.ended = Err(ended);
             None
         })
     }
 
-    fn try_next(&mut self, exec: &mut Exec<'_>) -> Result<Option<(Bytes, Bytes)>, Ended> {
-        exec.tick().map_err(Ended::Failed)?;
+    fn try_next(
+        &mut self,
+        exec: &mut Exec<'_>,
+        beside: &mut Beside<'_>,
+    ) -> Result<Option<(Bytes, Bytes)>, Ended> {
+        exec.session.budget.progress.add(1);
+        exec.tick().and_then(|()| beside(exec)).map_err(Ended::Failed)?;
         let next = self.sorted.next_record().map_err(|error| Ended::Failed(error.into()))?;
         let Some((rest, record)) = next else { return Ok(None) };
         let key = Bytes::from([&self.prefix[..], &rest].concat());
@@ -247,14 +279,17 @@ pub(super) fn copy_rows(
     sources: &[ColumnSource],
 ) -> ExecResult<u64> {
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
-    let rows = Rows::of(ddl, table);
+    let latest = ddl.trx.shared().port.latest();
+    let rows = Rows::at(&*latest, table);
     let added = added_values(ddl, def, sources)?;
     let (mut count, mut next_id) = (0_u64, 1_u64);
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Ddl { trx, state, .. } = ddl;
     let mut keys = HashSet::new();
+    state.budget.progress.begin(Work::Copy, table.rows_estimate());
     rows.each(|_, row| {
         count += 1;
+        state.budget.progress.add(1);
         if count.is_multiple_of(1024) {
             trx.look()?;
         }
@@ -316,7 +351,8 @@ pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) 
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Some(expressions) = expressions else { return Ok(0) };
-    let rows = Rows::of(ddl, table);
+    let latest = ddl.trx.shared().port.latest();
+    let rows = Rows::at(&*latest, table);
     let Ddl { trx, state, .. } = ddl;
     let mut number = 0_u64;
     rows.each(|_, row| {

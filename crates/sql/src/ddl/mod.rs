@@ -2,6 +2,7 @@
 
 mod alter;
 mod alter_edit;
+mod background;
 mod build;
 mod copy;
 mod database;

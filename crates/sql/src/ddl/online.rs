@@ -1,12 +1,14 @@
 //! ALGORITHM= and LOCK= of a definition statement: what it may cost.
 //!
 //! A statement does what is cheapest. The clauses forbid what costs more, before anything is done. The table is locked
-//! exclusively from the beginning to the end, which is too short to be called a lock where rows are neither read nor written.
+//! exclusively at the beginning and at the end, which is too short to be called a lock; what others may do in between is the
+//! statement's way, or what its LOCK says if that is less.
 
 use crate::catalog::Table;
 use crate::catalog::codec::MAX_VERSIONS;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
+use omnibus_locks::TableMode;
 use omnibus_parser::ast::OnlineOptions;
 
 /// What a change of a definition does to the table's rows.
@@ -14,7 +16,9 @@ use omnibus_parser::ast::OnlineOptions;
 pub(super) enum Way {
     /// Nothing.
     Instant,
-    /// They stay where they are, and are read: for a new index, a check or a foreign key.
+    /// They stay where they are, and are read for new indexes, while others write them.
+    Beside,
+    /// They stay where they are, and are checked.
     InPlace,
     /// All are written anew.
     Copy,
@@ -100,6 +104,15 @@ impl Online {
         self.algorithm == Algorithm::Copy
     }
 
+    /// How a statement holds the table while it reads its rows, if others may use it then.
+    pub fn beside(self, way: Way) -> Option<TableMode> {
+        match (way, self.lock) {
+            (Way::Instant | Way::InPlace, _) | (_, Lock::Exclusive) => None,
+            (Way::Beside, Lock::Any | Lock::None) => Some(TableMode::IntentShared),
+            (Way::Beside, Lock::Shared) | (Way::Copy, _) => Some(TableMode::Shared),
+        }
+    }
+
     /// Fails if the statement costs more than its clauses allow.
     pub fn allow(self, way: Way, table: &Table) -> SqlResult<()> {
         let refused = |what: &str, other: &str| {
@@ -116,19 +129,22 @@ impl Online {
                 return Err(SqlError::new(4092, b"HY000", message));
             }
             (Algorithm::Instant, Way::Copy) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
-            (Algorithm::Instant, Way::InPlace) => {
+            (Algorithm::Instant, Way::Beside | Way::InPlace) => {
                 return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE");
             }
             (Algorithm::InPlace, Way::Copy) => return refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
             _ => {}
         }
-        if way != Way::Instant && matches!(self.lock, Lock::None | Lock::Shared) {
-            let message = format!(
-                "LOCK={} is not supported. Reason: the table is locked while its rows are read. Try LOCK=EXCLUSIVE.",
-                self.lock.name()
-            );
-            return Err(SqlError::new(1846, b"0A000", message));
-        }
-        Ok(())
+        let (reason, other) = match (way, self.lock) {
+            (Way::Copy, Lock::None) => ("COPY algorithm requires a lock", Lock::Shared),
+            (Way::InPlace, Lock::None | Lock::Shared) => ("all rows are checked", Lock::Exclusive),
+            _ => return Ok(()),
+        };
+        let message = format!(
+            "LOCK={} is not supported. Reason: {reason}. Try LOCK={}.",
+            self.lock.name(),
+            other.name()
+        );
+        Err(SqlError::new(1846, b"0A000", message))
     }
 }

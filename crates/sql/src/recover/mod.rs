@@ -16,7 +16,7 @@ use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, persist};
 use crate::ddl::{load_catalog, parse_definition};
 use crate::error::{SqlError, SqlResult};
-use crate::store::whole_index;
+use crate::store::{by_ref, whole_index};
 use crate::xa::{Completion, Xid, completion, record};
 use bytes::Bytes;
 use omnibus_commit::{Replay, ReplayEvent, Replayed};
@@ -28,7 +28,6 @@ use omnibus_format::row::{Images, RowChange, RowImage};
 use omnibus_value::Value;
 use sink::Sink;
 use std::collections::{HashMap, VecDeque};
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -218,9 +217,13 @@ impl Replayer {
         }
         let at = table.def.indexes.iter().position(|index| u64::from(index.space.0) == space);
         let at = at.ok_or_else(|| contradiction(format!("index {space} to build is not in its table")))?;
+        // A part of it may be there, as of some time while it was built beside writers.
+        let range = whole_index(&table, at);
+        for pair in applied.latest.scan(by_ref(&range.from), by_ref(&range.to), false) {
+            applied.writes.write(pair?.0, None)?;
+        }
         let range = whole_index(&table, 0);
-        let (Bound::Included(from), Bound::Excluded(to)) = (&range.from, &range.to) else { return Ok(()) };
-        for pair in applied.latest.scan(Bound::Included(from), Bound::Excluded(to), false) {
+        for pair in applied.latest.scan(by_ref(&range.from), by_ref(&range.to), false) {
             let (key, row) = pair?;
             let entry = table.keys[at].entry(&table.decode(&row)?, &key);
             applied.writes.write(entry.key, Some(entry.value))?;

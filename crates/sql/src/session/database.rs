@@ -53,6 +53,7 @@ impl Database {
             xid: AtomicU64::new(port.first_xid()),
             branches: crate::xa::Registry::default(),
             backups: AtomicU32::new(0),
+            builds: Default::default(),
             turns: Arc::default(),
             memory: Arc::default(),
             port,

@@ -242,6 +242,7 @@ impl SqlSession {
     }
 
     pub(super) fn end_definition(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
+        self.state.budget.progress.end();
         if result.is_err() {
             self.trx.rollback();
         }

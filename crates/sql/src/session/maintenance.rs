@@ -13,7 +13,7 @@ use crate::bind;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::store::kept_statistics;
-use crate::store::{SnapshotHold, by_ref, whole_index};
+use crate::store::{HeldSnapshot, by_ref, whole_index};
 use omnibus_engine::Snapshot;
 use omnibus_parser::ast::{Maintenance, MaintenanceKind, ObjectName};
 use omnibus_value::{ColumnKind, Value};
@@ -25,18 +25,6 @@ const ENGINE_FAILED: u16 = 1030;
 
 /// Entries read between two looks at KILL.
 const PAUSE: u64 = 4096;
-
-/// A snapshot that stays readable while it is held.
-struct Held {
-    snapshot: Box<dyn Snapshot>,
-    hold: Box<dyn SnapshotHold>,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.hold.release();
-    }
-}
 
 impl SqlSession {
     pub(super) fn maintain(&mut self, what: &Maintenance, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -139,11 +127,8 @@ impl SqlSession {
     }
 
     /// A snapshot of everything that is published now.
-    fn newest(&self) -> Held {
-        let port = self.database.port();
-        let mut hold = port.hold();
-        let no = hold.take();
-        Held { snapshot: port.engine().snapshot(no), hold }
+    fn newest(&self) -> HeldSnapshot {
+        HeldSnapshot::newest(&**self.database.port())
     }
 
     fn analyze(&mut self, table: &Arc<Table>) -> ExecResult<()> {

@@ -130,11 +130,9 @@ impl Trx {
                 if held.contains(id) {
                     continue;
                 }
-                match self.lock_table_id(*id, *mode) {
+                match self.lock_one(*id, *mode) {
                     Ok(()) => held.push(*id),
-                    Err(Interrupt::Error(error))
-                        if error.code == 1213 && !held.is_empty() && attempts < ATTEMPTS =>
-                    {
+                    Err(Interrupt::Error(error)) if error.code == 1213 && attempts < ATTEMPTS => {
                         self.release_tables(held);
                         attempts += 1;
                         continue 'again;
@@ -146,9 +144,19 @@ impl Trx {
         }
     }
 
+    fn lock_one(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+        if mode != TableMode::Exclusive {
+            return self.lock_table_id(id, mode);
+        }
+        self.announce_definition(id)?;
+        let locked = self.lock_table_id(id, mode);
+        self.end_announcement(id);
+        locked
+    }
+
     fn release_tables(&mut self, held: &mut Vec<u64>) {
         for id in held.drain(..) {
-            self.locks.release_table(id);
+            self.release_defined(id);
         }
     }
 

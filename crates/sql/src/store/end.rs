@@ -66,6 +66,7 @@ impl Trx {
             false => (None, Some(Box::new(release) as OnDurable)),
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
+        let written = self.shared.builds.written(&writes);
         let defines = self.definition.take().and_then(|definition| definition.commit());
         let is_definition = defines.is_some();
         // Definitions take no part in two phases.
@@ -83,6 +84,7 @@ impl Trx {
                     defines(no);
                 }
                 take_effect(covers);
+                written.leave(no);
                 sequences.iter().for_each(|state| state.sequence.changed());
                 if let Some(counter) = in_flight {
                     counter.fetch_sub(1, Ordering::AcqRel);
@@ -180,6 +182,7 @@ impl Trx {
 
     pub(super) fn end(&mut self) {
         self.temp.settle();
+        self.aside = None;
         self.definition = None;
         self.writes.clear();
         self.memory.ended();

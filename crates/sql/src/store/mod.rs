@@ -6,6 +6,7 @@
 mod applied;
 mod auto;
 mod backup_lock;
+mod building;
 mod definition;
 mod definition_lock;
 mod end;
@@ -33,12 +34,15 @@ mod xa;
 
 pub(crate) use applied::Applied;
 pub(crate) use auto::{auto_value, whole_index};
+pub(crate) use building::Build;
+pub use building::locked_table;
 pub(crate) use definition::OpenDefinition;
 pub(crate) use definition_lock::Names;
 pub use events::StatementInfo;
 pub use floor::Floor;
 pub(crate) use foreign_keys::has_children;
 pub(crate) use lock::wait_failure;
+pub(crate) use port::HeldSnapshot;
 pub use port::{CommitPort, SnapshotHold};
 pub(crate) use private_events::{private_event, write_set_event};
 pub(crate) use range::by_ref;

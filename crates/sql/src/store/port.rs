@@ -28,6 +28,30 @@ impl SnapshotHold for SnapshotReader {
     }
 }
 
+/// What was published at one moment, readable until it is dropped.
+pub(crate) struct HeldSnapshot {
+    /// The newest number then.
+    pub no: CommitNo,
+    /// The view of it.
+    pub snapshot: Box<dyn Snapshot>,
+    hold: Box<dyn SnapshotHold>,
+}
+
+impl HeldSnapshot {
+    /// Of now.
+    pub fn newest(port: &dyn CommitPort) -> HeldSnapshot {
+        let mut hold = port.hold();
+        let no = hold.take();
+        HeldSnapshot { no, snapshot: port.engine().snapshot(no), hold }
+    }
+}
+
+impl Drop for HeldSnapshot {
+    fn drop(&mut self) {
+        self.hold.release();
+    }
+}
+
 /// Commits and snapshots. All methods may be called from any thread and do not block.
 pub trait CommitPort: Send + Sync + 'static {
     /// An empty trx cache.

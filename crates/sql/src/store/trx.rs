@@ -4,6 +4,7 @@
 //! COMMIT-2 for readers: what a reply may tell of only later is noted in `floor`.
 
 use super::applied::Applied;
+use super::building::Builds;
 use super::definition::OpenDefinition;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
@@ -41,6 +42,8 @@ pub struct TrxContext {
     pub branches: crate::xa::Registry,
     /// Sessions that have LOCK INSTANCE FOR BACKUP.
     pub backups: AtomicU32,
+    /// What is made of tables while others write them.
+    pub builds: Builds,
     /// Statements that compute.
     pub turns: Arc<Turns>,
     /// What statements keep in memory.
@@ -103,6 +106,8 @@ pub struct Trx {
     pub(super) read_lock: bool,
     /// The session has LOCK INSTANCE FOR BACKUP.
     pub(super) backup_lock: bool,
+    /// The table that a definition statement lets others use meanwhile, and what it holds of it.
+    pub(super) aside: Option<(u64, TableMode)>,
     /// The XA branch that the transaction is, or was until it was rolled back.
     pub(super) branch: Option<Branch>,
     pub(super) waiter: Arc<LockWaiter>,
@@ -168,6 +173,7 @@ impl Trx {
             locked_tables: false,
             read_lock: false,
             backup_lock: false,
+            aside: None,
             branch: None,
             handed_over: false,
             open: false,

@@ -238,9 +238,16 @@ impl Trx {
         };
         let (locks, late) = (held.locks.clone(), held.locks.clone());
         let early = self.shared.port.releases_early();
+        let written = self.shared.builds.written(&writes);
+        let ordered = move |no| {
+            written.leave(no);
+            if early {
+                locks.release_all();
+            }
+        };
         let request = CommitRequest {
             on_durable: (!early).then(|| Box::new(move || late.release_all()) as OnDurable),
-            on_ordered: early.then(|| Box::new(move |_| locks.release_all()) as OnOrdered),
+            on_ordered: Some(Box::new(ordered) as OnOrdered),
             ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
         };
         if commit {
