@@ -80,7 +80,7 @@ simulate: target
 histories: tools build
 	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)
 
-# Programs' own suites of tests, whole, here and on Debian's MariaDB; about half an hour. ARGS="--only django"; docs/programs.md has what fails.
+# Programs' own suites of tests, whole, here and on Debian's MariaDB; about an hour. ARGS="--only Django"; docs/programs.md has what fails.
 .PHONY: test-programs
 test-programs: tools build
 	tests/e2e/programs.py --whole $(ARGS)

@@ -153,6 +153,7 @@ impl SqlSession {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
         self.commit_before_definition()?;
+        self.must_write()?;
         if let Statement::CreateView(tree) = statement {
             return self.create_view(tree, call);
         }
@@ -222,6 +223,15 @@ impl SqlSession {
         let isolation = self.state.settings.isolation;
         self.trx.open(isolation, false);
         Ok(outcome)
+    }
+
+    /// 1792 where transactions only read by default, as what is a transaction of its own is one of them. What was said for the
+    /// next transaction alone is not asked.
+    pub(super) fn must_write(&self) -> Result<(), SqlError> {
+        match self.state.settings.read_only {
+            true => Err(SqlError::cant_execute_in_read_only_transaction()),
+            false => Ok(()),
+        }
     }
 
     /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.

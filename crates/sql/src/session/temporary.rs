@@ -28,7 +28,9 @@ impl SqlSession {
             Statement::DropTable(tree) => tree.temporary,
             _ => false,
         };
-        if defines && self.trx.is_open() && self.trx.characteristics().1 {
+        let reads =
+            if self.trx.is_open() { self.trx.characteristics().1 } else { self.state.settings.read_only };
+        if defines && reads {
             return Some(Err(SqlError::cant_execute_in_read_only_transaction().into()));
         }
         match statement {

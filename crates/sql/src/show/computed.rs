@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Collation of schema and table names: they are case-sensitive.
 const NAME_COLLATION: u16 = 83;
 /// Collation of every other text.
-const TEXT_COLLATION: u16 = 33;
+pub(super) const TEXT_COLLATION: u16 = 33;
 
 /// The type of a computed column.
 #[derive(Clone, Copy, Debug)]

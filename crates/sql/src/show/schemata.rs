@@ -1,6 +1,6 @@
 //! SCHEMATA.
 
-use super::computed::{Def, Reader, SCHEMAS, Ty, text};
+use super::computed::{Def, Reader, SCHEMAS, TEXT_COLLATION, Ty, text};
 use crate::catalog::charset;
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -19,9 +19,14 @@ pub(super) const DEFS: &[Def] = &[Def {
     rows: schemata,
 }];
 
+/// The collation of the texts of `information_schema`, as Connector/J takes it from here and compares them with it.
+fn computed_collation(schema: &str) -> u16 {
+    if schema == "information_schema" { TEXT_COLLATION } else { charset::server_default() }
+}
+
 fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let stored = reader.schemas().map(|schema| (&*schema.name, schema.collation));
-    let computed = SCHEMAS.iter().map(|name| (*name, charset::server_default()));
+    let computed = SCHEMAS.iter().map(|name| (*name, computed_collation(name)));
     let mut all: Vec<(&str, u16)> =
         stored.chain(computed).filter(|(name, _)| reader.sees(name, None)).collect();
     all.sort_unstable();
