@@ -8,6 +8,7 @@ import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import xml.etree.ElementTree
@@ -114,10 +115,10 @@ def node(name, installed, server, _):
     return {test for result, test in results if result != "ok"}, len(results)
 
 
-def java(name, databases, installed, server, _):
-    """A class of `tests/programs/java`, through both drivers."""
+def java(name, databases, installed, server, whole):
+    """A class of `tests/programs/java`, through both drivers, or the first of them."""
     failed, count, folder = set(), 0, installed["java"]
-    for driver, options in DRIVERS.items():
+    for driver, options in list(DRIVERS.items())[:None if whole else 1]:
         fresh(server, *databases, options="CHARACTER SET utf8mb4")
         with tempfile.TemporaryDirectory(prefix="omnibus-java-") as reports:
             said = run(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{folder}/*", "org.junit.platform.console.ConsoleLauncher", "execute",
@@ -133,6 +134,25 @@ def java(name, databases, installed, server, _):
     return failed, count
 
 
+def activerecord(installed, server, whole):
+    """All in one process, in an order of its own that never changes. Its schema has FULLTEXT indexes."""
+    fresh(server, "activerecord_unittest", "activerecord_unittest2", options="CHARACTER SET utf8mb4")
+    if ours := not isinstance(server, MariaDB):
+        client(server, "SET GLOBAL ignore_unsupported_constraints = ON")
+    files = "cases/**/*_test.rb" if whole else "cases/{adapters/mysql2/{json,sp,transaction,explain,virtual_column}*,migration/{columns,index,references}*,insert_all,view}_test.rb"
+    tests = installed["ruby"] / "rails/activerecord/test"
+    with tempfile.TemporaryDirectory(prefix="omnibus-rails-") as folder:
+        shutil.copytree(tests, pathlib.Path(folder) / "test", symlinks=True)
+        said = run(["ruby", "-W0", "-Itest", "-e", f"Dir['test/{files}'].sort.each {{ |file| require './' + file }}", "--", "--seed", "1", "-v"], folder,
+                   PROGRAMS_SOCKET=server.socket, ARCONN="mysql2", ARCONFIG=PROGRAMS / "ruby/rails.yml", LANG="C.UTF-8")
+    if ours:
+        client(server, "SET GLOBAL ignore_unsupported_constraints = DEFAULT")
+    count = re.search(r"^(\d+) runs, \d+ assertions", said, re.M)
+    expect(count, f"ActiveRecord's suite did not end:\n{said[-3000:]}")
+    failed = re.findall(r"^(\w[\w:]*#.*?) = [\d.]+ s = [FE]$", said, re.M)
+    return set(failed) | set(re.findall(r"^ +\d+\) (?:Failure|Error):\n(\w[\w:]*#[^\s\[]+?)(?: \[|:$)", said, re.M)), int(count[1])
+
+
 DRIVERS = {"mysql": "allowPublicKeyRetrieval=true&useSSL=false", "mariadb": "allowPublicKeyRetrieval=true&useSSL=false&permitMysqlScheme"}
 SUITES = {
     "Django": django,
@@ -140,6 +160,7 @@ SUITES = {
     "go-sql-driver": go_mysql,
     "GORM": gorm,
     "xorm": xorm,
+    "ActiveRecord": activerecord,
     "Knex": functools.partial(node, "knex"),
     "Sequelize": functools.partial(node, "sequelize"),
     "TypeORM": functools.partial(node, "typeorm"),
