@@ -11,11 +11,11 @@ from omnibus import Scratch, expect, wait_for  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, query, replicate, status, wait_caught_up  # noqa: E402
 
 UNKNOWN = [
-    ("a column", ["CREATE TABLE c.a (v VARCHAR(9) COLLATE utf8mb4_swedish_ci UNIQUE)"]),
-    ("a table", ["CREATE TABLE c.b (v VARCHAR(9) UNIQUE) COLLATE utf8mb4_danish_ci"]),
+    ("a column", ["CREATE TABLE c.a (v VARCHAR(9) COLLATE utf8mb4_myanmar_ci UNIQUE)"]),
+    ("a table", ["CREATE TABLE c.b (v VARCHAR(9) UNIQUE) COLLATE utf8mb4_thai_520_w2"]),
     ("an added column", ["ALTER TABLE c.t ADD v VARCHAR(9) COLLATE latin2_hungarian_ci"]),
-    ("a database", ["CREATE DATABASE d COLLATE utf8mb3_czech_ci"]),
-    ("a statement's session", ["SET SESSION binlog_format = 'STATEMENT'", "SET NAMES utf8mb4 COLLATE utf8mb4_turkish_ci",
+    ("a database", ["CREATE DATABASE d COLLATE utf8mb3_myanmar_ci"]),
+    ("a statement's session", ["SET SESSION binlog_format = 'STATEMENT'", "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_nopad_ci",
                                "INSERT INTO c.t (n) SELECT 'ı' = 'i'"]),
 ]
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""MariaDB's uca1400 collations: random words of many scripts sort, group, join and match here as they do in MariaDB."""
+"""MariaDB's uca1400 collations: random words of many scripts sort, group, join and match here as they do in MariaDB. The collations of
+languages, these and those of `unicode_ci`, give words and letters the weights that they have there."""
 
 import pathlib
 import random
@@ -22,6 +23,30 @@ def words(seed):
     for _ in range(1500):
         pool = chance.choice(POOLS)
         yield "".join(chance.choice(pool) for _ in range(chance.randrange(6))) + chance.choice(["", " ", ""])
+
+
+def languages(cursors, data):
+    """Every collation that both have by the same name and id; letters one by one and in pairs, since `ch` may be one."""
+    known = []
+    for cursor, column in zip(cursors, ("COLLATION_NAME, ID FROM information_schema.COLLATIONS", "FULL_COLLATION_NAME, ID FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")):
+        cursor.execute(f"SELECT {column}")
+        known.append({(name, int(number)) for name, number in cursor.fetchall() if name.startswith("utf8mb4_") and name.endswith(("_ci", "_cs"))})
+    names = sorted(name for name, _ in known[0] & known[1] if "general" not in name)
+    expect(len(names) > 200, f"only {len(names)} collations in common")
+    latin = [chr(code) for code in (*range(0x41, 0x5b), *range(0x61, 0x7b))]
+    letters = [chr(code) for code in (*range(0xc0, 0x250), *range(0x621, 0x650), *range(0x6a0, 0x6d0), *range(0xd85, 0xdc7), *range(0x1e00, 0x1f00))]
+    probes = [*latin, *letters, *(a + b for a in latin for b in latin), "ddzs", "DZs", "LJlj", *data[:300]]
+    for name in names:
+        for start in range(0, len(probes), 500):
+            part = probes[start:start + 500]
+            weights = ", ".join(f"HEX(WEIGHT_STRING(_utf8mb4 x'{text.encode().hex()}' COLLATE {name}))" for text in part)
+            found = []
+            for cursor in cursors:
+                cursor.execute(f"SELECT {weights}")
+                found.append(cursor.fetchone())
+            differ = [(text, a, b) for text, a, b in zip(part, *found) if a != b]
+            expect(not differ, f"{name}: {differ[:5]}")
+    return len(names)
 
 
 def main():
@@ -50,6 +75,7 @@ def main():
                     found.append(cursor.fetchall())
                 differ = [(a, b) for a, b in zip(*found) if a != b]
                 expect(found[0] == found[1], f"seed {seed}: {query.format(table)}: {[[data[row[0]] for row in pair] for pair in differ[:2] if len(data) > max(pair[0][0], pair[1][0])]}")
+        print(f"uca1400: {languages(cursors, data)} collations of languages ok", flush=True)
         for server in servers:
             server.stop()
     print(f"uca1400: {len(tables)} collations ok, seed {seed}")

@@ -138,7 +138,7 @@ fn makes(text: &[u8], wanted: &[&str]) -> bool {
         && words.any(|word| wanted.iter().any(|one| is(word, one)))
 }
 
-/// The general collation of the character set that an unknown one of MariaDB's uca1400 family (a language's) is of, by the ranges
+/// The general collation of the character set that an unknown one of MariaDB's uca1400 family is of, by the ranges
 /// of their ids; any other as it is.
 fn stand_in(id: u16) -> u16 {
     const UTF8MB3_GENERAL: u16 = 33;

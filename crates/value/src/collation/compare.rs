@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use super::uca::Version;
+use super::tailoring::Level;
 use super::{Charset, Collation, Kind, tables};
 
 const SPACE: u16 = 0x20;
@@ -110,7 +110,7 @@ impl Collation {
 
     /// The order at one level.
     #[inline]
-    fn compare_at(&self, level: Version, a: &[u8], b: &[u8]) -> Ordering {
+    fn compare_at(&self, level: Level, a: &[u8], b: &[u8]) -> Ordering {
         level.table().compare_ascii(a, b).unwrap_or_else(|| match self.pad_space {
             true => padded_with(level.weights(a), level.weights(b), level.space()),
             false => level.weights(a).cmp(level.weights(b)),

@@ -7,9 +7,11 @@
 
 mod charset;
 mod compare;
+mod languages;
 mod like;
 mod sort_key;
 mod tables;
+mod tailoring;
 mod uca;
 mod weight_string;
 
@@ -30,7 +32,7 @@ pub(crate) enum Kind {
     /// One weight a character.
     General,
     /// Sequences of weights a character, for each of the UCA's levels that count, the first one first.
-    Uca(&'static [uca::Version]),
+    Uca(&'static [tailoring::Level]),
 }
 
 /// A collation.
@@ -63,11 +65,19 @@ const fn make(
     Collation { id, name, charset, is_default, pad_space, kind }
 }
 
-use uca::Version::{Second, Third, V400, V520, V900, V1400};
+use tailoring::Level;
+use uca::Version;
+
+const V400: Level = Level::root(Version::V400);
+const V520: Level = Level::root(Version::V520);
+const V900: Level = Level::root(Version::V900);
+const V1400: Level = Level::root(Version::V1400);
+const SECOND: Level = Level::root(Version::Second);
+const THIRD: Level = Level::root(Version::Third);
 
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
-static COLLATIONS: [Collation; 32] = [
+static COLLATIONS: [Collation; 34] = [
     make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
     make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
     make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
@@ -83,28 +93,30 @@ static COLLATIONS: [Collation; 32] = [
     make(214, "utf8mb3_unicode_520_ci", Utf8mb3, false, true, Kind::Uca(&[V520])),
     make(224, "utf8mb4_unicode_ci", Utf8mb4, false, true, Kind::Uca(&[V400])),
     make(246, "utf8mb4_unicode_520_ci", Utf8mb4, false, true, Kind::Uca(&[V520])),
+    make(278, "utf8mb4_0900_as_cs", Utf8mb4, false, false, Kind::Uca(&[V900, SECOND, THIRD])),
+    make(305, "utf8mb4_0900_as_ci", Utf8mb4, false, false, Kind::Uca(&[V900, SECOND])),
     make(309, "utf8mb4_0900_bin", Utf8mb4, false, false, Kind::Bytes),
     make(2048, "utf8mb3_uca1400_ai_ci", Utf8mb3, false, true, Kind::Uca(&[V1400])),
-    make(2049, "utf8mb3_uca1400_ai_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, Third])),
-    make(2050, "utf8mb3_uca1400_as_ci", Utf8mb3, false, true, Kind::Uca(&[V1400, Second])),
-    make(2051, "utf8mb3_uca1400_as_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, Second, Third])),
+    make(2049, "utf8mb3_uca1400_ai_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, THIRD])),
+    make(2050, "utf8mb3_uca1400_as_ci", Utf8mb3, false, true, Kind::Uca(&[V1400, SECOND])),
+    make(2051, "utf8mb3_uca1400_as_cs", Utf8mb3, false, true, Kind::Uca(&[V1400, SECOND, THIRD])),
     make(2052, "utf8mb3_uca1400_nopad_ai_ci", Utf8mb3, false, false, Kind::Uca(&[V1400])),
-    make(2053, "utf8mb3_uca1400_nopad_ai_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, Third])),
-    make(2054, "utf8mb3_uca1400_nopad_as_ci", Utf8mb3, false, false, Kind::Uca(&[V1400, Second])),
-    make(2055, "utf8mb3_uca1400_nopad_as_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, Second, Third])),
+    make(2053, "utf8mb3_uca1400_nopad_ai_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, THIRD])),
+    make(2054, "utf8mb3_uca1400_nopad_as_ci", Utf8mb3, false, false, Kind::Uca(&[V1400, SECOND])),
+    make(2055, "utf8mb3_uca1400_nopad_as_cs", Utf8mb3, false, false, Kind::Uca(&[V1400, SECOND, THIRD])),
     make(2304, "utf8mb4_uca1400_ai_ci", Utf8mb4, false, true, Kind::Uca(&[V1400])),
-    make(2305, "utf8mb4_uca1400_ai_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, Third])),
-    make(2306, "utf8mb4_uca1400_as_ci", Utf8mb4, false, true, Kind::Uca(&[V1400, Second])),
-    make(2307, "utf8mb4_uca1400_as_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, Second, Third])),
+    make(2305, "utf8mb4_uca1400_ai_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, THIRD])),
+    make(2306, "utf8mb4_uca1400_as_ci", Utf8mb4, false, true, Kind::Uca(&[V1400, SECOND])),
+    make(2307, "utf8mb4_uca1400_as_cs", Utf8mb4, false, true, Kind::Uca(&[V1400, SECOND, THIRD])),
     make(2308, "utf8mb4_uca1400_nopad_ai_ci", Utf8mb4, false, false, Kind::Uca(&[V1400])),
-    make(2309, "utf8mb4_uca1400_nopad_ai_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, Third])),
-    make(2310, "utf8mb4_uca1400_nopad_as_ci", Utf8mb4, false, false, Kind::Uca(&[V1400, Second])),
-    make(2311, "utf8mb4_uca1400_nopad_as_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, Second, Third])),
+    make(2309, "utf8mb4_uca1400_nopad_ai_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, THIRD])),
+    make(2310, "utf8mb4_uca1400_nopad_as_ci", Utf8mb4, false, false, Kind::Uca(&[V1400, SECOND])),
+    make(2311, "utf8mb4_uca1400_nopad_as_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, SECOND, THIRD])),
 ];
 
 /// Every collation, by id.
 pub fn all() -> impl Iterator<Item = &'static Collation> {
-    COLLATIONS.iter()
+    COLLATIONS.iter().chain(languages::all())
 }
 
 /// By MySQL's id.
@@ -116,7 +128,7 @@ pub fn by_id(id: u16) -> Option<&'static Collation> {
         63 => return Some(&COLLATIONS[7]),
         _ => {}
     }
-    COLLATIONS.iter().find(|c| c.id == id)
+    COLLATIONS.iter().find(|c| c.id == id).or_else(|| languages::by_id(id))
 }
 
 /// By MySQL's id; an unknown id behaves like `binary`, as bytes of it are all that is known.
@@ -146,7 +158,7 @@ pub fn by_name(name: &str) -> Option<&'static Collation> {
         Some(rest) => format!("utf8mb3_{rest}"),
         None => lower,
     };
-    COLLATIONS.iter().find(|c| c.name == full)
+    all().find(|c| c.name == full)
 }
 
 impl Collation {

@@ -9,7 +9,7 @@
 //! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0; weights of the UCA take two
 //! bytes each and end with a zero weight.
 
-use super::uca::Version;
+use super::tailoring::Level;
 use super::{Collation, Kind};
 
 const SPACE: u16 = 0x20;
@@ -84,8 +84,8 @@ fn push_unpadded(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Weights of two bytes, then a zero one.
-fn push_uca(version: Version, text: &[u8], out: &mut Vec<u8>) {
-    let table = version.table();
+fn push_uca(level: Level, text: &[u8], out: &mut Vec<u8>) {
+    let table = level.table();
     let mut rest = text;
     while let Some((&first, behind)) = rest.split_first() {
         let Some(weight) = table.ascii(first) else { break };
@@ -94,7 +94,7 @@ fn push_uca(version: Version, text: &[u8], out: &mut Vec<u8>) {
         }
         rest = behind;
     }
-    version.weights(rest).chain([0]).for_each(|w| push_pair(w, out));
+    level.weights(rest).chain([0]).for_each(|w| push_pair(w, out));
 }
 
 #[inline]

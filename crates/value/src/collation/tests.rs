@@ -106,6 +106,8 @@ fn text() -> impl Strategy<Value = String> {
             Just('\0'),
             Just('a'),
             Just('A'),
+            Just('c'),
+            Just('h'),
             Just('é'),
             Just('😀'),
             any::<char>()
@@ -173,4 +175,58 @@ fn uca_1400_has_levels() {
     assert!(as_cs.like("Äb".as_bytes(), "Ä_".as_bytes(), None));
     assert!(!as_cs.like("Äb".as_bytes(), "ä_".as_bytes(), None));
     assert!(!as_cs.like("Äb".as_bytes(), "A_".as_bytes(), None));
+}
+
+/// Each is less than the next one, as CLDR has it.
+#[test]
+fn languages_have_orders_of_their_own() {
+    for (name, words) in [
+        ("utf8mb4_0900_as_cs", "a A á Á b"),
+        ("utf8mb4_sv_0900_as_cs", "y ü Ü z å Å ä Ä æ ö"),
+        ("utf8mb4_swedish_ci", "z å ä ö"),
+        ("utf8mb3_danish_ci", "z æ ø å"),
+        ("utf8mb4_da_0900_as_cs", "A a Z z Æ æ Ø ø Å AA Aa å aa"),
+        ("utf8mb4_nb_0900_as_cs", "z æ ø å Å aa Aa AA"),
+        ("utf8mb4_cs_0900_ai_ci", "c č d h chata i"),
+        ("utf8mb4_cs_0900_as_cs", "hz ch cH Ch CH i"),
+        ("utf8mb4_es_trad_0900_ai_ci", "cz ch d lz ll m nz ñ o"),
+        ("utf8mb4_hu_0900_as_cs", "c cs d dz dzs e o ö ő p"),
+        ("utf8mb4_tr_0900_ai_ci", "h I i j"),
+        ("utf8mb4_de_pb_0900_as_cs", "ad ae ä Ä af"),
+        ("utf8mb4_lt_0900_ai_ci", "c č d i"),
+        ("utf8mb4_et_0900_ai_ci", "s š z ž t u v w õ ä ö ü x"),
+        ("utf8mb4_hr_0900_as_cs", "c č ć d dž ǆ Dž đ l lj ǉ m ж ω"),
+        ("utf8mb4_ru_0900_ai_ci", "а я a z"),
+        ("utf8mb4_vi_0900_as_cs", "a à ả ã á ạ ă ằ ắ â ấ b d đ e"),
+        ("utf8mb4_uca1400_czech_as_cs", "c č h ch i"),
+        ("utf8mb4_uca1400_turkish_ai_ci", "h ı i j"),
+    ] {
+        let c = by_name(name).unwrap();
+        let words: Vec<&str> = words.split(' ').collect();
+        for (at, pair) in words.windows(2).enumerate() {
+            for tail in ["", "x", "ж"] {
+                let [a, b] = [pair[0], pair[1]].map(|word| format!("{word}{tail}"));
+                // What stands behind accents and case does not decide before them.
+                assert_eq!(c.compare(a.as_bytes(), b.as_bytes()), Ordering::Less, "{name} {at} {a} {b}");
+                assert_eq!(key(c, a.as_bytes()).cmp(&key(c, b.as_bytes())), Ordering::Less, "{name} {a} {b}");
+            }
+        }
+        assert_eq!(by_id(c.id), Some(c));
+    }
+    for (name, a, b) in [
+        ("utf8mb4_de_pb_0900_ai_ci", "Straße ä", "STRASSE AE"),
+        ("utf8mb4_sv_0900_ai_ci", "ä", "Æ"),
+        ("utf8mb4_la_0900_ai_ci", "iulius", "JVLIVS"),
+        ("utf8mb4_hu_0900_ai_ci", "ccs Ddzs", "cscs dzsdzs"),
+        ("utf8mb4_german2_ci", "ä", "AE"),
+        ("utf8mb4_lithuanian_ci", "ch", "c"),
+    ] {
+        let c = by_name(name).unwrap();
+        assert_eq!(c.compare(a.as_bytes(), b.as_bytes()), Ordering::Equal, "{name} {a} {b}");
+    }
+    assert_eq!(
+        all().map(|c| c.id).collect::<std::collections::HashSet<_>>().len(),
+        all().count(),
+        "ids are one's own"
+    );
 }

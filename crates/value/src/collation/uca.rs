@@ -65,11 +65,6 @@ impl Version {
             Version::Third => THIRD,
         }
     }
-
-    pub(super) fn weights(self, text: &[u8]) -> Weights<'_> {
-        let pending = Pending { weights: [0; LONGEST], at: 0, len: 0 };
-        Weights { table: self.table(), text, pending }
-    }
 }
 
 /// The secondary and tertiary weight of most characters, a space too; the tables have the others.
@@ -83,12 +78,19 @@ const ABSENT: u16 = 0xffff;
 /// The longest sequence of a single character, U+FDFA's.
 const LONGEST: usize = 18;
 
+/// What follows the first character of a contraction, and the weights of all of it.
+type Contraction = (Vec<u32>, Vec<u16>);
+
 pub(super) struct Table {
     version: Version,
     /// By code point: 0 is ignorable, below `SEQUENCE` the weight.
     pages: Vec<Option<Box<[u16; 256]>>>,
     ascii: [u16; 128],
     pool: Vec<Vec<u16>>,
+    /// Sequences of characters that weigh otherwise than one by one, by their first: what follows it, the longest first.
+    contractions: HashMap<u32, Vec<Contraction>>,
+    /// The first characters that are ASCII.
+    begins: [bool; 128],
 }
 
 struct Unpacker {
@@ -120,8 +122,14 @@ impl Unpacker {
 
 impl Table {
     fn unpack(version: Version, packed: &'static [u8]) -> Table {
-        let mut table =
-            Table { version, pages: vec![None; 0x1100], ascii: [0; 128], pool: Vec::with_capacity(3000) };
+        let mut table = Table {
+            version,
+            pages: vec![None; 0x1100],
+            ascii: [0; 128],
+            pool: Vec::with_capacity(3000),
+            contractions: HashMap::new(),
+            begins: [false; 128],
+        };
         let mut input = Unpacker { packed, at: 0, last: 0, seen: HashMap::new() };
         let mut code = 0;
         while let Some(gap) = input.varint() {
@@ -130,14 +138,108 @@ impl Table {
             let Some(next) = table.run(&mut input, code) else { break };
             code = next;
         }
+        table.fill_ascii();
+        table
+    }
+
+    fn fill_ascii(&mut self) {
         for code in 0..128 {
             // Those that a level's table leaves out weigh what a space weighs there.
-            table.ascii[code as usize] = match table.entry(code) {
-                ABSENT => version.space(),
+            self.ascii[code as usize] = match self.entry(code) {
+                ABSENT => self.version.space(),
                 entry => entry,
             };
         }
-        table
+    }
+
+    /// A copy, to be changed for a language.
+    pub(super) fn changed(&self) -> Table {
+        Table {
+            version: self.version,
+            pages: self.pages.clone(),
+            ascii: self.ascii,
+            pool: self.pool.clone(),
+            contractions: self.contractions.clone(),
+            begins: self.begins,
+        }
+    }
+
+    /// Gives a character, or a sequence of them, weights of its own.
+    pub(super) fn put(&mut self, codes: &[u32], weights: Vec<u16>) {
+        let Some((&first, rest)) = codes.split_first() else { return };
+        if !rest.is_empty() {
+            let list = self.contractions.entry(first).or_default();
+            list.push((rest.to_vec(), weights));
+            list.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+            if let Some(begins) = self.begins.get_mut(first as usize) {
+                *begins = true;
+            }
+            return;
+        }
+        let entry = match weights.as_slice() {
+            [] => 0,
+            [one] if *one < SEQUENCE => *one,
+            _ => {
+                let known = self.pool.iter().position(|own| *own == weights);
+                let at = known.unwrap_or_else(|| {
+                    self.pool.push(weights);
+                    self.pool.len() - 1
+                });
+                SEQUENCE | at as u16
+            }
+        };
+        self.set(first, entry);
+        self.fill_ascii();
+    }
+
+    fn change_weights(&mut self, change: impl Fn(u16) -> u16) {
+        for entry in self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()) {
+            if *entry < SEQUENCE {
+                *entry = change(*entry);
+            }
+        }
+        self.pool.iter_mut().flatten().for_each(|weight| *weight = change(*weight));
+        self.fill_ascii();
+    }
+
+    /// Weights from `b` to `c` come before those from `a` to `b`.
+    pub(super) fn rotate(&mut self, a: u16, b: u16, c: u16) {
+        self.change_weights(|weight| match weight {
+            own if (a..b).contains(&own) => own + (c - b),
+            own if (b..c).contains(&own) => own - (b - a),
+            own => own,
+        });
+    }
+
+    /// Of the third level: what says that a letter is a capital comes before what says nothing.
+    pub(super) fn capitals_first(&mut self) {
+        // 2 is a small letter or none, 8 to 12 are capitals.
+        self.change_weights(|weight| match weight {
+            8..=12 => weight - 7,
+            1..=7 => weight + 5,
+            other => other,
+        });
+    }
+
+    pub(super) fn weights<'a>(&'static self, text: &'a [u8]) -> Weights<'a> {
+        let pending = Pending { weights: [0; LONGEST], at: 0, len: 0 };
+        Weights { table: self, text, pending }
+    }
+
+    /// A contraction that begins with a character and goes on in `rest`: its weights, and how many bytes of `rest` it takes.
+    fn contraction(&self, code: u32, rest: &[u8]) -> Option<(&[u16], usize)> {
+        let list = self.contractions.get(&code)?;
+        list.iter().find_map(|(wanted, weights)| {
+            let mut at = 0;
+            for want in wanted {
+                let (code, len) = Charset::Utf8mb4.decode(&rest[at..])?;
+                if code != *want {
+                    return None;
+                }
+                at += len;
+            }
+            Some((weights.as_slice(), at))
+        })
     }
 
     fn run(&mut self, input: &mut Unpacker, first: u32) -> Option<u32> {
@@ -318,14 +420,17 @@ impl Table {
     /// come character by character, so equal bytes in front have equal weights.
     #[inline]
     pub(super) fn compare_ascii(&self, a: &[u8], b: &[u8]) -> Option<Ordering> {
+        if !self.contractions.is_empty() {
+            return None;
+        }
         for (&a, &b) in a.iter().zip(b) {
             if (a | b) >= 0x80 {
                 return None;
             }
             if a != b {
                 let (a, b) = (self.ascii[usize::from(a)], self.ascii[usize::from(b)]);
-                if a == 0 || b == 0 {
-                    // One of them is ignored, so that the texts are out of step.
+                if a == 0 || b == 0 || a >= SEQUENCE || b >= SEQUENCE {
+                    // One of them is ignored, or several weights: the texts are out of step.
                     return None;
                 }
                 if a != b {
@@ -336,10 +441,11 @@ impl Table {
         None
     }
 
-    /// The weight of an ASCII character; 0 if it is ignored.
+    /// The weight of an ASCII character, if it has one only whatever follows; 0 if it is ignored.
     #[inline]
     pub(super) fn ascii(&self, byte: u8) -> Option<u16> {
-        self.ascii.get(usize::from(byte)).copied()
+        let weight = self.ascii.get(usize::from(byte)).copied()?;
+        (weight < SEQUENCE && !self.begins[usize::from(byte)]).then_some(weight)
     }
 }
 
@@ -361,9 +467,9 @@ impl Iterator for Weights<'_> {
                 return Some(self.pending.weights[usize::from(self.pending.at) - 1]);
             }
             let &first = self.text.first()?;
-            if first < 0x80 {
+            if let Some(weight) = self.table.ascii(first) {
                 self.text = &self.text[1..];
-                match self.table.ascii[usize::from(first)] {
+                match weight {
                     0 => continue,
                     weight => return Some(weight),
                 }
@@ -374,6 +480,13 @@ impl Iterator for Weights<'_> {
             };
             self.text = &self.text[len..];
             (self.pending.at, self.pending.len) = (0, 0);
+            if !self.table.contractions.is_empty()
+                && let Some((weights, len)) = self.table.contraction(code, self.text)
+            {
+                self.text = &self.text[len..];
+                weights.iter().for_each(|&weight| self.pending.push(weight));
+                continue;
+            }
             self.table.expand(code, &mut self.pending);
         }
     }
