@@ -115,6 +115,38 @@ def state(server, port):
     b.close()
 
 
+def recovery(server, port):
+    """While a server replays its log the address answers already: it is not well yet, and says how far it is."""
+    session = Session(server)
+    session.run("CREATE TABLE d.many (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+    for _ in range(100):
+        session.run("INSERT INTO d.many (v) VALUES " + ",".join(["(1)"] * 2000))
+    server.kill()
+    seen = []
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            try:
+                health = get(port, "/healthz")
+                state = json.loads(get(port, "/api/state")[2])
+                samples = metrics(port)[0]
+            except (OSError, http.client.HTTPException):
+                continue
+            if health == (503, "text/plain; charset=utf-8", "starting\n") and "starting" in state:
+                seen.append((state["starting"], samples))
+    looker = threading.Thread(target=look)
+    looker.start()
+    server.start()
+    done.set()
+    looker.join()
+    expect(get(port, "/healthz")[0] == 200, "it is well when it is there")
+    within = [one for one, _ in seen if 0 < one["read"] < one["total"] and one["replayed"] > 0]
+    expect(within, f"how far recovery was: {[one for one, _ in seen]}")
+    expect(any(("omnibus_recovery_read_bytes", None) in samples for _, samples in seen), "and to Prometheus")
+    expect(client(server, "SELECT COUNT(*) FROM d.many").strip() == "200000", "and all is there")
+
+
 def page(server, port, directory):
     """Drawn by a browser from what the server says: every card has its plot, nothing is said to be wrong, none is wider than a phone."""
     browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -164,6 +196,7 @@ def main():
         manners(server, port)
         state(server, port)
         page(server, port, directory)
+        recovery(server, port)
         server.stop()
         taken = Omnibus(pathlib.Path(directory) / "taken", "--http-address=no.such.host.invalid:1")
         taken.directory.mkdir()

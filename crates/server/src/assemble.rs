@@ -13,6 +13,7 @@ use crate::options::ServerOptions;
 use crate::replica::Replicas;
 use crate::server::Server;
 use crate::sql_runner::SqlRunners;
+use crate::starting::{Starting, Watched};
 use crate::supervisor::Supervisor;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{
@@ -82,7 +83,7 @@ pub fn check(options: &ServerOptions) -> Result<(), StartError> {
 }
 
 /// Opens everything. Blocks; must run inside the runtime's context.
-pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
+pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<Assembled, StartError> {
     let wanted = Dialect::from_name(options.globals.named("dialect").as_str());
     let datadir = DataDir::open(&options.datadir(), wanted).map_err(|e| StartError(e.to_string()))?;
     if let Some(path) = options.log_error() {
@@ -105,7 +106,7 @@ pub fn assemble(options: ServerOptions) -> Result<Assembled, StartError> {
         .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
-    let coordinator = Arc::new(open_log(&globals, &datadir, engine, disk, &failures)?);
+    let coordinator = Arc::new(open_log(&globals, &datadir, engine, disk, &failures, starting)?);
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
@@ -280,10 +281,12 @@ fn open_log(
     engine: Arc<dyn Engine>,
     disk: Disk,
     failures: &Arc<FailureWatch>,
+    starting: &Starting,
 ) -> Result<Coordinator, StartError> {
     let config = LogConfig { disk, ..log_config(globals)? };
     let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
-    let mut replayer = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
+    let replay = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
+    let mut replayer = Watched { replay, starting };
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).map_err(step("recovery"))?;
     tracing::info!(
         last = %recovered.last,

@@ -48,7 +48,8 @@ mod server;
 mod session;
 mod small_files;
 mod sql_runner;
-pub mod status;
+pub mod starting;
+mod status;
 mod supervisor;
 mod sysvars;
 

@@ -6,12 +6,15 @@ use crate::net::Listeners;
 use crate::options::ServerOptions;
 use crate::pulse::Pulse;
 use crate::server::Server;
+use crate::starting::Starting;
+use crate::sysvars::GlobalVars;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 /// How long the runtime's own threads get at the end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -75,9 +78,11 @@ fn run(
     // A start that is refused has made and changed no file.
     check(&options)?;
     let reserved = options.places().reserve().map_err(|e| StartError(e.to_string()))?;
+    let starting = Arc::<Starting>::default();
+    let seat = serve_http(runtime, &options.globals, &starting)?;
     let assembled = {
         let _inside = runtime.enter();
-        assemble(options)?
+        assemble(options, &starting)?
     };
     let Assembled { server, coordinator, failures, housekeeping, query_log, datadir } = assembled;
     let listeners = {
@@ -85,18 +90,10 @@ fn run(
         let backlog = server.globals.named("back_log").as_u64() as u32;
         reserved.listen(backlog).map_err(|e| StartError(e.to_string()))
     };
-    let http = {
-        let address = server.globals.named("http_address");
-        let bound = (!address.as_str().is_empty()).then(|| runtime.block_on(Http::bind(address.as_str())));
-        bound
-            .transpose()
-            .map_err(|e| StartError(format!("http_address: can't listen on '{}': {e}", address.as_str())))
-    };
-    let listeners = listeners.and_then(|listeners| Ok((listeners, http?)));
     let result = match listeners {
         // A log that failed while recovery wrote to it: nobody may be told that the server is ready.
         Ok(_) if failures.stopped_because().is_some() => Ok(Ended::ForGood),
-        Ok((listeners, http)) => {
+        Ok(listeners) => {
             // Before the word that the server is ready: whoever reads it may send a signal at once.
             let signals = {
                 let _inside = runtime.enter();
@@ -104,10 +101,7 @@ fn run(
             };
             let _pulse = Pulse::start(runtime.handle().clone())
                 .map_err(|e| StartError(format!("starting a thread: {e}")))?;
-            if let Some(http) = http {
-                tracing::info!("http://{}/ shows what the server does", http.address());
-                runtime.spawn(http.run(server.clone()));
-            }
+            let _ = seat.send(Some(server.clone()));
             say_ready(&server, &listeners, announce);
             if let Some(replicas) = server.replicas.get() {
                 replicas.start_at_startup(server.globals.named("skip_replica_start").as_bool());
@@ -135,6 +129,23 @@ fn run(
         Some(why) => Err(StartError(format!("stopped: {why}"))),
         None => result,
     }
+}
+
+/// Opens the HTTP address, where there is one, which shows how far the start is until the server takes its seat.
+fn serve_http(
+    runtime: &Runtime,
+    globals: &GlobalVars,
+    starting: &Arc<Starting>,
+) -> Result<watch::Sender<Option<Arc<Server>>>, StartError> {
+    let (seat, seated) = watch::channel(None);
+    let address = globals.named("http_address");
+    if !address.as_str().is_empty() {
+        let failed = |e| StartError(format!("http_address: can't listen on '{}': {e}", address.as_str()));
+        let http = runtime.block_on(Http::bind(address.as_str())).map_err(failed)?;
+        tracing::info!("http://{}/ shows what the server does", http.address());
+        runtime.spawn(http.run(seated, starting.clone()));
+    }
+    Ok(seat)
 }
 
 async fn until_stopped(server: &Arc<Server>, listeners: Listeners, signals: Option<Signals>) {

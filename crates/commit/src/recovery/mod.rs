@@ -52,6 +52,20 @@ pub trait Replay {
 
     /// The transaction that `part` was called for is not whole.
     fn forget(&mut self);
+
+    /// How far the pass is, after each transaction.
+    fn progress(&mut self, _: Progress) {}
+}
+
+/// How far recovery is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the log that were read, of those files that are read.
+    pub read: u64,
+    /// Bytes of these files; the last one may end before.
+    pub total: u64,
+    /// Transactions that were replayed.
+    pub replayed: u64,
 }
 
 /// What a transaction writes.

@@ -3,7 +3,7 @@
 //! It replays whole transactions as it meets them. Where the pass begins and what follows it is in `recovery`.
 
 use super::damage::{self, FileFacts};
-use super::{RecoverError, Recovered, Replay, ReplayEvent, Replayed};
+use super::{Progress, RecoverError, Recovered, Replay, ReplayEvent, Replayed};
 use omnibus_engine::{CommitNo, Engine, TrxId, Write};
 use omnibus_format::events::{
     FormatDescription, Gtid, MariadbGtid, MariadbGtidEvent, MariadbGtidList, PreviousGtids,
@@ -278,6 +278,8 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(&mut self, no: CommitNo) -> Result<(), RecoverError> {
+        let (read, replayed) = (self.recovered.bytes, self.recovered.replayed);
+        self.replay.progress(Progress { read, total: self.total, replayed });
         self.recovered.last = self.recovered.last.max(no);
         if no <= self.applied || mutant::is(Mutant::ReplayLate) && no == self.applied.next() {
             return Ok(());

@@ -4,7 +4,9 @@
 //! (`_le_N`, `_sum`) are a histogram with cumulative buckets.
 
 use crate::server::Server;
+use crate::starting::Starting;
 use crate::status::Transport;
+use omnibus_commit::Progress;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -46,6 +48,22 @@ const COUNTERS: &[&str] = &[
 /// Shown under another name, or of one session.
 const PASSED_OVER: &[&str] =
     &["Slaves_connected", "Com_unsupported", "Last_query_cost", "Binlog_snapshot_position"];
+
+/// The answer while the server starts.
+pub(super) fn of_start(starting: &Starting) -> String {
+    let Progress { read, total, replayed } = starting.recovery();
+    let figures = [
+        ("omnibus_recovery_read_bytes", "Bytes of the binary log that recovery has read", read),
+        ("omnibus_recovery_log_bytes", "Bytes of the files that it reads; the last one may end before", total),
+        ("omnibus_recovery_replayed_transactions", "Transactions that it has replayed", replayed),
+    ];
+    let mut out = String::new();
+    for (name, help, value) in figures {
+        head(&mut out, name, "gauge", help);
+        let _ = writeln!(out, "{name} {value}");
+    }
+    out
+}
 
 /// The whole answer.
 pub(super) fn text(server: &Server) -> String {

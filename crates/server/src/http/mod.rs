@@ -14,6 +14,7 @@ mod metrics;
 mod state;
 
 use crate::server::Server;
+use crate::starting::Starting;
 use history::History;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -27,7 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// Connections at once; more wait.
 const CONNECTIONS: usize = 64;
@@ -66,21 +67,32 @@ impl Http {
     }
 
     /// Answers until it is dropped.
-    pub(crate) async fn run(self, server: Arc<Server>) {
+    pub(crate) async fn run(self, seat: watch::Receiver<Option<Arc<Server>>>, starting: Arc<Starting>) {
         let history = Arc::new(History::default());
-        let sampling = history.clone().sample(server.clone());
+        let sampling = async {
+            let mut seat = seat.clone();
+            let server = seat.wait_for(Option::is_some).await.ok().and_then(|server| server.clone());
+            if let Some(server) = server {
+                history.clone().sample(server).await;
+            }
+        };
         let serving = async {
             let places = Arc::new(Semaphore::new(CONNECTIONS));
             loop {
                 let Ok(place) = places.clone().acquire_owned().await else { return };
                 match self.listener.accept().await {
                     Ok((stream, _)) => {
-                        let (server, history, local) =
-                            (server.clone(), history.clone(), self.address.ip().is_loopback());
+                        let (seat, starting, history) = (seat.clone(), starting.clone(), history.clone());
+                        let local = self.address.ip().is_loopback();
                         tokio::spawn(async move {
                             let _place = place;
                             let answer = service_fn(|request| {
-                                let response = answer(&server, &history, local, &request);
+                                let server = seat.borrow().clone();
+                                let from = match &server {
+                                    Some(server) => From::Server(server, &history),
+                                    None => From::Start(&starting),
+                                };
+                                let response = answer(&from, local, &request);
                                 async { Ok::<_, Infallible>(response) }
                             });
                             let connection = hyper::server::conn::http1::Builder::new()
@@ -101,9 +113,15 @@ impl Http {
     }
 }
 
+/// What is told of.
+enum From<'a> {
+    /// There is no server yet.
+    Start(&'a Starting),
+    Server(&'a Arc<Server>, &'a History),
+}
+
 fn answer(
-    server: &Arc<Server>,
-    history: &History,
+    from: &From<'_>,
     local: bool,
     request: &Request<Incoming>,
 ) -> Response<Full<Bytes>> {
@@ -119,8 +137,11 @@ fn answer(
     }
     match request.uri().path() {
         "/" => text(StatusCode::OK, "text/html; charset=utf-8", PAGE),
-        "/metrics" => text(StatusCode::OK, metrics::CONTENT_TYPE, metrics::text(server)),
-        "/healthz" => match state::trouble(server) {
+        "/metrics" => text(StatusCode::OK, metrics::CONTENT_TYPE, match from {
+            From::Server(server, _) => metrics::text(server),
+            From::Start(starting) => metrics::of_start(starting),
+        }),
+        "/healthz" => match from.trouble() {
             None => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
             Some(why) => {
                 text(StatusCode::SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", format!("{why}\n"))
@@ -128,10 +149,24 @@ fn answer(
         },
         "/api/state" => {
             let since = request.uri().query().and_then(|query| query.strip_prefix("since="));
-            let body = state::json(server, history, since.and_then(|since| since.parse().ok()).unwrap_or(0));
+            let since = since.and_then(|since| since.parse().ok()).unwrap_or(0);
+            let body = match from {
+                From::Server(server, history) => state::json(server, history, since),
+                From::Start(starting) => state::of_start(starting),
+            };
             text(StatusCode::OK, "application/json", body)
         }
         _ => text(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "There is /, /metrics and /healthz.\n"),
+    }
+}
+
+impl From<'_> {
+    /// Why nobody should be sent here, if so.
+    fn trouble(&self) -> Option<&'static str> {
+        match self {
+            From::Server(server, _) => state::trouble(server),
+            From::Start(_) => Some("starting"),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use super::history::{COUNTERS, GAUGES, History, STAGES, Sample};
 use super::metrics::label;
 use crate::clock::now_us;
 use crate::server::Server;
+use crate::starting::Starting;
+use omnibus_commit::Progress;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -35,6 +37,12 @@ pub(super) fn json(server: &Server, history: &History, since: i64) -> String {
         "definitions": definitions(server, now),
     })
     .to_string()
+}
+
+/// Before there is a server: how far its start is.
+pub(super) fn of_start(starting: &Starting) -> String {
+    let Progress { read, total, replayed } = starting.recovery();
+    json!({ "starting": { "read": read, "total": total, "replayed": replayed } }).to_string()
 }
 
 fn sample(sample: &Sample) -> Value {
