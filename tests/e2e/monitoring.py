@@ -16,7 +16,7 @@ SYS_VIEWS = """version statement_analysis x$statement_analysis statements_with_e
     schema_table_statistics schema_tables_with_full_table_scans schema_redundant_indexes user_summary host_summary
     schema_table_lock_waits io_global_by_file_by_bytes x$io_global_by_file_by_bytes io_global_by_file_by_latency x$io_global_by_file_by_latency
     io_global_by_wait_by_bytes x$io_global_by_wait_by_bytes waits_global_by_latency x$waits_global_by_latency memory_by_user_by_current_bytes
-    x$memory_by_user_by_current_bytes memory_by_host_by_current_bytes memory_by_thread_by_current_bytes memory_global_by_current_bytes memory_global_total""".split()
+    x$user_summary x$host_summary x$memory_by_user_by_current_bytes memory_by_host_by_current_bytes memory_by_thread_by_current_bytes memory_global_by_current_bytes memory_global_total""".split()
 
 
 def digests(server):
@@ -151,6 +151,15 @@ def resources(server):
     quiet = b.value(held)
     a.run("SET @kept = REPEAT('x', 3000000)")
     expect(b.value(held) - quiet >= 3_000_000, f"{b.value(held)} after {quiet}")
+    a.run("CREATE USER counted")
+    for n in range(3):
+        one = Session(server, user="counted")
+        one.run("SELECT 1", "SELECT SLEEP(0.02)")
+        one.close() if n < 2 else None
+    summary = "SELECT statements, statement_latency >= 60000000000, current_connections, total_connections, unique_hosts FROM sys.`x$user_summary` WHERE user = 'counted'"
+    wait_for(lambda: a(summary)[0][2] == 1, "connections that are closed")
+    expect(a(summary)[0][1:] == (1, 1, 3, 1) and a(summary)[0][0] >= 6, a(summary))
+    one.close()
     mine = a.value("SELECT CONNECTION_ID()")
     of_thread = b.value(f"SELECT CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_by_thread_by_event_name WHERE THREAD_ID = {mine}")
     expect(of_thread >= 3_000_000, f"{of_thread} of the thread")

@@ -101,7 +101,9 @@ pub use owned::{AnonymousGuard, GtidGuard, Ownership};
 pub use pipeline::{Gate, Pipeline, Released};
 pub use protocol::CommitProtocol;
 pub use published::{Published, SnapshotReader};
-pub use recovery::{Decision, Progress, RecoverError, Recovered, Replay, ReplayEvent, Replayed, decide, recover};
+pub use recovery::{
+    Decision, Progress, RecoverError, Recovered, Replay, ReplayEvent, Replayed, decide, recover,
+};
 pub use request::{CommitRequest, OnDurable, OnOrdered, STAGED_KEYS, StagedWrites};
 pub use settings::CommitSettings;
 pub use stats::{CommitStats, Histogram};

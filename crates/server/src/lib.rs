@@ -15,6 +15,7 @@ mod arrival;
 mod assemble;
 mod auth;
 pub mod backup;
+mod by_account;
 mod charset;
 mod clock;
 pub mod coordination;

@@ -1,6 +1,7 @@
 //! What all connections share.
 
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
+use crate::by_account::ByAccount;
 use crate::auth::{Authenticator, FastCache, RsaKey};
 use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
@@ -57,6 +58,8 @@ pub struct Server {
     pub(crate) digests: Digests,
     /// What was asked of files; empty where it is not counted.
     pub(crate) file_uses: Arc<FileUses>,
+    /// What accounts have done.
+    pub(crate) by_account: ByAccount,
     /// What accounts use up.
     pub usage: Arc<Usage>,
     /// Refused logins, for the log.
@@ -107,6 +110,7 @@ impl Server {
             query_log: Arc::default(),
             digests: Digests::default(),
             file_uses: Arc::default(),
+            by_account: ByAccount::default(),
             usage: Arc::default(),
             refusals: Refusals::default(),
             skip_grants: AtomicBool::new(false),

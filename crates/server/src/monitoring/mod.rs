@@ -3,6 +3,7 @@
 //!
 //! A row is the columns that there is something to say of; the SQL layer fills in the others. Times are picoseconds there.
 
+mod accounts;
 mod files;
 mod memory;
 
@@ -59,6 +60,12 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         }
         "data_lock_waits" => server.runners.lock_waits().iter().flat_map(lock_waits).collect(),
         "data_locks" => server.runners.lock_waits().iter().flat_map(locks).collect(),
+        "accounts" => accounts::connections(server, &["USER", "HOST"]),
+        "users" => accounts::connections(server, &["USER"]),
+        "hosts" => accounts::connections(server, &["HOST"]),
+        "events_statements_summary_by_account_by_event_name" => accounts::statements(server, &["USER", "HOST"]),
+        "events_statements_summary_by_user_by_event_name" => accounts::statements(server, &["USER"]),
+        "events_statements_summary_by_host_by_event_name" => accounts::statements(server, &["HOST"]),
         "metadata_locks" => server.runners.table_locks().into_iter().map(table_lock).collect(),
         "events_stages_current" => lines().iter().filter_map(|(_, line)| stage(line)).collect(),
         "file_summary_by_instance" => files::by_instance(server),

@@ -160,6 +160,7 @@ struct Cleanup {
 impl Drop for Cleanup {
     fn drop(&mut self) {
         self.server.counters.retire(&self.process.counters);
+        self.server.by_account.retire(&self.process);
         self.server.processes.remove(self.process.id);
         self.server.connection_closed();
     }

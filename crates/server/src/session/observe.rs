@@ -86,7 +86,8 @@ impl Session {
     /// It is over, and its reply may leave. Returns the time, for who goes on from there.
     pub(crate) fn end_observed(&self, begun: Begun, mut what: Observed<'_>) -> i64 {
         let now = crate::clock::now_us();
-        let slow = now.saturating_sub(begun.at_us) as u64 >= self.watch.long_us;
+        let took_us = now.saturating_sub(begun.at_us) as u64;
+        let slow = took_us >= self.watch.long_us;
         if slow {
             self.process.counters.add(Counter::SlowQueries, 1);
         }
@@ -101,6 +102,7 @@ impl Session {
         if let Observed::Statement(statement) = &mut what
             && self.server.digests.is_on()
         {
+            self.process.counters.add(Counter::StatementTime, took_us);
             self.count_digest(begun, now, statement);
         }
         now
@@ -120,6 +122,9 @@ impl Session {
             examined: done.examined,
             unindexed: done.whole > 0,
         };
+        if cost.unindexed {
+            self.process.counters.add(Counter::Unindexed, 1);
+        }
         let kept = statement.kept.as_deref_mut();
         self.server.digests.count(statement.parsed, state.database.as_ref(), &cost, kept);
     }

@@ -33,6 +33,8 @@ counters! {
     Restarts = "Omnibus_statement_restarts",
     Blocking = "Omnibus_statement_blocking",
     CommitWaits = "Omnibus_commit_waits",
+    StatementTime = "Omnibus_statement_time_us",
+    Unindexed = "Omnibus_statements_without_index",
 }
 
 const N: usize = Counter::ALL.len();
@@ -207,6 +209,12 @@ impl SessionCounters {
         // atomic read-modify-write.
         let cell = &self.values[counter as usize];
         cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.values[counter as usize].load(Ordering::Relaxed)
     }
 
     /// Sets a figure that is kept elsewhere.

@@ -26,6 +26,12 @@ macro_rules! hosted {
 }
 
 hosted! {
+    accounts
+    events_statements_summary_by_account_by_event_name
+    events_statements_summary_by_host_by_event_name
+    events_statements_summary_by_user_by_event_name
+    hosts
+    users
     data_lock_waits
     data_locks
     events_stages_current

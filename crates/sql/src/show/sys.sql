@@ -98,14 +98,26 @@ WHERE r.index_name <> d.index_name AND (
   OR (LOCATE(CONCAT(d.index_columns, ','), r.index_columns) = 1 AND d.non_unique = 0))
 
 VIEW user_summary AS
-SELECT IFNULL(t.PROCESSLIST_USER, 'background') AS `user`, COUNT(*) AS current_connections, COUNT(DISTINCT t.PROCESSLIST_HOST) AS unique_hosts,
-  SUM(t.PROCESSLIST_INFO IS NOT NULL) AS current_statements
-FROM performance_schema.threads t GROUP BY IFNULL(t.PROCESSLIST_USER, 'background')
+SELECT s.USER AS `user`, s.COUNT_STAR AS statements, FORMAT_PICO_TIME(s.SUM_TIMER_WAIT) AS statement_latency,
+  FORMAT_PICO_TIME(s.AVG_TIMER_WAIT) AS statement_avg_latency, s.SUM_NO_INDEX_USED AS table_scans, 0 AS file_ios, FORMAT_PICO_TIME(0) AS file_io_latency,
+  c.CURRENT_CONNECTIONS AS current_connections, c.TOTAL_CONNECTIONS AS total_connections,
+  (SELECT COUNT(*) FROM performance_schema.accounts a WHERE a.USER = s.USER) AS unique_hosts,
+  FORMAT_BYTES(IFNULL(m.CURRENT_NUMBER_OF_BYTES_USED, 0)) AS current_memory, FORMAT_BYTES(IFNULL(m.CURRENT_NUMBER_OF_BYTES_USED, 0)) AS total_memory_allocated
+FROM performance_schema.events_statements_summary_by_user_by_event_name s
+  JOIN performance_schema.users c ON c.USER = s.USER
+  LEFT JOIN performance_schema.memory_summary_by_user_by_event_name m ON m.USER = s.USER
+ORDER BY s.SUM_TIMER_WAIT DESC
 
 VIEW host_summary AS
-SELECT IFNULL(t.PROCESSLIST_HOST, 'background') AS `host`, COUNT(*) AS current_connections, COUNT(DISTINCT t.PROCESSLIST_USER) AS unique_users,
-  SUM(t.PROCESSLIST_INFO IS NOT NULL) AS current_statements
-FROM performance_schema.threads t GROUP BY IFNULL(t.PROCESSLIST_HOST, 'background')
+SELECT s.HOST AS `host`, s.COUNT_STAR AS statements, FORMAT_PICO_TIME(s.SUM_TIMER_WAIT) AS statement_latency,
+  FORMAT_PICO_TIME(s.AVG_TIMER_WAIT) AS statement_avg_latency, s.SUM_NO_INDEX_USED AS table_scans, 0 AS file_ios, FORMAT_PICO_TIME(0) AS file_io_latency,
+  c.CURRENT_CONNECTIONS AS current_connections, c.TOTAL_CONNECTIONS AS total_connections,
+  (SELECT COUNT(*) FROM performance_schema.accounts a WHERE a.HOST = s.HOST) AS unique_users,
+  FORMAT_BYTES(IFNULL(m.CURRENT_NUMBER_OF_BYTES_USED, 0)) AS current_memory, FORMAT_BYTES(IFNULL(m.CURRENT_NUMBER_OF_BYTES_USED, 0)) AS total_memory_allocated
+FROM performance_schema.events_statements_summary_by_host_by_event_name s
+  JOIN performance_schema.hosts c ON c.HOST = s.HOST
+  LEFT JOIN performance_schema.memory_summary_by_host_by_event_name m ON m.HOST = s.HOST
+ORDER BY s.SUM_TIMER_WAIT DESC
 
 VIEW schema_table_lock_waits AS
 SELECT w.OBJECT_SCHEMA AS object_schema, w.OBJECT_NAME AS object_name, w.OWNER_THREAD_ID AS waiting_thread_id, tw.PROCESSLIST_ID AS waiting_pid,
