@@ -83,7 +83,7 @@ mod ticket;
 
 use omnibus_sync as sync;
 
-pub use cache::{CacheError, CacheMark, CacheSettings, LargeSettings, TrxCache};
+pub use cache::{CacheError, CacheMark, CacheSettings, CompressionStats, LargeSettings, TrxCache};
 pub use coordinator::{
     Blocking, Coordinator, GtidModeError, GtidWait, ResetLogError, SetGtidsError, just_block,
 };

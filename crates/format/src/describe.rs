@@ -47,7 +47,17 @@ pub fn info(event: &RawEvent<'_>) -> Result<String, DecodeError> {
             format!("#{} ({})", incident.code, lossy(incident.message))
         }
         EventType::STOP => String::new(),
+        EventType::TRANSACTION_PAYLOAD => payload(body)?,
         _ => return summary(event),
+    })
+}
+
+fn payload(body: &[u8]) -> Result<String, DecodeError> {
+    let (compressed, size) = crate::payload::describe(body)?;
+    let how = if compressed { "ZSTD" } else { "NONE" };
+    Ok(match size {
+        Some(size) => format!("compression='{how}', decompressed_size={size} bytes"),
+        None => format!("compression='{how}'"),
     })
 }
 
@@ -72,6 +82,7 @@ pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
         EventType::ROWS_QUERY => statement(RowsQuery::decode(body)?.0),
         EventType::MARIADB_ANNOTATE_ROWS => statement(body),
         EventType::XID => format!("COMMIT, xid {}", Xid::decode(body)?.0),
+        EventType::TRANSACTION_PAYLOAD => payload(body)?,
         EventType::ROTATE => {
             let rotate = Rotate::decode(body)?;
             format!("to {} at {}", lossy(rotate.file), rotate.position)

@@ -19,6 +19,7 @@ mod gtid_mode;
 mod gtid_state;
 pub mod header;
 mod identity;
+pub mod payload;
 pub mod private;
 mod private_log;
 pub mod row;

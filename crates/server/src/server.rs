@@ -1,8 +1,8 @@
 //! What all connections share.
 
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
-use crate::by_account::ByAccount;
 use crate::auth::{Authenticator, FastCache, RsaKey};
+use crate::by_account::ByAccount;
 use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::gtid::ModeContext;

@@ -20,7 +20,8 @@ impl Starting {
     }
 
     fn note(&self, progress: Progress) {
-        let cells = [(&self.read, progress.read), (&self.total, progress.total), (&self.replayed, progress.replayed)];
+        let cells =
+            [(&self.read, progress.read), (&self.total, progress.total), (&self.replayed, progress.replayed)];
         cells.into_iter().for_each(|(cell, now)| cell.store(now, Ordering::Relaxed));
     }
 }

@@ -6,11 +6,13 @@
 //!
 //! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`large_file`).
 
+mod compress;
 mod large_file;
 mod large_settings;
 pub(crate) mod mariadb;
 
 use crate::owned::GtidGuard;
+pub use compress::CompressionStats;
 use large_file::LargeFile;
 pub use large_settings::LargeSettings;
 use mariadb::Opening;
@@ -38,6 +40,8 @@ pub struct CacheSettings {
     pub uses: AtomicU64,
     /// `Binlog_cache_disk_use`: transactions that spilled.
     pub disk_uses: AtomicU64,
+    /// Transactions that were compressed.
+    pub compressed: CompressionStats,
     /// What makes a transaction large.
     pub large: LargeSettings,
     /// Whose events the log has.
@@ -57,6 +61,7 @@ impl CacheSettings {
             spill_dir,
             uses: AtomicU64::new(0),
             disk_uses: AtomicU64::new(0),
+            compressed: CompressionStats::default(),
             large: LargeSettings::default(),
             dialect: Dialect::Mysql,
         }

@@ -186,3 +186,54 @@ fn without_a_threshold_nothing_is_large() {
     assert!(!cache.is_large() && cache.spilled() > 0);
     assert_eq!(files(dir.path()), 0);
 }
+
+#[test]
+fn rows_become_one_event_and_text_stays() {
+    use omnibus_format::events::Query;
+    use omnibus_format::payload::Payload;
+    let query = |sql: &'static [u8]| {
+        let mut body = Vec::new();
+        Query { thread_id: 1, exec_time: 0, error_code: 0, status: b"", database: b"d", sql }
+            .encode(&mut body);
+        body
+    };
+    // In memory, and read back from a file.
+    for memory in [200, 1 << 20] {
+        let mut cache = cache(memory, u64::MAX);
+        cache.set_context(1, 7);
+        cache.append_event(EventType::QUERY.0, 0, &query(b"BEGIN")).unwrap();
+        fill(&mut cache, 0..20);
+        cache.append_event(EventType::XID.0, 0, &[9; 8]).unwrap();
+        let before = cache.len();
+        assert!(!cache.takes_long_to_compress());
+        cache.compress().unwrap();
+        assert!(cache.events() == 1 && cache.len() * 2 < before && cache.spilled() == 0, "{}", cache.len());
+        let mut kinds = Vec::new();
+        let read: Result<(), CacheError> = cache.read_events(1 << 20, |event| {
+            let mut payload = Payload::new(&event[HEADER_LEN..]).unwrap();
+            while let Some((header, _)) = payload.next().unwrap() {
+                kinds.push(header.event_type);
+            }
+            Ok(())
+        });
+        read.unwrap();
+        assert_eq!((kinds.len(), kinds[0], kinds[21]), (22, EventType::QUERY, EventType::XID));
+        let stats = &cache.settings.compressed;
+        assert_eq!(stats.before.load(Ordering::Relaxed), before);
+    }
+    let mut text = cache(1 << 20, u64::MAX);
+    text.set_context(1, 7);
+    text.append_event(EventType::QUERY.0, 0, &query(b"BEGIN")).unwrap();
+    for _ in 0..9 {
+        text.append_event(EventType::QUERY.0, 0, &query(b"INSERT INTO t VALUES (1)")).unwrap();
+    }
+    // A private event among rows: recovery needs to see it.
+    let mut private = cache(1 << 20, u64::MAX);
+    fill(&mut private, 0..20);
+    private.append_event(EventType::IGNORABLE.0, 0, &[0; 50]).unwrap();
+    for mut cache in [text, private] {
+        let before = (cache.events(), cache.len());
+        cache.compress().unwrap();
+        assert_eq!((cache.events(), cache.len()), before);
+    }
+}

@@ -10,7 +10,10 @@ use omnibus_format::events::{
 };
 use omnibus_format::group::opens_group;
 use omnibus_format::header::FLAG_IN_USE;
-use omnibus_format::{AnyGtid, BinlogState, EventType, GtidSet, GtidState, LogPrivate, RawEvent};
+use omnibus_format::payload::Payload;
+use omnibus_format::{
+    AnyGtid, BinlogState, DecodeError, EventType, GtidSet, GtidState, LogPrivate, RawEvent,
+};
 use omnibus_log::mutant::{self, Mutant};
 use omnibus_log::{FileNames, FileSeq, LogOffset, LogPosition, Place};
 use std::time::{Duration, Instant};
@@ -181,7 +184,29 @@ impl<'a> Walk<'a> {
     fn keep(&mut self, event: &RawEvent<'_>) -> Result<(), RecoverError> {
         let open = self.open.as_ref().map(|(no, _)| *no);
         let open = open.or(self.private.as_ref().map(|(no, ..)| *no));
-        let Some(no) = open.filter(|no| *no > self.applied) else { return Ok(()) };
+        match (open, event.header.event_type) {
+            (Some(no), EventType::TRANSACTION_PAYLOAD) => self.keep_payload(no, event),
+            (Some(no), _) => self.keep_one(no, event),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// The events of a compressed transaction.
+    fn keep_payload(&mut self, no: CommitNo, event: &RawEvent<'_>) -> Result<(), RecoverError> {
+        let failed = |walk: &Self, error: DecodeError| walk.failed(no, error.to_string());
+        let mut events = Payload::new(event.body).map_err(|error| failed(self, error))?;
+        while let Some((header, body)) = events.next().map_err(|error| failed(self, error))? {
+            let inner = RawEvent { header, body, ..*event };
+            self.note_xid(no, &inner);
+            self.keep_one(no, &inner)?;
+        }
+        Ok(())
+    }
+
+    fn keep_one(&mut self, no: CommitNo, event: &RawEvent<'_>) -> Result<(), RecoverError> {
+        if no <= self.applied {
+            return Ok(());
+        }
         if self.kept >= PART {
             self.replay.part(no, &self.events).map_err(|reason| self.failed(no, reason))?;
             self.events.clear();

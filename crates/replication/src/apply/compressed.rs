@@ -3,9 +3,7 @@
 use omnibus_format::DecodeError;
 use omnibus_format::EventType;
 use omnibus_format::cursor::Reader;
-
-/// What is said of an event that is longer, once it is decompressed, than may be.
-pub(super) const TOO_LONG: &str = "a compressed event that is longer than replica_max_allowed_packet allows";
+use omnibus_format::payload::TOO_LONG;
 
 /// The contents of a MariaDB compressed block: a byte that says how long the length is and how it is compressed, the
 /// length, high byte first, and a zlib stream.

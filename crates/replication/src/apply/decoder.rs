@@ -6,7 +6,6 @@
 use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
 use super::load::{EventFile, LoadFiles, OldStatement};
-use super::payload::Payload;
 use super::tables::Tables;
 use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementContext};
 use crate::limit::EventLimit;
@@ -17,6 +16,7 @@ use omnibus_format::events::{
     RowsQuery, StartV3, XaPrepare,
 };
 use omnibus_format::header::FLAG_IGNORABLE;
+use omnibus_format::payload::Payload;
 use omnibus_format::{EventHeader, EventType};
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -12,7 +12,6 @@ mod compressed;
 mod decoder;
 mod json;
 mod load;
-mod payload;
 mod rows;
 mod statement;
 mod tables;
@@ -24,7 +23,7 @@ pub use borders::{Borders, Class, mariadb_xa_start};
 pub use compressed::{inflate, plain_event};
 pub use decoder::{EventDecoder, Step};
 pub use json::{BadLine, JsonReplay, JsonRows};
-pub use payload::Payload;
+pub use omnibus_format::payload::Payload;
 pub use rows::{EventRows, EventTable};
 pub use statement::{EventStatement, StatementContext};
 

@@ -107,6 +107,16 @@ pub enum SourceError {
         /// Where it starts.
         position: u64,
     },
+    /// A MariaDB server asks for a transaction in MySQL's compressed form.
+    #[error(
+        "a MariaDB server can not read the compressed transaction at file {file}, position {position}: set binlog_transaction_compression=OFF at the source, and begin behind it"
+    )]
+    Compressed {
+        /// The file.
+        file: String,
+        /// Where it starts.
+        position: u64,
+    },
     /// The log can not be read.
     #[error("could not read the binary log: {0}")]
     Io(String),

@@ -263,6 +263,10 @@ impl Stream {
                 let (file, position) = (self.file_name(), event.offset);
                 return Err(SourceError::Anonymous { file, position });
             }
+            EventType::TRANSACTION_PAYLOAD if self.mariadb && !self.skipping => {
+                let (file, position) = (self.file_name(), event.offset);
+                return Err(SourceError::Compressed { file, position });
+            }
             EventType::GTID
             | EventType::ANONYMOUS_GTID
             | EventType::GTID_TAGGED

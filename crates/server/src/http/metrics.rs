@@ -54,7 +54,11 @@ pub(super) fn of_start(starting: &Starting) -> String {
     let Progress { read, total, replayed } = starting.recovery();
     let figures = [
         ("omnibus_recovery_read_bytes", "Bytes of the binary log that recovery has read", read),
-        ("omnibus_recovery_log_bytes", "Bytes of the files that it reads; the last one may end before", total),
+        (
+            "omnibus_recovery_log_bytes",
+            "Bytes of the files that it reads; the last one may end before",
+            total,
+        ),
         ("omnibus_recovery_replayed_transactions", "Transactions that it has replayed", replayed),
     ];
     let mut out = String::new();

@@ -120,11 +120,7 @@ enum From<'a> {
     Server(&'a Arc<Server>, &'a History),
 }
 
-fn answer(
-    from: &From<'_>,
-    local: bool,
-    request: &Request<Incoming>,
-) -> Response<Full<Bytes>> {
+fn answer(from: &From<'_>, local: bool, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     if local && !request.headers().get(HOST).is_none_or(is_local) {
         return text(
             StatusCode::FORBIDDEN,
@@ -137,10 +133,14 @@ fn answer(
     }
     match request.uri().path() {
         "/" => text(StatusCode::OK, "text/html; charset=utf-8", PAGE),
-        "/metrics" => text(StatusCode::OK, metrics::CONTENT_TYPE, match from {
-            From::Server(server, _) => metrics::text(server),
-            From::Start(starting) => metrics::of_start(starting),
-        }),
+        "/metrics" => text(
+            StatusCode::OK,
+            metrics::CONTENT_TYPE,
+            match from {
+                From::Server(server, _) => metrics::text(server),
+                From::Start(starting) => metrics::of_start(starting),
+            },
+        ),
         "/healthz" => match from.trouble() {
             None => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
             Some(why) => {

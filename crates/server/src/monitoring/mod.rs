@@ -18,6 +18,7 @@ use omnibus_value::Value;
 use omnibus_value::temporal::DateTime;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 
 type Row = Vec<(&'static str, Value)>;
 
@@ -63,9 +64,12 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "accounts" => accounts::connections(server, &["USER", "HOST"]),
         "users" => accounts::connections(server, &["USER"]),
         "hosts" => accounts::connections(server, &["HOST"]),
-        "events_statements_summary_by_account_by_event_name" => accounts::statements(server, &["USER", "HOST"]),
+        "events_statements_summary_by_account_by_event_name" => {
+            accounts::statements(server, &["USER", "HOST"])
+        }
         "events_statements_summary_by_user_by_event_name" => accounts::statements(server, &["USER"]),
         "events_statements_summary_by_host_by_event_name" => accounts::statements(server, &["HOST"]),
+        "binary_log_transaction_compression_stats" => compression(server).into_iter().collect(),
         "metadata_locks" => server.runners.table_locks().into_iter().map(table_lock).collect(),
         "events_stages_current" => lines().iter().filter_map(|(_, line)| stage(line)).collect(),
         "file_summary_by_instance" => files::by_instance(server),
@@ -122,6 +126,24 @@ fn running(line: &ProcessLine) -> Option<Row> {
         ("DIGEST_TEXT", text(digest)),
         ("CURRENT_SCHEMA", text_or_null(line.identity.db.as_deref().unwrap_or_default())),
     ])
+}
+
+/// What `binlog_transaction_compression` came to.
+fn compression(server: &Server) -> Option<Row> {
+    let stats = &server.log.coordinator()?.cache_settings().compressed;
+    let [count, before, after] =
+        [&stats.transactions, &stats.before, &stats.after].map(|cell| cell.load(Ordering::Relaxed));
+    let percentage = 100 - i64::try_from(after.saturating_mul(100) / before.max(1)).unwrap_or(0);
+    (count > 0).then(|| {
+        vec![
+            ("LOG_TYPE", text("BINARY")),
+            ("COMPRESSION_TYPE", text("ZSTD")),
+            ("TRANSACTION_COUNTER", Value::UInt(count)),
+            ("COMPRESSED_BYTES_COUNTER", Value::UInt(after)),
+            ("UNCOMPRESSED_BYTES_COUNTER", Value::UInt(before)),
+            ("COMPRESSION_PERCENTAGE", Value::Int(percentage)),
+        ]
+    })
 }
 
 /// What a statement does or waits for, and how far it is if it tells.

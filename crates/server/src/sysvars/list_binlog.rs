@@ -1,6 +1,7 @@
 //! The binary log, commit.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
+use omnibus_format::Dialect::Mysql;
 
 const MAX: u64 = u64::MAX;
 
@@ -18,8 +19,8 @@ pub static VARS: &[V] = &[
     V::both("binlog_rows_query_log_events", Kind::Bool, B(false)),
     V::both("binlog_row_value_options", Kind::Text, S("")),
     V::both("binlog_direct_non_transactional_updates", Kind::Bool, B(false)),
-    V::both("binlog_transaction_compression", Kind::Bool, B(false)),
-    V::both("binlog_transaction_compression_level_zstd", Kind::UInt(1, 22, 1), U(3)),
+    V::both("binlog_transaction_compression", Kind::Bool, B(false)).only(Mysql),
+    V::both("binlog_transaction_compression_level_zstd", Kind::UInt(1, 22, 1), U(3)).only(Mysql),
     V::global("sync_binlog", Kind::UInt(0, u32::MAX as u64, 1), U(1)),
     V::global("binlog_order_commits", Kind::Bool, B(true)),
     V::global("release_locks_early", Kind::Bool, B(true)),

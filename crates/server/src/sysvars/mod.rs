@@ -144,9 +144,7 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, given.as_str()) {
-        ("binlog_encryption" | "binlog_transaction_compression", _) if given.as_bool() => {
-            refuse(format!("{}=ON", def.name))
-        }
+        ("binlog_encryption", _) if given.as_bool() => refuse(format!("{}=ON", def.name)),
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }

@@ -185,6 +185,7 @@ pub fn session_settings(
         binlog_format: binlog_format(v("binlog_format")),
         binlog_row_image: row_image(v("binlog_row_image")),
         rbr_idempotent: v("rbr_exec_mode").as_str() == "IDEMPOTENT",
+        binlog_transaction_compression: v("binlog_transaction_compression").as_bool(),
         binlog_rows_query_log_events: v("binlog_rows_query_log_events").as_bool(),
         binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",
         sql_log_bin: v("sql_log_bin").as_bool(),

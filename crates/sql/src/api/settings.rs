@@ -125,6 +125,8 @@ pub struct SessionSettings {
     pub binlog_format: BinlogFormat,
     /// `binlog_row_image`.
     pub binlog_row_image: RowImage,
+    /// `binlog_transaction_compression`.
+    pub binlog_transaction_compression: bool,
     /// `binlog_rows_query_log_events`.
     pub binlog_rows_query_log_events: bool,
     /// `binlog_row_metadata=FULL`.
@@ -232,6 +234,7 @@ impl Default for SessionSettings {
             collation_server: crate::catalog::charset::server_default(),
             binlog_format: BinlogFormat::Row,
             binlog_row_image: RowImage::Full,
+            binlog_transaction_compression: false,
             binlog_rows_query_log_events: false,
             binlog_row_metadata_full: false,
             sql_log_bin: true,

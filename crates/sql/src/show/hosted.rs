@@ -32,6 +32,7 @@ hosted! {
     events_statements_summary_by_user_by_event_name
     hosts
     users
+    binary_log_transaction_compression_stats
     data_lock_waits
     data_locks
     events_stages_current

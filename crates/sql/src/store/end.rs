@@ -122,7 +122,8 @@ impl Trx {
 
     /// Asks for a thread that may block, if the transaction is large.
     pub(crate) fn may_run_here(&self) -> ExecResult<()> {
-        if self.mode == Mode::Inline && self.is_large() { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        let long = self.is_large() || self.events.compresses && self.cache.takes_long_to_compress();
+        if self.mode == Mode::Inline && long { Err(Interrupt::NeedBlocking) } else { Ok(()) }
     }
 
     /// Rolls back without waiting for what that takes: for a session that is gone.

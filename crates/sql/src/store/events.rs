@@ -68,6 +68,8 @@ pub(crate) struct StatementEvents {
     context: Option<(ContextKey, StatementContext)>,
     database: String,
     logged: bool,
+    /// `binlog_transaction_compression`.
+    pub(super) compresses: bool,
     /// The running statement is logged as text; whether it has changed anything.
     as_text: bool,
     changed: bool,
@@ -82,6 +84,7 @@ impl StatementEvents {
     pub(super) fn begin(&mut self, info: &StatementInfo<'_>) {
         let settings = info.settings;
         self.logged = settings.sql_log_bin;
+        self.compresses = settings.binlog_transaction_compression;
         self.as_text = false;
         if !self.logged {
             return;
@@ -283,6 +286,9 @@ impl StatementEvents {
             cache.open_as_transaction();
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
+        if self.compresses {
+            cache.compress().map_err(cache_error)?;
+        }
         Ok(true)
     }
 
