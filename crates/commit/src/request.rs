@@ -73,7 +73,7 @@ impl CommitRequest {
     /// Whether [`crate::Coordinator::commit`] will take long and block.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.writes.len() >= STAGED_KEYS || self.cache.is_large()
+        self.writes.is_spilled() || self.writes.len() >= STAGED_KEYS || self.cache.is_large()
     }
 
     /// What engines hold it prepared under, if they do.

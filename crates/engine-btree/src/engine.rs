@@ -130,8 +130,12 @@ impl Engine for BtreeEngine {
     }
 
     fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
+        let writes = match writes.into_writes() {
+            Ok(writes) => writes,
+            Err(spilled) => return self.prepare_staged(no, self.stage(spilled)),
+        };
         let mut installer = self.shared.views.installer.lock();
-        for (key, write) in writes.into_writes() {
+        for (key, write) in writes {
             installer.active.insert(key, no.0, write);
         }
         installer.prepared = installer.prepared.max(no.0);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
-use omnibus_engine::{Pending, WriteSet};
+use omnibus_engine::{EngineError, Pending, WriteSet};
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
@@ -92,22 +92,25 @@ impl Layer {
     }
 
     /// The newest version at or below the place's number: outer `None` if there is none.
-    pub(crate) fn get(&self, place: &Place) -> Option<(u64, Option<Bytes>)> {
+    pub(crate) fn get(&self, place: &Place) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         if let Some(staged) = &self.staged {
             let number = self.staged_at.load(Memory::Acquire);
-            return if number > place.number { None } else { Some((number, staged.get(&place.key)?)) };
+            let written = if number > place.number { None } else { staged.get(&place.key)? };
+            return Ok(written.map(|write| (number, write)));
         }
-        let entry = self.map.lower_bound(Bound::Included(place))?;
-        (entry.key().key == place.key).then(|| (entry.key().number, entry.value().clone()))
+        let entry = self.map.lower_bound(Bound::Included(place));
+        let entry = entry.filter(|entry| entry.key().key == place.key);
+        Ok(entry.map(|entry| (entry.key().number, entry.value().clone())))
     }
 
     /// All versions in order.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
-        let staged = self.staged.iter().flat_map(WriteSet::iter).map(|pending| self.staged_version(pending));
-        staged.chain(self.map.iter().map(|entry| version(entry.key(), entry.value())))
+    pub(crate) fn versions(&self) -> impl Iterator<Item = Result<Version, EngineError>> + '_ {
+        let staged = self.staged.iter().flat_map(WriteSet::iter);
+        let staged = staged.map(|pending| pending.map(|pending| self.staged_version(&pending)));
+        staged.chain(self.map.iter().map(|entry| Ok(version(entry.key(), entry.value()))))
     }
 
-    fn staged_version(&self, pending: Pending<'_>) -> Version {
+    fn staged_version(&self, pending: &Pending<'_>) -> Version {
         let (key, number) = (Bytes::copy_from_slice(pending.key()), self.staged_at.load(Memory::Acquire));
         Version { key, number, value: pending.write() }
     }
@@ -119,21 +122,19 @@ impl Layer {
         reverse: bool,
         count: usize,
         out: &mut std::collections::VecDeque<Version>,
-    ) -> bool {
+    ) -> Result<bool, EngineError> {
         let before = out.len();
         {
             // Each key of what was staged has one version: the places' numbers say nothing.
             let keys = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
-            let staged = self.staged.as_ref().map(|staged| staged.range::<KeyBounds<'_>>(keys));
-            let mut staged = staged.into_iter().flatten().map(|pending| self.staged_version(pending));
+            let staged = self.staged.as_ref().map(|staged| staged.range::<KeyBounds<'_>>(keys, reverse));
+            for pending in staged.into_iter().flatten().take(count) {
+                out.push_back(self.staged_version(&pending?));
+            }
             let mut listed = self.map.range((span.0.as_ref(), span.1.as_ref()));
-            let mut next = || match (self.staged.is_some(), reverse) {
-                (true, false) => staged.next(),
-                (true, true) => staged.next_back(),
-                (false, false) => listed.next().map(|entry| version(entry.key(), entry.value())),
-                (false, true) => listed.next_back().map(|entry| version(entry.key(), entry.value())),
-            };
-            out.extend(std::iter::from_fn(&mut next).take(count));
+            let next = || if reverse { listed.next_back() } else { listed.next() };
+            let listed = std::iter::from_fn(next).map(|entry| version(entry.key(), entry.value()));
+            out.extend(listed.take(if self.staged.is_some() { 0 } else { count }));
         }
         let found = out.len() - before;
         if found > 0
@@ -142,7 +143,7 @@ impl Layer {
             let place = Bound::Excluded(Place { key: last.key.clone(), number: last.number });
             *if reverse { &mut span.1 } else { &mut span.0 } = place;
         }
-        found == count
+        Ok(found == count)
     }
 }
 

@@ -26,7 +26,10 @@ impl Raw {
         match self {
             Raw::Layer { layer, span, ready, batch, more } => {
                 if ready.is_empty() && *more {
-                    *more = layer.batch(span, reverse, *batch, ready);
+                    match layer.batch(span, reverse, *batch, ready) {
+                        Ok(left) => *more = left,
+                        Err(error) => return Some(Err(error)),
+                    }
                     *batch = (*batch * 2).min(LAST_BATCH);
                 }
                 ready.pop_front().map(Ok)

@@ -22,7 +22,7 @@ impl BtreeSnapshot {
         for layer in view.layers().filter(|layer| !layer.is_empty()) {
             let place =
                 place.get_or_insert_with(|| Place { key: Bytes::copy_from_slice(key), number: self.at });
-            if let Some(found) = layer.get(place) {
+            if let Some(found) = layer.get(place)? {
                 return Ok(Some(found));
             }
         }

@@ -92,8 +92,9 @@ fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
         let mut pruner = Pruner::new(write, shared.prunable())?;
         let mut same: Vec<Version> = Vec::new();
         let wanted = |version: &Version| version.number > above && version.number <= task.up_to;
-        for version in task.layer.versions().filter(wanted) {
-            if within(&gone, &version.key) {
+        for version in task.layer.versions() {
+            let version = version?;
+            if !wanted(&version) || within(&gone, &version.key) {
                 continue;
             }
             if same.first().is_some_and(|first| first.key != version.key) {

@@ -204,6 +204,9 @@ impl Engine for LsmEngine {
     }
 
     fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
+        if writes.is_spilled() {
+            return self.prepare_staged(no, self.stage(writes));
+        }
         // Only what is durable replaces an older version for good: without a sync a commit, a flush may
         // have to stop between the two (ENGINE-1).
         let durable = self.shared.committed.load(Ordering::Acquire);
@@ -211,9 +214,10 @@ impl Engine for LsmEngine {
         let mut writer = self.shared.views.writer.lock();
         let mut writing = writer.active.write(watermark);
         if writes.len() > 1 {
-            writing.announce(writes.iter().map(|pending| pending.key()).take(ANNOUNCED));
+            let all = (Bound::Unbounded, Bound::Unbounded);
+            writing.announce(writes.in_memory(all).map(|held| held.key()).take(ANNOUNCED));
         }
-        for (key, write) in writes.into_writes() {
+        for (key, write) in writes.into_writes().into_iter().flatten() {
             writing.insert(key, no.0, write);
         }
         drop(writing);

@@ -104,8 +104,10 @@ fn finish(shared: &Shared, task: &Task) -> Result<(), EngineError> {
 fn write(shared: &Shared, task: &Task) -> Result<(), EngineError> {
     let gone = shared.spaces.gone();
     let keep = Keep::new(task, shared.watermark.load(Ordering::Acquire), &gone);
-    let entries =
-        task.memtable.versions().scan(keep, |keep, version| Some(keep.entry(version))).flatten().map(Ok);
+    let entries = task.memtable.versions().scan(keep, |keep, version| {
+        Some(version.map(|version| keep.entry(version)).map_err(of_memtable).transpose())
+    });
+    let entries = entries.flatten();
     add_tables(shared, task.up_to.or(task.memtable.loaded_at).unwrap_or(u64::MAX), entries)
 }
 
@@ -143,6 +145,14 @@ fn add_tables(
     shared.gate.register(|| {
         shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
         shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
+    })
+}
+
+/// What a large transaction has in files could not be read.
+fn of_memtable(error: EngineError) -> lsm_tree::Error {
+    lsm_tree::Error::Io(match error {
+        EngineError::Spill(source) => source,
+        other => std::io::Error::other(other),
     })
 }
 

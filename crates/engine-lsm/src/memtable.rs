@@ -11,7 +11,7 @@ use crate::key::{Span, VersionKey};
 use crate::list::{Entry, List, Pen, Probe, head};
 use crate::walk::{self, Walk};
 use bytes::Bytes;
-use omnibus_engine::{KeyRef, Pending, WriteSet};
+use omnibus_engine::{EngineError, KeyRef, Pending, WriteSet};
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -42,9 +42,9 @@ pub(crate) enum Cursor<'m> {
 
 impl<'m> Cursor<'m> {
     /// Moves to the next key, the first at first. False at the end.
-    pub(crate) fn advance(&mut self) -> bool {
+    pub(crate) fn advance(&mut self) -> Result<bool, EngineError> {
         match self {
-            Cursor::List(list) => list.advance(),
+            Cursor::List(list) => Ok(list.advance()),
             Cursor::Staged(walk) => walk.advance(),
         }
     }
@@ -66,7 +66,7 @@ impl<'m> Cursor<'m> {
     }
 
     /// The key it stands at, if needed in `short`.
-    pub(crate) fn key_in<'b>(&self, short: &'b mut [u8; 16]) -> KeyRef<'b>
+    pub(crate) fn key_in<'b>(&'b self, short: &'b mut [u8; 16]) -> KeyRef<'b>
     where
         'm: 'b,
     {
@@ -237,13 +237,14 @@ impl MemTable {
 
     /// The newest version that `probe` may see (its number is the snapshot's): outer `None` if this
     /// memtable knows nothing of the key.
-    pub(crate) fn get(&self, probe: &Probe<'_>) -> Option<(u64, Option<Bytes>)> {
+    pub(crate) fn get(&self, probe: &Probe<'_>) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         if let Some(staged) = &self.staged {
             let number = self.staged_at();
-            return if number > probe.number() { None } else { Some((number, staged.get(probe.key())?)) };
+            let written = if number > probe.number() { None } else { staged.get(probe.key())? };
+            return Ok(written.map(|write| (number, write)));
         }
-        let found = self.list.at_or_after(probe).filter(|found| found.is_of(probe))?;
-        Some((found.number(), found.value().cloned()))
+        let found = self.list.at_or_after(probe).filter(|found| found.is_of(probe));
+        Ok(found.map(|found| (found.number(), found.value().cloned())))
     }
 
     /// A walk over a range as a snapshot at `at` sees it.
@@ -260,12 +261,13 @@ impl MemTable {
     }
 
     /// All versions, for a flush.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = Version> + '_ {
-        let staged = self.staged.iter().flat_map(WriteSet::iter).map(|pending| self.staged_version(pending));
-        staged.chain(std::iter::successors(self.list.first(), Entry::next).map(|entry| version(&entry)))
+    pub(crate) fn versions(&self) -> impl Iterator<Item = Result<Version, EngineError>> + '_ {
+        let staged = self.staged.iter().flat_map(WriteSet::iter);
+        let staged = staged.map(|pending| pending.map(|pending| self.staged_version(&pending)));
+        staged.chain(std::iter::successors(self.list.first(), Entry::next).map(|entry| Ok(version(&entry))))
     }
 
-    fn staged_version(&self, pending: Pending<'_>) -> Version {
+    fn staged_version(&self, pending: &Pending<'_>) -> Version {
         let key = Bytes::copy_from_slice(pending.key());
         Version { key, number: self.staged_at(), value: pending.write() }
     }
@@ -304,18 +306,18 @@ impl MemTable {
         reverse: bool,
         count: usize,
         out: &mut VecDeque<Version>,
-    ) -> bool {
+    ) -> Result<bool, EngineError> {
         let last = match (&self.staged, reverse) {
-            (Some(staged), _) => self.staged_batch(staged, span, reverse, count, out),
+            (Some(staged), _) => self.staged_batch(staged, span, reverse, count, out)?,
             (None, true) => self.backward(span, at, count, out),
             (None, false) => self.forward(span, at, count, out),
         };
-        let Some(last) = last else { return false };
+        let Some(last) = last else { return Ok(false) };
         match reverse {
             false => span.0 = Bound::Excluded(VersionKey { number: 0, ..last }),
             true => span.1 = Bound::Excluded(VersionKey { number: u64::MAX, ..last }),
         }
-        true
+        Ok(true)
     }
 
     /// The last key looked at if there is more behind it.
@@ -377,17 +379,15 @@ impl MemTable {
         reverse: bool,
         count: usize,
         out: &mut VecDeque<Version>,
-    ) -> Option<VersionKey> {
-        let mut left = walk::within(staged, span);
+    ) -> Result<Option<VersionKey>, EngineError> {
         let before = out.len();
-        let mut next = || if reverse { left.next_back() } else { left.next() };
-        while let Some(pending) = next() {
+        for pending in walk::within(staged, span, reverse) {
             if out.len() - before == count {
-                return out.back().map(|last| VersionKey { key: last.key.clone(), number: 0 });
+                return Ok(out.back().map(|last| VersionKey { key: last.key.clone(), number: 0 }));
             }
-            out.push_back(self.staged_version(pending));
+            out.push_back(self.staged_version(&pending?));
         }
-        None
+        Ok(None)
     }
 }
 

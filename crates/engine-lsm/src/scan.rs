@@ -26,11 +26,12 @@ struct Source {
 }
 
 impl Source {
-    fn fill(&mut self, at: u64, reverse: bool) {
+    fn fill(&mut self, at: u64, reverse: bool) -> Result<(), EngineError> {
         if self.ready.is_empty() && self.more {
-            self.more = self.memtable.batch(&mut self.span, at, reverse, self.batch, &mut self.ready);
+            self.more = self.memtable.batch(&mut self.span, at, reverse, self.batch, &mut self.ready)?;
             self.batch = (self.batch * 2).min(LAST_BATCH);
         }
+        Ok(())
     }
 }
 
@@ -56,7 +57,7 @@ impl Scan {
 
     fn fill(&mut self) -> Result<(), EngineError> {
         for source in &mut self.sources {
-            source.fill(self.at, self.reverse);
+            source.fill(self.at, self.reverse)?;
         }
         self.sources.retain(|source| !source.ready.is_empty());
         if self.table_next.is_none()

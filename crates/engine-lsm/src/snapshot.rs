@@ -61,7 +61,7 @@ impl Reads<'_> {
         let probe = Probe::new(key, self.at);
         // Newest first; a memtable's versions are newer than any older memtable's or table's.
         for memtable in view.memtables().filter(|memtable| memtable.may_hold(hash)) {
-            if let Some(found) = memtable.get(&probe) {
+            if let Some(found) = memtable.get(&probe)? {
                 return Ok(Some(found));
             }
         }
@@ -98,7 +98,9 @@ impl Reads<'_> {
         let span = span(from, to);
         let mut sources = Vec::with_capacity(view.sealed.len() + 8);
         let used = view.memtables_at(self.at);
-        sources.extend(used.filter_map(|memtable| Source::of_memory(memtable.cursor(&span, self.at))));
+        for memtable in used {
+            sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
+        }
         for iter in view.tables.ranges(from, to) {
             sources.extend(Source::of_table(iter, self.at)?);
         }

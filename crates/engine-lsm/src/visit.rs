@@ -33,12 +33,12 @@ pub(crate) struct Source<'g> {
 
 impl<'g> Source<'g> {
     /// `None` if the memtable has nothing in the range.
-    pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Option<Source<'g>> {
-        cursor.advance().then(|| Source {
+    pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Result<Option<Source<'g>>, EngineError> {
+        Ok(cursor.advance()?.then(|| Source {
             head: cursor.head(),
             number: cursor.number(),
             kind: Kind::Memory(cursor),
-        })
+        }))
     }
 
     /// `None` if the run has nothing in the range.
@@ -61,7 +61,7 @@ impl<'g> Source<'g> {
     fn advance(&mut self, at: u64) -> Result<bool, EngineError> {
         match &mut self.kind {
             Kind::Memory(cursor) => {
-                let more = cursor.advance();
+                let more = cursor.advance()?;
                 if more {
                     (self.head, self.number) = (cursor.head(), cursor.number());
                 }

@@ -2,7 +2,7 @@
 
 use crate::key::Span;
 use bytes::Bytes;
-use omnibus_engine::{Pending, WriteSet, WriteSetIter};
+use omnibus_engine::{EngineError, Pending, WriteSet, WriteSetIter};
 use std::ops::Bound;
 
 /// A walk over a part of what was staged, forward.
@@ -15,26 +15,26 @@ pub(crate) struct Walk<'m> {
 
 impl<'m> Walk<'m> {
     pub(crate) fn new(writes: &'m WriteSet, span: &Span, number: u64) -> Walk<'m> {
-        Walk { rest: within(writes, span), now: None, number }
+        Walk { rest: within(writes, span, false), now: None, number }
     }
 
-    pub(crate) fn advance(&mut self) -> bool {
-        self.now = self.rest.next();
-        self.now.is_some()
+    pub(crate) fn advance(&mut self) -> Result<bool, EngineError> {
+        self.now = self.rest.next().transpose()?;
+        Ok(self.now.is_some())
     }
 
     /// Where it stands; nothing before `advance` said that there is something.
-    pub(crate) fn key(&self) -> &'m [u8] {
-        self.now.map_or(&[], |now| now.key())
+    pub(crate) fn key(&self) -> &[u8] {
+        self.now.as_ref().map_or(&[], Pending::key)
     }
 
     pub(crate) fn value(&self) -> Option<Bytes> {
-        self.now.and_then(|now| now.write())
+        self.now.as_ref().and_then(Pending::write)
     }
 }
 
 /// Each key has one version, so the bounds' numbers say nothing.
-pub(crate) fn within<'m>(writes: &'m WriteSet, span: &Span) -> WriteSetIter<'m> {
+pub(crate) fn within<'m>(writes: &'m WriteSet, span: &Span, reverse: bool) -> WriteSetIter<'m> {
     let bounds = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
-    writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds)
+    writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds, reverse)
 }

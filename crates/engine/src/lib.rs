@@ -10,6 +10,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
+mod error;
 mod frozen;
 mod key_ref;
 mod number;
@@ -17,11 +18,13 @@ mod set;
 mod write_set;
 
 pub use contract::{
-    Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames,
-    Staged,
+    Engine, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames, Staged,
 };
+pub use error::EngineError;
 pub use frozen::FrozenRows;
 pub use key_ref::KeyRef;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
-pub use write_set::{IntoWrites, Iter as WriteSetIter, Mark, Pending, Write, WriteSet};
+pub use write_set::{
+    Held, InMemory, IntoSorted, IntoWrites, Iter as WriteSetIter, MakeFile, Mark, Pending, Write, WriteSet,
+};

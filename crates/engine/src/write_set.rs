@@ -4,16 +4,29 @@
 //! at most one live entry a key, and can be rolled back to a savepoint.
 //!
 //! Every write is appended to one list, which is its own undo log; an index over the list says which
-//! write of each key is the live one (`index`).
+//! write of each key is the live one (`index`). Whoever owns the set may move what it has to a file (`spill`), as often as it
+//! likes: sorted runs (`run`), with all writes that may be undone to, under which the list begins anew (`spilled`). What reads
+//! across them may fail; what is said to be of memory only may not.
 
 mod index;
 mod log;
+mod merge;
+mod run;
+mod spilled;
+#[cfg(test)]
+mod tests;
 
+use crate::EngineError;
 use bytes::Bytes;
 use index::Index;
 use log::Log;
+use merge::Merge;
 use omnibus_ordered::Keys as _;
-use std::ops::{Bound, RangeBounds};
+use run::RunWriter;
+pub use spilled::MakeFile;
+use spilled::Spilled;
+use std::io;
+use std::ops::{Bound, Range, RangeBounds};
 
 /// What happens to one key: a new value, or a deletion.
 pub type Write = Option<Bytes>;
@@ -23,20 +36,29 @@ pub type Write = Option<Bytes>;
 pub struct WriteSet {
     log: Log,
     index: Index,
+    /// Older writes, if there are any in files.
+    files: Option<Box<Files>>,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    /// How many writes came before those of the list.
+    base: usize,
+    spilled: Spilled,
 }
 
 /// A point to roll back to. Valid until an earlier one is rolled back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
-/// The live write of a key.
+/// The live write of a key, in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending<'a> {
+pub struct Held<'a> {
     log: &'a Log,
     at: u32,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> Held<'a> {
     /// The key.
     #[must_use]
     pub fn key(&self) -> &'a [u8] {
@@ -56,6 +78,44 @@ impl<'a> Pending<'a> {
     }
 }
 
+/// The live write of a key.
+#[derive(Clone, Debug)]
+pub enum Pending<'a> {
+    /// In memory.
+    Held(Held<'a>),
+    /// Read from a file, or with such.
+    Read(Box<(Bytes, Write)>),
+}
+
+impl Pending<'_> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Pending::Held(held) => held.key(),
+            Pending::Read(read) => &read.0,
+        }
+    }
+
+    /// What is written to it.
+    #[must_use]
+    pub fn write(&self) -> Write {
+        match self {
+            Pending::Held(held) => held.write(),
+            Pending::Read(read) => read.1.clone(),
+        }
+    }
+
+    /// Whether the key is deleted.
+    #[must_use]
+    pub fn is_delete(&self) -> bool {
+        match self {
+            Pending::Held(held) => held.is_delete(),
+            Pending::Read(read) => read.1.is_none(),
+        }
+    }
+}
+
 impl WriteSet {
     /// Records a put.
     pub fn put(&mut self, key: Bytes, value: Bytes) {
@@ -68,14 +128,14 @@ impl WriteSet {
     }
 
     fn write(&mut self, key: Bytes, write: Write) {
-        let at = u32::try_from(self.log.len()).expect("a transaction of four billion writes fits no memory");
+        let at = u32::try_from(self.log.len()).expect("four billion writes fit no memory");
         let hides = self.index.insert(&mut self.log, &key, at);
         self.log.push(key, write, hides);
     }
 
     /// As `put`, of a key that nobody is going to look for soon: reads that `settle` or `settle_all` does not precede are slow.
     pub fn put_loose(&mut self, key: Bytes, value: Bytes) {
-        let at = u32::try_from(self.log.len()).expect("a transaction of four billion writes fits no memory");
+        let at = u32::try_from(self.log.len()).expect("four billion writes fit no memory");
         let hides = self.index.insert_loose(&mut self.log, &key, at);
         self.log.push(key, Some(value), hides);
     }
@@ -91,27 +151,127 @@ impl WriteSet {
         self.index.settle_all(&mut self.log);
     }
 
-    /// The pending write to `key`: `None` if untouched, `Some(None)` if deleted.
+    /// Moves what is in memory to a file. Marks stay valid.
+    ///
+    /// # Errors
+    /// The file could not be written. The set is as before.
+    pub fn spill(&mut self, make: MakeFile<'_>) -> Result<(), EngineError> {
+        self.settle_all();
+        let len = self.log.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let base = self.base();
+        let run = self.write_run(base, make).map_err(EngineError::Spill)?;
+        let files = self.files.get_or_insert_default();
+        files.spilled.add(run, base as u64);
+        files.base = base + len;
+        (self.log, self.index) = Default::default();
+        files.spilled.merge(make).map_err(EngineError::Spill)
+    }
+
+    /// All writes in memory, of each key the newest first.
+    fn write_run(&self, base: usize, make: MakeFile<'_>) -> io::Result<run::Run> {
+        let mut out = RunWriter::new(make()?, self.log.len());
+        for live in self.in_memory((Bound::Unbounded, Bound::Unbounded)) {
+            let mut next = Some(live.at);
+            while let Some(at) = next {
+                out.push(live.key(), self.log.value(at), (base + at as usize) as u64)?;
+                next = self.log.hides(at);
+            }
+        }
+        out.finish()
+    }
+
+    fn base(&self) -> usize {
+        self.files.as_ref().map_or(0, |files| files.base)
+    }
+
+    /// Whether a part of it is in files.
     #[must_use]
-    pub fn get(&self, key: &[u8]) -> Option<Write> {
+    pub fn is_spilled(&self) -> bool {
+        self.files.is_some()
+    }
+
+    /// The pending write to `key`: `None` if untouched, `Some(None)` if deleted.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Write>, EngineError> {
+        match (self.get_held(key), &self.files) {
+            (None, Some(files)) => files.spilled.get(key).map_err(EngineError::Spill),
+            (held, _) => Ok(held),
+        }
+    }
+
+    /// As `get`, of what is in memory.
+    #[must_use]
+    pub fn get_held(&self, key: &[u8]) -> Option<Write> {
         Some(self.log.write(self.index.get(&self.log, key)?))
     }
 
     /// Whether `key` was written.
-    #[must_use]
-    pub fn has(&self, key: &[u8]) -> bool {
-        self.index.get(&self.log, key).is_some()
+    ///
+    /// # Errors
+    /// As `get`'s.
+    pub fn has(&self, key: &[u8]) -> Result<bool, EngineError> {
+        if self.index.get(&self.log, key).is_some() {
+            return Ok(true);
+        }
+        Ok(self.files.is_some() && self.get(key)?.is_some())
     }
 
-    /// Pending writes in a key range, in order.
-    pub fn range<R: RangeBounds<[u8]>>(&self, range: R) -> Iter<'_> {
-        Iter { log: &self.log, positions: self.index.range(&self.log, &range) }
+    /// Whether anything may be written in a key range. Reads no file, so it may say so of a range beside what is in one.
+    pub fn may_have<R: RangeBounds<[u8]>>(&self, range: R) -> bool {
+        let (from, to) = (range.start_bound(), range.end_bound());
+        self.files.as_ref().is_some_and(|files| files.spilled.may_be_in(from, to))
+            || self.in_memory(range).next().is_some()
+    }
+
+    /// Pending writes in a key range that are in memory, in order.
+    pub fn in_memory<R: RangeBounds<[u8]>>(&self, range: R) -> InMemory<'_> {
+        InMemory { log: &self.log, positions: self.index.range(&self.log, &range) }
+    }
+
+    /// Pending writes in a key range, ascending, or descending if `reverse`. An error ends them.
+    pub fn range<R: RangeBounds<[u8]>>(&self, range: R, reverse: bool) -> Iter<'_> {
+        let Some(files) = &self.files else {
+            return Iter { reverse, source: Source::Memory(self.in_memory(range)) };
+        };
+        let own = |held: Held<'_>| (Bytes::copy_from_slice(held.key()), held.write());
+        let (from, to) = (range.start_bound(), range.end_bound());
+        let held = self.in_memory((from, to));
+        let newer: Box<dyn Iterator<Item = (Bytes, Write)> + Send> =
+            if reverse { Box::new(held.rev().map(own)) } else { Box::new(held.map(own)) };
+        Iter { reverse, source: Source::Files(Box::new(files.spilled.range(newer, from, to, reverse))) }
     }
 
     /// All pending writes in key order.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
-        self.range((Bound::Unbounded, Bound::Unbounded))
+        self.range((Bound::Unbounded, Bound::Unbounded), false)
+    }
+
+    /// Whether a key may be deleted. Reads no file.
+    #[must_use]
+    pub fn may_delete(&self) -> bool {
+        self.files.as_ref().is_some_and(|files| files.spilled.deletes())
+            || self.in_memory((Bound::Unbounded, Bound::Unbounded)).any(|held| held.is_delete())
+    }
+
+    /// Its writes within ranges of keys, to be read only. What is in files is shared.
+    #[must_use]
+    pub fn part(&self, ranges: Vec<Range<Bytes>>) -> WriteSet {
+        let mut part = WriteSet::default();
+        for held in self.in_memory((Bound::Unbounded, Bound::Unbounded)) {
+            if ranges.iter().any(|range| *held.key() >= range.start[..] && *held.key() < range.end[..]) {
+                part.write(Bytes::copy_from_slice(held.key()), held.write());
+            }
+        }
+        let files = self.files.as_ref();
+        part.files =
+            files.map(|files| Box::new(Files { base: files.base, spilled: files.spilled.within(ranges) }));
+        part
     }
 
     /// Says that nothing is written any more: values that are read from now on share the set's memory.
@@ -121,45 +281,84 @@ impl WriteSet {
     }
 
     /// All pending writes in key order, taken out.
-    #[must_use]
-    pub fn into_writes(mut self) -> IntoWrites {
+    ///
+    /// # Errors
+    /// The set itself, if a part of it is in files.
+    pub fn into_writes(mut self) -> Result<IntoWrites, WriteSet> {
+        if self.is_spilled() {
+            return Err(self);
+        }
         self.seal();
-        IntoWrites { log: self.log, positions: self.index.into_positions() }
+        Ok(IntoWrites { log: self.log, positions: self.index.into_positions() })
     }
 
-    /// Number of keys written, but for those that are not settled.
+    /// All pending writes in key order, taken out, wherever they are. An error ends them.
+    #[must_use]
+    pub fn into_sorted(mut self) -> IntoSorted {
+        let files = self.files.take();
+        self.seal();
+        let held = IntoWrites { log: self.log, positions: self.index.into_positions() };
+        match files {
+            None => IntoSorted(Taken::Memory(held)),
+            Some(files) => {
+                let (newer, all) = (Box::new(held), Bound::Unbounded);
+                IntoSorted(Taken::Files(Box::new(files.spilled.range(newer, all, all, false))))
+            }
+        }
+    }
+
+    /// Number of keys written, but for those that are not settled. What is in files counts each time it was written.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.index.len() + self.files.as_ref().map_or(0, |files| files.spilled.records())
     }
 
     /// Number of writes it holds, also those that later ones hide.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.log.len()
+        self.base() + self.log.len()
     }
 
     /// Whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.log.len() == 0
+        self.log.len() == 0 && self.files.as_ref().is_none_or(|files| files.spilled.is_empty())
     }
 
     /// Approximate memory use, in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
+        self.held() + self.files.as_ref().map_or(0, |files| files.spilled.memory())
+    }
+
+    /// The part of it that `spill` gives back.
+    #[must_use]
+    #[inline]
+    pub fn held(&self) -> usize {
         self.log.memory()
     }
 
     /// The present point, to roll back to later.
     #[must_use]
     pub fn mark(&self) -> Mark {
-        Mark(self.log.len())
+        Mark(self.entries())
     }
 
     /// Undoes every write since `mark`.
     pub fn rollback_to(&mut self, mark: Mark) {
-        for last in (mark.0..self.log.len()).rev() {
+        let base = self.base();
+        if let Some(files) = &mut self.files
+            && mark.0 < base
+        {
+            (self.log, self.index) = Default::default();
+            files.spilled.undo_from(mark.0 as u64);
+            files.base = mark.0;
+            if files.spilled.is_empty() {
+                self.files = None;
+            }
+            return;
+        }
+        for last in (mark.0 - base..self.log.len()).rev() {
             self.index.take_back(&self.log, last as u32);
             self.log.pop();
         }
@@ -171,25 +370,56 @@ impl WriteSet {
     }
 }
 
-/// Pending writes in key order.
+/// Pending writes in memory, in key order.
 #[derive(Clone, Debug)]
-pub struct Iter<'a> {
+pub struct InMemory<'a> {
     log: &'a Log,
     positions: index::Positions<'a>,
 }
 
-impl<'a> Iterator for Iter<'a> {
-    type Item = Pending<'a>;
+impl<'a> Iterator for InMemory<'a> {
+    type Item = Held<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        Some(Pending { log: self.log, at: self.positions.next()? })
+        Some(Held { log: self.log, at: self.positions.next()? })
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
+impl DoubleEndedIterator for InMemory<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        Some(Pending { log: self.log, at: self.positions.next_back()? })
+        Some(Held { log: self.log, at: self.positions.next_back()? })
+    }
+}
+
+/// Pending writes in key order.
+#[derive(Debug)]
+pub struct Iter<'a> {
+    reverse: bool,
+    source: Source<'a>,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    Memory(InMemory<'a>),
+    Files(Box<Merge<'a>>),
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Result<Pending<'a>, EngineError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.source {
+            Source::Memory(held) => {
+                let next = if self.reverse { held.next_back() } else { held.next() };
+                Some(Ok(Pending::Held(next?)))
+            }
+            Source::Files(merge) => {
+                let read = merge.next()?.map_err(EngineError::Spill);
+                Some(read.map(|read| Pending::Read(Box::new(read))))
+            }
+        }
     }
 }
 
@@ -209,192 +439,23 @@ impl Iterator for IntoWrites {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use std::collections::BTreeMap;
+/// As [`IntoWrites`], from memory and files.
+#[derive(Debug)]
+pub struct IntoSorted(Taken);
 
-    fn key(name: &'static str) -> Bytes {
-        Bytes::from_static(name.as_bytes())
-    }
+#[derive(Debug)]
+enum Taken {
+    Memory(IntoWrites),
+    Files(Box<Merge<'static>>),
+}
 
-    fn own(pending: Pending<'_>) -> (Bytes, Write) {
-        assert_eq!(pending.is_delete(), pending.write().is_none());
-        (Bytes::copy_from_slice(pending.key()), pending.write())
-    }
+impl Iterator for IntoSorted {
+    type Item = io::Result<(Bytes, Write)>;
 
-    fn shared((key, write): (&Bytes, &Write)) -> (Bytes, Write) {
-        (key.clone(), write.clone())
-    }
-
-    #[test]
-    fn the_last_write_wins_and_keys_come_in_order() {
-        let mut set = WriteSet::default();
-        set.put(key("b"), key("1"));
-        set.put(key("a"), key("2"));
-        set.delete(key("b"));
-        assert_eq!(set.get(b"b"), Some(None));
-        assert_eq!(set.get(b"c"), None);
-        let keys: Vec<_> = set.iter().map(own).collect();
-        assert_eq!(keys, [(key("a"), Some(key("2"))), (key("b"), None)]);
-    }
-
-    #[test]
-    fn rolling_back_restores_writes_and_memory() {
-        let mut set = WriteSet::default();
-        set.put(key("a"), key("one"));
-        let (outer, memory) = (set.mark(), set.memory());
-        set.put(key("a"), key("two"));
-        set.delete(key("b"));
-        let inner = set.mark();
-        set.put(key("b"), key("back"));
-        set.delete(key("a"));
-        set.rollback_to(inner);
-        assert_eq!((set.get(b"a"), set.get(b"b")), (Some(Some(key("two"))), Some(None)));
-        set.rollback_to(outer);
-        assert_eq!((set.get(b"a"), set.get(b"b"), set.len()), (Some(Some(key("one"))), None, 1));
-        assert_eq!(set.memory(), memory);
-    }
-
-    #[test]
-    fn a_large_set_behaves_as_a_small_one() {
-        // Past the size at which the index becomes a tree, and back, against a map.
-        let mut set = WriteSet::default();
-        let name = |n: usize| Bytes::from(format!("rows{:05}", n * 7919 % 1000));
-        let fill = |set: &mut WriteSet, to: usize| {
-            let mut model = BTreeMap::new();
-            for n in 0..to {
-                let (key, value) = (name(n), Bytes::from(n.to_string()));
-                model.insert(key.clone(), Some(value.clone()));
-                set.put(key, value);
-                if n % 3 == 0 {
-                    model.insert(name(n / 2), None);
-                    set.delete(name(n / 2));
-                }
-            }
-            model
-        };
-        let model = fill(&mut set, 700);
-        let live: Vec<_> = set.iter().map(own).collect();
-        assert_eq!(live, model.clone().into_iter().collect::<Vec<_>>());
-        let (low, high) = (name(3), name(3 + 500));
-        let (low, high) = if low < high { (low, high) } else { (high, low) };
-        let range = || (Bound::Excluded(&low[..]), Bound::Included(&high[..]));
-        let (mine, theirs): (Vec<_>, Vec<_>) = (
-            set.range(range()).rev().map(own).collect(),
-            model.range::<[u8], _>(range()).rev().map(shared).collect(),
-        );
-        assert_eq!(mine, theirs);
-        let mut short = WriteSet::default();
-        let small = fill(&mut short, 90);
-        let (mine, theirs): (Vec<_>, Vec<_>) =
-            (short.range(range()).map(own).collect(), small.range::<[u8], _>(range()).map(shared).collect());
-        assert_eq!(mine, theirs);
-        let owned = |to| {
-            let mut set = WriteSet::default();
-            let model = fill(&mut set, to);
-            (set.into_writes().collect::<Vec<_>>(), model.into_iter().collect::<Vec<_>>())
-        };
-        let ((mine, theirs), (more, many)) = (owned(90), owned(700));
-        assert_eq!((mine, more), (theirs, many));
-        let mark = short.mark();
-        fill(&mut short, 700);
-        assert!(short.index.has_spaces());
-        short.rollback_to(mark);
-        let live: Vec<_> = short.iter().map(own).collect();
-        assert_eq!(live, small.into_iter().collect::<Vec<_>>());
-        short.rollback_to(Mark(0));
-        assert!(short.is_empty() && short.memory() == 0);
-    }
-
-    #[test]
-    fn loose_writes_are_as_others_once_they_are_settled() {
-        let (mut loose, mut set) = (WriteSet::default(), WriteSet::default());
-        let name = |space: u32, n: u32| Bytes::from([space.to_be_bytes(), n.to_be_bytes()].concat());
-        let mut marks = Vec::new();
-        for n in 0..3000u32 {
-            let (row, entry) = (name(7, n), name(8, n * 7919 % 2000));
-            let value = Bytes::from(n.to_string());
-            for set in [&mut loose, &mut set] {
-                set.put(row.clone(), value.clone());
-                match n % 7 {
-                    0 => set.delete(entry.clone()),
-                    _ if n % 500 == 3 => set.put(entry.clone(), value.clone()),
-                    _ => set.put_loose(entry.clone(), value.clone()),
-                }
-            }
-            assert_eq!(loose.get(&entry), set.get(&entry));
-            if n % 300 == 299 {
-                assert_eq!(
-                    loose.iter().map(own).collect::<Vec<_>>(),
-                    set.iter().map(own).collect::<Vec<_>>()
-                );
-            }
-            match n % 400 {
-                100 => marks.push((loose.mark(), loose.memory())),
-                200 => set.settle_all(),
-                300 => loose.settle(&entry),
-                _ => {}
-            }
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Taken::Memory(writes) => writes.next().map(Ok),
+            Taken::Files(merge) => merge.next(),
         }
-        while let Some((mark, memory)) = marks.pop() {
-            loose.settle_all();
-            set.settle_all();
-            assert_eq!(loose.len(), set.len());
-            assert_eq!(loose.iter().map(own).collect::<Vec<_>>(), set.iter().map(own).collect::<Vec<_>>());
-            loose.rollback_to(mark);
-            set.rollback_to(mark);
-            assert_eq!(loose.memory(), memory);
-        }
-        assert_eq!(loose.into_writes().collect::<Vec<_>>(), set.into_writes().collect::<Vec<_>>());
-    }
-
-    /// Rows come in the order of their keys, entries of an index in none, in turns; then rows change, and all of it is undone.
-    #[test]
-    fn spaces_that_are_written_in_turns_are_one_order() {
-        let mut set = WriteSet::default();
-        let mut model = BTreeMap::new();
-        let name = |space: u32, n: u32| Bytes::from([space.to_be_bytes(), n.to_be_bytes()].concat());
-        let mut marks = Vec::new();
-        for n in 0..1500u32 {
-            let keys = [name(7, n), name(9, n * 7919 % 1500), name(8, n / 3), name(7, n * 31 % (n + 1))];
-            for (at, key) in keys.into_iter().enumerate() {
-                if n % 100 == 50 && at == 0 {
-                    marks.push((set.mark(), set.memory(), model.clone()));
-                }
-                let write = (n % 5 > 0).then(|| Bytes::from((n * 4 + at as u32).to_be_bytes().to_vec()));
-                set.write(key.clone(), write.clone());
-                model.insert(key, write);
-            }
-        }
-        while let Some((mark, memory, before)) = marks.pop() {
-            let pairs = |model: &BTreeMap<Bytes, Write>, from: &Bytes, to: &Bytes| -> Vec<_> {
-                model.range::<Bytes, _>(from..to).map(|(key, write)| (key.clone(), write.clone())).collect()
-            };
-            assert_eq!(set.len(), model.len());
-            for (from, to) in
-                [(name(0, 0), name(99, 0)), (name(7, 40), name(8, 200)), (name(8, 3), name(8, 9))]
-            {
-                let bounds = || (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-                let wanted = pairs(&model, &from, &to);
-                assert_eq!(set.range(bounds()).map(own).collect::<Vec<_>>(), wanted);
-                let reverse = set.range(bounds()).rev().map(own).collect::<Vec<_>>();
-                assert_eq!(reverse, wanted.iter().rev().cloned().collect::<Vec<_>>());
-                let (mut both, mut met) = (set.range(bounds()), Vec::new());
-                while let Some(front) = both.next() {
-                    met.push(own(front));
-                    met.extend(both.next_back().map(own));
-                }
-                met.sort();
-                assert_eq!(met, wanted, "from both ends");
-            }
-            assert_eq!(set.get(&name(9, 700)), model.get(&name(9, 700)).cloned());
-            set.rollback_to(mark);
-            model = before;
-            assert_eq!(set.memory(), memory);
-        }
-        let found: Vec<_> = set.into_writes().collect();
-        assert_eq!(found, model.into_iter().collect::<Vec<_>>());
     }
 }

@@ -85,10 +85,15 @@ pub fn encode_write_set<'k>(
     out: &mut Vec<u8>,
     writes: impl IntoIterator<Item = (&'k [u8], Option<impl AsRef<[u8]>>)>,
 ) {
-    begin(out, WRITE_SET);
+    begin_write_set(out);
     for (key, value) in writes {
         put_write(out, key, value.as_ref().map(AsRef::as_ref));
     }
+}
+
+/// Begins the body of a write set; [`put_write`] adds to it.
+pub fn begin_write_set(out: &mut Vec<u8>) {
+    begin(out, WRITE_SET);
 }
 
 /// Begins the body of a part of all writes of a transaction; [`put_write`] adds to it.

@@ -116,7 +116,7 @@ impl Participant {
     /// # Errors
     /// The write failed, now or before.
     pub fn prepare(&self, trx: TrxId, writes: &WriteSet, persisted: CommitNo) -> io::Result<()> {
-        let payload = record::prepare(trx, writes);
+        let payload = record::prepare(trx, writes).map_err(io::Error::other)?;
         let mut writer = self.writer.lock();
         writer.check()?;
         let done = self.append(&mut writer, &payload, persisted);

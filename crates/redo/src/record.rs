@@ -10,7 +10,7 @@
 //! before they are written.
 
 use bytes::{Buf, Bytes};
-use omnibus_engine::{CommitNo, TrxId, WriteSet};
+use omnibus_engine::{CommitNo, EngineError, TrxId, WriteSet};
 
 const HEADER: usize = 8;
 const PREPARE: u8 = 1;
@@ -25,16 +25,22 @@ pub(crate) enum Record {
 }
 
 /// A prepare's payload; made before any lock is taken.
-pub(crate) fn prepare(trx: TrxId, writes: &WriteSet) -> Vec<u8> {
+///
+/// # Errors
+/// What the writes have in files could not be read.
+pub(crate) fn prepare(trx: TrxId, writes: &WriteSet) -> Result<Vec<u8>, EngineError> {
     let mut out = Vec::with_capacity(32 + writes.memory());
     out.push(PREPARE);
     out.extend_from_slice(&trx.0.to_le_bytes());
-    out.extend_from_slice(&(writes.len() as u32).to_le_bytes());
+    let (count_at, mut count) = (out.len(), 0u32);
+    out.extend_from_slice(&count.to_le_bytes());
     let part = |out: &mut Vec<u8>, bytes: &[u8]| {
         out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
         out.extend_from_slice(bytes);
     };
     for pending in writes.iter() {
+        let pending = pending?;
+        count += 1;
         part(&mut out, pending.key());
         match pending.write() {
             Some(value) => {
@@ -44,7 +50,8 @@ pub(crate) fn prepare(trx: TrxId, writes: &WriteSet) -> Vec<u8> {
             None => out.push(0),
         }
     }
-    out
+    out[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
+    Ok(out)
 }
 
 pub(crate) fn commit(trx: TrxId, no: CommitNo) -> Vec<u8> {
@@ -151,9 +158,10 @@ mod tests {
         writes.put(Bytes::from_static(b"empty"), Bytes::new());
         writes.delete(Bytes::from_static(b"gone"));
         let mut bytes = Vec::new();
-        frame(&mut bytes, 7, &prepare(TrxId(3), &writes));
+        frame(&mut bytes, 7, &prepare(TrxId(3), &writes).unwrap());
         let Next::Record(Record::Prepare(TrxId(3), back), []) = next(7, &bytes) else { panic!("not read") };
-        assert_eq!(back.into_writes().collect::<Vec<_>>(), writes.into_writes().collect::<Vec<_>>());
+        let all = |set: WriteSet| set.into_writes().unwrap().collect::<Vec<_>>();
+        assert_eq!(all(back), all(writes));
         assert!(matches!(next(8, &bytes), Next::Torn), "another segment's");
         for at in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();

@@ -41,7 +41,7 @@ fn decisions_are_kept_and_the_rest_is_in_doubt() {
     let redo = open(directory.path(), 10);
     assert_eq!(redo.prepared(), [2].into_iter().chain(4..=40).map(TrxId).collect::<Vec<_>>());
     let found = redo.commit(TrxId(7), CommitNo(12)).unwrap();
-    assert_eq!(found.get(b"key7"), writes(7).get(b"key7"));
+    assert_eq!(found.get_held(b"key7"), writes(7).get_held(b"key7"));
     assert!(redo.commit(TrxId(7), CommitNo(12)).is_none());
     redo.rollback(TrxId(8));
     redo.flush().unwrap();

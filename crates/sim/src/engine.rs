@@ -43,7 +43,8 @@ impl Tables {
     fn apply(&mut self, no: CommitNo, writes: WriteSet) {
         let id = who(no, &writes);
         let rows = Arc::make_mut(&mut self.rows);
-        for (key, write) in writes.into_writes() {
+        for write in writes.into_sorted() {
+            let (key, write) = write.expect("its files can be read");
             match write {
                 Some(value) => rows.insert(key, value),
                 None => rows.remove(&key),
@@ -236,6 +237,7 @@ impl Engine for SimEngine {
         state.newest = no;
         let mut versions = self.versions.write();
         for pending in writes.iter() {
+            let pending = pending.expect("its files can be read");
             let key = Bytes::copy_from_slice(pending.key());
             versions.entry(key).or_default().push((no, pending.write()));
         }

@@ -267,7 +267,10 @@ impl From<omnibus_engine::EngineError> for SqlError {
     fn from(error: omnibus_engine::EngineError) -> SqlError {
         tracing::error!(%error, "storage engine failed under a statement");
         match &error {
-            omnibus_engine::EngineError::Io { source, .. } if is_full(source) => SqlError::disk_full(error),
+            _ if error.is_full() => SqlError::disk_full(error),
+            omnibus_engine::EngineError::Spill(source) => {
+                SqlError::new(1026, b"HY000", format!("Error writing file in tmpdir ({source})"))
+            }
             _ => SqlError::get_errno(error),
         }
     }

@@ -29,7 +29,7 @@ impl Coordinator {
             _ => CommitError::Cache(reason(&error)),
         })?;
         let writes = std::mem::take(&mut request.writes);
-        let deletes = writes.iter().any(|pending| pending.is_delete());
+        let deletes = writes.may_delete();
         request.staged = Some(Box::new(StagedWrites { staged: self.engine().stage(writes), deletes }));
         Ok(())
     }

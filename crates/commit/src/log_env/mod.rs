@@ -25,6 +25,7 @@ use omnibus_format::{
     Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER,
 };
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, RotateError, WriteJob};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -341,7 +342,9 @@ impl Env for LogEnv {
     }
 
     fn install(&self, no: CommitNo, writes: WriteSet) {
-        for deleted in writes.iter().filter(|pending| pending.is_delete()) {
+        // Large ones are staged; this one is in memory.
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        for deleted in writes.in_memory(all).filter(|held| held.is_delete()) {
             self.deletes.note(deleted.key(), no);
         }
         self.engine.prepare_ordered(no, writes);

@@ -57,7 +57,7 @@ impl Engine for MapEngine {
         let before = self.installed.swap(no.0, Ordering::SeqCst);
         assert!(before < no.0, "COMMIT-1: installed in order");
         let mut rows = self.rows.lock().unwrap();
-        for (key, write) in writes.into_writes() {
+        for (key, write) in writes.into_sorted().map(Result::unwrap) {
             match write {
                 Some(value) => rows.insert(key, value),
                 None => rows.remove(&key),

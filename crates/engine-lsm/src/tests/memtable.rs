@@ -48,7 +48,7 @@ fn batches_of_any_size_cover_a_span_once() {
     for reverse in [false, true] {
         for size in [1, 2, 7, 4000] {
             let (mut span, mut out) = (span(Bound::Unbounded, Bound::Unbounded), VecDeque::new());
-            while memtable.batch(&mut span, 1000, reverse, size, &mut out) {}
+            while memtable.batch(&mut span, 1000, reverse, size, &mut out).unwrap() {}
             let mut seen: Vec<_> = out.iter().map(|version| version.key.to_vec()).collect();
             if reverse {
                 seen.reverse();
@@ -71,7 +71,7 @@ fn the_filter_lets_every_key_through_and_few_others() {
 
 /// What is in a memtable: numbers by key.
 fn numbers(memtable: &MemTable) -> Vec<u64> {
-    memtable.versions().map(|version| version.number).collect()
+    memtable.versions().map(|version| version.unwrap().number).collect()
 }
 
 #[test]

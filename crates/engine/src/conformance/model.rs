@@ -100,8 +100,15 @@ impl Run<'_> {
                 let size = self.rng.random_range(0..200);
                 set.put(key, Bytes::from(vec![self.rng.random(); size]));
             }
+            if self.rng.random_bool(0.05) {
+                set.spill(&tempfile::tempfile).unwrap();
+            }
         }
-        let writes: Vec<_> = set.iter().map(|one| (Bytes::copy_from_slice(one.key()), one.write())).collect();
+        let writes: Vec<_> = set
+            .iter()
+            .map(Result::unwrap)
+            .map(|one| (Bytes::copy_from_slice(one.key()), one.write()))
+            .collect();
         self.installed += 1;
         if self.rng.random_bool(0.3) {
             let staged = self.engine().stage(set);

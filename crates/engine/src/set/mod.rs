@@ -286,11 +286,11 @@ impl<F: ReadAt> Engine for EngineSet<F> {
     fn refuses(&self, writes: &WriteSet) -> Option<EngineError> {
         let parts = &*self.parts;
         for (slot, engine) in parts.engines().enumerate() {
-            let own = |key: &[u8]| usize::from(SpaceId::slot_of_key(key)) == slot;
+            let own = split::keys_of(slot as u8);
             if let Some(error) = engine.refuses(writes)
-                && let Some(key) = writes.iter().map(|pending| pending.key()).find(|key| own(key))
+                && let Some(first) = writes.range(split::bounds(&own), false).next()
             {
-                return Some(parts.named(error, key));
+                return Some(first.map_or_else(|unread| unread, |first| parts.named(error, first.key())));
             }
         }
         None

@@ -8,21 +8,27 @@ use std::ops::{Bound, Range};
 /// path, so: the last key decides the slot, and the first key nearly always the rest.
 #[inline]
 pub(super) fn only_first(writes: &WriteSet, shared: &Range<Bytes>) -> bool {
-    let mut keys = writes.iter().map(|pending| pending.key());
+    if writes.is_spilled() {
+        let others = (Bound::Included(&SLOT_1[..]), Bound::Unbounded);
+        return !writes.may_have(others) && !writes.may_have(bounds(shared));
+    }
+    let mut keys = writes.in_memory((Bound::Unbounded, Bound::Unbounded)).map(|held| held.key());
     let Some(first) = keys.next() else { return true };
     if SpaceId::slot_of_key(keys.next_back().unwrap_or(first)) != 0 {
         return false;
     }
-    *first >= shared.end[..] || writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>(bounds(shared)).next().is_none()
+    *first >= shared.end[..] || writes.in_memory(bounds(shared)).next().is_none()
 }
 
-fn bounds(shared: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
-    (Bound::Included(&shared.start), Bound::Excluded(&shared.end))
+/// As bounds of a search.
+pub(super) fn bounds(range: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (Bound::Included(&range.start), Bound::Excluded(&range.end))
 }
 
 /// Gives `to` what of the write set is for one slot, if anything is.
 pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl FnOnce(&WriteSet)) {
-    if writes.iter().all(|pending| is_for(slot, shared, pending.key())) {
+    let mut held = writes.in_memory((Bound::Unbounded, Bound::Unbounded));
+    if !writes.is_spilled() && held.all(|held| is_for(slot, shared, held.key())) {
         to(writes);
     } else if let Some(part) = owned_part(writes, slot, shared) {
         to(&part);
@@ -31,15 +37,23 @@ pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl 
 
 /// As `part`, as a write set of its own.
 pub(super) fn owned_part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>) -> Option<WriteSet> {
-    let mut part = WriteSet::default();
-    for pending in writes.iter().filter(|pending| is_for(slot, shared, pending.key())) {
-        let key = Bytes::copy_from_slice(pending.key());
-        match pending.write() {
-            Some(value) => part.put(key, value),
-            None => part.delete(key),
-        }
-    }
+    let part = writes.part(vec![shared.clone(), keys_of(slot)]);
     (!part.is_empty()).then_some(part)
+}
+
+/// Where the second slot's keys begin.
+const SLOT_1: [u8; 1] = [0x40];
+
+/// All keys of a slot.
+pub(super) fn keys_of(slot: u8) -> Range<Bytes> {
+    let start = SpaceId::in_slot(slot, 0).prefix();
+    // Keys begin with their space, and the last space is never used.
+    let end = match u32::from_be_bytes(start).checked_add(u32::from_be_bytes(SpaceId::in_slot(1, 0).prefix()))
+    {
+        Some(next) => next.to_be_bytes(),
+        None => [0xff; 4],
+    };
+    Bytes::copy_from_slice(&start)..Bytes::copy_from_slice(&end)
 }
 
 fn is_for(slot: u8, shared: &Range<Bytes>, key: &[u8]) -> bool {
@@ -60,7 +74,7 @@ mod tests {
     fn parts(writes: &WriteSet, slot: u8) -> Vec<Bytes> {
         let mut keys = Vec::new();
         part(writes, slot, &shared(), |part| {
-            keys = part.iter().map(|pending| Bytes::copy_from_slice(pending.key())).collect();
+            keys = part.iter().map(|pending| Bytes::copy_from_slice(pending.unwrap().key())).collect();
         });
         keys
     }

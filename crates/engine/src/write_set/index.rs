@@ -53,7 +53,7 @@ impl Default for Index {
 }
 
 /// What a key begins with, padded with zeros: sorts as the keys do.
-fn prefix(key: &[u8]) -> u32 {
+pub(super) fn prefix(key: &[u8]) -> u32 {
     match key.first_chunk() {
         Some(first) => u32::from_be_bytes(*first),
         None => {

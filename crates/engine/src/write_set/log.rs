@@ -112,6 +112,14 @@ impl Log {
         }
     }
 
+    /// What is written, on loan.
+    pub(super) fn value(&self, at: u32) -> Option<&[u8]> {
+        match self.kept.get(at as usize) {
+            Some(kept) => kept.write.as_deref(),
+            None => self.packed(at).value.map(|value| self.rest().values.slice(value)),
+        }
+    }
+
     pub(super) fn write(&self, at: u32) -> Write {
         match self.kept.get(at as usize) {
             Some(kept) => kept.write.clone(),

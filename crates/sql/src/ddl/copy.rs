@@ -20,7 +20,6 @@ use crate::store::{CommitPort, KeyRange, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
 use omnibus_value::{ColumnKind, Value};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Where a column's values come from.
@@ -285,7 +284,6 @@ pub(super) fn copy_rows(
     let (mut count, mut next_id) = (0_u64, 1_u64);
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Ddl { trx, state, .. } = ddl;
-    let mut keys = HashSet::new();
     state.budget.progress.begin(Work::Copy, table.rows_estimate());
     rows.each(|_, row| {
         count += 1;
@@ -307,18 +305,18 @@ pub(super) fn copy_rows(
             new.keys[0].entry(&values, &[]).key
         };
         let writes = trx.writes_mut();
-        if writes.has(&key) {
+        if writes.has(&key)? {
             return Err(duplicate_error(&new, 0, &values).into());
         }
         for (at, codec) in new.keys.iter().enumerate().skip(1) {
             let entry = codec.entry(&values, &key);
-            if entry.unique && !keys.insert(entry.key.clone()) {
+            if entry.unique && writes.has(&entry.key)? {
                 return Err(duplicate_error(&new, at, &values).into());
             }
             writes.put(entry.key, entry.value);
         }
         writes.put(key, row);
-        Ok(())
+        Ok(trx.relieve()?)
     })?;
     let state = table.state.clone();
     if def.hidden_key {

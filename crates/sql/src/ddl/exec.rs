@@ -235,24 +235,18 @@ fn write_sets_in_pieces(
     cache: &mut omnibus_commit::TrxCache,
     writes: &omnibus_engine::WriteSet,
 ) -> SqlResult<()> {
-    type Piece<'a> = Vec<(&'a [u8], omnibus_engine::Write)>;
-    let mut piece: Piece<'_> = Vec::new();
-    let mut bytes = 0;
-    let flush = |piece: &mut Piece<'_>, cache: &mut omnibus_commit::TrxCache| {
-        let mut body = Vec::new();
-        private::encode_write_set(&mut body, piece.drain(..));
-        private_event(cache, &body)
-    };
+    let mut body = Vec::new();
+    private::begin_write_set(&mut body);
     for pending in writes.iter() {
-        let (key, write) = (pending.key(), pending.write());
-        bytes += key.len() + write.as_ref().map_or(0, bytes::Bytes::len);
-        piece.push((key, write));
-        if bytes >= WRITE_SET_EVENT {
-            flush(&mut piece, cache)?;
-            bytes = 0;
+        let pending = pending?;
+        private::put_write(&mut body, pending.key(), pending.write().as_deref());
+        if body.len() >= WRITE_SET_EVENT {
+            private_event(cache, &body)?;
+            body.clear();
+            private::begin_write_set(&mut body);
         }
     }
-    flush(&mut piece, cache)
+    private_event(cache, &body)
 }
 
 /// The ids of a catalog being built.

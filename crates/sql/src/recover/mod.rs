@@ -9,7 +9,6 @@
 //! A transaction of any size takes bounded memory: its events come in parts, and its writes become sorted runs in files
 //! (`sink`), which an engine takes over merged and at once. XA branches are no exception.
 
-mod run;
 mod sink;
 
 use crate::catalog::codec::Entry;
@@ -123,7 +122,7 @@ impl Replayer {
         let Some(applied) = self.open.take() else { return Ok(Replayed::Writes(Default::default())) };
         match applied.writes.into_set() {
             Ok(set) => Ok(Replayed::Writes(set)),
-            Err(spilled) => Ok(Replayed::Sorted(Box::new(spilled.into_sorted()?))),
+            Err(spilled) => Ok(Replayed::Sorted(Box::new(spilled.into_sorted()))),
         }
     }
 
@@ -322,7 +321,7 @@ impl Applied {
             let mut rows = self.writes.empty();
             rows.write(record.head(), Some(record::head_value()))?;
             let own = self.writes.empty();
-            for write in std::mem::replace(&mut self.writes, own).into_sorted()? {
+            for write in std::mem::replace(&mut self.writes, own).into_sorted() {
                 let (key, write) = write.map_err(contradiction)?;
                 let (key, write) = record.row(&key, &write);
                 rows.write(key, write)?;

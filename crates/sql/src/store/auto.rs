@@ -138,13 +138,14 @@ impl Trx {
         if value == 0 || value < table.state.auto_covered.load(Ordering::Acquire) {
             return Ok(());
         }
-        let covered = |covers: &Covers| {
+        let covers = |covers: &&Covers| Arc::ptr_eq(&covers.state, &table.state) && value < covers.value;
+        for covers in self.covers.iter().filter(covers) {
             // A rolled back statement takes its counter row along.
-            let written = covers.keys[0].as_ref().is_some_and(|key| self.writes.has(key));
-            Arc::ptr_eq(&covers.state, &table.state) && value < covers.value && written
-        };
-        if self.covers.iter().any(covered) {
-            return Ok(());
+            if let Some(key) = &covers.keys[0]
+                && self.writes.has(key)?
+            {
+                return Ok(());
+            }
         }
         let next = self.auto_increment(table)?;
         self.write_auto_counter(table, next);

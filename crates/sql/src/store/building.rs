@@ -8,7 +8,7 @@
 //! Other definitions of the table wait for a build behind a lock of its own: in the table's queue they would keep everybody from using it.
 
 use super::trx::{Trx, TrxContext};
-use crate::error::ExecResult;
+use crate::error::{ExecResult, SqlResult};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, SpaceId, WriteSet};
 use omnibus_locks::TableMode;
@@ -48,17 +48,25 @@ pub(super) struct Written(Vec<(Arc<Changed>, Vec<Bytes>)>);
 
 impl Builds {
     /// What a commit of these writes has to leave.
-    pub(super) fn written(&self, writes: &WriteSet) -> Written {
+    ///
+    /// # Errors
+    /// What the writes have in files could not be read.
+    pub(super) fn written(&self, writes: &WriteSet) -> SqlResult<Written> {
+        let mut written = Vec::new();
         if self.count.load(Ordering::Acquire) == 0 {
-            return Written(Vec::new());
+            return Ok(Written(written));
         }
-        let rows = |changed: &Arc<Changed>| {
+        for changed in self.all.lock().iter() {
             let (from, to) = (changed.space.prefix(), SpaceId(changed.space.0 + 1).prefix());
-            let range = writes.range((Bound::Included(&from[..]), Bound::Excluded(&to[..])));
-            let keys: Vec<Bytes> = range.map(|pending| Bytes::copy_from_slice(pending.key())).collect();
-            (!keys.is_empty()).then(|| (changed.clone(), keys))
-        };
-        Written(self.all.lock().iter().filter_map(rows).collect())
+            let mut keys = Vec::new();
+            for pending in writes.range((Bound::Included(&from[..]), Bound::Excluded(&to[..])), false) {
+                keys.push(Bytes::copy_from_slice(pending?.key()));
+            }
+            if !keys.is_empty() {
+                written.push((changed.clone(), keys));
+            }
+        }
+        Ok(Written(written))
     }
 }
 

@@ -34,7 +34,11 @@ impl Trx {
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
         let unlogged = self.unlogged_keys();
-        let logged = match self.events.commit(&mut self.cache, &self.writes, xid, &unlogged) {
+        let logged = unlogged.and_then(|keys| {
+            let logged = self.events.commit(&mut self.cache, &self.writes, xid, &keys)?;
+            Ok((logged, self.shared.builds.written(&self.writes)?))
+        });
+        let (logged, written) = match logged {
             Ok(logged) => logged,
             Err(error) => {
                 self.rollback();
@@ -66,7 +70,6 @@ impl Trx {
             false => (None, Some(Box::new(release) as OnDurable)),
         };
         let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
-        let written = self.shared.builds.written(&writes);
         let defines = self.definition.take().and_then(|definition| definition.commit());
         let is_definition = defines.is_some();
         // Definitions take no part in two phases.
@@ -117,7 +120,9 @@ impl Trx {
     /// Whether ending it takes so long that it needs a thread that may block.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.writes.entries() >= omnibus_commit::STAGED_KEYS || self.cache.is_large()
+        self.writes.is_spilled()
+            || self.writes.entries() >= omnibus_commit::STAGED_KEYS
+            || self.cache.is_large()
     }
 
     /// Asks for a thread that may block, if the transaction is large.

@@ -1,14 +1,20 @@
 //! What an open transaction keeps in memory: its writes, and the locks of the rows it has read or changed.
 //!
-//! Both stay until it ends, and the engine keeps the writes as they are until they are in its files. So a transaction that does
-//! not fit the limits fails where it grows. Small ones, which nearly all are, are not counted.
+//! Both stay until it ends. Writes beyond `tmp_table_size`, or for which a limit has no room, go to files in `tmpdir`, and the engine
+//! reads them there until it has them in its own. Locks stay in memory: a transaction that has so many that they do not fit the
+//! limits fails where it grows. Small ones, which nearly all are, are not counted.
+//!
+//! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
 use super::trx::Trx;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::api::{Mode, SessionSettings};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_engine::WriteSet;
 use omnibus_locks::TrxLocks;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Bytes that a transaction has without asking.
 const FREE: u64 = 256 << 10;
@@ -16,11 +22,17 @@ const FREE: u64 = 256 << 10;
 const STEP: u64 = 256 << 10;
 /// What a row's lock takes at most: its key, its entry in the lock table, and its place among the transaction's own.
 const LOCK: u64 = 256;
+/// Bytes of writes that are in memory whatever the limits say: a file has at least so many.
+const LEAST: u64 = 256 << 10;
 
 /// A transaction's part of its session's memory.
 pub(super) struct TrxMemory {
     session: Arc<SessionMemory>,
     pub(super) limits: MemoryLimits,
+    /// Writes beyond so many bytes go to a file; `u64::MAX` if they may not.
+    writes_max: u64,
+    /// Where files are.
+    tmpdir: Option<Arc<Path>>,
     account: Account,
     /// Up to so many bytes need no asking.
     counted: u64,
@@ -33,6 +45,8 @@ impl TrxMemory {
         TrxMemory {
             session: session.clone(),
             limits: MemoryLimits::default(),
+            writes_max: u64::MAX,
+            tmpdir: None,
             account: Account::new(session),
             counted: FREE,
             locked: 0,
@@ -42,6 +56,35 @@ impl TrxMemory {
     /// An account of something else that belongs to the session.
     pub(super) fn account(&self) -> Account {
         Account::new(&self.session)
+    }
+
+    /// What a statement with these settings may have. `files`: writes may go to files.
+    pub(super) fn begin(&mut self, settings: &SessionSettings, files: bool) {
+        self.limits = MemoryLimits::of(settings);
+        self.writes_max = if files { settings.tmp_table_size.max(LEAST) } else { u64::MAX };
+        self.tmpdir = files.then(|| settings.tmpdir.clone());
+    }
+
+    /// Whether writes are to go to a file.
+    #[inline]
+    fn is_full(&self, writes: &WriteSet) -> bool {
+        writes.held() as u64 > self.writes_max
+    }
+
+    /// Moves writes to a file, if they are many.
+    pub(super) fn relieve(&self, writes: &mut WriteSet) -> SqlResult<()> {
+        if self.is_full(writes) { self.spill(writes) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn spill(&self, writes: &mut WriteSet) -> SqlResult<()> {
+        let Some(dir) = &self.tmpdir else { return Ok(()) };
+        let server = self.session.server();
+        writes.spill(&|| {
+            server.tmp_files.fetch_add(1, Ordering::Relaxed);
+            tempfile::tempfile_in(dir)
+        })?;
+        Ok(())
     }
 
     /// A row was locked or changed.
@@ -104,6 +147,37 @@ fn too_large(limit: u64) -> SqlError {
 }
 
 impl Trx {
+    /// Counts a row that was locked or changed.
+    pub(super) fn touch(&mut self) -> ExecResult<()> {
+        if self.memory.is_full(&self.writes) {
+            self.spill()?;
+        }
+        if let Err(error) = self.memory.touched(&self.writes, &self.locks) {
+            if self.memory.tmpdir.is_none() || (self.writes.held() as u64) < LEAST {
+                return Err(error.into());
+            }
+            self.spill()?;
+            self.memory.touched(&self.writes, &self.locks)?;
+        }
+        self.tick_row()
+    }
+
+    /// Moves the writes to a file, where a statement may wait for a disk.
+    #[cold]
+    fn spill(&mut self) -> ExecResult<()> {
+        if self.mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        self.memory.spill(&mut self.writes)?;
+        self.memory.undone(&self.writes);
+        Ok(())
+    }
+
+    /// Moves the writes to a file, if they are many: for who counts no rows, and may block.
+    pub(crate) fn relieve(&mut self) -> SqlResult<()> {
+        self.memory.relieve(&mut self.writes)
+    }
+
     /// Counts what the transaction keeps with this session's.
     pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
         self.memory = TrxMemory::new(session);

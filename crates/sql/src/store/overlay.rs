@@ -4,7 +4,7 @@ use super::range::{KeyRange, by_ref};
 use crate::catalog::Table;
 use crate::error::SqlResult;
 use bytes::Bytes;
-use omnibus_engine::{EngineError, Pending, Snapshot, WriteSet};
+use omnibus_engine::{EngineError, Pending, Snapshot, WriteSet, WriteSetIter};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
@@ -20,7 +20,7 @@ pub(super) fn read_batch(
     if range.is_empty() {
         return Ok(true);
     }
-    if !range.reverse && OwnWrites::new(writes, range).is_empty() {
+    if !range.reverse && !may_have_written(writes, range) {
         return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
             out.push((key.to_bytes(), value));
             out.len() < want
@@ -59,7 +59,7 @@ pub(super) fn is_current(
     written: bool,
 ) -> SqlResult<bool> {
     let clustered = table.clustered_of_entry(index, key, value)?;
-    match writes.get(&clustered) {
+    match writes.get(&clustered)? {
         None => Ok(true),
         Some(None) => Ok(false),
         Some(Some(row)) => {
@@ -77,7 +77,7 @@ fn merge<E: From<EngineError>>(
     keep: &mut dyn FnMut(&Bytes, &Bytes, bool) -> Result<bool, E>,
     out: &mut Vec<(Bytes, Bytes)>,
 ) -> Result<bool, E> {
-    let mut own = OwnWrites::new(writes, range);
+    let mut own = OwnWrites::new(writes, range)?;
     let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
     let mut next = stored.next().transpose()?;
     loop {
@@ -98,7 +98,7 @@ fn merge<E: From<EngineError>>(
             out.push((key, value));
         }
         if order.is_ge()
-            && let Some(own) = own.take()
+            && let Some(own) = own.take()?
             && let Some(value) = own.write()
         {
             out.push((Bytes::copy_from_slice(own.key()), value));
@@ -107,31 +107,31 @@ fn merge<E: From<EngineError>>(
 }
 
 /// Pending writes of a range, in its direction.
-pub(super) struct OwnWrites<'a> {
+struct OwnWrites<'a> {
     next: Option<Pending<'a>>,
-    rest: Box<dyn Iterator<Item = Pending<'a>> + 'a>,
+    rest: WriteSetIter<'a>,
 }
 
 impl<'a> OwnWrites<'a> {
-    pub(super) fn new(writes: &'a WriteSet, range: &'a KeyRange) -> OwnWrites<'a> {
-        if writes.is_empty() {
-            return OwnWrites { next: None, rest: Box::new(std::iter::empty()) };
-        }
-        let pending = writes.range::<(Bound<&[u8]>, Bound<&[u8]>)>((by_ref(&range.from), by_ref(&range.to)));
-        let mut rest: Box<dyn Iterator<Item = Pending<'a>> + 'a> =
-            if range.reverse { Box::new(pending.rev()) } else { Box::new(pending) };
-        OwnWrites { next: rest.next(), rest }
+    fn new(writes: &'a WriteSet, range: &'a KeyRange) -> Result<OwnWrites<'a>, EngineError> {
+        let mut rest = writes.range(bounds(range), range.reverse);
+        Ok(OwnWrites { next: rest.next().transpose()?, rest })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.next.is_none()
+    fn peek(&self) -> Option<&Pending<'a>> {
+        self.next.as_ref()
     }
 
-    fn peek(&self) -> Option<Pending<'a>> {
-        self.next
+    fn take(&mut self) -> Result<Option<Pending<'a>>, EngineError> {
+        Ok(std::mem::replace(&mut self.next, self.rest.next().transpose()?))
     }
+}
 
-    fn take(&mut self) -> Option<Pending<'a>> {
-        std::mem::replace(&mut self.next, self.rest.next())
-    }
+/// Whether there may be pending writes of a range. Of a large transaction this looks no further than the range's space.
+pub(super) fn may_have_written(writes: &WriteSet, range: &KeyRange) -> bool {
+    !writes.is_empty() && writes.may_have(bounds(range))
+}
+
+fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (by_ref(&range.from), by_ref(&range.to))
 }

@@ -74,6 +74,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn releases_early(&self) -> bool {
         true
     }
+    /// Whether writes may go to files before they are committed: not where engines prepare them first.
+    fn takes_files(&self) -> bool {
+        true
+    }
     /// The newest number assigned.
     fn numbered(&self) -> CommitNo;
     /// The number to begin with in XID events.
@@ -117,6 +121,9 @@ impl CommitPort for Coordinator {
     }
     fn releases_early(&self) -> bool {
         self.settings().release_locks_early.load(Ordering::Relaxed)
+    }
+    fn takes_files(&self) -> bool {
+        !self.settings().protocol.is_two_phase()
     }
     fn numbered(&self) -> CommitNo {
         Coordinator::numbered(self)

@@ -11,7 +11,11 @@ use omnibus_format::{EventType, private};
 /// The whole write set as one private event.
 pub(crate) fn write_set_event(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
     let mut body = Vec::new();
-    private::encode_write_set(&mut body, writes.iter().map(|pending| (pending.key(), pending.write())));
+    private::begin_write_set(&mut body);
+    for pending in writes.iter() {
+        let pending = pending?;
+        private::put_write(&mut body, pending.key(), pending.write().as_deref());
+    }
     private_event(cache, &body)
 }
 
@@ -22,6 +26,7 @@ const PART: usize = 1 << 20;
 pub(super) fn all_writes_events(cache: &mut TrxCache, writes: &WriteSet) -> SqlResult<()> {
     let mut body = Vec::new();
     for pending in writes.iter() {
+        let pending = pending?;
         if body.is_empty() {
             private::begin_all_writes(&mut body);
         }
@@ -40,8 +45,12 @@ pub(super) fn unlogged_event(cache: &mut TrxCache, writes: &WriteSet, keys: &[By
         return Ok(());
     }
     let mut body = Vec::new();
-    let pairs = keys.iter().filter_map(|key| Some((&key[..], writes.get(key)?)));
-    private::encode_write_set(&mut body, pairs);
+    private::begin_write_set(&mut body);
+    for key in keys {
+        if let Some(write) = writes.get(key)? {
+            private::put_write(&mut body, key, write.as_deref());
+        }
+    }
     private_event(cache, &body)
 }
 

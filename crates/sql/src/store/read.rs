@@ -6,7 +6,7 @@
 //! inserts, so that nothing appears behind it.
 
 use super::auto::whole_index;
-use super::overlay::{OwnWrites, is_current, read_batch, read_entries};
+use super::overlay::{is_current, may_have_written, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::{Trx, need_replan};
 use crate::api::{Isolation, Mode};
@@ -95,7 +95,7 @@ impl Trx {
     fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
         if !self.writes.is_empty() {
             self.writes.settle(key);
-            if let Some(write) = self.writes.get(key) {
+            if let Some(write) = self.writes.get(key)? {
                 return Ok(write);
             }
         }
@@ -108,7 +108,7 @@ impl Trx {
             return Ok(self.snapshot().get(key)?);
         }
         self.writes.settle(key);
-        let written = match self.writes.get(key) {
+        let written = match self.writes.get(key)? {
             Some(Some(own)) => return Ok(Some(own)),
             written => written.is_some(),
         };
@@ -122,7 +122,7 @@ impl Trx {
     pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
         match &self.snapshot {
             Some((no, snapshot)) if self.floor.seen() > *no => {
-                Ok(!self.writes.has(&at.key) && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
+                Ok(!self.writes.has(&at.key)? && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
             }
             _ => Ok(false),
         }
@@ -132,7 +132,7 @@ impl Trx {
     pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
         if !self.writes.is_empty() {
             self.writes.settle(key);
-            if let Some(write) = self.writes.get(key) {
+            if let Some(write) = self.writes.get(key)? {
                 return Ok(write);
             }
         }
@@ -304,7 +304,7 @@ impl Trx {
         self.writes.settle_all();
         let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
         let (snapshot, writes) = (&**snapshot, &self.writes);
-        if index == 0 || OwnWrites::new(writes, &whole_index(table, 0)).is_empty() {
+        if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
             Ok(read_batch(snapshot, writes, range, want, entries)?)
         } else {
             read_entries(snapshot, writes, table, index, range, want, entries)
@@ -323,7 +323,7 @@ impl Trx {
         rows: &mut Vec<Bytes>,
     ) -> ExecResult<Option<bool>> {
         self.writes.settle_all();
-        if range.reverse || range.is_empty() || !OwnWrites::new(&self.writes, range).is_empty() {
+        if range.reverse || range.is_empty() || may_have_written(&self.writes, range) {
             return Ok(None);
         }
         self.check_kill()?;

@@ -117,7 +117,8 @@ impl TempStore {
         let old = std::mem::take(&mut self.rows);
         let dropped = std::mem::take(&mut self.dropped);
         let gone = |key: &[u8]| dropped.iter().any(|space| key.starts_with(&space.prefix()));
-        for (key, write) in old.into_writes() {
+        // Nothing moves them to files.
+        for (key, write) in old.into_writes().into_iter().flatten() {
             if let Some(value) = write
                 && !gone(&key)
             {
@@ -217,7 +218,7 @@ impl Trx {
     }
 
     pub(super) fn temp_value(&self, key: &[u8]) -> Option<Bytes> {
-        self.temp.rows.get(key).flatten()
+        self.temp.rows.get_held(key).flatten()
     }
 
     pub(super) fn temp_unique(&self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<RowAt>> {

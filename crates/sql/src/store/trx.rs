@@ -17,7 +17,7 @@ use super::xa::{Branch, LockWaiter};
 use crate::api::{Budget, Isolation, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, TableState};
 use crate::error::{ExecResult, SqlError, SqlResult, is_full};
-use crate::memory::{MemoryLimits, ServerMemory, SessionMemory};
+use crate::memory::{ServerMemory, SessionMemory};
 use bytes::Bytes;
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, Snapshot, WriteSet};
@@ -243,7 +243,7 @@ impl Trx {
         self.mode = mode;
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
         self.temp.limit = settings.temporary_tables_max;
-        self.memory.limits = MemoryLimits::of(settings);
+        self.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());
         if !self.open {
             self.isolation = settings.isolation;
             self.read_only = settings.read_only;
@@ -411,12 +411,6 @@ impl Trx {
     /// Counts a row of a temporary table: it has no lock, and is counted where it is kept.
     pub(super) fn tick_row(&self) -> ExecResult<()> {
         self.budget.spend(ROW_TICKS)
-    }
-
-    /// Counts a row that was locked or changed.
-    pub(super) fn touch(&mut self) -> ExecResult<()> {
-        self.memory.touched(&self.writes, &self.locks)?;
-        self.tick_row()
     }
 }
 

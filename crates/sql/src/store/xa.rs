@@ -146,12 +146,19 @@ impl Trx {
     }
 
     /// The counter rows that the transaction still writes: no row event tells of them.
-    pub(super) fn unlogged_keys(&mut self) -> Vec<Bytes> {
-        self.covers.retain(|covers| {
-            covers.keys[0].as_ref().is_some_and(|key| matches!(self.writes.get(key), Some(Some(_))))
-        });
+    ///
+    /// # Errors
+    /// The writes could not be read.
+    pub(super) fn unlogged_keys(&mut self) -> SqlResult<Vec<Bytes>> {
+        for covers in std::mem::take(&mut self.covers) {
+            if let Some(key) = &covers.keys[0]
+                && matches!(self.writes.get(key)?, Some(Some(_)))
+            {
+                self.covers.push(covers);
+            }
+        }
         let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
-        counters.chain(self.position.iter().cloned()).collect()
+        Ok(counters.chain(self.position.iter().cloned()).collect())
     }
 
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
@@ -164,11 +171,8 @@ impl Trx {
     /// The trx cache could not take the last events; the transaction is rolled back.
     pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
         self.finish_applied()?;
-        let unlogged = self.unlogged_keys();
-        let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
-        let writes = record::of_writes(&branch.xid, &self.writes);
-        let logged = match self.events.prepare(&mut self.cache, &writes, &unlogged) {
-            Ok(logged) => logged,
+        let (writes, logged) = match self.write_record() {
+            Ok(written) => written,
             Err(error) => {
                 self.rollback();
                 return Err(error);
@@ -185,6 +189,15 @@ impl Trx {
         self.replace_locks();
         self.end();
         Ok((ticket, held))
+    }
+
+    /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
+    fn write_record(&mut self) -> SqlResult<(WriteSet, bool)> {
+        let unlogged = self.unlogged_keys()?;
+        let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
+        let writes = record::of_writes(&branch.xid, &self.writes, &mut |writes| self.memory.relieve(writes))?;
+        let logged = self.events.prepare(&mut self.cache, &writes, &unlogged)?;
+        Ok((writes, logged))
     }
 
     /// XA COMMIT or XA ROLLBACK of a prepared branch, which the caller has taken. Its locks go when the commit has
@@ -209,12 +222,13 @@ impl Trx {
                 Some(value) => writes.put(key, value),
                 None => writes.delete(key),
             }
-            Ok(())
+            self.memory.relieve(&mut writes)
         };
         match commit {
             true => record::commit(&*latest, xid, write)?,
             false => record::rollback(&*latest, xid, write)?,
         }
+        let written = self.shared.builds.written(&writes)?;
         let mark = self.cache.mark();
         let told = self.applied.is_some() || record::has_writes(&*latest, xid)?;
         if let Some(applied) = self.take_applied() {
@@ -238,7 +252,6 @@ impl Trx {
         };
         let (locks, late) = (held.locks.clone(), held.locks.clone());
         let early = self.shared.port.releases_early();
-        let written = self.shared.builds.written(&writes);
         let ordered = move |no| {
             written.leave(no);
             if early {

@@ -74,17 +74,26 @@ impl Prepared {
     }
 }
 
-/// The writes of the prepare: the branch's own as a record, and what takes effect at once.
-pub(crate) fn of_writes(xid: &Xid, writes: &WriteSet) -> WriteSet {
+/// The writes of the prepare: the branch's own as a record, and what takes effect at once. `relieve` sees to their memory.
+///
+/// # Errors
+/// The writes could not be read; those of `relieve`.
+pub(crate) fn of_writes(
+    xid: &Xid,
+    writes: &WriteSet,
+    relieve: &mut dyn FnMut(&mut WriteSet) -> SqlResult<()>,
+) -> SqlResult<WriteSet> {
     let (mut record, prepared) = (WriteSet::default(), Prepared::new(xid));
     record.put(prepared.head(), head_value());
     for pending in writes.iter() {
+        let pending = pending?;
         match prepared.row(pending.key(), &pending.write()) {
             (key, Some(value)) => record.put(key, value),
             (key, None) => record.delete(key),
         }
+        relieve(&mut record)?;
     }
-    record
+    Ok(record)
 }
 
 /// Whether there is a record of a branch.

@@ -70,7 +70,7 @@ impl Engine for MemEngine {
     }
     fn prepare_ordered(&self, no: CommitNo, writes: WriteSet) {
         let mut keys = self.keys.write();
-        for (key, write) in writes.into_writes() {
+        for (key, write) in writes.into_sorted().map(Result::unwrap) {
             keys.entry(key).or_default().push((no, write));
         }
     }
