@@ -2,6 +2,9 @@
 //!
 //! A record with a queue of its own takes some hundred bytes; here one takes about fifty, mostly its key. As soon as somebody
 //! else asks for such a record it comes out, into a queue (`Space`). Which locks there are, and how they go together, is the same.
+//!
+//! A bulk may be widened: from then on it stands for every record of its space that has no queue, whether it exists or not, and keeps
+//! none of them. Nobody else has a bulk in the space then.
 
 use crate::interval::Interval;
 use crate::mode::Mode;
@@ -50,6 +53,8 @@ pub(crate) struct Bulk {
     pub(crate) inserts: usize,
     /// Records that have come out: their locks are in queues now.
     pub(crate) out: Vec<Bytes>,
+    /// It has all records without a queue.
+    pub(crate) whole: bool,
 }
 
 fn prefix(key: &[u8]) -> Option<Prefix> {
@@ -67,7 +72,15 @@ impl Bulk {
             loose: Vec::new(),
             inserts: 0,
             out: Vec::new(),
+            whole: false,
         })
+    }
+
+    /// Stands for all records from now on. How many it had by themselves.
+    pub(crate) fn widen(&mut self) -> usize {
+        self.whole = true;
+        (self.order, self.loose, self.inserts) = (Order::default(), Vec::new(), 0);
+        std::mem::take(&mut self.records).records.len()
     }
 
     /// Brings all into order.
@@ -92,8 +105,11 @@ impl Bulk {
         self.order.find(&self.records, key).ok()
     }
 
-    /// The lock of a record.
+    /// The lock of a record that has no queue.
     pub(crate) fn mode_of(&mut self, key: &[u8]) -> Option<Mode> {
+        if self.whole {
+            return Some(Mode::X);
+        }
         let slot = self.find(key)?;
         Some(self.records.records[self.order.at(slot) as usize].mode)
     }
@@ -146,11 +162,12 @@ impl Bulk {
     /// insert would be one through all for all.
     pub(crate) fn inserts_in(&self, interval: &Interval) -> bool {
         debug_assert!(self.loose.is_empty(), "ranges look at bulks in order");
-        self.inserts > 0
-            && self.bounds(interval).is_some_and(|(from, to)| {
-                let mut within = self.order.range(&self.records, from, to);
-                within.any(|at| self.records.records[at as usize].mode == Mode::INSERT)
-            })
+        self.whole
+            || self.inserts > 0
+                && self.bounds(interval).is_some_and(|(from, to)| {
+                    let mut within = self.order.range(&self.records, from, to);
+                    within.any(|at| self.records.records[at as usize].mode == Mode::INSERT)
+                })
     }
 
     /// The interval's part where keys begin as these do.

@@ -79,6 +79,13 @@ impl TrxHandle {
         RECORD_BYTES * self.trx.held.lock().records.len() + BULK_BYTES * self.trx.bulk.load(Ordering::Relaxed)
     }
 
+    /// Gives up knowing its many record locks one by one, and has all records of the spaces that they are in, those that others have
+    /// until these give them back: for a transaction whose locks do not fit memory. Nothing where another transaction has many, too.
+    /// Gives how many locks less it keeps.
+    pub fn widen(&self) -> usize {
+        self.manager.widen(&self.trx)
+    }
+
     /// What it, or what is beside it, waits for now.
     #[must_use]
     pub fn waits_for(&self) -> Option<LockTarget> {

@@ -197,6 +197,16 @@ impl LockManager {
         wakes.wake();
     }
 
+    /// Has the transaction's bulks stand for all records of their spaces. How many locks less it keeps.
+    pub(crate) fn widen(&self, trx: &Arc<Trx>) -> usize {
+        let held = trx.held.lock();
+        let kept: usize = held.bulks.iter().map(|space| self.with_space(*space, |s| s.widen(trx))).sum();
+        let _ = trx
+            .bulk
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bulk| Some(bulk.saturating_sub(kept)));
+        kept
+    }
+
     pub(crate) fn release_records(&self, trx: &Arc<Trx>) {
         let mut held = trx.held.lock();
         let Held { records, ranges, bulks, .. } = &mut *held;

@@ -51,10 +51,11 @@ pub(crate) struct Space {
 impl Space {
     /// The first holder of a record.
     pub(crate) fn holder(&mut self, key: &[u8]) -> Option<u64> {
-        if let Some(bulk) = self.bulks.iter_mut().find_map(|bulk| bulk.mode_of(key).and(Some(bulk))) {
-            return Some(bulk.trx.id);
+        if let Some(queue) = self.records.get(key) {
+            return queue.holders().next().map(|hold| hold.trx.id);
         }
-        self.records.get(key)?.holders().next().map(|hold| hold.trx.id)
+        let bulk = self.bulks.iter_mut().find_map(|bulk| bulk.mode_of(key).and(Some(bulk)))?;
+        Some(bulk.trx.id)
     }
 
     pub(crate) fn request_record(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode) -> Asked {
@@ -64,6 +65,9 @@ impl Space {
         }
         let mut entry = match self.records.entry(key.clone()) {
             Entry::Vacant(_) if fenced => return Asked::Blocked { mode: wanted, upgrade: false },
+            Entry::Vacant(_) if self.bulks.iter().any(|bulk| bulk.whole) => {
+                return Asked::Granted { fresh: false };
+            }
             Entry::Vacant(vacant) => {
                 self.inserts += usize::from(wanted == Mode::INSERT);
                 let sorted = !self.range_waits.is_empty();
@@ -98,11 +102,16 @@ impl Space {
             if Arc::ptr_eq(&bulk.trx, trx) && wanted == Mode::INSERT && !fenced {
                 continue;
             }
+            if bulk.whole && self.records.contains_key(key) {
+                continue;
+            }
             let Some(mode) = bulk.mode_of(key) else { continue };
             if Arc::ptr_eq(&bulk.trx, trx) && mode.join(wanted) == mode {
                 return true;
             }
-            bulk.remove(key);
+            if !bulk.whole {
+                bulk.remove(key);
+            }
             bulk.out.push(key.clone());
             let queue = self.records.insert(key.clone(), Queue::held(&bulk.trx, mode));
             debug_assert!(queue.is_none(), "a record in a bulk has no queue");
@@ -192,7 +201,9 @@ impl Space {
     /// Gives a record back that is, or was, in the transaction's bulk; false if it never was.
     pub(crate) fn release_from_bulk(&mut self, trx: &Arc<Trx>, key: &Bytes, wakes: &mut Wakes) -> bool {
         let Some(bulk) = self.bulks.iter_mut().find(|bulk| Arc::ptr_eq(&bulk.trx, trx)) else { return false };
-        if let Some(mode) = bulk.remove(key) {
+        if !bulk.whole
+            && let Some(mode) = bulk.remove(key)
+        {
             self.inserts -= usize::from(mode == Mode::INSERT);
             return true;
         }
@@ -200,6 +211,16 @@ impl Space {
         let key = bulk.out.swap_remove(at);
         self.release_record(trx, key, wakes);
         true
+    }
+
+    /// Has the transaction's bulk stand for all records of the space, if there is one and nobody else has one. How many locks it kept.
+    pub(crate) fn widen(&mut self, trx: &Arc<Trx>) -> usize {
+        let [bulk] = &mut self.bulks[..] else { return 0 };
+        if !Arc::ptr_eq(&bulk.trx, trx) || bulk.whole {
+            return 0;
+        }
+        self.inserts -= bulk.inserts;
+        bulk.widen()
     }
 
     /// Gives back what is in the transaction's bulk. The rest of it is to be dropped outside the shard, and what has come out

@@ -7,6 +7,7 @@ mod lock;
 mod model;
 mod range;
 mod threads;
+mod widen;
 
 use crate::{LockManager, LockWait, Request, RowMode, TrxLocks, WaitOutcome};
 use bytes::Bytes;

@@ -1,14 +1,15 @@
 //! What an open transaction keeps in memory: its writes, and the locks of the rows it has read or changed.
 //!
 //! Both stay until it ends. Writes beyond `tmp_table_size`, or for which a limit has no room, go to files in `tmpdir`, and the engine
-//! reads them there until it has them in its own. Locks stay in memory: a transaction that has so many that they do not fit the
-//! limits fails where it grows. Small ones, which nearly all are, are not counted.
+//! reads them there until it has them in its own. Locks stay in memory: those of a transaction that has so many that they do not fit
+//! the limits become locks of whole indexes, and it fails where it grows if they can not. Small ones, which nearly all are, are not
+//! counted.
 //!
 //! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
 use super::trx::Trx;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::api::{Mode, SessionSettings};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_engine::WriteSet;
 use omnibus_locks::TrxLocks;
@@ -152,14 +153,33 @@ impl Trx {
         if self.memory.is_full(&self.writes) {
             self.spill()?;
         }
-        if let Err(error) = self.memory.touched(&self.writes, &self.locks) {
-            if self.memory.tmpdir.is_none() || (self.writes.held() as u64) < LEAST {
-                return Err(error.into());
-            }
-            self.spill()?;
-            self.memory.touched(&self.writes, &self.locks)?;
+        if let Err(refused) = self.memory.touched(&self.writes, &self.locks) {
+            self.make_room(refused)?;
         }
         self.tick_row()
+    }
+
+    /// A limit has no room: writes go to a file. If that gives back little, record locks become those of whole indexes.
+    #[cold]
+    fn make_room(&mut self, refused: SqlError) -> ExecResult<()> {
+        let (held, locks) = (self.writes.held() as u64, self.locks.memory() as u64);
+        let spills = self.memory.tmpdir.is_some() && held >= LEAST;
+        if spills {
+            self.spill()?;
+        }
+        let widened = (held < locks / 4 || !spills) && self.locks.widen() > 0;
+        if !spills && !widened {
+            return Err(refused.into());
+        }
+        if widened {
+            tracing::info!(
+                session = self.locks.id(),
+                "a transaction's row locks do not fit memory: it locks whole indexes"
+            );
+        }
+        self.memory.touched(&self.writes, &self.locks)?;
+        self.memory.undone(&self.writes);
+        Ok(())
     }
 
     /// Moves the writes to a file, where a statement may wait for a disk.
