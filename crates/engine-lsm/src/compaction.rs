@@ -1,20 +1,15 @@
-//! The compaction thread, and when a compaction may drop old versions.
+//! The compaction thread.
 //!
-//! The tree's rule for dropping is "a newer version of the key exists and this one is older than the
-//! threshold". It relies on snapshots reading the tree as it was when they began, which would keep
-//! every memtable and table since the oldest snapshot. Ours read the present tree, so the rule must be:
-//! "the *newer* one is visible to every snapshot". The two agree exactly if nothing in the tables
-//! is newer than the watermark, which is nearly always so, since the watermark moves with every
-//! commit and tables are minutes old. Otherwise (a snapshot older than a flush) a compaction keeps
-//! everything, and a later one cleans up.
+//! When one may drop old versions is said in `threshold`.
 //!
-//! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
+//! When nothing else is to be done, what deletions have left is swept out (`sweep`).
 
-use crate::gate::Gate;
 use crate::shared::Shared;
 use crate::space;
 use crate::spaces::within;
+use crate::sweep::{self, Quiet};
 use crate::tables::Tables;
+use crate::threshold;
 use crate::tree_error;
 use lsm_tree::AbstractTree;
 use lsm_tree::compaction::filter::Context;
@@ -33,10 +28,14 @@ const POLL: Duration = Duration::from_secs(1);
 pub(crate) fn run(shared: &Arc<Shared>) {
     let leveled = Leveled::default().with_table_target_size(shared.config.table_target_size);
     let strategy: Arc<Leveled> = Arc::new(leveled);
-    while shared.signals.wait_for_compaction(POLL) {
+    let mut quiet = Quiet::new(shared);
+    while shared.signals.wait_for_compaction(POLL.min(shared.config.sweep_after)) {
         if shared.failure().is_none() {
             persist_drops(shared);
             shared.guard("compaction", || settle(shared, round(shared, &strategy)));
+        }
+        if quiet.lasts(shared) && shared.failure().is_none() && !shared.damaged.load(Ordering::Acquire) {
+            shared.guard("compaction", || settle(shared, sweep::sweep(shared)));
         }
     }
 }
@@ -121,21 +120,7 @@ fn compact(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> 
 
 fn compact_once(shared: &Shared, strategy: Arc<Leveled>) -> Result<(), EngineError> {
     let _files = shared.files.compaction.lock();
-    shared.gate.close();
-    let _opener = Opener(&shared.gate);
-    let watermark = shared.watermark.load(Ordering::Acquire);
-    let newest = shared.highest_in_tables.load(Ordering::SeqCst);
-    let threshold = if newest <= watermark { watermark.saturating_add(1) } else { 0 };
-    shared.tree.compact(strategy, threshold).map_err(tree_error)
-}
-
-/// Opens the gate whatever happens: a flush that waited at a closed one could never be stopped.
-struct Opener<'a>(&'a Gate);
-
-impl Drop for Opener<'_> {
-    fn drop(&mut self) {
-        self.0.open();
-    }
+    threshold::with_threshold(shared, |threshold| shared.tree.compact(strategy, threshold.unwrap_or(0)))
 }
 
 /// Makes the filters, and opens the gate. It is handed to the tree before `Shared` exists.
@@ -162,19 +147,21 @@ impl Factory for FilterFactory {
             shared.gate.open();
         }
         let gone = shared.as_ref().map_or_else(Arc::default, |shared| shared.spaces.gone());
+        let sweeps = shared.as_ref().and_then(sweep::GiveWay::of);
         let stop = shared.map_or_else(Arc::default, |shared| shared.signals.stop_flag());
-        Box::new(Filter { gone, stop })
+        Box::new(Filter { gone, stop, sweeps })
     }
 }
 
 struct Filter {
     gone: Arc<HashSet<u32>>,
     stop: Arc<AtomicBool>,
+    sweeps: Option<sweep::GiveWay>,
 }
 
 impl CompactionFilter for Filter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> lsm_tree::Result<Verdict> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) || self.sweeps.as_mut().is_some_and(sweep::GiveWay::is_due) {
             // The only way to stop a merge at once; the tables it read stay as they are.
             return Err(lsm_tree::Error::Io(std::io::ErrorKind::Interrupted.into()));
         }

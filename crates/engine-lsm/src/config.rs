@@ -4,6 +4,7 @@ use omnibus_disk::Disk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// How to open an `LsmEngine`.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct LsmConfig {
     pub sealed_soft_limit: usize,
     /// Runs in level 0 beyond which writers are slowed.
     pub l0_soft_limit: usize,
+    /// A tree that nothing was written to for so long is looked at for what deletions left in it.
+    pub sweep_after: Duration,
     /// Nothing is flushed or compacted, and nobody writes.
     pub read_only: bool,
     /// While it is set, a flush or compaction for which the disk is too full waits.
@@ -43,6 +46,7 @@ impl LsmConfig {
             table_target_size: 64 << 20,
             sealed_soft_limit: 3,
             l0_soft_limit: 12,
+            sweep_after: Duration::from_secs(5),
             read_only: false,
             wait_for_space: Arc::default(),
         }

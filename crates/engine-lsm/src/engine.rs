@@ -89,6 +89,7 @@ impl LsmEngine {
             damaged: AtomicBool::new(false),
             redo,
             gate: Gate::default(),
+            sweeping: AtomicBool::new(false),
             files: Files::default(),
             signals: Signals::default(),
             committed: AtomicU64::new(applied),

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     /// What was prepared in two phases and is not persistent.
     pub(crate) redo: Participant,
     pub(crate) gate: Gate,
+    /// The compaction that is running sweeps (`sweep`).
+    pub(crate) sweeping: AtomicBool,
     pub(crate) files: Files,
     pub(crate) signals: Signals,
     /// Durable in the log.

@@ -27,6 +27,9 @@ pub(crate) struct Tables {
     /// Runs in level 0: each may have to be looked at by every read.
     pub(crate) l0_runs: usize,
     pub(crate) disk_bytes: u64,
+    /// Versions, and how many of them are deletions.
+    pub(crate) versions: u64,
+    pub(crate) deletions: u64,
     pub(crate) empty: bool,
 }
 
@@ -40,7 +43,10 @@ impl Tables {
         let l0_runs = version.level(0).map_or(0, |level| level.run_count());
         let disk_bytes = version.iter_levels().map(|level| level.size()).sum();
         let empty = runs.is_empty();
-        let tables = runs.iter().map(|run| run.iter().cloned().collect()).collect();
+        let tables: Vec<Run> = runs.iter().map(|run| run.iter().cloned().collect()).collect();
+        let sum = |count: fn(&Table) -> u64| tables.iter().flatten().map(count).sum();
+        let versions = sum(|table| table.metadata.item_count);
+        let deletions = sum(|table| table.metadata.tombstone_count);
         let get = move |key: &[u8], hash: u64, limit: u64| {
             for run in &runs {
                 if let Some(table) = run.get_for_key(key)
@@ -55,7 +61,8 @@ impl Tables {
         let scan = move |bounds: Bounds<'_>, limit: u64| -> TreeIter {
             Box::new(Tree::create_internal_range::<&[u8], _>(frozen.clone(), &bounds, limit, None))
         };
-        Tables { get: Box::new(get), scan: Box::new(scan), runs: tables, l0_runs, disk_bytes, empty }
+        let (get, scan) = (Box::new(get), Box::new(scan));
+        Tables { get, scan, runs: tables, l0_runs, disk_bytes, versions, deletions, empty }
     }
 
     /// The newest version at or below `at`: `Some((_, None))` is a deletion. `hash` is `Filter::hash`.

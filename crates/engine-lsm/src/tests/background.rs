@@ -59,6 +59,35 @@ fn old_versions_go_when_no_snapshot_needs_them_and_stay_when_one_does() {
 }
 
 #[test]
+fn what_deletions_leave_goes_when_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(LsmConfig {
+        sweep_after: std::time::Duration::from_millis(10),
+        memtable_size: 64 << 20,
+        ..tiny(directory.path())
+    });
+    for no in 1..=2000 {
+        put(&engine, no, key(1, no), 100);
+    }
+    engine.checkpoint().unwrap();
+    let before = engine.stats().disk_bytes;
+    let mut set = WriteSet::default();
+    (1..=1500).for_each(|no| set.delete(key(1, no)));
+    engine.prepare_ordered(CommitNo(2001), set);
+    engine.commit_ordered(CommitNo(2001));
+    engine.checkpoint().unwrap();
+    let deletions = || engine.shared().views.current().tables.deletions;
+    assert_eq!(deletions(), 1500);
+    assert!(engine.snapshot(CommitNo(2000)).get(&key(1, 7)).unwrap().is_some(), "a snapshot needs it");
+    engine.gc_watermark(CommitNo(2001));
+    eventually("a sweep", || deletions() == 0);
+    assert!(engine.stats().disk_bytes < before / 2, "{} of {before}", engine.stats().disk_bytes);
+    let newest = engine.snapshot(CommitNo(2001));
+    assert_eq!(newest.get(&key(1, 1500)).unwrap(), None);
+    assert!(newest.get(&key(1, 1501)).unwrap().is_some());
+}
+
+#[test]
 fn a_snapshot_that_outlives_flushes_and_compactions_keeps_its_versions() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(tiny(directory.path()));

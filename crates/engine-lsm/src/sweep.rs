@@ -1,0 +1,105 @@
+//! Sweeping: what deletions leave. A deletion hides its row until a compaction carries it down to the row's own level, which in a tree that is
+//! not written to is never. So a tree that has been left alone for some seconds, and of whose versions a tenth or more are
+//! deletions, is written anew as a whole: rows that are deleted, versions that are hidden and the deletions themselves go.
+//!
+//! It takes as much space again while it lasts, so larger trees are left to ordinary compactions. It gives way to writers: once they have
+//! filled level 0 half way, what it has written is thrown away. Nothing is swept while a snapshot may need what is hidden.
+//! On the compaction thread.
+
+use crate::shared::Shared;
+use crate::space;
+use crate::tables::Tables;
+use crate::threshold::with_threshold;
+use lsm_tree::AbstractTree;
+use omnibus_engine::EngineError;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Of so many versions one must be a deletion.
+const PART: u64 = 10;
+/// Bytes of a tree that is not too large.
+const MOST: u64 = 16 << 30;
+/// Versions between two looks at the writers.
+const LOOK: u32 = 4096;
+
+/// How long the tree has been left alone.
+pub(crate) struct Quiet {
+    version: u64,
+    since: Instant,
+}
+
+impl Quiet {
+    pub(crate) fn new(shared: &Shared) -> Quiet {
+        Quiet { version: shared.versions.get(), since: Instant::now() }
+    }
+
+    /// Whether it has been for long enough.
+    pub(crate) fn lasts(&mut self, shared: &Shared) -> bool {
+        let version = shared.versions.get();
+        if version != self.version || !shared.views.current().sealed.is_empty() {
+            *self = Quiet { version, since: Instant::now() };
+        }
+        self.since.elapsed() >= shared.config.sweep_after
+    }
+}
+
+/// Writes the tree anew if that is worth it.
+pub(crate) fn sweep(shared: &Shared) -> Result<(), EngineError> {
+    let tables = Arc::clone(&shared.views.current().tables);
+    if tables.deletions == 0 || tables.deletions * PART < tables.versions || tables.disk_bytes > MOST {
+        return Ok(());
+    }
+    let _files = shared.files.compaction.lock();
+    let (before, mut swept) = (tables.disk_bytes, false);
+    shared.sweeping.store(true, Ordering::Release);
+    let done = space::attempt(shared, || {
+        with_threshold(shared, |threshold| match threshold {
+            Some(threshold) => {
+                swept = true;
+                shared.tree.major_compact(shared.config.table_target_size, threshold)
+            }
+            None => Ok(()),
+        })
+    });
+    shared.sweeping.store(false, Ordering::Release);
+    if done.is_err() && (shared.signals.stopping() || is_pressed(shared)) {
+        return Ok(());
+    }
+    done?;
+    if swept {
+        shared.counters.compactions.fetch_add(1, Ordering::Relaxed);
+        shared.show(|| Tables::current(&shared.tree), None);
+        shared.signals.flushed();
+        tracing::debug!(before, after = shared.views.current().tables.disk_bytes, "engine-lsm: swept");
+    }
+    Ok(())
+}
+
+/// Whether level 0 is to be compacted.
+fn is_pressed(shared: &Shared) -> bool {
+    shared.views.current().tables.l0_runs * 2 >= shared.config.l0_soft_limit
+}
+
+/// Ends a sweep that is in the way.
+pub(crate) struct GiveWay {
+    shared: Arc<Shared>,
+    left: u32,
+}
+
+impl GiveWay {
+    /// Of a sweep, if it is one.
+    pub(crate) fn of(shared: &Arc<Shared>) -> Option<GiveWay> {
+        shared.sweeping.load(Ordering::Acquire).then(|| GiveWay { shared: Arc::clone(shared), left: LOOK })
+    }
+
+    /// Asked for each version.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.left = LOOK;
+        is_pressed(&self.shared)
+    }
+}
