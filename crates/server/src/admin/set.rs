@@ -165,7 +165,7 @@ impl Session {
         self.assign_session(assignment.id, def, assignment.value);
         self.apply_settings();
         if matches!(def.name, "gtid_seq_no" | "gtid_domain_id" | "server_id") {
-            self.sequence_given = true;
+            self.gtids.sequence_given = true;
             return self.next_sequence();
         }
         Ok(())

@@ -63,7 +63,7 @@ impl Session {
         }
         let text = text.trim();
         if text.eq_ignore_ascii_case("AUTOMATIC") {
-            self.anonymous = None;
+            self.gtids.anonymous = None;
             return self.give(GivenGtid::Automatic, "AUTOMATIC");
         }
         if let Some(tag) = automatic_tag(text) {
@@ -73,7 +73,7 @@ impl Session {
             if mode == Some(GtidMode::Off) {
                 return Err(off("AUTOMATIC:TAG"));
             }
-            self.anonymous = None;
+            self.gtids.anonymous = None;
             return self.give(GivenGtid::Automatic, &format!("AUTOMATIC:{tag}"));
         }
         if text.eq_ignore_ascii_case("ANONYMOUS") {
@@ -83,14 +83,14 @@ impl Session {
                 error(1782, "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.")
             })?;
             self.give(GivenGtid::Automatic, "ANONYMOUS")?;
-            self.anonymous = Some(guard);
+            self.gtids.anonymous = Some(guard);
             return Ok(());
         }
         let gtid = AnyGtid::parse_mysql(text)
             .ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
         // What was owned before is given back first: it may be this one.
         self.give(GivenGtid::Automatic, "AUTOMATIC")?;
-        self.anonymous = None;
+        self.gtids.anonymous = None;
         let given = self.own(gtid).await?;
         self.give(given, &gtid.to_string())
     }
@@ -146,8 +146,8 @@ impl Session {
 
     /// After a statement: `gtid_seq_no` is for one transaction.
     pub(crate) fn follow_sequence(&mut self) {
-        if self.sequence_given && !self.runner.gtid_waits() {
-            self.sequence_given = false;
+        if self.gtids.sequence_given && !self.runner.gtid_waits() {
+            self.gtids.sequence_given = false;
             self.shared.vars.lock().set_named("gtid_seq_no", VarValue::UInt(0));
         }
     }

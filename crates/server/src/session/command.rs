@@ -271,9 +271,9 @@ impl Session {
 
     fn reset_connection(&mut self) {
         tokio::task::block_in_place(|| self.runner.reset());
-        self.forget_prepared();
+        self.prepared.close_all();
         *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
-        self.anonymous = None;
+        self.gtids.anonymous = None;
         // Whoever has to change the password goes on having to, and so do roles that a REVOKE has taken.
         let _ = self.set_role(&omnibus_parser::ast::RoleSet::Default);
         self.apply_settings();
@@ -315,11 +315,11 @@ impl Session {
             let confined = self.server.has_to_change_password(proved, self.channel.caps)?;
             self.place.hand_over(&account)?;
             tokio::task::block_in_place(|| self.runner.reset());
-            self.forget_prepared();
+            self.prepared.close_all();
             self.become_account(account, proxy.as_deref(), user);
             self.access.confine(confined);
             *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
-            self.anonymous = None;
+            self.gtids.anonymous = None;
             self.shared.set_login_collation(login.collation);
             self.apply_settings();
             self.runner.state_mut().database = None;

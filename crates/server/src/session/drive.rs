@@ -2,7 +2,7 @@
 //! commit. The only await points of a statement are here.
 
 use super::sink::{ReplySink, RowFormat};
-use super::{Session, SessionAccess, TrackGtids};
+use super::{Session, SessionAccess};
 use crate::process::Stage;
 use crate::result_set::ResultSet;
 use crate::runner::{Parsed, PreparedHandle, RunContext};
@@ -234,7 +234,7 @@ impl Session {
         };
         if self.runner.has_committed() {
             self.shared.committed(number.0);
-            self.committed = Some(number);
+            self.gtids.committed(number);
         }
         // Backpressure: after the commit, when no lock is held that others would wait for.
         let stall = self.runner.write_stall();
@@ -310,15 +310,11 @@ impl Session {
         self.channel.out.packet(|out| packet.encode(out, caps, false));
     }
 
-    /// `session_track_gtids`: the id of what the statement committed, or all that there is then.
+    /// What a client that tracks ids is told of the statement's.
     fn tracked_gtid(&mut self) -> Option<String> {
-        let number = self.committed.take()?;
-        let wanted = self.track_gtids != TrackGtids::Off && self.channel.caps.has(Capability::SESSION_TRACK);
-        let coordinator = self.server.log.coordinator().filter(|_| wanted)?;
-        match self.track_gtids {
-            TrackGtids::All => Some(coordinator.gtid_executed().to_string()).filter(|set| !set.is_empty()),
-            _ => Some(coordinator.gtid_of(number)?.to_string()),
-        }
+        let tracks = self.channel.caps.has(Capability::SESSION_TRACK);
+        let coordinator = self.server.log.coordinator().filter(|_| tracks);
+        self.gtids.take_told(coordinator.map(|coordinator| &**coordinator))
     }
 
     /// Adds the packet that ends rows.

@@ -1,7 +1,7 @@
 //! One connection from its greeting to its end: a task that reads a command, runs it, replies.
 //!
 //! - `event`: one for an event that runs. - `observe`: what the query logs are told. - `login`: greeting, TLS, authentication. - `admission`: a place for who logged in. - `command`: what each COM_ does. - `query`: text
-//!   statements. - `prepared`: COM_STMT_. - `dumping`, `sending`: the log to a replica, the async half of
+//!   statements. - `prepared`, `statements`: COM_STMT_. - `gtids`: which transactions are whose. - `dumping`, `sending`: the log to a replica, the async half of
 //!   `omnibus_replication::source`. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
 //!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account.
@@ -17,6 +17,7 @@ mod drive;
 mod dumping;
 mod event;
 mod foreign_dump;
+mod gtids;
 mod host;
 mod local_file;
 mod login;
@@ -27,7 +28,11 @@ mod rule;
 mod sending;
 mod settle;
 mod sink;
+mod statements;
 mod wait_first;
+
+use gtids::Gtids;
+use statements::Statements;
 
 pub use access::SessionAccess;
 pub use drive::Replied;
@@ -45,7 +50,6 @@ use crate::runner::{Runner, RunnerIdentity};
 use crate::server::Server;
 use crate::status::{Counter, Transport};
 use omnibus_wire::{Capability, Status};
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -65,8 +69,7 @@ pub struct Session {
     pub(crate) runner: Box<dyn Runner>,
     /// What replies wait for.
     floor: Option<Arc<omnibus_sql::Floor>>,
-    prepared: HashMap<u32, prepared::Statement>,
-    next_prepared: u32,
+    prepared: Statements,
     /// Several statements in one COM_QUERY are allowed.
     multi_statements: bool,
     /// `GlobalVars::generation` that the settings were made from.
@@ -77,12 +80,7 @@ pub struct Session {
     schema_changed: bool,
     /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
     pub(crate) registered: Option<RegisteredGuard>,
-    /// What the statement has committed, for clients that track GTIDs.
-    committed: Option<omnibus_engine::CommitNo>,
-    /// `session_track_gtids`.
-    track_gtids: TrackGtids,
-    /// `gtid_seq_no` may have been set.
-    pub(crate) sequence_given: bool,
+    pub(crate) gtids: Gtids,
     /// Rows that the client has got so far.
     rows_sent: u64,
     /// Rows that the last statement changed.
@@ -91,8 +89,6 @@ pub struct Session {
     watch: observe::Watch,
     /// Statements of procedures that it runs for them.
     inside: Inside,
-    /// `gtid_next` is ANONYMOUS.
-    pub(crate) anonymous: Option<omnibus_commit::AnonymousGuard>,
 }
 
 /// Where a statement of a procedure runs.
@@ -104,14 +100,6 @@ struct Inside {
     binary: bool,
     /// What the statement failed with.
     error: Option<omnibus_sql::SqlError>,
-}
-
-/// What an OK packet says of GTIDs to clients that track the session's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TrackGtids {
-    Off,
-    Own,
-    All,
 }
 
 /// Runs a connection to its end.
@@ -218,6 +206,7 @@ impl Session {
         process.set_progress(runner.state().budget.progress.clone());
         let multi_statements = channel.caps.has(Capability::MULTI_STATEMENTS);
         let generation = server.globals.generation();
+        let prepared = Statements::new(server.clone());
         let mut session = Session {
             server,
             channel,
@@ -229,17 +218,13 @@ impl Session {
             shared,
             floor: runner.floor(),
             runner,
-            prepared: HashMap::new(),
-            next_prepared: 1,
+            prepared,
             multi_statements,
             generation,
             pending_insert_id: None,
             schema_changed: false,
             registered: None,
-            committed: None,
-            track_gtids: TrackGtids::Off,
-            sequence_given: false,
-            anonymous: None,
+            gtids: Gtids::default(),
             inside: Inside::default(),
             rows_sent: 0,
             rows_affected: 0,
@@ -362,9 +347,7 @@ impl Session {
 
     /// SESSION-2.
     fn close(&mut self) {
-        let statements = self.prepared.len() as u64;
-        self.server.counters.prepared.fetch_sub(statements, Ordering::Relaxed);
-        self.prepared.clear();
+        self.prepared.close_all();
         tokio::task::block_in_place(|| self.runner.reset());
     }
 
@@ -420,11 +403,7 @@ impl Session {
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
         self.watch = observe::Watch::of(&self.shared.vars.lock());
-        self.track_gtids = match self.shared.vars.lock().named("session_track_gtids").as_str() {
-            "OWN_GTID" => TrackGtids::Own,
-            "ALL_GTIDS" => TrackGtids::All,
-            _ => TrackGtids::Off,
-        };
+        self.gtids.track(self.shared.vars.lock().named("session_track_gtids").as_str());
         self.channel.messages = settings.collation_results;
         let state = self.runner.state_mut();
         state.settings = settings;

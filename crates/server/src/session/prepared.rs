@@ -7,34 +7,20 @@ use super::Session;
 use super::drive::Job;
 use super::observe::{self, Observed};
 use super::sink::put_column;
-use crate::digests::Kept;
+use super::statements::Statement;
 use crate::errors;
 use crate::process::Activity;
 use crate::result_set::column;
-use crate::runner::{Parsed, PreparedHandle, PreparedInfo, RunContext};
+use crate::runner::{Parsed, PreparedInfo, RunContext};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::parameter;
 use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
 use omnibus_value::Value;
 use omnibus_wire::Capability;
-use omnibus_wire::stmt::{Attributes, Bound, Execute, Param, ParamType, PrepareOk};
-use std::collections::HashMap;
+use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-/// One prepared statement.
-pub struct Statement {
-    parsed: Arc<Parsed>,
-    handle: PreparedHandle,
-    params: usize,
-    bound: Bound,
-    digest: Option<Kept>,
-    long_data: HashMap<u16, Vec<u8>>,
-    /// Long data went wrong: the next execution reports it, since the command has no reply.
-    long_data_error: Option<SqlError>,
-}
 
 /// A parameter's value; its text is in `client`'s character set and is wanted in `connection`'s.
 fn value_of(
@@ -75,10 +61,7 @@ impl Session {
     }
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
-        let max = self.server.globals.named("max_prepared_stmt_count").as_u64();
-        if self.server.counters.prepared.load(Ordering::Relaxed) >= max {
-            return Err(errors::max_prepared_stmts(max));
-        }
+        self.prepared.admit()?;
         let (parsed, next) = self.parse(text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
@@ -86,19 +69,8 @@ impl Session {
         self.access.check_statement(&parsed.statement.node)?;
         let info = self.plan_prepared(&parsed)?;
         let params = parsed.statement.params as usize;
-        let id = self.free_id();
+        let id = self.prepared.add(Statement::new(parsed, info.handle));
         self.reply_prepare(id, params, &info.columns);
-        let statement = Statement {
-            parsed,
-            handle: info.handle,
-            params,
-            bound: Bound::default(),
-            digest: None,
-            long_data: HashMap::new(),
-            long_data_error: None,
-        };
-        self.prepared.insert(id, statement);
-        self.server.counters.prepared.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -112,16 +84,6 @@ impl Session {
             }
         }
         tokio::task::block_in_place(|| self.runner.prepare(parsed, &context(Mode::Blocking)))
-    }
-
-    fn free_id(&mut self) -> u32 {
-        loop {
-            let id = self.next_prepared;
-            self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
-            if !self.prepared.contains_key(&id) {
-                return id;
-            }
-        }
     }
 
     fn reply_prepare(&mut self, id: u32, params: usize, columns: &[omnibus_sql::ResultColumn]) {
@@ -170,7 +132,7 @@ impl Session {
             Err(error) => return (0, Err(malformed(error))),
         };
         let id = execute.id;
-        let Some(statement) = self.prepared.get_mut(&id) else {
+        let Some(statement) = self.prepared.get_mut(id) else {
             return (id, Err(errors::unknown_stmt_handler(id, "mysqld_stmt_execute")));
         };
         if let Some(error) = statement.long_data_error.take() {
@@ -200,8 +162,7 @@ impl Session {
 
     async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
         self.refresh();
-        // Taken out while it runs, since running needs the whole session.
-        let mut statement = self.prepared.remove(&id)?;
+        let mut statement = self.prepared.take(id)?;
         let (begun, start) = (self.begin_observed(came_us), self.reply_start());
         let parsed = statement.parsed.clone();
         self.process.begin(Activity::Execute, &parsed.text, self.process.since_us());
@@ -219,7 +180,7 @@ impl Session {
             None => self.drive(Job::Prepared(&parsed, &mut statement.handle, params)).await.map(Some),
         };
         let mut digest = statement.digest.take();
-        self.prepared.insert(id, statement);
+        self.prepared.put_back(id, statement);
         self.follow_statement(&parsed);
         let failed = result.is_err();
         match result {
@@ -236,7 +197,7 @@ impl Session {
         let text = |session: &Session| session.runner.with_params(&parsed.text, params);
         let observed = observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut digest) };
         let ended = self.end_observed(begun, Observed::Statement(observed));
-        if let Some(statement) = self.prepared.get_mut(&id) {
+        if let Some(statement) = self.prepared.get_mut(id) {
             statement.digest = digest;
         }
         Some(ended)
@@ -244,17 +205,14 @@ impl Session {
 
     pub(super) fn stmt_close(&mut self, id: u32) {
         self.process.counters.add(Counter::StmtClose, 1);
-        if self.prepared.remove(&id).is_some() {
-            self.server.counters.prepared.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.prepared.close(id);
     }
 
     pub(super) fn stmt_reset(&mut self, id: u32) {
         self.process.counters.add(Counter::StmtReset, 1);
-        match self.prepared.get_mut(&id) {
+        match self.prepared.get_mut(id) {
             Some(statement) => {
-                statement.long_data.clear();
-                statement.long_data_error = None;
+                statement.reset();
                 self.ok(0, 0, "");
             }
             None => {
@@ -266,27 +224,13 @@ impl Session {
     pub(super) fn stmt_long_data(&mut self, id: u32, param: u16, data: &[u8]) {
         self.process.counters.add(Counter::StmtSendLongData, 1);
         let max = self.shared.max_allowed_packet();
-        let Some(statement) = self.prepared.get_mut(&id) else { return };
-        if usize::from(param) >= statement.params {
-            statement.long_data_error = Some(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
-            return;
+        if let Some(statement) = self.prepared.get_mut(id) {
+            statement.add_long_data(param, data, max);
         }
-        let value = statement.long_data.entry(param).or_default();
-        if value.len() + data.len() > max {
-            statement.long_data_error = Some(errors::packet_too_large());
-            return;
-        }
-        value.extend_from_slice(data);
     }
 
     pub(super) fn stmt_fetch(&mut self, id: u32, _rows: u32) {
         self.process.counters.add(Counter::StmtFetch, 1);
         self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"));
-    }
-
-    /// Forgets every prepared statement.
-    pub(super) fn forget_prepared(&mut self) {
-        self.server.counters.prepared.fetch_sub(self.prepared.len() as u64, Ordering::Relaxed);
-        self.prepared.clear();
     }
 }

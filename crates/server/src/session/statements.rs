@@ -1,0 +1,117 @@
+//! The prepared statements of a connection: their numbers, what has come for their parameters, and how many a server has of them.
+
+use crate::digests::Kept;
+use crate::errors;
+use crate::runner::{Parsed, PreparedHandle};
+use crate::server::Server;
+use omnibus_sql::{SqlError, SqlResult};
+use omnibus_wire::stmt::Bound;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One prepared statement.
+pub(super) struct Statement {
+    pub(super) parsed: Arc<Parsed>,
+    pub(super) handle: PreparedHandle,
+    pub(super) params: usize,
+    pub(super) bound: Bound,
+    pub(super) digest: Option<Kept>,
+    pub(super) long_data: HashMap<u16, Vec<u8>>,
+    /// Long data went wrong: the next execution reports it, since the command has no reply.
+    pub(super) long_data_error: Option<SqlError>,
+}
+
+impl Statement {
+    pub(super) fn new(parsed: Arc<Parsed>, handle: PreparedHandle) -> Statement {
+        Statement {
+            params: parsed.statement.params as usize,
+            parsed,
+            handle,
+            bound: Bound::default(),
+            digest: None,
+            long_data: HashMap::new(),
+            long_data_error: None,
+        }
+    }
+
+    /// A piece of a parameter's value. What is wrong with it is told by the next execution.
+    pub(super) fn add_long_data(&mut self, param: u16, data: &[u8], max: usize) {
+        if usize::from(param) >= self.params {
+            self.long_data_error = Some(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
+            return;
+        }
+        let value = self.long_data.entry(param).or_default();
+        if value.len() + data.len() > max {
+            self.long_data_error = Some(errors::packet_too_large());
+            return;
+        }
+        value.extend_from_slice(data);
+    }
+
+    /// COM_STMT_RESET.
+    pub(super) fn reset(&mut self) {
+        self.long_data.clear();
+        self.long_data_error = None;
+    }
+}
+
+/// All of a connection.
+pub(super) struct Statements {
+    server: Arc<Server>,
+    by_id: HashMap<u32, Statement>,
+    next: u32,
+}
+
+impl Statements {
+    pub(super) fn new(server: Arc<Server>) -> Statements {
+        Statements { server, by_id: HashMap::new(), next: 1 }
+    }
+
+    /// Whether the server takes one more (1461).
+    pub(super) fn admit(&self) -> SqlResult<()> {
+        let max = self.server.globals.named("max_prepared_stmt_count").as_u64();
+        match self.server.counters.prepared.load(Ordering::Relaxed) >= max {
+            true => Err(errors::max_prepared_stmts(max)),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps one and gives it a number.
+    pub(super) fn add(&mut self, statement: Statement) -> u32 {
+        let id = loop {
+            let id = self.next;
+            self.next = self.next.wrapping_add(1).max(1);
+            if !self.by_id.contains_key(&id) {
+                break id;
+            }
+        };
+        self.by_id.insert(id, statement);
+        self.server.counters.prepared.fetch_add(1, Ordering::Relaxed);
+        id
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Statement> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// Out, while it runs: that needs the whole session. It still counts.
+    pub(super) fn take(&mut self, id: u32) -> Option<Statement> {
+        self.by_id.remove(&id)
+    }
+
+    pub(super) fn put_back(&mut self, id: u32, statement: Statement) {
+        self.by_id.insert(id, statement);
+    }
+
+    pub(super) fn close(&mut self, id: u32) {
+        if self.by_id.remove(&id).is_some() {
+            self.server.counters.prepared.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn close_all(&mut self) {
+        self.server.counters.prepared.fetch_sub(self.by_id.len() as u64, Ordering::Relaxed);
+        self.by_id.clear();
+    }
+}
