@@ -115,15 +115,15 @@ def node(name, installed, server, _):
     return {test for result, test in results if result != "ok"}, len(results)
 
 
-def java(name, databases, installed, server, whole):
-    """A class of `tests/programs/java`, through both drivers, or the first of them."""
+def java(name, databases, drivers, installed, server, whole):
+    """A class of `tests/programs/java`, through the drivers, or the first of them."""
     failed, count, folder = set(), 0, installed["java"]
-    for driver, options in list(DRIVERS.items())[:None if whole else 1]:
+    for driver in drivers[:None if whole else 1]:
         fresh(server, *databases, options="CHARACTER SET utf8mb4")
         with tempfile.TemporaryDirectory(prefix="omnibus-java-") as reports:
             said = run(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{folder}/*", "org.junit.platform.console.ConsoleLauncher", "execute",
                         "--disable-banner", "--details=none", f"--reports-dir={reports}", f"--select-class={name}"], reports,
-                       PROGRAMS_URL=f"jdbc:{driver}://127.0.0.1:{server.port}/", PROGRAMS_OPTIONS=options)
+                       PROGRAMS_URL=f"jdbc:{driver}://127.0.0.1:{server.port}/", PROGRAMS_OPTIONS="allowPublicKeyRetrieval=true&useSSL=false")
             cases = [case for report in pathlib.Path(reports).glob("*jupiter.xml") for case in xml.etree.ElementTree.parse(report).iter("testcase")]
         expect(cases, f"{name}: its tests did not end:\n{said[-3000:]}")
         count += len(cases)
@@ -153,7 +153,6 @@ def activerecord(installed, server, whole):
     return set(failed) | set(re.findall(r"^ +\d+\) (?:Failure|Error):\n(\w[\w:]*#[^\s\[]+?)(?: \[|:$)", said, re.M)), int(count[1])
 
 
-DRIVERS = {"mysql": "allowPublicKeyRetrieval=true&useSSL=false", "mariadb": "allowPublicKeyRetrieval=true&useSSL=false&permitMysqlScheme"}
 SUITES = {
     "Django": django,
     "SQLAlchemy": sqlalchemy,
@@ -164,5 +163,6 @@ SUITES = {
     "Knex": functools.partial(node, "knex"),
     "Sequelize": functools.partial(node, "sequelize"),
     "TypeORM": functools.partial(node, "typeorm"),
-    "Flyway": functools.partial(java, "FlywayTest", ["flyway", "flyway_other"]),
+    "Flyway": functools.partial(java, "FlywayTest", ["flyway", "flyway_other"], ["mysql", "mariadb"]),
+    "Hibernate": functools.partial(java, "HibernateTest", ["hibernate", "hibernate_models"], ["mysql"]),
 }
