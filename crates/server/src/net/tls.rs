@@ -54,8 +54,12 @@ impl TlsFiles {
     /// What is wrong with the data directory's own files, if they are there.
     #[must_use]
     pub fn check(datadir: &Path) -> Option<String> {
-        let files =
-            TlsFiles { cert: datadir.join("server-cert.pem"), key: datadir.join("server-key.pem"), ca: None };
+        let ca = datadir.join("ca.pem");
+        let files = TlsFiles {
+            cert: datadir.join("server-cert.pem"),
+            key: datadir.join("server-key.pem"),
+            ca: has_text(&ca).unwrap_or(true).then_some(ca),
+        };
         damage(datadir).or_else(|| {
             let made = [&files.cert, &files.key].into_iter().all(|path| has_text(path).unwrap_or(true));
             made.then(|| acceptor(&files).err())?.map(|error| error.to_string())
