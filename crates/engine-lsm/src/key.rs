@@ -24,6 +24,9 @@ impl VersionKey {
 /// The bounds of a scan that is under way: they shrink from the side it starts at.
 pub(crate) type Span = (Bound<VersionKey>, Bound<VersionKey>);
 
+/// Bounds over keys.
+pub(crate) type Keys<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
 /// Bounds over keys as bounds over versions: all versions of an included key, none of an excluded.
 pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
     let version = |key: &[u8], number| VersionKey { key: Bytes::copy_from_slice(key), number };

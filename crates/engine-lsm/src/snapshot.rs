@@ -101,8 +101,8 @@ impl Reads<'_> {
         for memtable in used {
             sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
         }
-        for iter in view.tables.ranges(from, to) {
-            sources.extend(Source::of_table(iter, self.at)?);
+        for iter in view.tables.ranges((from, to)) {
+            sources.extend(Source::of_table(iter, to, self.at)?);
         }
         visit::merge(sources, self.at, each)
     }

@@ -4,6 +4,7 @@
 //! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
 //! converts.
 
+use crate::key::Keys;
 use crate::{checksum, table_error, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, Table, Tree, UserKey};
@@ -82,10 +83,10 @@ impl Tables {
         }))
     }
 
-    /// For each run that has tables in the range, all versions in it. The bounds must not be inverted.
-    pub(crate) fn ranges(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> impl Iterator<Item = TableIter> {
-        let bounds = (from.map(UserKey::from), to.map(UserKey::from));
-        self.runs.iter().filter_map(move |run| range_of_run(run, &bounds))
+    /// For each run that has tables in the range, all versions from its beginning on, and some behind its end: to look for the end takes
+    /// as long as to look for the beginning. The bounds must not be inverted.
+    pub(crate) fn ranges(&self, (from, to): Keys<'_>) -> impl Iterator<Item = TableIter> {
+        self.runs.iter().filter_map(move |run| from_in_run(tables_of_run(run, (from, to)), from))
     }
 
     /// What a snapshot at `at` sees within the bounds; no deletions. The bounds must not be inverted.
@@ -100,7 +101,8 @@ impl Tables {
 
     /// The tree does not say which of the files in a range is damaged: they are read as a whole to find out.
     fn named(&self, bounds: &(Bound<UserKey>, Bound<UserKey>), error: lsm_tree::Error) -> EngineError {
-        let within = self.runs.iter().flat_map(|run| tables_of_run(run, bounds));
+        let keys = (bounds.0.as_ref().map(|from| &from[..]), bounds.1.as_ref().map(|to| &to[..]));
+        let within = self.runs.iter().flat_map(|run| tables_of_run(run, keys));
         let damaged = |table: &&Table| !checksum::is_whole(table).unwrap_or(false);
         match within.filter(|_| !matches!(error, lsm_tree::Error::Io(_))).find(damaged) {
             Some(table) => table_error(&table.path, error),
@@ -109,35 +111,36 @@ impl Tables {
     }
 }
 
-fn range_of_table(table: &Table, bounds: (Bound<UserKey>, Bound<UserKey>)) -> TableIter {
+fn from_in_table(table: &Table, from: Bound<UserKey>) -> TableIter {
     let path = Arc::clone(&table.path);
-    Box::new(table.range(bounds).map(move |pair| pair.map_err(|error| table_error(&path, error))))
+    let pairs = table.range((from, Bound::Unbounded));
+    Box::new(pairs.map(move |pair| pair.map_err(|error| table_error(&path, error))))
 }
 
-fn tables_of_run<'r>(run: &'r Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> &'r [Table] {
-    let first = run.partition_point(|table| match &bounds.0 {
-        Bound::Included(from) => table.metadata.key_range.max() < from,
-        Bound::Excluded(from) => table.metadata.key_range.max() <= from,
+fn tables_of_run<'r>(run: &'r Run, (from, to): Keys<'_>) -> &'r [Table] {
+    let first = run.partition_point(|table| match from {
+        Bound::Included(from) => table.metadata.key_range.max()[..] < *from,
+        Bound::Excluded(from) => table.metadata.key_range.max()[..] <= *from,
         Bound::Unbounded => false,
     });
-    let within = |table: &&Table| match &bounds.1 {
-        Bound::Included(to) => table.metadata.key_range.min() <= to,
-        Bound::Excluded(to) => table.metadata.key_range.min() < to,
+    let within = |table: &&Table| match to {
+        Bound::Included(to) => table.metadata.key_range.min()[..] <= *to,
+        Bound::Excluded(to) => table.metadata.key_range.min()[..] < *to,
         Bound::Unbounded => true,
     };
     let tables = &run[first..];
     &tables[..tables.partition_point(|table| within(&table))]
 }
 
-fn range_of_run(run: &Run, bounds: &(Bound<UserKey>, Bound<UserKey>)) -> Option<TableIter> {
-    match tables_of_run(run, bounds) {
-        [] => None,
-        [only] => Some(range_of_table(only, bounds.clone())),
-        tables => {
-            let (tables, bounds) = (tables.to_vec(), bounds.clone());
-            Some(Box::new(tables.into_iter().flat_map(move |table| range_of_table(&table, bounds.clone()))))
-        }
+/// All versions in tables of a run, from a key on.
+fn from_in_run(tables: &[Table], from: Bound<&[u8]>) -> Option<TableIter> {
+    let (first, rest) = tables.split_first()?;
+    let first = from_in_table(first, from.map(UserKey::from));
+    if rest.is_empty() {
+        return Some(first);
     }
+    let rest = Vec::from(rest);
+    Some(Box::new(first.chain(rest.into_iter().flat_map(|table| from_in_table(&table, Bound::Unbounded)))))
 }
 
 /// The tree shows what is older than a sequence number; a snapshot includes its own.

@@ -11,17 +11,19 @@ use crate::tables::TableIter;
 use bytes::Bytes;
 use omnibus_engine::{EngineError, KeyRef};
 use std::cmp::Ordering;
+use std::ops::Bound;
 
-/// The first version that the snapshot may see of each key of one run.
-struct TableCursor {
+/// The first version that the snapshot may see of each key of one run, up to the end of the range.
+struct TableCursor<'g> {
     iter: TableIter,
+    to: Bound<&'g [u8]>,
     key: Bytes,
     value: Option<Bytes>,
 }
 
 enum Kind<'g> {
     Memory(Cursor<'g>),
-    Table(TableCursor),
+    Table(TableCursor<'g>),
 }
 
 /// A source, and the row that it stands at.
@@ -42,8 +44,12 @@ impl<'g> Source<'g> {
     }
 
     /// `None` if the run has nothing in the range.
-    pub(crate) fn of_table(iter: TableIter, at: u64) -> Result<Option<Source<'g>>, EngineError> {
-        let table = TableCursor { iter, key: Bytes::new(), value: None };
+    pub(crate) fn of_table(
+        iter: TableIter,
+        to: Bound<&'g [u8]>,
+        at: u64,
+    ) -> Result<Option<Source<'g>>, EngineError> {
+        let table = TableCursor { iter, to, key: Bytes::new(), value: None };
         let mut source = Source { head: [0; 2], number: 0, kind: Kind::Table(table) };
         // No key is empty: each begins with its space.
         Ok(source.advance(at)?.then_some(source))
@@ -70,6 +76,14 @@ impl<'g> Source<'g> {
             Kind::Table(table) => {
                 for entry in table.iter.by_ref() {
                     let entry = entry?;
+                    let is_within = match table.to {
+                        Bound::Included(to) => entry.key.user_key[..] <= *to,
+                        Bound::Excluded(to) => entry.key.user_key[..] < *to,
+                        Bound::Unbounded => true,
+                    };
+                    if !is_within {
+                        return Ok(false);
+                    }
                     if entry.key.seqno > at || *entry.key.user_key == *table.key {
                         continue;
                     }

@@ -37,16 +37,16 @@ pub enum WaitPolicy {
     SkipLocked,
 }
 
-/// A range of one index, in encoded keys (`codec`, without the space prefix), and how far a
-/// scan of it has come. The caller owns it; `Storage::fetch` moves it.
+/// A range of one index, in encoded keys (`codec`, the space in front), and how far a scan of it has come. The caller owns it;
+/// `Storage::fetch` moves it.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// Position of the index in `Table::indexes()`.
     pub index: usize,
-    /// First key wanted, inclusive. Empty: from the beginning.
+    /// First key wanted, inclusive.
     pub from: Bytes,
-    /// First key not wanted any more. `None`: to the end.
-    pub to: Option<Bytes>,
+    /// First key not wanted any more.
+    pub to: Bytes,
     /// From the end to the beginning.
     pub reverse: bool,
     /// Row locks to take.
@@ -62,7 +62,7 @@ pub struct Scan {
 impl Scan {
     /// A scan that has not begun.
     #[must_use]
-    pub fn new(index: usize, from: Bytes, to: Option<Bytes>) -> Scan {
+    pub fn new(index: usize, (from, to): (Bytes, Bytes)) -> Scan {
         Scan {
             index,
             from,
@@ -93,32 +93,16 @@ pub struct SequenceAsk<'a> {
 
 /// Rows by key and by range. Rows are full row images (null bitmap + binlog field encoding).
 pub trait Storage {
-    /// The row whose complete key in unique index `index` (0: the primary key) is `key`.
+    /// The row whose complete key in unique index `index` (0: the primary key) is `key`, the index's space in front.
     /// A missing row is locked as a gap when `lock` asks for locks and the isolation level wants it.
     fn get(
-        &mut self,
-        table: &Arc<Table>,
-        index: usize,
-        key: &[u8],
-        lock: LockMode,
-        wait: WaitPolicy,
-    ) -> Result<Option<Bytes>, Interrupt>;
-
-    /// As `get`, with the index's space in front of the key: what the codec makes, so that the hot
-    /// path copies nothing.
-    ///
-    /// # Errors
-    /// As `get`.
-    fn get_full(
         &mut self,
         table: &Arc<Table>,
         index: usize,
         key: &Bytes,
         lock: LockMode,
         wait: WaitPolicy,
-    ) -> Result<Option<Bytes>, Interrupt> {
-        self.get(table, index, &key[4..], lock, wait)
-    }
+    ) -> Result<Option<Bytes>, Interrupt>;
 
     /// Appends up to about `want` further rows of the scan to `rows` and moves the scan behind
     /// them; sets `scan.done` when there is nothing left. Through a secondary index it looks the
@@ -152,7 +136,7 @@ pub trait Storage {
         false
     }
 
-    /// As `get_full`, with the row's clustered key in front. `late`: takes no lock on the row; `lock` is what may follow.
+    /// As `get`, with the row's clustered key in front. `late`: takes no lock on the row; `lock` is what may follow.
     ///
     /// # Errors
     /// As `get`.
@@ -255,7 +239,7 @@ impl Storage for NoStorage {
         &mut self,
         _: &Arc<Table>,
         _: usize,
-        _: &[u8],
+        _: &Bytes,
         _: LockMode,
         _: WaitPolicy,
     ) -> Result<Option<Bytes>, Interrupt> {

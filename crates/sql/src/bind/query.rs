@@ -17,7 +17,7 @@ use crate::plan::needed::Needed;
 use crate::plan::nest::Nest;
 use crate::plan::rules::is_volatile;
 use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
-use crate::plan::{join_order, order};
+use crate::plan::{join_order, order, shared};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
@@ -526,6 +526,7 @@ fn finish_block(
         }
         _ => {}
     }
+    grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, &mut binder.subqueries));
     let rows = expected_rows(planned.rows, grouping.as_ref(), &limit);
     let volatile = volatile || outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
     let mut block = Block {

@@ -45,6 +45,7 @@ impl Binder<'_> {
     ) -> Expr {
         let id = self.subqueries;
         self.subqueries += 1;
+        let given = Subquery::deciding(&**plan, &kind, &outer.slots, &outer.columns);
         let subquery = Subquery {
             id,
             plan: plan.clone(),
@@ -54,6 +55,7 @@ impl Binder<'_> {
             slot: 0,
             outer_slots: outer.slots,
             outer_columns: outer.columns,
+            given,
         };
         Expr { kind: Kind::Subquery(Box::new(subquery)), ty }
     }

@@ -218,8 +218,16 @@ impl Table {
     /// be of the columns' own types (`omnibus_value` casts). For the clustered index with all parts
     /// given, this is the row's key.
     #[must_use]
-    pub fn key_prefix(&self, index: usize, values: &[Value]) -> Vec<u8> {
+    pub fn key_prefix(&self, index: usize, values: &[Value]) -> Bytes {
         self.keys[index].prefix(values)
+    }
+
+    /// The range of a whole index: its space, and the first key behind it.
+    #[must_use]
+    pub fn whole_index(&self, index: usize) -> (Bytes, Bytes) {
+        let space = self.def.indexes[index].space;
+        let key = |space: u32| Bytes::copy_from_slice(&space.to_be_bytes());
+        (key(space.0), key(space.0 + 1))
     }
 
     /// Rows, roughly, for choosing plans.

@@ -252,7 +252,7 @@ impl Target {
         if values.iter().all(|value| matches!(value, Value::Null)) {
             return None;
         }
-        Some(self.table.keys[0].prefix(values).into())
+        Some(self.table.keys[0].prefix(values))
     }
 }
 

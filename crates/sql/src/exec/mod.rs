@@ -11,6 +11,7 @@ pub mod indexed;
 pub mod kept;
 pub mod matching;
 pub mod partition;
+pub mod results;
 mod row;
 pub mod rows;
 pub mod spill;

@@ -69,6 +69,10 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
                 return Ok(Value::Int(difference));
             }
         }
+        (_, Value::Decimal(x), Value::Decimal(y)) if op != ArithOp::IntDiv => {
+            let increment = cx.session.settings.div_precision_increment;
+            return outcome(decimal(op, x, y, increment, ty), op, left, right, cx);
+        }
         _ => {}
     }
     let (x, y) = match op {
@@ -77,7 +81,7 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
         _ => (number(left, &a, cx), number(right, &b, cx)),
     };
     let increment = cx.session.settings.div_precision_increment;
-    let outcome = match (x, y) {
+    let result = match (x, y) {
         (Number::Real(x), y) => real(op, x, as_real(&y)),
         (x, Number::Real(y)) => real(op, as_real(&x), y),
         (Number::Integer(x, xu), Number::Integer(y, yu)) if op != ArithOp::Div => {
@@ -91,7 +95,11 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
         }
         (x, y) => decimal(op, &as_decimal(&x), &as_decimal(&y), increment, ty),
     };
-    match outcome {
+    outcome(result, op, left, right, cx)
+}
+
+fn outcome(result: Outcome, op: ArithOp, left: &Expr, right: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    match result {
         Outcome::Value(value) => Ok(value),
         Outcome::ByZero => {
             cx.division_by_zero()?;

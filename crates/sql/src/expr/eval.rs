@@ -39,6 +39,15 @@ impl Expr {
             Kind::RowKey(slot) => Ok(cx.row_key(*slot)),
             Kind::Present(slot) => Ok(Value::Int(i64::from(cx.has_row(*slot)))),
             Kind::Param(number) => Ok(cx.params.get(*number).cloned().unwrap_or(Value::Null)),
+            Kind::Once(number, e) => cx.once(*number, e),
+            // A number is none of the long texts that others have to look for.
+            Kind::Arith(op, pair) => {
+                cx.check_stack()?;
+                cx.tick()?;
+                let value = super::arith::binary(*op, &pair[0], &pair[1], &self.ty, cx)?;
+                cx.refuse_bad_data()?;
+                Ok(value)
+            }
             _ => {
                 cx.check_stack()?;
                 cx.tick()?;
@@ -58,9 +67,13 @@ impl Expr {
 
     fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
-            Kind::Const(_) | Kind::Column { .. } | Kind::RowKey(_) | Kind::Present(_) | Kind::Param(_) => {
-                self.eval(cx)
-            }
+            Kind::Const(_)
+            | Kind::Column { .. }
+            | Kind::RowKey(_)
+            | Kind::Present(_)
+            | Kind::Param(_)
+            | Kind::Once(..)
+            | Kind::Arith(..) => self.eval(cx),
             Kind::Compare(..)
             | Kind::And(_)
             | Kind::Or(_)
@@ -71,7 +84,6 @@ impl Expr {
             | Kind::Between { .. }
             | Kind::Like(_)
             | Kind::Regexp(_) => Ok(truth(self.eval_bool(cx)?)),
-            Kind::Arith(op, pair) => super::arith::binary(*op, &pair[0], &pair[1], &self.ty, cx),
             Kind::Negate(e) => super::arith::negate(e, &self.ty, cx),
             Kind::Bits(op, pair) => bits(*op, pair, cx),
             Kind::BitNot(e) => Ok(e.eval_int(cx)?.map_or(Value::Null, |n| Value::UInt(!(n as u64)))),

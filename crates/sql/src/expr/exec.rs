@@ -11,6 +11,7 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 pub use crate::exec::Row;
 use crate::exec::Running;
+use crate::expr::Expr;
 use crate::expr::subquery::SubqueryState;
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -72,6 +73,10 @@ pub struct Exec<'a> {
     /// Whether bad data in expressions is an error (a statement that writes, in strict mode)
     /// rather than a warning.
     pub strict: bool,
+    /// Counts the rows that groups take up: what `Kind::Once` keeps is of one of them.
+    pub(crate) grouped_rows: u64,
+    /// Whether correlated subqueries keep results: nothing that they read changes while the statement runs.
+    pub keeps_results: bool,
     /// What the parts of the plan do, if somebody wants to know.
     pub profile: Option<Box<Profile>>,
     /// A buffer for the key that a join looks up.
@@ -109,6 +114,8 @@ impl<'a> Exec<'a> {
             rand_seeds: HashMap::new(),
             skipped: 0,
             strict: false,
+            grouped_rows: 0,
+            keeps_results: false,
             profile: None,
             key: Vec::new(),
             floor: stack::floor(),
@@ -256,6 +263,18 @@ impl<'a> Exec<'a> {
         {
             return Ok(Value::DateTime(self.to_local(at)));
         }
+        Ok(value)
+    }
+
+    /// What an expression gives for the row that groups now take up, computed when it is first asked for.
+    pub(super) fn once(&mut self, number: usize, e: &Expr) -> ExecResult<Value> {
+        if let SubqueryState::Once(row, value) = &self.subqueries[number]
+            && *row == self.grouped_rows
+        {
+            return Ok(value.clone());
+        }
+        let value = e.eval(self)?;
+        self.subqueries[number] = SubqueryState::Once(self.grouped_rows, value.clone());
         Ok(value)
     }
 

@@ -118,6 +118,8 @@ pub enum Kind {
     SystemVariable(Box<(VariableScope, Box<str>)>),
     /// Unary minus.
     Negate(Box<Expr>),
+    /// What several aggregates compute of one row; the number is where its value is kept.
+    Once(usize, Box<Expr>),
     /// Arithmetic.
     Arith(ArithOp, Box<[Expr; 2]>),
     /// `~`
@@ -370,6 +372,7 @@ impl Expr {
             | Kind::Text(e)
             | Kind::Transcode(e)
             | Kind::Retype(e)
+            | Kind::Once(_, e)
             | Kind::Extract(_, e)
             | Kind::Is { expr: e, .. } => visit(e),
             Kind::Arith(_, pair) | Kind::Bits(_, pair) | Kind::Compare(_, _, pair) | Kind::Xor(pair) => {
@@ -417,6 +420,7 @@ impl Expr {
             | Kind::Text(e)
             | Kind::Transcode(e)
             | Kind::Retype(e)
+            | Kind::Once(_, e)
             | Kind::Extract(_, e)
             | Kind::Is { expr: e, .. } => visit(e),
             Kind::Arith(_, pair) | Kind::Bits(_, pair) | Kind::Compare(_, _, pair) | Kind::Xor(pair) => {

@@ -116,9 +116,12 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
         Kind::Negate(e) => negated(e, names),
         Kind::Call(def, args) => format!("{}({})", def.name.to_lowercase(), list(&**args, ",", names)),
         Kind::ServerCall(name, args) => format!("{}({})", name.to_lowercase(), list(&**args, ",", names)),
-        Kind::Comparable(_, e) | Kind::Cast(e) | Kind::Retype(e) | Kind::Text(e) | Kind::Transcode(e) => {
-            text(e)
-        }
+        Kind::Comparable(_, e)
+        | Kind::Cast(e)
+        | Kind::Retype(e)
+        | Kind::Text(e)
+        | Kind::Transcode(e)
+        | Kind::Once(_, e) => text(e),
         Kind::Compare(op, _, pair) => format!("({} {} {})", text(&pair[0]), op.symbol(), text(&pair[1])),
         Kind::And(all) => format!("({})", list(&**all, " and ", names)),
         Kind::Or(any) => format!("({})", list(&**any, " or ", names)),

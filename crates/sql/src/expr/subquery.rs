@@ -7,10 +7,11 @@ use super::exec::Row;
 use super::node::{CompareOp, Expr, Kind};
 use super::{Exec, SlotSet, eval, hash_key};
 use crate::error::{ExecResult, SqlError};
-use crate::exec::Flow;
 use crate::exec::distinct::KEY_COST;
 use crate::exec::kept::KeptRows;
+use crate::exec::results::Results;
 use crate::exec::rows::Rows;
+use crate::exec::{Flow, codec};
 use crate::memory::{Account, memory_of};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
@@ -77,6 +78,8 @@ pub struct Subquery {
     pub outer_slots: SlotSet,
     /// What it reads of them.
     pub outer_columns: Vec<Expr>,
+    /// The columns that decide its result, each once; none if the result is not to be kept.
+    pub given: Vec<Expr>,
 }
 
 /// A column of a subquery behind IN, ANY or ALL.
@@ -89,7 +92,7 @@ pub struct Member {
 }
 
 /// What a subquery has found, if it need not run again.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub enum SubqueryState {
     /// Has not run.
     #[default]
@@ -104,6 +107,12 @@ pub enum SubqueryState {
     Kept(Rc<KeptRows>),
     /// Its rows by hash key, and whether one of them has a NULL; the values for comparisons.
     Rows(Rc<Members>),
+    /// Its results by what it reads from outside.
+    Results(Box<Results>),
+    /// What it reads from outside is hardly ever the same.
+    Changing,
+    /// No subquery: what several aggregates read of a row, and of which (`Exec::grouped_rows`).
+    Once(u64, Value),
 }
 
 /// The rows of a subquery behind IN, ANY or ALL.
@@ -126,11 +135,54 @@ impl Subquery {
         self.outer_slots.is_empty() && !self.plan.is_volatile()
     }
 
+    /// The columns by whose values its result can be kept: none if something else decides it, too.
+    #[must_use]
+    pub fn deciding(plan: &dyn Subplan, kind: &SubqueryKind, slots: &SlotSet, read: &[Expr]) -> Vec<Expr> {
+        let mut given: Vec<Expr> = Vec::new();
+        let mut known = SlotSet::default();
+        for column in read {
+            let Kind::Column { slot, .. } = &column.kind else { return Vec::new() };
+            known.insert(*slot);
+            if !given.iter().any(|other| other.same(column)) {
+                given.push(column.clone());
+            }
+        }
+        let one_value = matches!(kind, SubqueryKind::Scalar { .. } | SubqueryKind::Exists);
+        if one_value && !plan.is_volatile() && slots.within(&known) { given } else { Vec::new() }
+    }
+
     /// Evaluates the subquery for the rows now in the frame.
     ///
     /// # Errors
     /// 1242 for a scalar with two rows; whatever the query meets.
     pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        if self.given.is_empty() || !cx.keeps_results {
+            return self.compute(cx);
+        }
+        let results = match std::mem::replace(&mut cx.subqueries[self.id], SubqueryState::Changing) {
+            SubqueryState::Unknown => Some(Box::new(Results::new(cx))),
+            SubqueryState::Results(results) => Some(results),
+            _ => None,
+        };
+        let Some(mut results) = results else { return self.compute(cx) };
+        let mut values = Vec::with_capacity(self.given.len());
+        for column in &self.given {
+            values.push(column.eval(cx)?);
+        }
+        let mut key = Vec::new();
+        codec::write_values(&values, &mut key);
+        if let Some(value) = results.get(&key) {
+            cx.subqueries[self.id] = SubqueryState::Results(results);
+            return Ok(value);
+        }
+        let value = self.compute(cx)?;
+        if results.keep(&key, &value, cx) {
+            cx.subqueries[self.id] = SubqueryState::Results(results);
+        }
+        Ok(value)
+    }
+
+    fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
         match &self.kind {
             SubqueryKind::Scalar { column } => self.scalar(*column, cx),
             SubqueryKind::Exists => self.exists(cx),

@@ -7,6 +7,7 @@ use crate::expr::SlotSet;
 use crate::expr::like::LikeMatcher;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::plan::key::{self, BoundValue, KeyRange};
+use crate::storage::Scan;
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 
@@ -118,7 +119,7 @@ impl Known {
             }
         };
         let KeyRange::Scan(scan, _) = range else { return Some(0.0) };
-        let share = share(known, &scan.from, scan.to.as_deref())?;
+        let share = share(known, &scan)?;
         if !matches!(interval.tail, Tail::Whole) {
             return Some(share * total);
         }
@@ -173,10 +174,11 @@ impl Known {
     }
 }
 
-/// The share of the entries between two keys.
-fn share(known: &IndexStatistics, from: &[u8], to: Option<&[u8]>) -> Option<f64> {
+/// The share of the entries that are in a range.
+fn share(known: &IndexStatistics, scan: &Scan) -> Option<f64> {
+    let (space, from) = scan.from.split_at_checked(4)?;
     let low = known.position(from)?;
-    let high = to.map_or(Some(1.0), |to| known.position(to))?;
+    let high = scan.to.strip_prefix(space).map_or(Some(1.0), |to| known.position(to))?;
     Some((high - low).max(0.0))
 }
 

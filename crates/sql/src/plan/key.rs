@@ -202,11 +202,6 @@ pub enum KeyRange {
     Empty,
 }
 
-/// A part's value in the index, in place of its column's position.
-fn encode(table: &Table, index: usize, values: &[Value]) -> Bytes {
-    Bytes::from(table.key_prefix(index, values)).slice(4..)
-}
-
 /// The range of index `index` whose leading parts equal `equal` and whose next part lies within the
 /// bounds. `equal` says for each part whether NULL equals NULL (`<=>`, IS NULL).
 #[must_use]
@@ -280,27 +275,21 @@ fn finish(
     to: Option<(Value, bool)>,
     exact: bool,
 ) -> KeyRange {
-    let mut values = prefix.to_vec();
-    let mut key_of = |value: Value| {
-        values.truncate(prefix.len());
-        values.push(value);
-        encode(table, index, &values)
-    };
+    let whole = table.key_prefix(index, prefix);
+    let key_of = |value: Value| table.key_prefix(index, &[prefix, &[value]].concat());
     let start = match from {
-        None => Some(encode(table, index, prefix)),
+        None => Some(whole.clone()),
         Some((value, true)) => Some(key_of(value)),
         Some((value, false)) => successor(&key_of(value)),
     };
     let end = match to {
-        None if prefix.is_empty() => None,
-        None => successor(&encode(table, index, prefix)),
+        None => successor(&whole),
         Some((value, true)) => successor(&key_of(value)),
         Some((value, false)) => Some(key_of(value)),
     };
     match (start, end) {
-        (None, _) => KeyRange::Empty,
-        (Some(start), Some(end)) if start >= end => KeyRange::Empty,
-        (Some(start), end) => KeyRange::Scan(Scan::new(index, start, end), exact),
+        (Some(start), Some(end)) if start < end => KeyRange::Scan(Scan::new(index, (start, end)), exact),
+        _ => KeyRange::Empty,
     }
 }
 
@@ -334,12 +323,12 @@ pub fn prefix_range(
         }
     }
     values.push(Value::Bytes(Bytes::copy_from_slice(prefix)));
-    let key = encode(table, index, &values);
+    let key = table.key_prefix(index, &values);
     match key.strip_suffix(&end[..]) {
         Some(start) if !part.descending => {
             let start = key.slice(..start.len());
-            let to = successor(&start).or(whole.to);
-            KeyRange::Scan(Scan::new(index, start, to), exact)
+            let to = successor(&start).unwrap_or(whole.to);
+            KeyRange::Scan(Scan::new(index, (start, to)), exact)
         }
         _ => KeyRange::Scan(whole, exact),
     }
@@ -353,7 +342,7 @@ pub fn point(table: &Table, index: usize, values: &[Value], zone: Zone) -> Resul
     // One-column integer keys, nearly all of them, need no vector.
     if let ([value], [part]) = (values, &parts[..]) {
         return match fit(value, &table.columns()[part.column], zone) {
-            Fit::Exact(value) => Ok(Some(table.key_prefix(index, &[value]).into())),
+            Fit::Exact(value) => Ok(Some(table.key_prefix(index, &[value]))),
             Fit::Unknown => Err(()),
             _ => Ok(None),
         };
@@ -366,5 +355,5 @@ pub fn point(table: &Table, index: usize, values: &[Value], zone: Zone) -> Resul
             _ => return Ok(None),
         }
     }
-    Ok(Some(table.key_prefix(index, &held).into()))
+    Ok(Some(table.key_prefix(index, &held)))
 }

@@ -23,6 +23,7 @@ pub(crate) mod order;
 mod ranges;
 pub(crate) mod rules;
 mod scan;
+pub(crate) mod shared;
 mod simplify;
 pub mod tree;
 pub mod virtual_table;

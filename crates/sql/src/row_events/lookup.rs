@@ -4,6 +4,7 @@
 //! Rows are read under exclusive locks, in their newest version.
 
 use super::mapping::Mapping;
+use crate::catalog::codec::successor;
 use crate::catalog::{IndexKind, Table};
 use crate::error::ExecResult;
 use crate::storage::{LockMode, WaitPolicy};
@@ -132,8 +133,8 @@ fn by_range(
         .collect();
     let prefix = table.key_prefix(at, &leading);
     let mut range = KeyRange {
-        from: Bound::Included(Bytes::copy_from_slice(&prefix)),
-        to: behind(prefix).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into())),
+        to: successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded),
+        from: Bound::Included(prefix),
         reverse: false,
     };
     trx.begin_scan(table, &range, LOCK.0)?;
@@ -151,17 +152,6 @@ fn by_range(
             return Ok(None);
         }
     }
-}
-
-/// The first key that does not begin with `prefix`.
-fn behind(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
-    while let Some(last) = prefix.pop() {
-        if last < 0xff {
-            prefix.push(last + 1);
-            return Some(prefix);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

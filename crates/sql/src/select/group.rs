@@ -44,6 +44,7 @@ impl Group {
         account: &mut Account,
         cx: &mut Exec<'_>,
     ) -> ExecResult<()> {
+        cx.grouped_rows += 1;
         for (accumulator, spec) in self.accumulators.iter_mut().zip(&grouping.aggregates) {
             accumulator.add(spec, account, cx)?;
         }

@@ -42,6 +42,7 @@ pub fn execute(
 ) -> ExecResult<u64> {
     let mut cx = Exec::new(session, storage, params);
     cx.reserve(plan.slots, plan.subqueries);
+    cx.keeps_results = true;
     let mut rows = 0;
     if !plan.into.is_empty() {
         return into_variables(plan, &mut cx);
@@ -77,6 +78,7 @@ pub(crate) fn profiled(
 ) -> ExecResult<Profile> {
     let mut cx = Exec::new(session, storage, params);
     cx.reserve(plan.slots, plan.subqueries);
+    cx.keeps_results = true;
     cx.profile = Some(Box::default());
     count_tables(plan, &mut cx);
     run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;

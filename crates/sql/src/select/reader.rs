@@ -58,8 +58,8 @@ pub struct RowReader<'p> {
 struct Piece {
     index: usize,
     from: Bytes,
-    to: Option<Bytes>,
-    /// The key with its space, if the piece is one complete unique key.
+    to: Bytes,
+    /// The key, if the piece is one complete unique key.
     point: Option<Bytes>,
 }
 
@@ -144,7 +144,7 @@ impl<'p> RowReader<'p> {
             Access::Full { index } => {
                 cx.session.budget.tally.read_whole();
                 self.fetched.by(Some(*index).filter(|index| *index > 0));
-                self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)))
+                self.state = State::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))))
             }
             Access::Point { index, key } => {
                 let found = match &key[..] {
@@ -162,7 +162,8 @@ impl<'p> RowReader<'p> {
                     }
                     Err(()) => {
                         self.exact = false;
-                        self.state = State::Scan(self.prepared(Scan::new(*index, Bytes::new(), None)));
+                        self.state =
+                            State::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))));
                     }
                 }
             }
@@ -182,10 +183,9 @@ impl<'p> RowReader<'p> {
         if pieces.len() > 1 {
             pieces.sort_by(|a, b| a.from.cmp(&b.from));
             pieces.dedup_by(|next, before| {
-                let apart = before.to.as_ref().is_some_and(|end| *end <= next.from);
-                if !apart && before.to.as_ref().is_some_and(|end| next.to.as_ref().is_none_or(|to| end < to))
-                {
-                    before.to = next.to.take();
+                let apart = before.to <= next.from;
+                if !apart && before.to < next.to {
+                    before.to = std::mem::take(&mut next.to);
                     before.point = None;
                 }
                 !apart
@@ -455,7 +455,7 @@ impl<'p> RowReader<'p> {
                     }
                     Some(piece) => {
                         self.fetched.by(Some(piece.index));
-                        let scan = Scan::new(piece.index, piece.from, piece.to);
+                        let scan = Scan::new(piece.index, (piece.from, piece.to));
                         self.state = State::Scan(self.prepared(scan));
                     }
                     None => {
@@ -472,7 +472,7 @@ impl<'p> RowReader<'p> {
     /// The row of a complete unique key.
     fn point(&mut self, index: usize, key: &Bytes, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
         if !self.keyed {
-            return cx.storage.get_full(self.table, index, key, self.lock, self.wait);
+            return cx.storage.get(self.table, index, key, self.lock, self.wait);
         }
         let (lock, wait, late) = (self.lock, self.wait, self.late_locks);
         let Some((key, row)) = cx.storage.point_keyed(self.table, index, key, lock, wait, late)? else {

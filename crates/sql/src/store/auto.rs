@@ -6,7 +6,6 @@
 //! row, and later deletions below that counter write nothing.
 
 use super::range::KeyRange;
-use super::storage::{full_key, space_end};
 use super::trx::{Covers, Trx};
 use crate::catalog::{Table, TableState, persist};
 use crate::error::{SqlError, SqlResult};
@@ -203,8 +202,7 @@ impl Trx {
 
     /// The first or last committed pair of an index.
     fn edge_pair(&self, table: &Table, index: usize, last: bool) -> SqlResult<Option<(Bytes, Bytes)>> {
-        let from = full_key(table, index, &[]);
-        let to = space_end(table, index);
+        let (from, to) = table.whole_index(index);
         let latest = self.shared.port.latest();
         let pair = latest.scan(Bound::Included(&from), Bound::Excluded(&to), last).next().transpose()?;
         Ok(pair)
@@ -265,9 +263,6 @@ fn align(next: u64, increment: u64, offset: u64) -> Option<u64> {
 
 /// The range of a whole index, for scans that start anywhere.
 pub(crate) fn whole_index(table: &Table, index: usize) -> KeyRange {
-    KeyRange {
-        from: Bound::Included(full_key(table, index, &[])),
-        to: Bound::Excluded(space_end(table, index)),
-        reverse: false,
-    }
+    let (from, to) = table.whole_index(index);
+    KeyRange { from: Bound::Included(from), to: Bound::Excluded(to), reverse: false }
 }

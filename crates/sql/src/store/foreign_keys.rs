@@ -158,7 +158,7 @@ impl Trx {
         let definition = &parent.def.indexes[index];
         if definition.unique() && definition.parts.len() == columns.len() {
             // Whoever takes the key away, or is about to bring it, has locked it.
-            let key = Bytes::from(prefix);
+            let key = prefix;
             self.touch()?;
             self.lock_key(&key, RowMode::Shared, WaitPolicy::Wait)?;
             return Ok(self.locked_value(&key)?.is_some());
@@ -191,7 +191,7 @@ impl Trx {
         let mut count = 0;
         let latest = self.shared.port.latest();
         let mut range = whole_index(table, 0);
-        let mut known: Option<Vec<u8>> = None;
+        let mut known: Option<Bytes> = None;
         self.writes.settle_all();
         loop {
             self.check_kill()?;
@@ -380,9 +380,9 @@ fn picked(row: &[Value], columns: &[usize]) -> Vec<Value> {
     columns.iter().map(|&column| row[column].clone()).collect()
 }
 
-fn whole_prefix(prefix: Vec<u8>) -> KeyRange {
+fn whole_prefix(prefix: Bytes) -> KeyRange {
     let to = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
-    KeyRange { from: Bound::Included(prefix.into()), to, reverse: false }
+    KeyRange { from: Bound::Included(prefix), to, reverse: false }
 }
 
 /// The tables that a change of a table's rows looks at (parents, children) or changes (children, and theirs).

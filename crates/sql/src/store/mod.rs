@@ -17,6 +17,7 @@ pub(crate) mod kept_statistics;
 mod lock;
 mod matches;
 mod memory;
+mod near;
 mod overlay;
 mod port;
 mod private_events;

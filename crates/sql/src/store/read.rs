@@ -16,6 +16,7 @@ use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::{RowMode, TableMode};
+use std::ops::Bound;
 use std::sync::Arc;
 
 impl Trx {
@@ -300,8 +301,12 @@ impl Trx {
         want: usize,
         entries: &mut Vec<(Bytes, Bytes)>,
     ) -> SqlResult<bool> {
-        self.ensure_snapshot();
         self.writes.settle_all();
+        if let Some(pairs) = self.near(range, want)? {
+            entries.extend_from_slice(pairs);
+            return Ok(true);
+        }
+        self.ensure_snapshot();
         let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
         let (snapshot, writes) = (&**snapshot, &self.writes);
         if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
@@ -327,6 +332,10 @@ impl Trx {
             return Ok(None);
         }
         self.check_kill()?;
+        if let Some(pairs) = self.near(range, want)? {
+            rows.extend(pairs.iter().map(|(_, row)| row.clone()));
+            return Ok(Some(true));
+        }
         let (mut left, mut last) = (want.max(1), None);
         let done = self.snapshot().visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
             rows.push(row);
@@ -342,6 +351,17 @@ impl Trx {
         Ok(Some(done))
     }
 
+    /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
+    fn near(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
+        let (Bound::Included(from), Bound::Excluded(to)) = (&range.from, &range.to) else { return Ok(None) };
+        if range.reverse || !self.writes.is_empty() {
+            return Ok(None);
+        }
+        self.ensure_snapshot();
+        let Some((_, snapshot)) = &self.snapshot else { return Ok(None) };
+        Ok(self.near.range(&**snapshot, from, to, want)?)
+    }
+
     fn rows_of_entries(
         &mut self,
         table: &Arc<Table>,
@@ -353,11 +373,18 @@ impl Trx {
             rows.extend(entries.into_iter().map(|(key, row)| RowAt { key, row }));
             return Ok(());
         }
+        let begin = rows.len();
         for (entry, value) in entries {
-            self.budget.tick()?;
             let key = table.clustered_of_entry(index, &entry, &value)?;
-            match self.snapshot_value(&key)? {
-                Some(row) => rows.push(RowAt { key, row }),
+            rows.push(RowAt { key, row: Bytes::new() });
+        }
+        // In the order of their keys: each search then finds most of its way in the processor's caches.
+        let mut order: Vec<usize> = (begin..rows.len()).collect();
+        order.sort_unstable_by(|a, b| rows[*a].key.cmp(&rows[*b].key));
+        for at in order {
+            self.budget.tick()?;
+            match self.snapshot_value(&rows[at].key)? {
+                Some(row) => rows[at].row = row,
                 None => return Err(dangling(table, index).into()),
             }
         }

@@ -10,32 +10,12 @@ use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A key of index `index` with the space prefix in front.
-pub(crate) fn full_key(table: &Table, index: usize, key: &[u8]) -> Bytes {
-    let mut full = Vec::with_capacity(4 + key.len());
-    full.extend_from_slice(&table.def.indexes[index].space.prefix());
-    full.extend_from_slice(key);
-    full.into()
-}
-
-/// The first key behind a whole space.
-pub(crate) fn space_end(table: &Table, index: usize) -> Bytes {
-    let next = table.def.indexes[index].space.0 + 1;
-    Bytes::copy_from_slice(&next.to_be_bytes())
-}
-
-/// The full-key range of a scan that has come as far as `scan.last`.
-fn range_of(table: &Table, scan: &Scan) -> KeyRange {
-    let mut range = KeyRange {
-        from: Bound::Included(full_key(table, scan.index, &scan.from)),
-        to: Bound::Excluded(match &scan.to {
-            Some(to) => full_key(table, scan.index, to),
-            None => space_end(table, scan.index),
-        }),
-        reverse: scan.reverse,
-    };
+/// What is left of a scan that has come as far as `scan.last`.
+fn range_of(scan: &Scan) -> KeyRange {
+    let (from, to) = (scan.from.clone(), scan.to.clone());
+    let mut range = KeyRange { from: Bound::Included(from), to: Bound::Excluded(to), reverse: scan.reverse };
     if let Some(last) = &scan.last {
-        range.resume_after(full_key(table, scan.index, last));
+        range.resume_after(last.clone());
     }
     range
 }
@@ -44,7 +24,7 @@ fn range_of(table: &Table, scan: &Scan) -> KeyRange {
 fn note_progress(scan: &mut Scan, range: &KeyRange) {
     let reached = if range.reverse { &range.to } else { &range.from };
     if let Bound::Excluded(key) = reached {
-        scan.last = Some(key.slice(4..));
+        scan.last = Some(key.clone());
     }
 }
 
@@ -74,18 +54,6 @@ impl Storage for Trx {
         &mut self,
         table: &Arc<Table>,
         index: usize,
-        key: &[u8],
-        lock: LockMode,
-        wait: WaitPolicy,
-    ) -> ExecResult<Option<Bytes>> {
-        let key = full_key(table, index, key);
-        Ok(self.get_unique(table, index, &key, lock, wait)?.map(|found| found.row))
-    }
-
-    fn get_full(
-        &mut self,
-        table: &Arc<Table>,
-        index: usize,
         key: &Bytes,
         lock: LockMode,
         wait: WaitPolicy,
@@ -103,7 +71,7 @@ impl Storage for Trx {
         if scan.done {
             return Ok(());
         }
-        let mut range = range_of(table, scan);
+        let mut range = range_of(scan);
         if scan.last.is_none() {
             self.begin_scan(table, &range, scan.lock)?;
         }
@@ -136,7 +104,7 @@ impl Storage for Trx {
         if scan.done {
             return Ok(true);
         }
-        let mut range = range_of(table, scan);
+        let mut range = range_of(scan);
         if scan.last.is_none() {
             self.begin_scan(table, &range, LockMode::None)?;
         }
@@ -182,7 +150,7 @@ impl Storage for Trx {
         }
         self.start_read(table, scan.lock)?;
         let lock = if late { LockMode::None } else { scan.lock };
-        let mut range = range_of(table, scan);
+        let mut range = range_of(scan);
         if scan.last.is_none() {
             self.begin_scan(table, &range, lock)?;
         }

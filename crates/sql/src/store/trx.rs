@@ -10,6 +10,7 @@ use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
 use super::foreign_keys::ForeignKeys;
 use super::memory::TrxMemory;
+use super::near::Near;
 use super::port::{CommitPort, SnapshotHold};
 use super::savepoint::Savepoint;
 use super::temp::TempStore;
@@ -81,6 +82,8 @@ pub struct Trx {
     pub(super) foreign_keys: ForeignKeys,
     pub(super) hold: Box<dyn SnapshotHold>,
     pub(super) snapshot: Option<(CommitNo, Box<dyn Snapshot>)>,
+    /// What the running statement has read ahead of the snapshot.
+    pub(super) near: Near,
     /// The snapshot is older than the running statement.
     pub(super) kept_snapshot: bool,
     pub(super) budget: Arc<Budget>,
@@ -158,6 +161,7 @@ impl Trx {
             events: StatementEvents::default(),
             foreign_keys: ForeignKeys::default(),
             snapshot: None,
+            near: Near::default(),
             kept_snapshot: false,
             memory: TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone()))),
             budget,
@@ -241,6 +245,7 @@ impl Trx {
         }
         self.handed_over = false;
         self.mode = mode;
+        self.near.forget();
         self.lock_wait = Duration::from_millis(settings.lock_wait_timeout_ms);
         self.temp.limit = settings.temporary_tables_max;
         self.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());
@@ -390,6 +395,7 @@ impl Trx {
     }
 
     pub(super) fn drop_snapshot(&mut self) {
+        self.near.forget();
         if self.snapshot.take().is_some() {
             self.hold.release();
         }

@@ -21,6 +21,7 @@ pub(super) fn cmp_magnitude(a: &Decimal, b: &Decimal) -> Ordering {
 }
 
 /// The magnitude widened to at least `scale` digits, if that fits 128 bits.
+#[inline]
 fn small_at(d: &Decimal, scale: u8) -> Option<u128> {
     let n = d.small()?;
     match scale.checked_sub(d.scale) {
@@ -51,6 +52,7 @@ fn whole_groups(digits: u8) -> u8 {
 
 impl std::ops::Neg for Decimal {
     type Output = Decimal;
+    #[inline]
     fn neg(self) -> Decimal {
         Decimal { negative: !self.negative && !self.is_zero(), ..self }
     }
@@ -63,6 +65,7 @@ impl Decimal {
     }
 
     /// Sum; shows the larger of the two scales.
+    #[inline]
     pub fn add(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
         let shown = self.shown.max(other.shown);
         if let (Some(x), Some(y)) = (small_at(self, other.scale), small_at(other, self.scale))
@@ -84,11 +87,13 @@ impl Decimal {
     }
 
     /// Difference; shows the larger of the two scales.
+    #[inline]
     pub fn sub(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
         self.add(&-*other)
     }
 
     /// Product; shows the sum of the two scales, at most 30.
+    #[inline]
     pub fn mul(&self, other: &Decimal) -> Result<Decimal, DecimalOverflow> {
         let shown = (self.shown + other.shown).min(MAX_SCALE);
         let negative = self.negative != other.negative;

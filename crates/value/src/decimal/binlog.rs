@@ -39,6 +39,7 @@ fn groups(int: usize, fraction: usize) -> impl DoubleEndedIterator<Item = usize>
 const SMALL: u8 = 38;
 
 /// As `from_binlog`, of bytes of the right number; `None` if a group is beyond its digits.
+#[inline]
 fn small(int: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
     let flip = if bytes.first()? & 0x80 == 0 { u32::MAX } else { 0 };
     let (mut mag, mut at, mut sign_bit) = (0u128, 0, 0x80);
@@ -107,6 +108,7 @@ impl Decimal {
     }
 
     /// Reads DECIMAL(precision, scale): the value and how many bytes it took.
+    #[inline]
     pub fn from_binlog(
         precision: u8,
         scale: u8,

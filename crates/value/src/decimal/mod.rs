@@ -77,12 +77,14 @@ impl Decimal {
     }
 
     /// The magnitude if it fits 128 bits, which nearly all do.
+    #[inline]
     fn small(&self) -> Option<u128> {
         let [a, b, c] = self.low;
         (c == 0 && self.top == 0).then_some(u128::from(b) << 64 | u128::from(a))
     }
 
     /// `n / 10^scale`; `scale` at most 30.
+    #[inline]
     pub fn from_i128(n: i128, scale: u8) -> Decimal {
         let scale = scale.min(MAX_SCALE);
         let mag = n.unsigned_abs();

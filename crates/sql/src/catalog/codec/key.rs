@@ -109,15 +109,7 @@ impl KeyCodec {
 
     /// The space and the encoding of the leading values.
     #[must_use]
-    pub fn prefix(&self, values: &[Value]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(4 + 12 * values.len());
-        self.put_prefix(values, &mut out);
-        out
-    }
-
-    /// The key that the values of all columns make.
-    #[must_use]
-    pub fn whole(&self, values: &[Value]) -> Bytes {
+    pub fn prefix(&self, values: &[Value]) -> Bytes {
         build(|out| self.put_prefix(values, out))
     }
 
@@ -207,10 +199,10 @@ impl KeyCodec {
     pub fn clustered_of_entry(&self, space: [u8; 4], key: &[u8], value: &[u8]) -> SqlResult<Bytes> {
         let suffix = KeyCodec::suffix(key, value)
             .ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no row key"))?;
-        let mut out = Vec::with_capacity(4 + suffix.len());
-        out.extend_from_slice(&space);
-        out.extend_from_slice(suffix);
-        Ok(out.into())
+        Ok(build(|out| {
+            out.extend_from_slice(&space);
+            out.extend_from_slice(suffix);
+        }))
     }
 }
 
@@ -266,7 +258,8 @@ impl Part {
 #[must_use]
 pub fn successor(prefix: &[u8]) -> Option<Bytes> {
     let kept = prefix.iter().rposition(|b| *b != 0xff)?;
-    let mut out = prefix[..=kept].to_vec();
-    out[kept] += 1;
-    Some(out.into())
+    Some(build(|out| {
+        out.extend_from_slice(&prefix[..=kept]);
+        out[kept] += 1;
+    }))
 }

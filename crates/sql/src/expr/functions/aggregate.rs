@@ -116,9 +116,14 @@ pub struct Accumulator {
 enum Values {
     /// Of one group of many: in memory only.
     Set(HashSet<Box<[u8]>, RandomState>),
+    /// The same of integers.
+    Integers(HashSet<i128, RandomState>),
     /// Of the only group.
     Alone(Distinct),
 }
+
+/// What an integer takes in a set that has grown by doubling.
+const INTEGER_COST: usize = 40;
 
 /// How many groups there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +178,7 @@ impl AggregateSpec {
         };
         let seen = self.distinct.then(|| match groups {
             GroupCount::One => Values::Alone(Distinct::new(cx)),
+            GroupCount::Many if integer && self.args.len() == 1 => Values::Integers(HashSet::default()),
             GroupCount::Many => Values::Set(HashSet::default()),
         });
         Accumulator { state, seen }
@@ -321,6 +327,14 @@ impl Accumulator {
 
     /// Whether the arguments were not there before; never for NULL.
     fn is_new(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<bool> {
+        if let Some(Values::Integers(seen)) = &mut self.seen {
+            let value = spec.args[0].eval(cx)?;
+            if matches!(value, Value::Null) || !seen.insert(spec.args[0].to_int(&value, cx)) {
+                return Ok(false);
+            }
+            account.grow(INTEGER_COST, &cx.session.settings)?;
+            return Ok(true);
+        }
         let mut key = Vec::new();
         let mut values = Vec::with_capacity(spec.args.len() + spec.order.len());
         for arg in &spec.args {
@@ -332,7 +346,7 @@ impl Accumulator {
             values.push(value);
         }
         match &mut self.seen {
-            None => Ok(true),
+            None | Some(Values::Integers(_)) => Ok(true),
             Some(Values::Set(seen)) => {
                 if seen.contains(&key[..]) {
                     return Ok(false);
