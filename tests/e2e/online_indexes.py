@@ -22,7 +22,9 @@ ROWS, WRITERS = 4000, 4
 METADATA = "Waiting for table metadata lock"
 # What a writer may meet: an id or value that is taken, a parent that is missing, a deadlock, a lock wait timeout.
 KNOWN = {1062, 1452, 1451, 1213, 1205}
+# What is built, and which indexes that makes. Of tables with a key, and without one.
 BUILDS = [
+    ("FORCE", ""), ("ENGINE=other, ADD INDEX i (k, u)", "i"), ("MODIFY u BIGINT NOT NULL, ADD UNIQUE j (u)", "j"), ("ADD PRIMARY KEY (u)", "PRIMARY"),
     ("ADD INDEX a (k)", "a"), ("ADD INDEX b (note(7), k DESC)", "b"), ("ADD UNIQUE c (u)", "c"), ("ADD UNIQUE d (u, k), ADD INDEX e (v, note(3))", "d,e"),
     ("ADD COLUMN more INT NOT NULL DEFAULT 4, ADD INDEX f (more, k), ALGORITHM=INPLACE", "f"), ("ADD UNIQUE g (v)", "g"), ("ADD INDEX h (note), LOCK=SHARED", "h"),
 ]
@@ -105,24 +107,27 @@ def check(session, tables=None):
     for table in tables or [f"{name}_{engine}" for name in ("t", "h", "parent") for engine in ENGINES]:
         answer = session(f"CHECK TABLE test.{table}")
         expect([row[2:] for row in answer] == [("status", "OK")], f"CHECK TABLE {table}: {answer}")
-        found[table] = sorted({row[2] for row in session(f"SHOW INDEX FROM test.{table}")} - {"PRIMARY", "p"})
+        found[table] = sorted({row[2] for row in session(f"SHOW INDEX FROM test.{table}")} - {"p", "PRIMARY" if table[0] != "h" else ""})
     return found
 
 
 def build(session, rng, kept):
     """One build, and later its end."""
-    table = f"{rng.choice('th')}_{rng.choice(ENGINES)}"
+    kind = rng.choice("th")
+    table = f"{kind}_{rng.choice(ENGINES)}"
     names = kept.setdefault(table, set())
-    clauses, made = rng.choice(BUILDS)
+    clauses, made = rng.choice([build for build in BUILDS if kind == "h" or "PRIMARY" not in build[0]])
+    engine = "BTREE" if "LSM" in session(f"SHOW CREATE TABLE test.{table}")[0][1].splitlines()[-1] else "LSM"
     if names:
-        drop = ", ".join(f"DROP INDEX {name}" for name in sorted(names))
+        drop = ", ".join(f"DROP INDEX `{name}`" for name in sorted(names))
         more = ", DROP COLUMN more" if "f" in names else ""
         session(f"ALTER TABLE test.{table} {drop}{more}")
         names.clear()
+    clauses = clauses.replace("other", engine)
     code = error_code(lambda: session(f"ALTER TABLE test.{table} {clauses}{'' if 'LOCK' in clauses else ', LOCK=NONE'}"), {1062})
     expect(not code or "UNIQUE g" in clauses, f"{clauses}: {code}")
     if not code:
-        names.update(made.split(","))
+        names.update(filter(None, made.split(",")))
     expect(check(session, [table])[table] == sorted(names), f"{clauses}: {check(session, [table])}, not {names}")
 
 
@@ -224,7 +229,7 @@ class Beside:
         return session
 
     def let_in(self, definition, *statements, before=None, settings=()):
-        """Runs a definition of the table, and transactions that begin behind it and are let in before it ends: it waits for them.
+        """Runs a definition of the table, and a transaction that begins behind it and is let in before it ends: it waits for that.
 
         All wait for a transaction that has the table; when that ends, the definition is first. `before` waits, too, and before them.
         """
@@ -235,10 +240,10 @@ class Beside:
         if before:
             before = Running(self.session(), before, self.pool).waits()
         self.other("BEGIN")
-        inside = [Running(self.other, sql, self.pool).waits() for sql in statements]
+        first = Running(self.other, statements[0], self.pool).waits()
         self.holder("COMMIT")
-        for statement in inside:
-            statement.ends()
+        first.ends()
+        self.other.run(*statements[1:])
         return (running.waits(), before) if before else running.waits()
 
     def indexes(self):
@@ -318,6 +323,31 @@ def beside(on, directory):
     running.ends()
     expect(on.indexes() == ["k", "u"], on.indexes())
     third(drop)
+
+    # Rows that are written anew beside writers: also where each gets another key, and NULL is refused.
+    running = on.let_in(f"ALTER TABLE {table} FORCE, ALGORITHM=INPLACE, LOCK=NONE", f"UPDATE {table} SET k = -8 WHERE id < 30", f"UPDATE {table} SET id = -9 WHERE id = 60")
+    other("COMMIT")
+    running.ends()
+    expect(third(f"SELECT COUNT(*), MIN(id) FROM {table} WHERE k = -8 OR id = -9") == ((third.value(f"SELECT COUNT(*) FROM {table} WHERE id < 30 AND k = -8") + 1, -9),), "what was let in")
+    keyless = f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (u), LOCK=NONE"
+    running = on.let_in(keyless, f"INSERT INTO {table} (id, u) VALUES (-10, -10)", f"UPDATE {table} SET u = IF(u = 100, 101, 100) WHERE u IN (100, 101)")
+    other("COMMIT")
+    running.ends()
+    expect(third.value(f"SELECT id FROM {table} WHERE u = 101") == 100, "the row that changed its key")
+    running = on.let_in(f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (id), LOCK=NONE", f"INSERT INTO {table} (id, u) VALUES (-10, -11)")
+    other("COMMIT")
+    running.ends(1062)
+    third(f"DELETE FROM {table} WHERE u = -11")
+    running = on.let_in(f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (id), MODIFY u INT, LOCK=NONE", f"DELETE FROM {table} WHERE u = -10")
+    other("COMMIT")
+    running.ends()
+    third(f"UPDATE {table} SET p = 0 WHERE p IS NULL")
+    running = on.let_in(f"ALTER TABLE {table} MODIFY p INT NOT NULL, LOCK=NONE", f"INSERT INTO {table} (id, p) VALUES (-12, NULL)")
+    other("COMMIT")
+    running.ends(1138)
+    third(f"DELETE FROM {table} WHERE id = -12")
+    third.fails(f"ALTER TABLE {table} DROP PRIMARY KEY, LOCK=NONE", 1846)
+    expect(on.indexes() == [], on.indexes())
 
     # Readers go on beside a copy, writers do not.
     running = on.let_in(f"ALTER TABLE {table} MODIFY v BIGINT, LOCK=SHARED", f"SELECT COUNT(*) FROM {table}")

@@ -223,10 +223,15 @@ impl Ddl<'_> {
             false => self.versions(table, &def, edit)?,
         };
         let Some(versions) = kept else {
-            online.allow(Way::Copy, table)?;
+            let follow = !online.copies() && copy::rows_follow(&table.def, &def, &edit.sources);
+            let way = if follow { Way::Rebuild } else { Way::Copy };
+            online.allow(way, table)?;
             self.reserve_ids(change)?;
             let copy = |ddl: &mut Self| copy::copy_rows(ddl, table, &def, &edit.sources);
-            let rows = match beside(Way::Copy) {
+            let rows = match beside(way) {
+                Some(TableMode::IntentShared) => {
+                    self.copy_beside_writers(change, names, table, &def, &edit.sources)?
+                }
                 Some(_) => self.beside_readers(change, names, table, copy)?,
                 None => copy(self)?,
             };

@@ -1,23 +1,25 @@
-//! Filling new indexes while others write the table.
+//! Filling new indexes, or a table that is written anew, while others write the table.
 //!
 //! 1. The table is locked exclusively: every transaction that wrote it has ended, and those that begin afterwards leave the keys of the
 //!    rows that they change (`store::building`). A snapshot is taken, the lock becomes one beside which others read and write.
-//! 2. The indexes are filled from that snapshot (`copy`).
+//! 2. The indexes are filled from that snapshot: loaded into the engine (`copy`), or, with the rows themselves among them, by commits that
+//!    no replica sees.
 //! 3. In rounds, a snapshot later each: of every row that was changed since the one before, the entries that it had are deleted and those
-//!    that it has are put, as commits that no replica sees. The rounds become short, as writers get less time for changes.
+//!    that it has are put, by such commits. The rounds become short, as writers get less time for changes.
 //! 4. The table is locked exclusively again, which waits for open transactions as step 1; one round more, and the indexes are right.
 //!    The definition that has them follows.
 //!
 //! Nobody but the build writes to these spaces, and no definition knows them before the last commit: a crash in between leaves what the
-//! next start drops, and recovery of the last commit makes the indexes from the rows (BuildIndex) where the engine does not have them yet. What
-//! fails drops them itself.
+//! next start drops, and recovery of the last commit makes indexes from the rows (BuildIndex) where the engine does not have them yet. Rows written
+//! anew are in the log as they were committed, because recovery converts none. What fails drops its spaces itself.
 //!
 //! Rejected: publishing an index that writers maintain and readers do not see. Each writer would pay for each build, a unique one
 //! could fail writers instead of the build, and a crash would leave a definition to repair.
 
-use super::copy::{self, Rows};
+use super::copy::{self, ColumnSource, Copying, Rows};
 use super::exec::{Change, Ddl};
 use crate::api::Work;
+use crate::catalog::codec::Entry;
 use crate::catalog::{Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::Exec;
@@ -27,7 +29,6 @@ use bytes::Bytes;
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, Snapshot, WriteSet};
 use omnibus_locks::TableMode;
-use omnibus_value::Value;
 use std::sync::Arc;
 
 /// Rows between two looks at what writers have left.
@@ -44,9 +45,11 @@ const CHUNK: usize = 512 << 10;
 /// What is built.
 struct Target<'a> {
     /// The table with its new indexes.
-    new: Table,
-    /// Which of them are new.
-    built: &'a [usize],
+    new: Arc<Table>,
+    /// Which of them are new: all, if rows are copied.
+    built: Vec<usize>,
+    /// How rows are written anew.
+    copying: Option<Copying<'a>>,
 }
 
 /// The rows that writers have changed since the last round.
@@ -104,20 +107,43 @@ impl Ddl<'_> {
         def: &TableDef,
         built: &[usize],
     ) -> ExecResult<()> {
-        let work = Target { new: Table::new(def.clone(), table.state.clone()), built };
-        let done = self.build_in_rounds(change, names, table, &work);
-        if done.is_err() {
-            self.drop_built(&work);
-        }
-        done
+        let new = Arc::new(Table::new(def.clone(), table.state.clone()));
+        let target = Target { new, built: built.to_vec(), copying: None };
+        self.build(change, names, table, &target).map(drop)
     }
 
-    /// Drops what was put into the new spaces so far.
-    fn drop_built(&self, work: &Target<'_>) {
-        let port = &self.trx.shared().port;
-        for &at in work.built {
-            port.engine().drop_space(work.new.def.indexes[at].space, port.numbered());
+    /// Writes all rows anew, as `sources` say, into the spaces of the new definition; the rest is as there. Returns how many rows there were.
+    pub(super) fn copy_beside_writers(
+        &mut self,
+        change: &mut Change,
+        names: Names<'_>,
+        table: &Arc<Table>,
+        def: &TableDef,
+        sources: &[ColumnSource],
+    ) -> ExecResult<u64> {
+        let new = Arc::new(Table::new(def.clone(), table.state.clone()));
+        let copying = Some(Copying::new(self, table, &new, sources)?);
+        let target = Target { built: (0..def.indexes.len()).collect(), new, copying };
+        let rows = self.build(change, names, table, &target)?;
+        copy::renumber(table, def);
+        Ok(rows)
+    }
+
+    fn build(
+        &mut self,
+        change: &mut Change,
+        names: Names<'_>,
+        table: &Arc<Table>,
+        target: &Target<'_>,
+    ) -> ExecResult<u64> {
+        let done = self.build_in_rounds(change, names, table, target);
+        if done.is_err() {
+            let port = &self.trx.shared().port;
+            for &at in &target.built {
+                port.engine().drop_space(target.new.def.indexes[at].space, port.numbered());
+            }
         }
+        done
     }
 
     fn build_in_rounds(
@@ -125,8 +151,8 @@ impl Ddl<'_> {
         change: &mut Change,
         names: Names<'_>,
         table: &Arc<Table>,
-        work: &Target<'_>,
-    ) -> ExecResult<()> {
+        target: &Target<'_>,
+    ) -> ExecResult<u64> {
         let port = self.trx.shared().port.clone();
         let build = Build::begin(self.trx.shared(), table.def.indexes[0].space);
         // Locks may go before a commit is published: the snapshot must have all that was done under them.
@@ -135,12 +161,17 @@ impl Ddl<'_> {
         self.trx.step_aside(table.def.id, TableMode::IntentShared)?;
         let mut changes = Changes::new(build, &self.exec());
         let progress = self.state.budget.progress.clone();
-        for &at in work.built {
-            let rows = Rows::at(&*before.snapshot, table);
-            let mut exec = Exec::new(self.state, self.trx, &[]);
-            copy::fill_index(&*port, &rows, &work.new, at, &mut exec, &mut |exec| {
-                changes.look(|| port.published(), exec)
-            })?;
+        let rows = Rows::at(&*before.snapshot, table);
+        let mut count = 0;
+        if target.copying.is_some() {
+            count = self.fill_copy(target, &rows, &mut changes)?;
+        } else {
+            for &at in &target.built {
+                let mut exec = Exec::new(self.state, self.trx, &[]);
+                copy::fill_index(&*port, &rows, &target.new, at, &mut exec, &mut |exec| {
+                    changes.look(|| port.published(), exec)
+                })?;
+            }
         }
         for round in 0.. {
             let after = HeldSnapshot::newest(&*port);
@@ -148,7 +179,7 @@ impl Ddl<'_> {
             progress.begin(Work::Follow, changes.count);
             let last = changes.count <= FEW || round == ROUNDS;
             let keys = changes.take(&mut self.exec())?;
-            self.follow(work, &*before.snapshot, &*after.snapshot, keys)?;
+            self.follow(target, (&*before.snapshot, &*after.snapshot), keys, &mut changes)?;
             before = after;
             if last {
                 break;
@@ -157,7 +188,26 @@ impl Ddl<'_> {
         self.lock_again(change, names, table)?;
         changes.gather(CommitNo::MAX, &mut self.exec())?;
         let keys = changes.take(&mut self.exec())?;
-        self.follow(work, &*before.snapshot, &*port.latest(), keys)
+        self.follow(target, (&*before.snapshot, &*port.latest()), keys, &mut changes)?;
+        Ok(count)
+    }
+
+    /// Writes the rows anew as they were when the build began.
+    fn fill_copy(&mut self, target: &Target<'_>, rows: &Rows<'_>, changes: &mut Changes) -> ExecResult<u64> {
+        let port = self.trx.shared().port.clone();
+        let progress = self.state.budget.progress.clone();
+        progress.begin(Work::Copy, 2 * target.new.rows_estimate());
+        let (mut chunk, mut puts, mut count) = (WriteSet::default(), sort(&self.exec()), 0);
+        rows.each(|key, row| {
+            count += 1;
+            progress.add(1);
+            self.state.budget.tick()?;
+            changes.look(|| port.published(), &mut self.exec())?;
+            self.follow_row(target, &key, (None, Some(&row)), &mut chunk, &mut puts)
+        })?;
+        let puts = puts.finish(&mut self.exec())?;
+        self.put_entries(target, rows.snapshot, puts, changes)?;
+        Ok(count)
     }
 
     /// Locks the table exclusively again. `change` becomes one on the catalog of now.
@@ -187,10 +237,10 @@ impl Ddl<'_> {
     /// Changes the entries of rows with these keys, some of which may be the same, from what they were to what they are.
     fn follow(
         &mut self,
-        work: &Target<'_>,
-        before: &dyn Snapshot,
-        after: &dyn Snapshot,
+        target: &Target<'_>,
+        (before, after): (&dyn Snapshot, &dyn Snapshot),
         mut keys: Sorted,
+        changes: &mut Changes,
     ) -> ExecResult<()> {
         let mut chunk = WriteSet::default();
         // Put when all that goes is gone: a value may have moved from one row to another.
@@ -204,60 +254,85 @@ impl Ddl<'_> {
             }
             let (old, new) = (before.get(&key)?, after.get(&key)?);
             if old != new {
-                let values = |row: &Option<Bytes>| row.as_ref().map(|row| work.new.decode(row)).transpose();
-                let (old, new) = (values(&old)?, values(&new)?);
-                self.follow_row(work, &key, (old.as_deref(), new.as_deref()), &mut chunk, &mut puts)?;
+                self.follow_row(target, &key, (old.as_ref(), new.as_ref()), &mut chunk, &mut puts)?;
             }
             last = key;
             self.commit_chunk(&mut chunk, CHUNK)?;
         }
         self.commit_chunk(&mut chunk, 1)?;
         let puts = puts.finish(&mut self.exec())?;
-        self.put_entries(work, after, puts)
+        self.put_entries(target, after, puts, changes)
+    }
+
+    /// What there is of a row in the built indexes, in their order.
+    fn entries(&mut self, target: &Target<'_>, key: &Bytes, row: Option<&Bytes>) -> ExecResult<Vec<Entry>> {
+        let (Some(row), new) = (row, &target.new) else { return Ok(Vec::new()) };
+        let Some(copying) = &target.copying else {
+            let values = new.decode(row)?;
+            return Ok(target.built.iter().map(|at| new.keys[*at].entry(&values, key)).collect());
+        };
+        let (values, value) = copying.row(row, self.state, self.trx)?;
+        let key = match new.def.hidden_key {
+            true => Bytes::from([&new.def.indexes[0].space.prefix()[..], &key[4..]].concat()),
+            false => new.keys[0].entry(&values, &[]).key,
+        };
+        let rest = new.keys.iter().skip(1).map(|codec| codec.entry(&values, &key));
+        Ok([Entry { key: key.clone(), value, unique: true }].into_iter().chain(rest).collect())
     }
 
     fn follow_row(
         &mut self,
-        work: &Target<'_>,
+        target: &Target<'_>,
         key: &Bytes,
-        (old, new): (Option<&[Value]>, Option<&[Value]>),
+        (old, new): (Option<&Bytes>, Option<&Bytes>),
         chunk: &mut WriteSet,
         puts: &mut ExternalSort,
     ) -> ExecResult<()> {
-        for &at in work.built {
-            let codec = &work.new.keys[at];
-            let (old, new) = (old.map(|row| codec.entry(row, key)), new.map(|row| codec.entry(row, key)));
+        let (old, new) = (self.entries(target, key, old)?, self.entries(target, key, new)?);
+        for at in 0..target.built.len() {
+            let (old, new) = (old.get(at), new.get(at));
             if old == new {
                 continue;
             }
-            if let Some(old) = old
-                && new.as_ref().is_none_or(|new| new.key != old.key)
-            {
-                chunk.delete(old.key);
+            let replaces = old.is_some_and(|old| new.is_some_and(|new| new.key == old.key));
+            if let Some(old) = old.filter(|_| !replaces) {
+                chunk.delete(old.key.clone());
             }
             if let Some(new) = new {
-                let record = [&[u8::from(new.unique)], &new.value[..]].concat();
+                let record = [&[u8::from(new.unique && !replaces)], &new.value[..]].concat();
                 puts.add(&new.key, &record, &mut self.exec())?;
             }
         }
         Ok(())
     }
 
-    /// Puts entries: whether each is the only one of its key, then its value.
+    /// Puts entries: whether nothing may be there with their keys, then their values.
     ///
     /// # Errors
     /// 1062 for an entry of a unique index that another row has at `after`, too.
-    fn put_entries(&mut self, work: &Target<'_>, after: &dyn Snapshot, mut puts: Sorted) -> ExecResult<()> {
+    fn put_entries(
+        &mut self,
+        target: &Target<'_>,
+        after: &dyn Snapshot,
+        mut puts: Sorted,
+        changes: &mut Changes,
+    ) -> ExecResult<()> {
+        let port = self.trx.shared().port.clone();
         let latest = self.trx.shared().port.latest();
         let mut chunk = WriteSet::default();
         let mut last = Bytes::new();
         while let Some((key, record)) = puts.next_record()? {
             self.state.budget.tick()?;
+            self.state.budget.progress.add(1);
+            changes.look(|| port.published(), &mut self.exec())?;
             let value = record.slice(1.min(record.len())..);
-            if record.first() == Some(&1)
-                && (key == last || latest.get(&key)?.is_some_and(|other| other != value))
+            let rows = target.copying.is_some() && key.starts_with(&target.new.def.indexes[0].space.prefix());
+            let taken = |other: &Bytes| rows || *other != value;
+            if key == last
+                || record.first() == Some(&1) && latest.get(&key)?.is_some_and(|other| taken(&other))
             {
-                return Err(duplicate(work, after, &key, &value)?.into());
+                self.commit_chunk(&mut chunk, 1)?;
+                return Err(duplicate(target, (after, &*port.latest()), &key, &value)?.into());
             }
             last = key.clone();
             chunk.put(key, value);
@@ -292,10 +367,20 @@ impl Ddl<'_> {
     }
 }
 
-/// The error for an entry that a row of `rows` has and another one too.
-fn duplicate(work: &Target<'_>, rows: &dyn Snapshot, key: &Bytes, value: &Bytes) -> SqlResult<SqlError> {
-    let of_space = |at: &&usize| key.starts_with(&work.new.def.indexes[**at].space.prefix());
-    let at = work.built.iter().find(of_space).copied().unwrap_or_default();
-    let row = rows.get(&work.new.clustered_of_entry(at, key, value)?)?.unwrap_or_default();
-    Ok(duplicate_error(&work.new, at, &work.new.decode(&row)?))
+/// The error for an entry that a row of the table has, as `after` shows it, and another one too. Of a copy, rows are in `latest`.
+fn duplicate(
+    target: &Target<'_>,
+    (after, latest): (&dyn Snapshot, &dyn Snapshot),
+    key: &Bytes,
+    value: &Bytes,
+) -> SqlResult<SqlError> {
+    let new = &target.new;
+    let of_space = |at: &&usize| key.starts_with(&new.def.indexes[**at].space.prefix());
+    let at = target.built.iter().find(of_space).copied().unwrap_or_default();
+    let row = match (at, &target.copying) {
+        (0, _) => value.clone(),
+        (_, Some(_)) => latest.get(&new.clustered_of_entry(at, key, value)?)?.unwrap_or_default(),
+        (_, None) => after.get(&new.clustered_of_entry(at, key, value)?)?.unwrap_or_default(),
+    };
+    Ok(duplicate_error(new, at, &new.decode(&row)?))
 }

@@ -45,6 +45,22 @@ fn values_stay(a: &Column, b: &Column) -> bool {
     (b.generated.is_none() || expression(a) == expression(b)) && (same_values(a, b) || longer_varchar(a, b))
 }
 
+/// Whether rows can be written anew one by one, with the same result whenever that is: their values stay, but that NULL may be refused, and
+/// what new columns get is known beforehand.
+pub(super) fn rows_follow(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
+    let follows = |(column, source): (&Column, &ColumnSource)| match source {
+        ColumnSource::Old(at) => {
+            let from = Column { nullable: false, ..old.columns[*at].clone() };
+            values_stay(&from, column)
+        }
+        ColumnSource::Added => {
+            !column.auto_increment && !matches!(column.default, ColumnDefault::Expression(_))
+        }
+    };
+    // New row ids would be others in each round.
+    (old.hidden_key || !new.hidden_key) && new.columns.iter().zip(sources).all(follows)
+}
+
 /// The versions of the rows when columns come, go and move, and all rows get the same in those that come. `None` if the rows
 /// must be copied.
 pub(super) fn versions_after(
@@ -123,7 +139,7 @@ pub(super) fn same_key_encoding(a: &Column, b: &Column) -> bool {
 
 /// Rows of a table as a snapshot has them.
 pub(super) struct Rows<'s> {
-    snapshot: &'s dyn Snapshot,
+    pub(super) snapshot: &'s dyn Snapshot,
     range: KeyRange,
 }
 
@@ -132,7 +148,7 @@ impl<'s> Rows<'s> {
         Rows { snapshot, range: whole_index(table, 0) }
     }
 
-    fn each(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<()>) -> ExecResult<()> {
+    pub(super) fn each(&self, mut f: impl FnMut(Bytes, Bytes) -> ExecResult<()>) -> ExecResult<()> {
         self.each_until(|key, row| f(key, row).map(|()| true))
     }
 
@@ -318,15 +334,56 @@ pub(super) fn copy_rows(
         writes.put(key, row);
         Ok(trx.relieve()?)
     })?;
-    let state = table.state.clone();
     if def.hidden_key {
-        state.row_id.fetch_max(next_id, std::sync::atomic::Ordering::AcqRel);
+        table.state.row_id.fetch_max(next_id, std::sync::atomic::Ordering::AcqRel);
     }
-    if def.columns.iter().any(|column| column.auto_increment) {
-        // Read again from the new contents.
-        state.auto_increment.store(0, std::sync::atomic::Ordering::Release);
-    }
+    renumber(table, def);
     Ok(count)
+}
+
+/// AUTO_INCREMENT is read again from contents that were written anew.
+pub(super) fn renumber(table: &Table, def: &TableDef) {
+    if def.columns.iter().any(|column| column.auto_increment) {
+        table.state.auto_increment.store(0, std::sync::atomic::Ordering::Release);
+    }
+}
+
+/// How rows are written anew one by one, if `rows_follow`.
+pub(super) struct Copying<'a> {
+    table: &'a Table,
+    new: Arc<Table>,
+    sources: &'a [ColumnSource],
+    added: Vec<Value>,
+    expressions: Option<RowExpressions>,
+}
+
+impl<'a> Copying<'a> {
+    pub(super) fn new(
+        ddl: &Ddl<'_>,
+        table: &'a Table,
+        new: &Arc<Table>,
+        sources: &'a [ColumnSource],
+    ) -> SqlResult<Copying<'a>> {
+        let added = added_values(ddl, &new.def, sources)?;
+        let expressions = RowExpressions::bind(new, ddl.state, &ddl.trx.catalog(), None)?;
+        Ok(Copying { table, new: new.clone(), sources, added, expressions })
+    }
+
+    /// A stored row's values in the new table, and what is stored of them there.
+    pub(super) fn row(
+        &self,
+        row: &Bytes,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<(Vec<Value>, Bytes)> {
+        let Copying { table, new, sources, added, expressions } = self;
+        refuse_zero_dates(&new.def, sources, state)?;
+        let old = table.decode(row)?;
+        let mut values = new_values(table, &new.def, sources, added, &old, 1, state)?;
+        apply_expressions(expressions.as_ref(), sources, &mut values, 1, state, storage)?;
+        let row = new.rows.encode(&values)?;
+        Ok((values, row))
+    }
 }
 
 /// What the new definition's expressions say of a copied row: defaults of added columns, generated columns, checks.

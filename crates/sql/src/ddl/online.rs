@@ -20,6 +20,8 @@ pub(super) enum Way {
     Beside,
     /// They stay where they are, and are checked.
     InPlace,
+    /// All are written anew, while others write them.
+    Rebuild,
     /// All are written anew.
     Copy,
 }
@@ -108,8 +110,8 @@ impl Online {
     pub fn beside(self, way: Way) -> Option<TableMode> {
         match (way, self.lock) {
             (Way::Instant | Way::InPlace, _) | (_, Lock::Exclusive) => None,
-            (Way::Beside, Lock::Any | Lock::None) => Some(TableMode::IntentShared),
-            (Way::Beside, Lock::Shared) | (Way::Copy, _) => Some(TableMode::Shared),
+            (Way::Beside | Way::Rebuild, Lock::Any | Lock::None) => Some(TableMode::IntentShared),
+            (Way::Beside | Way::Rebuild, Lock::Shared) | (Way::Copy, _) => Some(TableMode::Shared),
         }
     }
 
@@ -120,7 +122,9 @@ impl Online {
             Err(SqlError::new(1845, b"0A000", message))
         };
         match (self.algorithm, way) {
-            (Algorithm::Instant, Way::Copy) if table.def.versions.earlier.len() >= MAX_VERSIONS => {
+            (Algorithm::Instant, Way::Rebuild | Way::Copy)
+                if table.def.versions.earlier.len() >= MAX_VERSIONS =>
+            {
                 let message = format!(
                     "Maximum row versions reached for table {}. No more columns can be added or dropped instantly. Please use \
                      COPY/INPLACE.",
@@ -129,7 +133,7 @@ impl Online {
                 return Err(SqlError::new(4092, b"HY000", message));
             }
             (Algorithm::Instant, Way::Copy) => return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY"),
-            (Algorithm::Instant, Way::Beside | Way::InPlace) => {
+            (Algorithm::Instant, Way::Beside | Way::InPlace | Way::Rebuild) => {
                 return refused("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE");
             }
             (Algorithm::InPlace, Way::Copy) => return refused("ALGORITHM=INPLACE", "ALGORITHM=COPY"),
