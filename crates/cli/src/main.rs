@@ -1,6 +1,7 @@
 //! The `omnibus` program: which command runs what. No logic of its own.
 
 mod alloc;
+mod archive;
 mod binlog;
 mod check;
 mod device;
@@ -9,6 +10,8 @@ mod protocolbench;
 mod responder;
 mod restore;
 mod serve;
+mod server_args;
+mod stream;
 mod syncbench;
 mod wakeupbench;
 
@@ -40,6 +43,8 @@ enum Command {
     #[command(subcommand)]
     Bench(Bench),
     Check(check::CheckArgs),
+    Archive(Box<archive::ArchiveArgs>),
+    Stream(Box<stream::StreamArgs>),
     Restore(restore::RestoreArgs),
 }
 
@@ -55,7 +60,7 @@ enum Bench {
 
 fn main() -> ExitCode {
     omnibus_server::keep_files_private();
-    match Cli::parse_from(binlog::with_password_option(std::env::args_os().collect())).command {
+    match Cli::parse_from(server_args::with_password_option(std::env::args_os().collect())).command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(&args),
         Command::Replay(args) => binlog::replay::run(args),
@@ -66,6 +71,8 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Wakeup(args)) => wakeupbench::run(args),
         Command::Bench(Bench::Responder(args)) => responder::run(args),
         Command::Check(args) => check::run(args),
+        Command::Archive(args) => archive::run(&args),
+        Command::Stream(args) => stream::run(&args),
         Command::Restore(args) => restore::run(args),
     }
 }

@@ -11,7 +11,7 @@ use crate::position::LogOffset;
 use crate::scan::{Next, ReadFile, ScanEnd, Torn, TornReason};
 use omnibus_format::group::{Chain, ChainStart, GROUP_HEAD_LEN, GROUP_MARK, GroupHead};
 use omnibus_format::header::HEADER_LEN;
-use omnibus_format::{EventHeader, EventType, LogPrivate, Private};
+use omnibus_format::{Checksum, EventHeader, EventType, LogPrivate, Private};
 
 /// How much of a group is read at once.
 const PIECE: usize = 1 << 20;
@@ -66,6 +66,12 @@ impl GroupedFile {
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> LogOffset {
         self.len
+    }
+
+    /// How the events that follow are protected.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        self.file.checksum()
     }
 
     /// What the file's head says of its groups; `None` if it has none.

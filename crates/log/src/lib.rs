@@ -18,6 +18,7 @@
 
 mod behind;
 mod buffer;
+mod clip;
 mod clock;
 mod config;
 mod dir;
@@ -60,6 +61,7 @@ use omnibus_sync as sync;
 
 pub use behind::Seen;
 pub use buffer::{AlignedBuf, BLOCK};
+pub use clip::clip_file;
 pub use clock::now_us;
 pub use config::{FlushMethod, LogConfig};
 pub use dir::LogDir;

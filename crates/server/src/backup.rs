@@ -238,36 +238,87 @@ pub(crate) fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> io::Resul
     target.sync_all()
 }
 
+/// A data directory that is being made of a backup. Until [`Restoration::finish`] no server opens it.
+#[derive(Debug)]
+pub struct Restoration {
+    folder: PathBuf,
+}
+
+impl Restoration {
+    /// Begins with a folder that does not exist, or is empty.
+    ///
+    /// # Errors
+    /// It is in use, or the operating system said no.
+    pub fn begin(folder: &Path) -> Result<Restoration, RestoreError> {
+        match begin(folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(RestoreError::Occupied(folder.to_owned()))
+            }
+            Err(source) => Err(RestoreError::Io { path: folder.to_owned(), source }),
+            Ok(()) => Ok(Restoration { folder: folder.to_owned() }),
+        }
+    }
+
+    /// Whether a file of a backup is the mark that [`Restoration::finish`] is given.
+    #[must_use]
+    pub fn is_mark(path: &str) -> bool {
+        path == MARKER
+    }
+
+    /// Where a file of the backup belongs; its folder is made.
+    ///
+    /// # Errors
+    /// The path leads elsewhere, or the operating system said no.
+    pub fn place(&self, path: &str) -> Result<PathBuf, RestoreError> {
+        let inside = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let target = self.folder.join(path);
+        if !inside || path.is_empty() {
+            return Err(RestoreError::NotABackup(target));
+        }
+        if let Some(folder) = target.parent() {
+            let failed = |source| RestoreError::Io { path: folder.to_owned(), source };
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        Ok(target)
+    }
+
+    /// Makes the folder, with these files in it, durable and a data directory; `format` is what the mark says.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    pub fn finish<'p>(
+        self,
+        paths: impl IntoIterator<Item = &'p str>,
+        format: &str,
+    ) -> Result<(), RestoreError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RestoreError::Io { path, source }
+        };
+        for folder in paths.into_iter().filter_map(|path| Path::new(path).parent()) {
+            let folder = self.folder.join(folder);
+            sync_folder(&folder).map_err(failed(&folder))?;
+        }
+        write(&self.folder, MARKER, format).map_err(failed(&self.folder))?;
+        unmark(&self.folder).map_err(failed(&self.folder))
+    }
+}
+
 /// Checks a backup and copies it to a new data directory. Changes nothing in it.
 ///
 /// # Errors
 /// See [`RestoreError`]. A target that was begun has no format marker, and no server opens it.
 pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| RestoreError::Io { path, source }
-    };
     let info = verify(from)?;
     let format =
         fs::read_to_string(from.join(MARKER)).map_err(|_| RestoreError::NotABackup(from.to_owned()))?;
-    match begin(to) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(RestoreError::Occupied(to.to_owned()));
-        }
-        done => done.map_err(io(to))?,
-    }
+    let target = Restoration::begin(to)?;
     for path in info.files.keys().filter(|path| *path != MARKER) {
-        let target = to.join(path);
-        if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).map_err(io(folder))?;
-        }
-        copy_file(&from.join(path), &target, None).map_err(io(&target))?;
+        let place = target.place(path)?;
+        copy_file(&from.join(path), &place, None)
+            .map_err(|source| RestoreError::Io { path: place, source })?;
     }
-    for folder in info.files.keys().filter_map(|path| Path::new(path).parent()) {
-        sync_folder(&to.join(folder)).map_err(io(folder))?;
-    }
-    write(to, MARKER, &format).map_err(io(to))?;
-    unmark(to).map_err(io(to))?;
+    target.finish(info.files.keys().map(String::as_str), &format)?;
     Ok(info)
 }
 

@@ -27,12 +27,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::server_args::ServerArgs;
 use clap::Args;
 
 use filter::Wanted;
@@ -100,23 +100,13 @@ impl BinlogArgs {
     }
 }
 
-/// `-pSECRET` and `-p`, which mean more to MySQL's programs than an argument parser knows, as `--password`.
-#[must_use]
-pub fn with_password_option(arguments: Vec<OsString>) -> Vec<OsString> {
-    if arguments.get(1).is_none_or(|command| command != "binlog") {
-        return arguments;
-    }
-    let long = |argument: OsString| match argument.to_str().and_then(|text| text.strip_prefix("-p")) {
-        Some("") => "--password".into(),
-        Some(secret) => format!("--password={secret}").into(),
-        None => argument,
-    };
-    arguments.into_iter().map(long).collect()
-}
-
 /// Runs the command.
 #[must_use]
 pub fn run(args: &BinlogArgs) -> ExitCode {
+    if args.remote.is_idle() {
+        eprintln!("omnibus binlog: a server is named, but not asked: --read-from-remote-server is missing");
+        return ExitCode::from(2);
+    }
     let into: Box<dyn Write> = match args.result_file.as_ref().filter(|_| !args.remote.raw) {
         None => Box::new(io::stdout().lock()),
         Some(path) => match File::create(path) {

@@ -8,11 +8,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use omnibus_format::events::{FormatDescription, Rotate};
-use omnibus_format::header::{FLAG_ARTIFICIAL, MAGIC};
-use omnibus_format::scan::{ScanErrorKind, ScanRules, parse_event};
-use omnibus_format::{Checksum, EventType, RawEvent};
-use omnibus_replication::client::{ClientError, Connection, DumpRequest, DumpStart, Reader};
+use omnibus_format::RawEvent;
+use omnibus_format::header::MAGIC;
+use omnibus_format::scan::parse_event;
+use omnibus_replication::client::{ClientError, LogSource, LogStream, Reader, Said, StreamError};
 use std::time::Duration;
 
 use super::BinlogArgs;
@@ -60,115 +59,59 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
 /// A dump.
 struct Source<'a> {
     args: &'a BinlogArgs,
-    connection: Connection,
-    /// It was asked for again: the file's head has been seen.
-    again: bool,
-    rules: ScanRules,
-    /// The file that the events are from, and where the last one ended.
-    file: String,
-    position: u64,
+    stream: LogStream,
     to_last: bool,
-}
-
-/// What a dump says next.
-enum Said {
-    /// An event of the file.
-    Event(u64, Vec<u8>),
-    /// What follows is from another file.
-    File,
-    /// Nothing that is in a file.
-    Nothing,
-    End,
 }
 
 impl<'a> Source<'a> {
     fn open(args: &'a BinlogArgs, file: &str, position: u64) -> Result<Source<'a>, Failure> {
-        let (connection, rules) = dump(args, file, position)?;
-        Ok(Source { args, connection, again: false, rules, file: file.to_owned(), position, to_last: false })
+        let (endpoint, may_be_plain) = args.remote.endpoint()?;
+        let heartbeat = args.remote.stop_never.then_some(HEARTBEAT);
+        let source = LogSource {
+            endpoint,
+            may_be_plain,
+            program: "omnibus binlog",
+            reader: Reader { heartbeat, whole_files: args.remote.raw },
+            server_id: args.remote.server_id(),
+        };
+        let stream = LogStream::open(source, file, position).map_err(Failure::Source)?;
+        Ok(Source { args, stream, to_last: false })
     }
 
     /// The server is gone: asks it again behind the last event, until it answers or says that it never will.
     fn open_again(&mut self, lost: &ClientError) -> Result<(), Failure> {
-        eprintln!(
-            "omnibus binlog: {lost}; trying again every second, from {} at {}",
-            self.file, self.position
-        );
+        let (file, position) = (self.stream.file(), self.stream.position());
+        eprintln!("omnibus binlog: {lost}; trying again every second, from {file} at {position}");
         loop {
             std::thread::sleep(RETRY);
-            match dump(self.args, &self.file, self.position) {
-                Ok((connection, rules)) => {
-                    (self.connection, self.rules, self.again) = (connection, rules, true);
-                    return Ok(());
-                }
-                Err(Failure::Source(error)) if error.may_pass() => {}
-                Err(error) => return Err(error),
+            match self.stream.reopen() {
+                Ok(()) => return Ok(()),
+                Err(error) if error.may_pass() => {}
+                Err(error) => return Err(Failure::Source(error)),
             }
         }
     }
 
     fn next(&mut self) -> Result<Said, Failure> {
-        let bytes = match self.connection.next_event(false) {
-            Ok(packet) => packet.event.to_vec(),
-            Err(error) if self.args.remote.stop_never && self.to_last && error.may_pass() => {
+        match self.stream.next() {
+            Ok(said) => Ok(said),
+            Err(StreamError::Source(error))
+                if self.args.remote.stop_never && self.to_last && error.may_pass() =>
+            {
                 self.open_again(&error)?;
-                return Ok(Said::Nothing);
+                Ok(Said::Nothing)
             }
-            Err(ClientError::Ended) => return Ok(Said::End),
-            Err(error) => return Err(Failure::Source(error)),
-        };
-        let event = match parse_event(&bytes, 0, &self.rules) {
-            Ok(Some(event)) if event.bytes.len() == bytes.len() => event,
-            Ok(_) => return Err(self.damage("an event that is not as long as it says".into())),
-            Err(error) if matches!(error.kind, ScanErrorKind::BadChecksum { .. }) => {
-                return Err(self.damage("a wrong checksum".into()));
+            // Followed and no further than this file: the server was shut down.
+            Err(StreamError::Source(ClientError::Ended)) => Ok(Said::End),
+            Err(StreamError::Source(error)) => Err(Failure::Source(error)),
+            Err(StreamError::Damage { file, offset, what }) => {
+                Err(Failure::Damage { path: PathBuf::from(file), offset, what })
             }
-            Err(error) => return Err(self.damage(error.kind.to_string())),
-        };
-        let header = event.header;
-        match header.event_type {
-            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 => return Ok(Said::Nothing),
-            EventType::ROTATE if header.flags & FLAG_ARTIFICIAL != 0 || header.log_pos == 0 => {
-                let rotate = Rotate::decode(event.body).map_err(|error| self.damage(error.to_string()))?;
-                let name = String::from_utf8_lossy(rotate.file).into_owned();
-                self.position = rotate.position;
-                if self.file == name {
-                    return Ok(Said::Nothing);
-                }
-                self.file = name;
-                return Ok(Said::File);
-            }
-            EventType::FORMAT_DESCRIPTION => {
-                let found = FormatDescription::checksum_of_event(event.bytes);
-                self.rules.checksum = found.ok().flatten().unwrap_or(Checksum::None);
-                let format = FormatDescription::decode(event.body);
-                self.rules.zero_position = format.is_ok_and(|format| format.leaves_out_positions());
-            }
-            // Made for us, in no file.
-            _ if header.flags & FLAG_ARTIFICIAL != 0 => return Ok(Said::Nothing),
-            _ => {}
         }
-        if header.log_pos == 0 && self.rules.zero_position && !is_head(header.event_type) {
-            self.position += u64::from(header.size);
-            return Ok(Said::Event(self.position - u64::from(header.size), bytes));
-        }
-        if header.log_pos == 0 && self.again {
-            return Ok(Said::Nothing);
-        }
-        if header.log_pos == 0 {
-            // A file's head, repeated for a start behind it.
-            return Ok(Said::Event(4, bytes));
-        }
-        // The header has the lower 32 bits.
-        let mut end = self.position & !0xffff_ffff | u64::from(header.log_pos);
-        if end < self.position {
-            end += 1 << 32;
-        }
-        self.position = end;
-        Ok(Said::Event(end - u64::from(header.size), bytes))
     }
 
     fn damage(&self, what: String) -> Failure {
-        Failure::Damage { path: PathBuf::from(&self.file), offset: self.position, what }
+        Failure::Damage { path: PathBuf::from(self.stream.file()), offset: self.stream.position(), what }
     }
 
     /// Events through the filter to `take`.
@@ -182,16 +125,15 @@ impl<'a> Source<'a> {
                 Said::End => return Ok(Verdict::Print),
                 Said::Nothing => {}
                 Said::File if !self.to_last => return Ok(Verdict::Print),
-                Said::File => drop(take(&self.file, None)?),
+                Said::File => drop(take(self.stream.file(), None)?),
                 Said::Event(offset, bytes) => {
                     if stop.is_some_and(|stop| offset >= stop) {
                         return Ok(Verdict::Stop);
                     }
                     // Checked when it came.
-                    let rules = ScanRules { verify_checksum: false, ..self.rules };
-                    let parsed = parse_event(&bytes, 0, &rules);
+                    let parsed = parse_event(&bytes, 0, &self.stream.rules());
                     let Ok(Some(event)) = parsed else { return Err(self.damage("an event".into())) };
-                    if take(&self.file, Some(&RawEvent { offset, ..event }))? == Verdict::Stop {
+                    if take(self.stream.file(), Some(&RawEvent { offset, ..event }))? == Verdict::Stop {
                         return Ok(Verdict::Stop);
                     }
                 }
@@ -235,7 +177,7 @@ impl<'a> Source<'a> {
 
     fn copy(&mut self, args: &BinlogArgs, stop: Option<u64>, raw: &mut RawFiles) -> Result<Verdict, Failure> {
         let mut filter = Filter::default();
-        raw.begin(&self.file)?;
+        raw.begin(self.stream.file())?;
         let verdict = self.each(stop, |file, event| {
             let Some(event) = event else {
                 raw.begin(file)?;
@@ -250,33 +192,6 @@ impl<'a> Source<'a> {
         raw.end()?;
         Ok(verdict)
     }
-}
-
-/// Asks for the events of a file behind a position.
-fn dump(args: &BinlogArgs, file: &str, position: u64) -> Result<(Connection, ScanRules), Failure> {
-    let (mut endpoint, may_be_plain) = args.remote.endpoint()?;
-    let attributes = [("program_name", "omnibus binlog"), ("_client_role", "binary_log_listener")];
-    let connection = match Connection::open(&endpoint, &attributes, &|| false, drop) {
-        Err(ClientError::Tls(_)) if may_be_plain => {
-            endpoint.tls.required = false;
-            Connection::open(&endpoint, &attributes, &|| false, drop)
-        }
-        other => other,
-    };
-    let mut connection = connection.map_err(Failure::Source)?;
-    let heartbeat = args.remote.stop_never.then_some(HEARTBEAT);
-    let checksum = connection
-        .introduce_reader(Reader { heartbeat, whole_files: args.remote.raw })
-        .map_err(Failure::Source)?;
-    let request = DumpRequest {
-        server_id: args.remote.server_id(),
-        start: DumpStart::File { file: file.to_owned(), position },
-        annotate: true,
-        semi_sync: false,
-    };
-    connection.start_dump(&request).map_err(Failure::Source)?;
-    let rules = ScanRules { checksum, verify_position: false, ..ScanRules::default() };
-    Ok((connection, rules))
 }
 
 /// Copies of a server's files.
@@ -319,15 +234,4 @@ impl RawFiles {
             None => Ok(()),
         }
     }
-}
-
-/// Whether a source repeats an event of the file's beginning, without a position, for a start further behind.
-fn is_head(kind: EventType) -> bool {
-    matches!(
-        kind,
-        EventType::FORMAT_DESCRIPTION
-            | EventType::PREVIOUS_GTIDS
-            | EventType::MARIADB_GTID_LIST
-            | EventType::MARIADB_START_ENCRYPTION
-    )
 }

@@ -4,6 +4,7 @@
 
 mod basic;
 mod behind;
+mod clip;
 mod decoder;
 mod durable;
 mod faults;

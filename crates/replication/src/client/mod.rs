@@ -12,6 +12,7 @@ mod connection;
 mod dump;
 mod error;
 mod introduce;
+mod log_stream;
 mod tls;
 mod transport;
 
@@ -19,5 +20,6 @@ pub use connection::{Connection, Endpoint, Row};
 pub use dump::{DumpPacket, DumpRequest, DumpStart};
 pub use error::ClientError;
 pub use introduce::{Introduction, Reader, SourceFacts};
+pub use log_stream::{LogSource, LogStream, Said, StreamError};
 pub use tls::TlsSettings;
 pub use transport::Remote;

@@ -217,6 +217,19 @@ fn put_printed(line: &mut Line, value: &Value, digits: u8) {
     bytes_or_text(line, &out);
 }
 
+/// A string as text; what its character set does not have is replaced.
+pub(super) fn text_of(bytes: &[u8], metadata: &ColumnMetadata) -> String {
+    let known = metadata.collation.and_then(collation::by_id).map(|collation| collation.charset);
+    match known {
+        Some(charset) if !matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) => {
+            let mut text = Vec::with_capacity(bytes.len());
+            charset.convert(Charset::Utf8mb4, bytes, &mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        }
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
 /// A string as text where nothing is lost by that.
 fn put_string(line: &mut Line, bytes: &[u8], field: FieldType, metadata: &ColumnMetadata) {
     let charset = match metadata.collation {

@@ -20,6 +20,17 @@ impl Line {
         self.key("type").text(kind);
     }
 
+    /// Begins an object without a type.
+    pub fn begin_bare(&mut self) {
+        self.bytes.clear();
+        self.open('{');
+    }
+
+    /// What there is, as text.
+    pub fn text_of(self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
     /// Ends the object; the whole line.
     pub fn finish(&mut self) -> &[u8] {
         self.bytes.extend_from_slice(b"}\n");
@@ -111,8 +122,15 @@ impl Line {
 
     /// `{"base64":"..."}`
     pub fn base64(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(b"{\"base64\":");
+        self.base64_text(bytes);
+        self.bytes.push(b'}');
+    }
+
+    /// Base64 as a string.
+    pub fn base64_text(&mut self, bytes: &[u8]) {
         const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        self.bytes.extend_from_slice(b"{\"base64\":\"");
+        self.bytes.push(b'"');
         for group in bytes.chunks(3) {
             let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
             let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
@@ -121,7 +139,7 @@ impl Line {
                 self.bytes.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
             }
         }
-        self.bytes.extend_from_slice(b"\"}");
+        self.bytes.push(b'"');
         self.comma = true;
     }
 }

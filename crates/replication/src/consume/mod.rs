@@ -2,13 +2,14 @@
 //!
 //! A [`Feed`] takes events one after the other (from a file, from the tail of a live log, from a server's dump) and
 //! tells its consumer what they mean. The views that a consumer gets read the event's own bytes: what it does not ask
-//! for is neither decoded nor copied. [`JsonLines`] is a consumer; `examples/change-stream` has one to copy.
+//! for is neither decoded nor copied. [`JsonLines`] and [`Envelopes`] are consumers; `examples/change-stream` has one to copy.
 //!
 //! [`LogFiles`] feeds from files, those of a live log too.
 //!
 //! Not here: executing changes (`crate::apply`), keeping positions across restarts: a consumer is told them. No threads
 //! of its own.
 
+mod envelope;
 mod feed;
 mod files;
 mod json;
@@ -18,6 +19,7 @@ mod json_value;
 #[cfg(test)]
 mod tests;
 
+pub use envelope::{Envelope, EnvelopeError, Envelopes, Topic};
 pub use feed::{ConsumeError, Feed};
 pub use files::{FilesError, LogFiles};
 pub use json::JsonLines;

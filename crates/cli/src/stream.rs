@@ -1,0 +1,109 @@
+//! `omnibus stream`: a running server's changes into Kafka or NATS JetStream.
+
+use crate::server_args::ServerArgs;
+use clap::{Args, ValueEnum};
+use omnibus_replication::client::{LogSource, Reader};
+use omnibus_stream::{Form, Note, Start, StreamError, StreamOptions};
+use serde_json::json;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Under which server id the log is followed; of those that no server is given.
+const SERVER_ID: u32 = 0xFFFF_0001;
+/// How often a server that has nothing to send says so.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Send a running server's changes to Kafka or NATS JetStream, at least once, as they are committed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct StreamArgs {
+    /// Where: kafka://host:9092,host:9092/name or nats://user:password@host:4222/name. Topics and subjects begin with the name.
+    #[arg(long, value_name = "URL")]
+    to: String,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// What messages look like: our JSON lines, or Debezium's envelopes.
+    #[arg(long, value_enum, default_value = "json")]
+    format: Format,
+    /// Where to begin if the target has no position: newest, oldest, or FILE:POSITION where a transaction begins.
+    #[arg(long, value_name = "WHERE", default_value = "newest")]
+    from: Start,
+    /// Begin there although the target has a position.
+    #[arg(long)]
+    anew: bool,
+    /// Send what there is and stop.
+    #[arg(long)]
+    once: bool,
+    /// Say what happens as JSON, one object a line.
+    #[arg(long)]
+    json: bool,
+    /// The server id to appear under; no replica may have it, and no second stream of the server.
+    #[arg(long, value_name = "N", default_value_t = SERVER_ID, value_parser = clap::value_parser!(u32).range(1..))]
+    connection_server_id: u32,
+    /// Print this help.
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Json,
+    Debezium,
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(args: &StreamArgs) -> ExitCode {
+    match stream(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("omnibus stream: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn stream(args: &StreamArgs) -> Result<(), StreamError> {
+    let (endpoint, may_be_plain) =
+        args.server.endpoint().map_err(|error| StreamError::Refused(error.to_string()))?;
+    let options = StreamOptions {
+        source: LogSource {
+            endpoint,
+            may_be_plain,
+            program: "omnibus stream",
+            reader: Reader { heartbeat: Some(HEARTBEAT), whole_files: false },
+            server_id: if args.once { 0 } else { args.connection_server_id },
+        },
+        to: args.to.clone(),
+        form: match args.format {
+            Format::Json => Form::Json,
+            Format::Debezium => Form::Debezium,
+        },
+        from: args.from.clone(),
+        anew: args.anew,
+    };
+    omnibus_stream::run(&options, &mut |note| tell(&note, args.json))
+}
+
+fn tell(note: &Note, as_json: bool) {
+    let (text, line) = match note {
+        Note::Begins(place) => (
+            format!("from {}:{}", place.file, place.position),
+            json!({"type": "begins", "file": place.file, "position": place.position}),
+        ),
+        Note::Sent(messages, Some(place)) => (
+            format!("{messages} messages, up to {}:{}", place.file, place.position),
+            json!({"type": "sent", "messages": messages, "file": place.file, "position": place.position}),
+        ),
+        Note::Sent(messages, None) => {
+            (format!("{messages} messages"), json!({"type": "sent", "messages": messages}))
+        }
+        Note::Trouble(what) => (what.clone(), json!({"type": "trouble", "what": what})),
+        _ => return,
+    };
+    match (as_json, note) {
+        (true, _) => println!("{line}"),
+        (false, Note::Trouble(_)) => eprintln!("omnibus stream: {text}; trying again"),
+        (false, _) => println!("{text}"),
+    }
+}

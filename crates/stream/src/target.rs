@@ -1,0 +1,104 @@
+//! A distributed log: Kafka or NATS JetStream, by its address.
+
+use crate::error::StreamError;
+use crate::kafka::Kafka;
+use crate::message::Message;
+use crate::nats::Nats;
+use crate::place::{POSITIONS, Place};
+use std::future::Future;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// An attempt that has not ended after this time never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A target that can be reached.
+pub struct Target {
+    runtime: Runtime,
+    log: Log,
+    name: String,
+}
+
+enum Log {
+    Kafka(Kafka),
+    Nats(Nats),
+}
+
+impl Target {
+    /// `kafka://host:port,host:port/name` or `nats://host:port/name`.
+    ///
+    /// # Errors
+    /// The address makes no sense, or nobody is there.
+    pub fn open(url: &str) -> Result<Target, StreamError> {
+        let wrong = || {
+            let text = format!("{url}: an address is kafka://host:9092/name or nats://host:4222/name");
+            StreamError::Refused(text)
+        };
+        let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+        let (place, name) = rest.split_once('/').ok_or_else(wrong)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if place.is_empty()
+            || name.is_empty()
+            || !name.chars().all(fits)
+            || name.starts_with('.')
+            || name.ends_with('.')
+        {
+            return Err(wrong());
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| StreamError::Refused(error.to_string()))?;
+        let log = wait(&runtime, async {
+            match scheme {
+                "kafka" => Kafka::open(place, name).await.map(Log::Kafka),
+                "nats" | "tls" => Nats::open(&format!("{scheme}://{place}"), name).await.map(Log::Nats),
+                _ => Err(wrong()),
+            }
+        })?;
+        Ok(Target { runtime, log, name: name.to_owned() })
+    }
+
+    /// What topics begin with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The place that was kept last.
+    ///
+    /// # Errors
+    /// The target's, or it has something else there.
+    pub fn place(&mut self) -> Result<Option<Place>, StreamError> {
+        let bytes = match &mut self.log {
+            Log::Kafka(kafka) => wait(&self.runtime, kafka.place())?,
+            Log::Nats(nats) => wait(&self.runtime, nats.place())?,
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        let what =
+            || StreamError::Refused(format!("what is kept in {}.{POSITIONS} is no position", self.name));
+        Place::of(&bytes).map(Some).ok_or_else(what)
+    }
+
+    /// Sends messages, in their order. All of them are there, safely, when it returns.
+    pub(crate) fn send(&mut self, messages: &[Message]) -> Result<(), StreamError> {
+        match &mut self.log {
+            Log::Kafka(kafka) => wait(&self.runtime, kafka.send(messages)),
+            Log::Nats(nats) => wait(&self.runtime, nats.send(messages)),
+        }
+    }
+
+    /// Keeps a place behind everything that was sent.
+    pub(crate) fn keep(&mut self, place: &Place) -> Result<(), StreamError> {
+        match &mut self.log {
+            Log::Kafka(kafka) => wait(&self.runtime, kafka.keep(place.bytes())),
+            Log::Nats(nats) => wait(&self.runtime, nats.keep(place.bytes())),
+        }
+    }
+}
+
+fn wait<T>(
+    runtime: &Runtime,
+    attempt: impl Future<Output = Result<T, StreamError>>,
+) -> Result<T, StreamError> {
+    let late = |_| StreamError::Unreachable("the target does not answer".to_owned());
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, attempt).await }).map_err(late).flatten()
+}
