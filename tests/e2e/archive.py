@@ -324,12 +324,12 @@ def s3_with_kills(directory):
         store.start()
         numbers.many(5)
         archiver.kill()
-        archiver.start()
         for thread in load:
             thread.stop.set()
             thread.join()
         server.kill()
         server.start()
+        archiver.start()
         numbers.again()
     archiver.wait()
     # All three at once, while it writes: no more is lost than what the archiver had not said.

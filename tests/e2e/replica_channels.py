@@ -381,6 +381,7 @@ def semi_sync(folder, source, names):
     def clients():
         return int(query(source, f"SHOW STATUS LIKE '{count}_clients'")[0]["Value"])
     wait_for(lambda: clients() == 1, lambda: f"{clients()} semi-synchronous replicas; {brief(status(replica))}")
+    expect(query(replica, "SHOW STATUS LIKE 'Rpl_semi_sync_replica_status'")[0]["Value"] == "ON", "the replica says that it answers")
     query(source, "CREATE DATABASE s")
     query(source, "CREATE TABLE s.t (a INT PRIMARY KEY)")
     for n in range(10):

@@ -28,6 +28,24 @@ def received(replica):
     return dict(line.strip().partition(": ")[::2] for line in lines)
 
 
+def names(source, dialect):
+    """MySQL's dialect lists the new names only; who asks for an old one by its whole name gets it, as MariaDB's replicas do."""
+    def listed(what):
+        return {line.split("\t")[0].lower() for line in client(source, what).splitlines()}
+    for kind in ("VARIABLES", "STATUS"):
+        families = {name.split("_")[3] for name in listed(f"SHOW GLOBAL {kind} LIKE 'rpl\\_semi\\_sync\\_%'")}
+        both = {"source", "replica"} | ({"master", "slave"} if dialect == "mariadb" else set())
+        expect(families == both, f"{dialect} lists {families} in SHOW {kind}")
+    for what, old in (("VARIABLES LIKE 'rpl_semi_sync_master_enabled'", "rpl_semi_sync_master_enabled"),
+                      ("GLOBAL VARIABLES WHERE Variable_name = 'RPL_semi_sync_slave_enabled'", "rpl_semi_sync_slave_enabled"),
+                      ("STATUS LIKE 'Rpl\\_semi\\_sync\\_slave\\_status'", "rpl_semi_sync_slave_status"),
+                      ("STATUS WHERE Variable_name IN ('x', 'Rpl_semi_sync_master_clients')", "rpl_semi_sync_master_clients")):
+        expect(listed("SHOW " + what) == {old}, f"{dialect}: SHOW {what}: {listed('SHOW ' + what)}")
+    both = listed("SHOW VARIABLES WHERE Variable_name IN ('rpl_semi_sync_master_enabled','rpl_semi_sync_source_enabled')")
+    expect(len(both) == 2, f"{dialect}: both by name: {both}")
+    expect(client(source, "SHOW STATUS LIKE 'Rpl_semi_sync_replica_status'").split()[1] == "OFF", "it follows nobody")
+
+
 def run(directory, dialect, using):
     source = Omnibus(directory, "--server-id=1", f"--dialect={dialect}")
     source.start()
@@ -38,6 +56,7 @@ def run(directory, dialect, using):
                        "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT); INSERT INTO d.t VALUES (0,0);"
                        "SET GLOBAL rpl_semi_sync_master_timeout=1500, GLOBAL rpl_semi_sync_source_enabled=ON")
         expect(figure(source, "status") == "ON", "switched on")
+        names(source, dialect)
         # Nobody acknowledges: one timeout, then commits go on without.
         took = timed(source, "INSERT INTO d.t VALUES (1,1)")
         expect(took > 1.3, f"the timeout: {took}")

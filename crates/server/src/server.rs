@@ -18,6 +18,7 @@ use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_disk::FileUses;
+use omnibus_format::Dialect;
 use omnibus_replication::limit::EventLimit;
 use omnibus_sql::SqlResult;
 use std::sync::Arc;
@@ -267,7 +268,16 @@ impl Server {
     ) -> Vec<(String, String)> {
         let processes = self.processes.clients();
         let coordinator = self.log.coordinator().map(|coordinator| &**coordinator);
-        let semi_sync = self.dumps.semi_sync.status(coordinator);
+        let sides: &[[&str; 2]] = match self.log.dialect() {
+            Dialect::Mysql => &[["source", "replica"]],
+            Dialect::Mariadb => &[["source", "replica"], ["master", "slave"]],
+        };
+        let sources: Vec<&str> = sides.iter().map(|[source, _]| *source).collect();
+        let mut semi_sync = self.dumps.semi_sync.status(coordinator, &sources);
+        let follows = self.replicas.get().is_some_and(|replicas| replicas.is_semi_sync());
+        let on = if follows { "ON" } else { "OFF" };
+        semi_sync
+            .extend(sides.iter().map(|[_, side]| (format!("Rpl_semi_sync_{side}_status"), on.to_owned())));
         let parts = [
             self.runners.counters(),
             self.dumps.status(),

@@ -180,9 +180,9 @@ impl SemiSync {
         }
     }
 
-    /// Lines for SHOW STATUS, under new names and old.
+    /// Lines for SHOW STATUS, under the names of these sides (`source`, `master`).
     #[must_use]
-    pub fn status(&self, coordinator: Option<&Coordinator>) -> Vec<(String, String)> {
+    pub fn status(&self, coordinator: Option<&Coordinator>, sides: &[&str]) -> Vec<(String, String)> {
         let state = self.state.lock();
         let commits = coordinator.map_or(0, |c| c.stats().commits.load(std::sync::atomic::Ordering::Relaxed));
         let waiting = coordinator.and_then(Coordinator::held).map_or(0, |(_, count)| count);
@@ -205,8 +205,8 @@ impl SemiSync {
             ("wait_sessions", waiting),
             ("yes_tx", f.yes),
         ];
-        let mut all = Vec::with_capacity(2 * lines.len() + 2);
-        for side in ["source", "master"] {
+        let mut all = Vec::with_capacity(sides.len() * (lines.len() + 1));
+        for side in sides {
             let name = |name: &str| format!("Rpl_semi_sync_{side}_{name}");
             all.extend(lines.iter().map(|(n, value)| (name(n), value.to_string())));
             all.push((name("status"), if state.on { "ON" } else { "OFF" }.to_owned()));

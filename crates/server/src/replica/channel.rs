@@ -8,8 +8,8 @@ use super::{Env, gtid_rules, not_configured, store};
 use omnibus_replication::apply::Position;
 use omnibus_replication::client::Introduction;
 use omnibus_replication::replica::{
-    AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, Queue, Receiver,
-    ReceiverSettings, Refuses, Resume, ResumeFrom, SourcePosition, StatusData, Until,
+    AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, IoRunning, Queue,
+    Receiver, ReceiverSettings, Refuses, Resume, ResumeFrom, SourcePosition, StatusData, Until,
 };
 use omnibus_sql::apply::{ApplySettings, Conversions, forget_position, store_position, stored_position};
 use omnibus_sql::{SqlError, SqlResult};
@@ -40,6 +40,11 @@ pub(super) struct Channel {
 pub(super) type Login = (Option<String>, Option<String>);
 
 impl Channel {
+    /// Whether its source waits for what it acknowledges.
+    pub(super) fn is_semi_sync(&self) -> bool {
+        self.status.update(|status| status.semi_sync && status.io == IoRunning::Yes)
+    }
+
     pub(super) fn open(
         env: Env,
         name: String,

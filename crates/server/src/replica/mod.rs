@@ -124,6 +124,12 @@ impl Replicas {
         }
     }
 
+    /// Whether a source waits for what one of the channels acknowledges.
+    #[must_use]
+    pub fn is_semi_sync(&self) -> bool {
+        self.all().iter().any(|channel| channel.is_semi_sync())
+    }
+
     fn all(&self) -> Vec<Arc<Channel>> {
         self.channels.lock().values().cloned().collect()
     }

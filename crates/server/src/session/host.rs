@@ -286,7 +286,7 @@ impl SessionShared {
     }
 }
 
-/// Old names that are listed beside the new ones, because replicas and change-stream tools look for them.
+/// Old names that are listed beside the new ones, because replicas and change-stream tools look for them; see `is_old_family`.
 const OLD_NAMES: &[&str] = &[
     "log_slave_updates",
     "rpl_semi_sync_master_enabled",
@@ -294,6 +294,13 @@ const OLD_NAMES: &[&str] = &[
     "rpl_semi_sync_master_wait_point",
     "rpl_semi_sync_slave_enabled",
 ];
+
+/// Names of semi-synchronous replication that MySQL's dialect lists under the new names only: Vitess takes a server that has both
+/// families for one of the old plug-ins.
+fn is_old_family(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("rpl_semi_sync_master_") || name.starts_with("rpl_semi_sync_slave_")
+}
 
 /// Privileges that columns may have, in the order in which they are listed.
 const COLUMN_RIGHTS: [(Privileges, &str); 4] = [
@@ -364,13 +371,33 @@ impl SessionHost for SessionShared {
             .filter(|(_, def)| !(global && def.scope == Scope::Session) && def.is_in(dialect));
         let mut lines: Vec<_> =
             shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect();
-        for old in OLD_NAMES {
+        let old_names = OLD_NAMES.iter().filter(|name| dialect == Dialect::Mariadb || !is_old_family(name));
+        for old in old_names {
             lines.extend(
                 Registry::get().find(old).map(|id| ((*old).to_owned(), self.read(id, global).text())),
             );
         }
         lines.sort();
         lines
+    }
+
+    fn unlisted_variable(&self, scope: VariableScope, name: &str) -> Option<(String, String)> {
+        if self.server.log.dialect() == Dialect::Mariadb || !is_old_family(name) {
+            return None;
+        }
+        let id = Registry::get().find(name)?;
+        Some((name.to_owned(), self.read(id, scope == VariableScope::Global).text()))
+    }
+
+    fn unlisted_status(&self, scope: VariableScope, name: &str) -> Option<(String, String)> {
+        if self.server.log.dialect() == Dialect::Mariadb || !is_old_family(name) {
+            return None;
+        }
+        let new = name.replace("_master_", "_source_").replace("_slave_", "_replica_");
+        let (found, value) =
+            self.status(scope).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(&new))?;
+        let old = found.replace("_source_", "_master_").replace("_replica_", "_slave_");
+        (found != old).then_some((old, value))
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {

@@ -58,6 +58,14 @@ pub trait SessionHost: Send + Sync {
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// All status counters (SHOW STATUS).
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// A variable that SHOW VARIABLES does not list, asked for by a name of other versions: the name and its value as text.
+    fn unlisted_variable(&self, _scope: VariableScope, _name: &str) -> Option<(String, String)> {
+        None
+    }
+    /// The same of SHOW STATUS.
+    fn unlisted_status(&self, _scope: VariableScope, _name: &str) -> Option<(String, String)> {
+        None
+    }
     /// The rows of `information_schema.USER_ATTRIBUTES` that the account may see.
     fn user_attributes(&self) -> Vec<[Value; 3]> {
         Vec::new()

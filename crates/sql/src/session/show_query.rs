@@ -4,7 +4,7 @@
 //! around it, so they see the columns by the names that SHOW gives them.
 
 use super::{Call, SqlSession};
-use crate::api::{Outcome, Priv};
+use crate::api::{Outcome, Priv, VariableScope};
 use crate::bind;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::show::SCHEMAS;
@@ -118,10 +118,14 @@ impl SqlSession {
             Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
             Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
             Show::Variables { scope, filter } => {
-                Form::new("Variable_name", pairs("VARIABLES", *scope), filter.as_ref())
+                let old = |name: &str| self.state.host.unlisted_variable(asked_scope(*scope), name);
+                let sql = with_unlisted(pairs("VARIABLES", *scope), filter.as_ref(), old);
+                Form::new("Variable_name", sql, filter.as_ref())
             }
             Show::Status { scope, filter } => {
-                Form::new("Variable_name", pairs("STATUS", *scope), filter.as_ref())
+                let old = |name: &str| self.state.host.unlisted_status(asked_scope(*scope), name);
+                let sql = with_unlisted(pairs("STATUS", *scope), filter.as_ref(), old);
+                Form::new("Variable_name", sql, filter.as_ref())
             }
             Show::ProcessList { full } => {
                 let info = if *full { "INFO" } else { "LEFT(INFO, 100)" };
@@ -268,6 +272,51 @@ fn pairs(what: &str, scope: VarScope) -> String {
     format!(
         "SELECT VARIABLE_NAME AS `Variable_name`, VARIABLE_VALUE AS `Value` FROM information_schema.{scope}_{what}"
     )
+}
+
+fn asked_scope(scope: VarScope) -> VariableScope {
+    if scope == VarScope::Global { VariableScope::Global } else { VariableScope::Session }
+}
+
+/// Old names are in no list, because tools take servers that list both families for something else; who asks for one by its
+/// whole name, as replicas and clients of other versions do, gets it.
+fn with_unlisted(
+    mut sql: String,
+    filter: Option<&ShowFilter>,
+    find: impl Fn(&str) -> Option<(String, String)>,
+) -> String {
+    let mut names = Vec::new();
+    match filter {
+        Some(ShowFilter::Like(pattern)) => names.extend(whole_name(pattern)),
+        Some(ShowFilter::Where(expr)) => names_in(expr, &mut names),
+        None => {}
+    }
+    names.sort_unstable();
+    names.dedup();
+    for (name, value) in names.iter().filter_map(|name| find(name)) {
+        sql.push_str(&format!(" UNION ALL SELECT {}, {}", string(&name), string(&value)));
+    }
+    sql
+}
+
+/// The one name that a pattern is, if `%` is not in it; an underscore is meant as one.
+fn whole_name(pattern: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(pattern).ok()?;
+    (!text.contains('%')).then(|| text.replace('\\', "").to_ascii_lowercase())
+}
+
+/// The strings that a condition compares with.
+fn names_in(expr: &Expr, names: &mut Vec<String>) {
+    match expr {
+        Expr::Literal(Literal::Str(text)) => names.extend(whole_name(text)),
+        Expr::Binary { left, right, .. } => {
+            names_in(left, names);
+            names_in(right, names);
+        }
+        Expr::In { list, .. } => list.iter().for_each(|member| names_in(member, names)),
+        Expr::Like(like) => names_in(&like.pattern, names),
+        _ => {}
+    }
 }
 
 /// The column title of SHOW DATABASES and SHOW TABLES tells the LIKE pattern.
