@@ -68,7 +68,7 @@ fn a_clipped_file_has_what_is_in_front_and_no_torn_tail() {
         let tail = tail.unwrap();
         assert_eq!((tail.end.offset, tail.torn, tail.needs_truncation()), (clipped, None, false));
         let flags = fs::read(&path).unwrap()[4 + 17];
-        assert_eq!(flags & FLAG_IN_USE as u8, 0, "recovery has closed it");
+        assert_eq!(flags & FLAG_IN_USE as u8, 1, "as a crash leaves it");
     }
 }
 
