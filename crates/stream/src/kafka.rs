@@ -115,18 +115,17 @@ impl Kafka {
             partition.get_offset(OffsetAt::Earliest).await.map_err(failed)?,
             partition.get_offset(OffsetAt::Latest).await.map_err(failed)?,
         );
-        let mut back = TAIL;
+        if end <= first {
+            return Ok(None);
+        }
+        let mut from = end;
         // A broker that compacts the topic may have gaps in front of its last message.
-        while end > first {
-            let from = first.max(end - back);
+        while from > first {
+            from = first.max(from - TAIL.max(end - from));
             let (records, _) = partition.fetch_records(from, 1..(4 << 20), 1_000).await.map_err(failed)?;
             if let Some(last) = records.into_iter().next_back() {
                 return Ok(last.record.value);
             }
-            if from == first {
-                break;
-            }
-            back *= 2;
         }
         Ok(None)
     }

@@ -47,6 +47,9 @@ struct Sink {
     ended: Option<(String, u64)>,
 }
 
+/// Topic, key, value.
+type Made = (String, Option<Vec<u8>>, Option<Vec<u8>>);
+
 enum FormSink {
     Json(Box<JsonLines<Vec<u8>>>),
     Debezium(Box<Envelopes>),
@@ -91,7 +94,7 @@ impl Messages {
 impl Sink {
     /// Makes messages of what the form has collected.
     fn collect(&mut self) {
-        let made: Vec<(String, Option<Vec<u8>>, Option<Vec<u8>>)> = match &mut self.form {
+        let made: Vec<Made> = match &mut self.form {
             FormSink::Json(lines) => {
                 let text = std::mem::take(lines.out());
                 let key = self.transaction.clone().into_bytes();

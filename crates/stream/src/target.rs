@@ -21,7 +21,7 @@ pub struct Target {
 
 enum Log {
     Kafka(Kafka),
-    Nats(Nats),
+    Nats(Box<Nats>),
 }
 
 impl Target {
@@ -50,7 +50,9 @@ impl Target {
         let log = wait(&runtime, async {
             match scheme {
                 "kafka" => Kafka::open(place, name).await.map(Log::Kafka),
-                "nats" | "tls" => Nats::open(&format!("{scheme}://{place}"), name).await.map(Log::Nats),
+                "nats" | "tls" => Nats::open(&format!("{scheme}://{place}"), name)
+                    .await
+                    .map(|nats| Log::Nats(Box::new(nats))),
                 _ => Err(wrong()),
             }
         })?;
