@@ -206,7 +206,7 @@ def rotation(server, path):
     last = [line for name in ("server_audit.log.3", "server_audit.log.2", "server_audit.log.1", "server_audit.log") for line in lines(path.parent / name)]
     expect([line[4] for line in last] == [f"'CREATE TABLE d.r{n} (id INT)'" for n in range(30 - len(last), 30)], last)
     session.run("SET GLOBAL server_audit_file_rotate_size=DEFAULT", "SET GLOBAL server_audit_file_rotate_now=ON")
-    expect(path.read_text() == "" and session.value("SELECT @@server_audit_file_rotate_now") == 0, "rotate_now")
+    expect(texts(server, path) == [] and session.value("SELECT @@server_audit_file_rotate_now") == 0, "rotate_now")
     moved = path.rename(path.with_suffix(".moved"))
     session.run("CREATE TABLE d.before_signal (id INT)")
     os.kill(server.process.pid, signal.SIGHUP)
