@@ -220,8 +220,7 @@ impl Engine for LsmEngine {
         let mut writer = self.shared.views.writer.lock();
         let mut writing = writer.active.write(watermark);
         if writes.len() > 1 {
-            let all = (Bound::Unbounded, Bound::Unbounded);
-            writing.announce(writes.in_memory(all).map(|held| held.key()).take(ANNOUNCED));
+            writing.announce(writes.in_memory(..).map(|held| held.key()).take(ANNOUNCED));
         }
         for (key, write) in writes.into_writes().into_iter().flatten() {
             writing.insert(key, no.0, write);

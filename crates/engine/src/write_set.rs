@@ -173,7 +173,7 @@ impl WriteSet {
     /// All writes in memory, of each key the newest first.
     fn write_run(&self, base: usize, make: MakeFile<'_>) -> io::Result<run::Run> {
         let mut out = RunWriter::new(make()?, self.log.len());
-        for live in self.in_memory((Bound::Unbounded, Bound::Unbounded)) {
+        for live in self.in_memory(..) {
             let mut next = Some(live.at);
             while let Some(at) = next {
                 out.push(live.key(), self.log.value(at), (base + at as usize) as u64)?;
@@ -249,21 +249,21 @@ impl WriteSet {
     /// All pending writes in key order.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
-        self.range((Bound::Unbounded, Bound::Unbounded), false)
+        self.range(.., false)
     }
 
     /// Whether a key may be deleted. Reads no file.
     #[must_use]
     pub fn may_delete(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.spilled.deletes())
-            || self.in_memory((Bound::Unbounded, Bound::Unbounded)).any(|held| held.is_delete())
+            || self.in_memory(..).any(|held| held.is_delete())
     }
 
     /// Its writes within ranges of keys, to be read only. What is in files is shared.
     #[must_use]
     pub fn part(&self, ranges: Vec<Range<Bytes>>) -> WriteSet {
         let mut part = WriteSet::default();
-        for held in self.in_memory((Bound::Unbounded, Bound::Unbounded)) {
+        for held in self.in_memory(..) {
             if ranges.iter().any(|range| *held.key() >= range.start[..] && *held.key() < range.end[..]) {
                 part.write(Bytes::copy_from_slice(held.key()), held.write());
             }

@@ -3,7 +3,6 @@
 use omnibus_engine::{CommitNo, Held, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery};
-use std::ops::Bound;
 
 /// What keys begin with, by slot: the top bits of a key's first byte say which engine it is in.
 pub(crate) const LETTERS: [&str; 2] = ["#", "r"];
@@ -41,7 +40,7 @@ pub(crate) fn is_named(id: u64) -> bool {
 /// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
 pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
     let name = |held: Held<'_>| Some(branch_of(held.key())? + u64::from(held.is_delete()));
-    let all = || writes.in_memory::<(Bound<&[u8]>, Bound<&[u8]>)>((Bound::Unbounded, Bound::Unbounded));
+    let all = || writes.in_memory(..);
     let first = all().next().and_then(|held| id_of(held.key()));
     first.or_else(|| all().find_map(name)).unwrap_or(FOUNDING + no.0)
 }

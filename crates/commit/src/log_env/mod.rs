@@ -25,7 +25,6 @@ use omnibus_format::{
     Checksum, Dialect, EventContext, EventType, GtidMode, GtidState, LogPrivate, MIN_FILLER,
 };
 use omnibus_log::{FileSeq, LogHandle, LogPosition, LogWriter, ResetError, RotateError, WriteJob};
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -343,8 +342,7 @@ impl Env for LogEnv {
 
     fn install(&self, no: CommitNo, writes: WriteSet) {
         // Large ones are staged; this one is in memory.
-        let all = (Bound::Unbounded, Bound::Unbounded);
-        for deleted in writes.in_memory(all).filter(|held| held.is_delete()) {
+        for deleted in writes.in_memory(..).filter(|held| held.is_delete()) {
             self.deletes.note(deleted.key(), no);
         }
         self.engine.prepare_ordered(no, writes);

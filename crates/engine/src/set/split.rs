@@ -12,7 +12,7 @@ pub(super) fn only_first(writes: &WriteSet, shared: &Range<Bytes>) -> bool {
         let others = (Bound::Included(&SLOT_1[..]), Bound::Unbounded);
         return !writes.may_have(others) && !writes.may_have(bounds(shared));
     }
-    let mut keys = writes.in_memory((Bound::Unbounded, Bound::Unbounded)).map(|held| held.key());
+    let mut keys = writes.in_memory(..).map(|held| held.key());
     let Some(first) = keys.next() else { return true };
     if SpaceId::slot_of_key(keys.next_back().unwrap_or(first)) != 0 {
         return false;
@@ -27,7 +27,7 @@ pub(super) fn bounds(range: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 /// Gives `to` what of the write set is for one slot, if anything is.
 pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl FnOnce(&WriteSet)) {
-    let mut held = writes.in_memory((Bound::Unbounded, Bound::Unbounded));
+    let mut held = writes.in_memory(..);
     if !writes.is_spilled() && held.all(|held| is_for(slot, shared, held.key())) {
         to(writes);
     } else if let Some(part) = owned_part(writes, slot, shared) {

@@ -15,7 +15,7 @@ fn own(pending: Held<'_>) -> (Bytes, Write) {
 }
 
 fn held(set: &WriteSet) -> InMemory<'_> {
-    set.in_memory((Bound::Unbounded, Bound::Unbounded))
+    set.in_memory(..)
 }
 
 fn shared((key, write): (&Bytes, &Write)) -> (Bytes, Write) {

@@ -65,34 +65,9 @@ impl Statement {
 
     /// Whether this changes data, definitions or accounts: what MAX_UPDATES_PER_HOUR counts.
     pub fn changes(&self) -> bool {
-        matches!(
-            self,
-            Self::Insert(_)
-                | Self::Update(_)
-                | Self::Delete(_)
-                | Self::LoadData(_)
-                | Self::CreateDatabase(_)
-                | Self::AlterDatabase(_)
-                | Self::DropDatabase { .. }
-                | Self::CreateTable(_)
-                | Self::AlterTable(_)
-                | Self::DropTable(_)
-                | Self::CreateView(_)
-                | Self::DropView(_)
-                | Self::CreateIndex(_)
-                | Self::DropIndex(_)
-                | Self::Truncate(_)
-                | Self::RenameTable(_)
-                | Self::CreateSequence(_)
-                | Self::AlterSequence(_)
-                | Self::DropSequence(_)
-                | Self::CreateRoutine(_)
-                | Self::AlterRoutine(_)
-                | Self::CreateTrigger(_)
-                | Self::CreateEvent(_)
-                | Self::AlterEvent(_)
-                | Self::DropProgram(_)
-        ) || self.is_about_accounts()
+        matches!(self, Self::Insert(_) | Self::Update(_) | Self::Delete(_) | Self::LoadData(_))
+            || self.is_definition()
+            || self.is_about_accounts()
     }
 
     /// The name behind `Com_` that counts this statement: `select`, `insert`, `set_option`, ...
