@@ -214,14 +214,13 @@ def envelopes(server, topics, name):
     are_the_servers(server, state)
 
 
-def kafka(directory):
-    broker = Kafka(directory / "kafka")
-    broker.start()
+def in_both_forms(directory, broker, to, *options):
+    """Streams to a broker while all three parts are killed, once in each form of messages."""
     for form in ("json", "debezium"):
         folder = directory / form
         folder.mkdir()
         server = begin(folder)
-        stream = Stream(server, f"kafka://127.0.0.1:{broker.port}/{form}", "--format", form, "--from", "newest")
+        stream = Stream(server, f"{to}/{form}", "--format", form, *options)
         kills(server, stream, broker)
         stream.kill()
         topics = broker.read(form)
@@ -230,25 +229,19 @@ def kafka(directory):
         else:
             envelopes(server, topics, "debezium")
         server.stop()
+
+
+def kafka(directory):
+    broker = Kafka(directory / "kafka")
+    broker.start()
+    in_both_forms(directory, broker, f"kafka://127.0.0.1:{broker.port}", "--from", "newest")
     broker.kill()
 
 
 def nats(directory):
     broker = Nats(directory / "nats")
     broker.start()
-    for form in ("json", "debezium"):
-        folder = directory / form
-        folder.mkdir()
-        server = begin(folder)
-        stream = Stream(server, f"nats://127.0.0.1:{broker.port}/{form}", "--format", form)
-        kills(server, stream, broker)
-        stream.kill()
-        topics = broker.read(form)
-        if form == "json":
-            json_lines(server, topics["json"])
-        else:
-            envelopes(server, topics, "debezium")
-        server.stop()
+    in_both_forms(directory, broker, f"nats://127.0.0.1:{broker.port}")
     types(directory, broker)
     ends_of_streams(directory, broker)
     broker.kill()
