@@ -51,6 +51,7 @@ bench: tools build
 	bench/compare.py $(ARGS)
 	bench/queries.py
 	bench/bulk.py
+	bench/options.py
 	bench/replication.py $(ARGS)
 
 # Of it, what replication costs and carries. About ten minutes.
@@ -80,10 +81,16 @@ simulate: target
 histories: tools build
 	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)
 
-# Programs' own suites of tests, whole, here and on Debian's MariaDB; about an hour. ARGS="--only Django"; docs/programs.md has what fails.
+# Programs' own suites of tests, whole, here and on Debian's MariaDB; over an hour. ARGS="--only Django"; docs/programs.md has what fails.
 .PHONY: test-programs
-test-programs: tools build
+test-programs: build
+	scripts/install-test-tools programs
 	tests/e2e/programs.py --whole $(ARGS)
+
+# Vitess on two shards, its workflows under load; builds it the first time. ARGS="--only reshard", --list for the names; docs/vitess.md.
+.PHONY: vitess
+vitess: tools build
+	tests/vitess/run.py $(ARGS)
 
 # Every deliberate breakage must be found by the simulation; some minutes.
 mutants: target

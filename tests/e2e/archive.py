@@ -4,11 +4,12 @@
 Told independently: one session writes numbered rows, one transaction each, in both engines, and notes after each what the
 server calls that place: GTID, position, time. Others write beside it, so that groups have several transactions. A server on
 what was restored as of a place has exactly the rows up to it. The store is a folder, and a real S3 server; archiver, server and
-store are killed at any moment.
+store are killed at any moment. The log may be encrypted and its transactions compressed: what is archived is in clear text.
 """
 
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,11 +125,11 @@ class Archiver:
         wait_for(state, lambda: f"the archive does not get on: {self.log.read_text()[-2000:]}", every=0.2)
 
 
-def restore(archiver, name, until=None):
+def restore(archiver, name, until=None, *options):
     """A server on what was restored, and what the program said."""
     folder = archiver.server.directory / name
     folder.mkdir()
-    copy = Omnibus(folder, *[option for option in archiver.server.options if "dialect" in option])
+    copy = Omnibus(folder, *options, *[option for option in archiver.server.options if "dialect" in option])
     more = ["--until", until] if until else []
     run = subprocess.run([binary(), "restore", "--from", archiver.url, "--datadir", str(copy.datadir), "--json", *more],
                          capture_output=True, text=True, env=archiver.env)
@@ -188,7 +189,8 @@ def log_is_the_servers(server, copy, last):
 
 def gtid_of(server, n):
     """The GTID of number n, by the log itself."""
-    out = subprocess.run([binary(), "binlog", "--json", *server.binlogs()], capture_output=True, text=True).stdout
+    keyring = [option for option in server.options if "keyring" in option]
+    out = subprocess.run([binary(), "binlog", *keyring, "--json", *server.binlogs()], capture_output=True, text=True).stdout
     gtid = None
     for line in map(json.loads, out.splitlines()):
         if line["type"] == "begin":
@@ -385,6 +387,64 @@ def mariadb_dialect(directory):
     server.stop()
 
 
+def encrypted_and_compressed(directory):
+    """Clear text in the archive; a base backup's own log files need the keyring of then. Keys change, encryption goes off and on."""
+    keyring, of_then = directory / "keyring", directory / "keyring-of-then"
+    server = Omnibus(directory, f"--keyring-file-data={keyring}", "--binlog-encryption=ON", "--binlog-transaction-compression=ON",
+                     "--max-binlog-size=256K", "--lsm-memtable-size=1M", "--binlog-large-commit-threshold=100000")
+    server.start()
+    fill(server)
+    archiver = Archiver(server, f"file://{directory}/archive")
+    archiver.start()
+    wait_for(lambda: archiver.log.exists() and archiver.lines("backup"), lambda: f"no base backup: {archiver.log.read_text()}")
+    shutil.copy(keyring, of_then)
+    numbers, marks, places = Numbers(server), [], []
+    for change in ("ALTER INSTANCE ROTATE BINLOG MASTER KEY", "SET GLOBAL binlog_encryption = OFF", "SET GLOBAL binlog_encryption = ON"):
+        load = [Load(server, len(marks) * 10 + number) for number in range(3)]
+        for thread in load:
+            thread.start()
+        numbers.many(10)
+        archiver.kill()
+        client(server, change)
+        numbers.many(10)
+        # One that becomes a log file of its own.
+        client(server, f"INSERT INTO a.load_LSM SELECT 1000 + n, 1, REPEAT('y', 2000) FROM a.n_LSM; INSERT INTO a.load_BTREE SELECT * FROM a.load_LSM WHERE c >= 1000;"
+                       f"DELETE FROM a.load_LSM WHERE c >= 1000; DELETE FROM a.load_BTREE WHERE c >= 1000")
+        archiver.start()
+        numbers.many(5)
+        at = numbers.session("SHOW BINARY LOG STATUS")[0]
+        places.append((len(numbers.places), f"{at[0]}:{at[1]}"))
+        marks.append(len(numbers.places))
+        for thread in load:
+            thread.stop.set()
+            thread.join()
+        archiver.wait()
+        server.kill()
+        server.start()
+        numbers.again()
+    archiver.wait()
+    archiver.kill()
+    states = {row[2] for row in numbers.session("SHOW BINARY LOGS")}
+    expect(states == {"Yes", "No"}, f"files are encrypted: {states}")
+    keys = f"--keyring-file-data={of_then}"
+    copy, done = restore(archiver, "newest", None, keys)
+    same_rows(server, copy)
+    for n in (7, marks[0] - 5, marks[1] - 5, marks[2]):
+        gtid, _ = gtid_of(server, n)
+        copy, done = restore(archiver, f"gtid{n}", gtid, keys)
+        mine = numbers_are(copy, n)
+        expect(mine == done["gtid_executed"], f"restore told {done}, the copy executed {mine}")
+    n = marks[1] + 3
+    copy, done = restore(archiver, f"time{n}", utc(numbers.places[n - 1]["us"]), keys)
+    numbers_are(copy, n)
+    for number, (n, place) in enumerate(places):
+        copy, done = restore(archiver, f"position{number}", place, keys)
+        numbers_are(copy, n)
+    for piece in (directory / "archive" / "log").rglob("0000000000000000-*"):
+        expect(piece.read_bytes()[:4] == b"\xfebin", f"{piece} is encrypted")
+    server.stop()
+
+
 def purges_and_resets(directory):
     """A server that has no more what comes next, or another log."""
     server = Omnibus(directory)
@@ -396,7 +456,7 @@ def purges_and_resets(directory):
     expect(code == 0, said)
     said = refused(bare, "nothing")
     expect("has no base backup" in said, said)
-    # While it follows, what it has not read yet is not purged, however often somebody asks.
+    # While it follows, what it has not read yet is not purged, however often somebody asks (warning 1867).
     archiver = Archiver(server, f"file://{directory}/archive")
     archiver.start()
     archiver.wait()
@@ -471,7 +531,7 @@ def old_things_go(directory):
 
 def main():
     wanted = sys.argv[1:]
-    tests = (any_point_comes_back, s3_with_kills, mariadb_dialect, purges_and_resets, old_things_go)
+    tests = (any_point_comes_back, s3_with_kills, mariadb_dialect, encrypted_and_compressed, purges_and_resets, old_things_go)
     tests = [test for test in tests if not wanted or test.__name__ in wanted]
     for test in tests:
         with Scratch("omnibus-archive-") as name:

@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import ROOT, Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
 
-ENGINES = ("LSM", "BTREE")
+ENGINES = ("InnoDB", "BTREE")
 ACCOUNTS = 16
 
 
@@ -158,15 +158,15 @@ def under_load(directory):
                     expect(executed == gtids.replace("\n", ""), f"the copy executed {executed}, not {gtids}")
                     state = check_copy(copy, least, most)
                     # It is a server like any other.
-                    client(copy, "INSERT INTO b.entry_LSM VALUES (99, 1, 'new')")
+                    client(copy, "INSERT INTO b.entry_InnoDB VALUES (99, 1, 'new')")
                     copy.kill()
                     copy.start()
-                    client(copy, "DELETE FROM b.entry_LSM WHERE client = 99")
+                    client(copy, "DELETE FROM b.entry_InnoDB WHERE client = 99")
                     expect(check_copy(copy, least, most) == state, "the copy lost something in a crash")
                 finally:
                     copy.stop()
         # Nothing that the copies did reached the source.
-        expect(client(server, "SELECT COUNT(*) FROM b.entry_LSM WHERE client = 99") == "0\n", "a copy changed the source")
+        expect(client(server, "SELECT COUNT(*) FROM b.entry_InnoDB WHERE client = 99") == "0\n", "a copy changed the source")
         server.kill()
         server.start()
         check_copy(server, [writer.done for writer in writers], [writer.done for writer in writers])

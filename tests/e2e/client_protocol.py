@@ -296,6 +296,19 @@ def character_sets(server):
     expect("Table 'c.öд😀' doesn't exist".encode() in message("SELECT * FROM c.`öд😀`".encode()), "as it is")
 
 
+def told_warnings(server):
+    """A reply says how many conditions are its own statement's; who shows those of the one before is not told of them again."""
+    db = connect(server, autocommit=True)
+    cursor = db.cursor()
+    for statement, told in (("SELECT 1/0", 1), ("SELECT @@warning_count", 0), ("SHOW WARNINGS", 0), ("SELECT @@warning_count", 0), ("SELECT 2", 0),
+                            ("SELECT @@warning_count", 0)):
+        cursor.execute(statement)
+        expect(cursor._result.warning_count == told, f"{statement}: {cursor._result.warning_count}")
+        if statement == "SHOW WARNINGS":
+            expect([row[1] for row in cursor.fetchall()] == [1365], "what is shown")
+    db.close()
+
+
 def real_clients(server):
     compressed = ["--compress"]
     show = "SHOW STATUS LIKE 'Compression'"
@@ -343,6 +356,7 @@ def main():
         what_is_allowed(server, admin)
         attributes(server)
         character_sets(server)
+        told_warnings(server)
         real_clients(server)
         replica_compresses(directory)
     print("client protocol: fine")

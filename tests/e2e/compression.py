@@ -53,13 +53,13 @@ def unpacked(body):
 def fill(server):
     session = Session(server, database="d")
     session.run("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(200), n INT) ENGINE=LSM", "CREATE TABLE b (id INT PRIMARY KEY, v LONGTEXT) ENGINE=BTREE",
-                "FLUSH BINARY LOGS")
+                "CREATE TABLE r (v VARBINARY(1000))", "FLUSH BINARY LOGS")
     for n in range(40):
         session.run("BEGIN")
         session.run("INSERT INTO t VALUES " + ",".join(f"({n * 100 + k}, '{'compress me ' * 8}{k}', {k})" for k in range(100)))
         session.run(f"UPDATE t SET n = n + 1 WHERE id % 7 = 3 AND id >= {n * 100}", f"DELETE FROM t WHERE id = {n * 100 + 5}",
                     f"INSERT INTO b VALUES ({n}, REPEAT('both engines ', 50))", "COMMIT")
-    session.run("INSERT INTO t VALUES (1000000, '', 0)")
+    session.run("INSERT INTO r VALUES (RANDOM_BYTES(1000))")
     # Longer than the cache in memory; longer than what is compressed on a session's own thread.
     session.run("INSERT INTO b SELECT id + 1000, REPEAT(v, 20) FROM t WHERE id < 3000")
     session.close()
@@ -90,6 +90,21 @@ def switches(server):
     expect(len([1 for kind, _ in of_log(server) if kind == PAYLOAD]) == before, "neither is compressed")
     session.run("SET SESSION binlog_format=ROW", "SET GLOBAL binlog_large_commit_threshold=10485760")
     session.run("INSERT INTO b SELECT id + 100000, REPEAT(v, 60) FROM b")
+    session.close()
+
+
+def levels(server):
+    """The level is a session's, and makes a difference."""
+    session = Session(server, database="d")
+
+    def size(level):
+        session.run(f"SET SESSION binlog_transaction_compression_level_zstd={level}",
+                    "INSERT INTO b SELECT id + 200000, CONCAT('word ', id * 7919 % 1000, ' and ', id, ' behind ', id DIV 7) FROM t WHERE id < 3000")
+        session.run("DELETE FROM b WHERE id >= 200000")
+        return len([body for kind, body in of_log(server) if kind == PAYLOAD][-2])
+
+    low, high = size(1), size(22)
+    expect(high < low * 0.95, f"{high} bytes at level 22, {low} at level 1")
     session.close()
 
 
@@ -136,6 +151,7 @@ def main():
         fill(source)
         shape(source)
         switches(source)
+        levels(source)
         printed(source)
         recovered(source)
         wait_caught_up(replica, source)

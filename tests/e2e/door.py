@@ -121,6 +121,10 @@ def backups(directory):
         code = error_code(lambda: root.cursor().execute(f"BACKUP TO '{path}'"))  # noqa: B023
         expect(code == 1290 and not path.exists(), f"{path}: {code}")
     root.cursor().execute(f"BACKUP TO '{files}/b'")
+    (directory / "elsewhere").mkdir()
+    os.symlink(directory / "elsewhere", files / "link")
+    code = error_code(lambda: root.cursor().execute(f"BACKUP TO '{files}/link'"))
+    expect(code == 1105 and not any((directory / "elsewhere").iterdir()), f"a link to an empty folder: {code}")
     client(server, "CREATE USER weak@localhost; GRANT RELOAD ON *.* TO weak@localhost")
     weak = connect(server, user="weak").cursor()
     expect(error_code(lambda: weak.execute(f"BACKUP TO '{files}/c'")) == 1227, "RELOAD is not BACKUP_ADMIN")

@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import Omnibus, Scratch, client, connect, error_code, expect, wait_for  # noqa: E402
 
-ENGINES = ("LSM", "BTREE")
+ENGINES = ("InnoDB", "BTREE")
 ACCOUNTS = 20
 EACH = 1000
 
@@ -64,12 +64,12 @@ def same_statements(server):
         answers.append(seen)
         connection.close()
     for number, (one, other) in enumerate(zip(*answers)):
-        expect(one == other, f"statement {number} of the script: LSM says {one}, BTREE says {other}")
+        expect(one == other, f"statement {number} of the script: InnoDB says {one}, BTREE says {other}")
 
 
 def what_is_shown(server):
     names = rows(server, "SHOW ENGINES")
-    expect([(row[0], row[1]) for row in names] == [("LSM", "DEFAULT"), ("BTREE", "YES")], f"SHOW ENGINES: {names}")
+    expect([(row[0], row[1]) for row in names] == [("InnoDB", "DEFAULT"), ("BTREE", "YES")], f"SHOW ENGINES: {names}")
     client(server, "CREATE TABLE test.b (id INT PRIMARY KEY) ENGINE=btree")
     expect("ENGINE=BTREE" in client(server, "SHOW CREATE TABLE test.b"), "SHOW CREATE TABLE does not name the engine")
     expect(rows(server, "SHOW TABLE STATUS FROM test LIKE 'b'")[0][1] == "BTREE", "SHOW TABLE STATUS")
@@ -78,24 +78,38 @@ def what_is_shown(server):
     expect(client(server, engine + "'like_b'") == "BTREE\n", "CREATE TABLE LIKE did not keep the engine")
     connection = connect(server)
     cursor = connection.cursor()
-    cursor.execute("CREATE TABLE test.inno (id INT PRIMARY KEY) ENGINE=InnoDB")
+    cursor.execute("CREATE TABLE test.inno (id INT PRIMARY KEY) ENGINE=MyISAM")
     cursor.execute("SHOW WARNINGS")
-    expect(cursor.fetchall()[0][1] == 1266, "ENGINE=InnoDB without a note")
+    expect(cursor.fetchall()[0][1] == 1266, "ENGINE=MyISAM without a note")
     expect(error_code(lambda: cursor.execute("CREATE TABLE test.no (id INT) ENGINE=nothing")) == 1286, "unknown engine")
     expect(error_code(lambda: cursor.execute("SET default_storage_engine = nothing")) == 1286, "unknown default")
     cursor.execute("SET default_storage_engine = BTREE")
     cursor.execute("CREATE TABLE test.by_default (id INT PRIMARY KEY)")
     expect(client(server, engine + "'by_default'") == "BTREE\n", "default_storage_engine was not used")
-    expect(client(server, engine + "'inno'") == "LSM\n", "InnoDB is not the default engine")
+    expect(client(server, engine + "'inno'") == "InnoDB\n", "MyISAM is not the default engine")
+    # What dumps and logs say means the same engine whatever the default is; older versions wrote LSM.
+    for number, (text, kept) in enumerate((("ENGINE=InnoDB", "InnoDB"), ("/*!999999 ENGINE=LSM */", "InnoDB"), ("ENGINE=omnibus", "InnoDB"),
+                                           ("/*!999999 ENGINE=BTREE */", "BTREE"), ("ENGINE=MEMORY", "BTREE"))):
+        cursor.execute(f"CREATE TABLE test.said (id INT PRIMARY KEY) {text}")
+        cursor.execute("SHOW CREATE TABLE test.said")
+        made = cursor.fetchone()[1].replace("`said`", f"test.again_{number}")
+        cursor.execute(made)
+        expect(client(server, f"{engine}'said'") == f"{kept}\n" == client(server, f"{engine}'again_{number}'"), f"{text} made {made}")
+        expect((") ENGINE=InnoDB DEFAULT" if kept == "InnoDB" else ") /*!999999 ENGINE=BTREE */ DEFAULT") in made, made)
+        cursor.execute("DROP TABLE test.said")
+    for name, known in (("lsm", "InnoDB"), ("MyISAM", "InnoDB"), ("innodb", "InnoDB"), ("btree", "BTREE")):
+        cursor.execute(f"SET default_storage_engine = {name}")
+        cursor.execute("SELECT @@default_storage_engine")
+        expect(cursor.fetchone() == (known,), f"default_storage_engine={name}")
     cursor.execute("SELECT ENGINE FROM information_schema.ENGINES WHERE SUPPORT = 'DEFAULT'")
     expect(cursor.fetchall() == (("BTREE",),), "information_schema.ENGINES does not follow the session's default")
     connection.close()
 
 
 def changing_engine(server):
-    client(server, """CREATE TABLE test.moved (id INT PRIMARY KEY, v VARCHAR(20), KEY (v)) ENGINE=LSM;
+    client(server, """CREATE TABLE test.moved (id INT PRIMARY KEY, v VARCHAR(20), KEY (v)) ENGINE=InnoDB;
         INSERT INTO test.moved VALUES (1, 'a'), (2, 'b'), (3, 'c')""")
-    for engine in ("BTREE", "LSM", "BTREE"):
+    for engine in ("BTREE", "InnoDB", "BTREE"):
         client(server, f"ALTER TABLE test.moved ENGINE={engine}; INSERT INTO test.moved SELECT MAX(id) + 1, 'n' FROM test.moved")
         expect(f"ENGINE={engine}" in client(server, "SHOW CREATE TABLE test.moved"), f"ALTER TABLE to {engine}")
         expect(len(rows(server, "SELECT * FROM test.moved FORCE INDEX (v) WHERE v = 'n'")) > 0, "its index is empty")
@@ -105,7 +119,7 @@ def changing_engine(server):
 
 def spanning(server):
     """A transaction in both engines is rolled back in both, to a savepoint and as a whole."""
-    client(server, """CREATE TABLE test.one (id INT PRIMARY KEY, v INT) ENGINE=LSM;
+    client(server, """CREATE TABLE test.one (id INT PRIMARY KEY, v INT) ENGINE=InnoDB;
         CREATE TABLE test.two (id INT PRIMARY KEY, v INT) ENGINE=BTREE;
         BEGIN; INSERT INTO test.one VALUES (1, 1); INSERT INTO test.two VALUES (1, 1); SAVEPOINT s;
         INSERT INTO test.one VALUES (2, 2); INSERT INTO test.two VALUES (2, 2); ROLLBACK TO s; COMMIT;
@@ -234,7 +248,7 @@ def main():
                     definitions_survived(server, earlier)
                 if number == 1:
                     # The default engine goes far ahead of the idle other one.
-                    client(server, "CREATE TABLE IF NOT EXISTS test.pad (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT) ENGINE=LSM")
+                    client(server, "CREATE TABLE IF NOT EXISTS test.pad (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT) ENGINE=InnoDB")
                     connection = connect(server, autocommit=True)
                     for _ in range(60):
                         connection.cursor().execute("INSERT INTO test.pad (v) VALUES (REPEAT('x', 60000))")

@@ -190,8 +190,9 @@ def questions(directory):
             cursor.execute(line)
         except Exception as error:
             expect(False, f"{line}: {error}")
-    run = subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={server.socket}", "-uroot", "flush-hosts"], capture_output=True)
-    expect(run.returncode == 0, run.stderr.decode())
+    for command in ("flush-hosts", "flush-all-status", "flush-all-statistics", "flush-table-statistics", "flush-status", "flush-logs", "refresh", "reload"):
+        run = subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={server.socket}", "-uroot", command], capture_output=True)
+        expect(run.returncode == 0, run.stderr.decode())
     client(server, "CREATE USER weak@localhost")
     weak = connect(server, user="weak").cursor()
     expect(error_code(lambda: weak.execute("TRUNCATE performance_schema.host_cache")) == 1142, "anybody empties the cache of hosts")

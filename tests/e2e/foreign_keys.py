@@ -319,6 +319,37 @@ def shown(server):
     expect(run(user, sql) == 0, f"with it: {run(user, sql)}")
 
 
+def own_indexes(server):
+    """The index that a foreign key got for itself goes when a statement makes another that will do; one that somebody made stays."""
+    c = connect(server, autocommit=True)
+    fresh(c)
+
+    def keys(table):
+        return sorted({row[2] for row in run(c, f"SHOW INDEX FROM {table}")} - {"PRIMARY"})
+
+    run(c, "CREATE TABLE p (id INT PRIMARY KEY)")
+    for number, (more, then, left) in enumerate((
+        ("", "ADD INDEX i (a, b)", ["i"]), ("", "ADD UNIQUE u (a)", ["u"]), ("", "ADD INDEX i (b, a)", ["fk{}", "i"]), (", KEY fk{} (a)", "ADD INDEX i (a)", ["fk{}", "i"]),
+        ("", "RENAME INDEX fk{} TO mine, ADD INDEX i (a)", ["i", "mine"]), ("", "ADD INDEX i (a), DROP INDEX fk{}", ["i"]), ("", "DROP FOREIGN KEY fk{}", ["fk{}"]),
+    )):
+        run(c, f"CREATE TABLE t{number} (id INT PRIMARY KEY, a INT, b INT{more.format(number)}, CONSTRAINT fk{number} FOREIGN KEY (a) REFERENCES p (id))")
+        expect(keys(f"t{number}") == [f"fk{number}"], f"{more}: {keys(f't{number}')}")
+        if number == 1:
+            # The catalog keeps which are which.
+            server.kill()
+            server.start()
+            c = connect(server, database="test", autocommit=True)
+        expect("FOREIGN KEY */" not in run(c, f"SHOW CREATE TABLE t{number}")[0][1], "it is shown")
+        expect(run(c, f"ALTER TABLE t{number} {then.format(number)}") == 0, then)
+        expect(keys(f"t{number}") == [name.format(number) for name in left], f"{then}: {keys(f't{number}')}")
+        run(c, "INSERT INTO p VALUES (1)")
+        expect(run(c, f"INSERT INTO t{number} VALUES (1, 7, 1)") == (1 if "DROP FOREIGN" in then else 1452), "the key is asked")
+        run(c, f"CHECK TABLE t{number}")
+    run(c, "CREATE TABLE alike LIKE t2")
+    run(c, "ALTER TABLE alike ADD INDEX j (a)")
+    expect(keys("alike") == ["fk2", "i", "j"], keys("alike"))
+
+
 def no_orphans(server, level):
     """Parents come and go, children too: what is acknowledged fits together at the end, and nothing waits for ever."""
     setup = connect(server, autocommit=True)
@@ -431,6 +462,7 @@ def main():
         mariadb.start()
         same(connect(server, autocommit=True), connect(mariadb, autocommit=True), SCRIPTS, allowed)
         shown(server)
+        own_indexes(server)
         for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
             no_orphans(server, level)
         killed(server)

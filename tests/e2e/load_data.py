@@ -156,6 +156,7 @@ def main():
             theirs = connect(peer, database="test", local_infile=1, charset="utf8mb4", autocommit=True)
             same(files / "data.txt", ours, theirs)
             who_may(server, files)
+            load_file(server, peer, files)
             local_rules(server, files)
             transactions(server, files)
             waits(server, files)
@@ -202,6 +203,50 @@ def who_may(server, files):
         expect(code == expected, f"{outside}: {code}")
     code = error_code(lambda: bob.cursor().execute(f"PREPARE s FROM \"LOAD DATA {load.replace(chr(39), chr(39) * 2)}\""))
     expect(code in (1064, 1295), f"prepared: {code}")
+
+
+def load_file(server, peer, files):
+    """LOAD_FILE here and on MariaDB, and who gets NULL."""
+    (files / "bytes").write_bytes(bytes(range(256)) * 5)
+    (files / "long").write_bytes(b"x" * 2_000_000)
+    os.mkfifo(files / "fifo")
+    os.symlink("/etc/hostname", files / "link")
+    os.chmod(files / "bytes", 0o644)
+    seen = []
+    for one in (server, peer):
+        cursor = connect(one, database="test", autocommit=True).cursor()
+        cursor.execute(f"SELECT LOAD_FILE('{files}/bytes'), LOAD_FILE(NULL), LOAD_FILE('{files}/none'), LENGTH(LOAD_FILE('{files}/bytes')) + 1")
+        seen.append(cursor.fetchall())
+    expect(seen[0] == seen[1] and seen[0][0][0] == bytes(range(256)) * 5, f"LOAD_FILE: {seen}")
+    session = connect(server, database="test", autocommit=True).cursor()
+
+    def value(sql, cursor=session):
+        cursor.execute(sql)
+        return cursor.fetchall()[0][0]
+
+    for name in (f"{files}/fifo", f"{files}/link", f"{files}", "/etc/hostname", f"{files}/../x", f"{server.datadir}/auto.cnf", "x", "\\0"):
+        found = value(f"SELECT LOAD_FILE('{name}')")
+        expect(found is None, f"{name}: {found!r}")
+    session.execute("CREATE TABLE lf (name VARCHAR(200), body LONGBLOB)")
+    session.execute(f"INSERT INTO lf (name) VALUES ('{files}/bytes'), ('{files}/none')")
+    session.execute("UPDATE lf SET body = LOAD_FILE(name)")
+    expect(value("SELECT GROUP_CONCAT(IFNULL(LENGTH(body), 'none') ORDER BY name) FROM lf") == "1280,none", "LOAD_FILE of each row")
+    # Of a file that is longer than a packet there is a warning.
+    client(server, "SET GLOBAL max_allowed_packet = 1048576")
+    small = connect(server, database="test", autocommit=True).cursor()
+    expect(value(f"SELECT LOAD_FILE('{files}/long')", small) is None, "a file longer than max_allowed_packet")
+    expect(value("SHOW COUNT(*) WARNINGS", small) == 1, "no warning of a long file")
+    client(server, "SET GLOBAL max_allowed_packet = DEFAULT")
+    expect(value(f"SELECT LENGTH(LOAD_FILE('{files}/long'))") == 2_000_000, "a long file")
+    # FILE is asked of who the call acts for: a view's definer.
+    client(server, "CREATE USER eve IDENTIFIED BY 'x'; GRANT SELECT ON test.* TO eve;"
+                   f"CREATE VIEW test.lv AS SELECT LENGTH(LOAD_FILE('{files}/bytes')) AS n; CREATE SQL SECURITY INVOKER VIEW test.li AS SELECT LENGTH(LOAD_FILE('{files}/bytes')) AS n")
+    eve = connect(server, user="eve", password="x", database="test", autocommit=True).cursor()
+    found = [value(sql, eve) for sql in (f"SELECT LOAD_FILE('{files}/bytes')", "SELECT n FROM li", "SELECT n FROM lv")]
+    expect(found == [None, None, 1280], f"without FILE: {found}")
+    client(server, "GRANT FILE ON *.* TO eve")
+    expect(value(f"SELECT LENGTH(LOAD_FILE('{files}/bytes'))", eve) == 1280, "with FILE")
+    client(server, "DROP VIEW test.lv, test.li; DROP TABLE test.lf; DROP USER eve")
 
 
 def local_rules(server, files):

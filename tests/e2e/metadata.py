@@ -42,6 +42,29 @@ def tables(server):
     expect(("DTD_IDENTIFIER", "longtext") in described and ("ORDINAL_POSITION", "bigint") in described, described)
 
 
+def sizes(server):
+    """Of tables that no query has read, also behind a kill: the rows that there are, times what one takes. Both engines."""
+    root = connect(server, autocommit=True)
+    counted, width = 1000, 700
+    for engine in ("InnoDB", "BTREE"):
+        for sql in (f"CREATE TABLE test.full_{engine} (id INT PRIMARY KEY, other INT, note VARCHAR(2000), KEY (other)) ENGINE={engine}",
+                    f"CREATE TABLE test.none_{engine} (id INT PRIMARY KEY) ENGINE={engine}",
+                    f"INSERT INTO test.full_{engine} WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < {counted}) SELECT n, n, REPEAT('x', {width}) FROM r"):
+            root.cursor().execute(sql)
+    for turn in ("new", "killed"):
+        root = connect(server, autocommit=True)
+        for engine in ("InnoDB", "BTREE"):
+            asked = f"SELECT TABLE_ROWS, DATA_LENGTH, INDEX_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'test' AND TABLE_NAME = '%s_{engine}'"
+            (rows, data, indexes), = run(root, asked % "full")
+            expect(rows == counted and counted * width < data < counted * (width + 60) and 16384 <= indexes < counted * 40, f"{turn} {engine}: {rows} rows, {data}, {indexes}")
+            expect(run(root, asked % "none") == ((0, 16384, 0),), f"{turn}: an empty table of {engine}")
+            space = run(root, f"SELECT FILE_SIZE, t.N_COLS FROM information_schema.INNODB_TABLESPACES s JOIN information_schema.INNODB_TABLES t USING (SPACE) WHERE s.NAME = 'test/full_{engine}'")
+            expect(space == ((data + indexes, 6),), f"{turn} {engine}: {space}")
+        if turn == "new":
+            server.kill()
+            server.start()
+
+
 def words(server):
     reserved = {row["WORD"]: row["RESERVED"] for row in query(server, "SELECT * FROM information_schema.KEYWORDS")}
     expect(len(reserved) > 700 and reserved["SELECT"] == 1 and reserved["ENGINE"] == 0, len(reserved))
@@ -55,7 +78,7 @@ def words(server):
 
 def parts(server):
     plugins = {row["PLUGIN_NAME"]: row["PLUGIN_TYPE"] for row in query(server, "SELECT * FROM information_schema.PLUGINS")}
-    expect(plugins.get("caching_sha2_password") == "AUTHENTICATION" and plugins.get("LSM") == "STORAGE ENGINE", plugins)
+    expect(plugins.get("caching_sha2_password") == "AUTHENTICATION" and plugins.get("InnoDB") == "STORAGE ENGINE", plugins)
     shown = query(server, "SHOW PLUGINS")
     expect({row["Name"] for row in shown} == set(plugins) and set(shown[0]) == {"Name", "Status", "Type", "Library", "License"}, shown)
 
@@ -83,6 +106,7 @@ def main():
         client = connect(server, autocommit=True)
         run(client, "CREATE DATABASE test")
         tables(server)
+        sizes(server)
         words(server)
         parts(server)
         privileges(server)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock. EXPLAIN of another connection."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -40,6 +41,11 @@ def digests(server):
               f" FROM {BY_DIGEST} WHERE DIGEST_TEXT LIKE 'SELECT %SLEEP%'")
     expect(len(slept) == 1 and 30e9 <= slept[0][0] < 60e12 and slept[0][0] == slept[0][1], slept)
     expect(slept[0][2] <= slept[0][1] and slept[0][3:] == ("SELECT SLEEP(0.03)", 64, 1), slept)
+    same = a(f"SELECT DIGEST = STATEMENT_DIGEST('select v from t where id = 7'), DIGEST_TEXT = STATEMENT_DIGEST_TEXT('select v from t where id = 7')"
+             f" FROM {BY_DIGEST} WHERE DIGEST_TEXT LIKE '%`id` = ?'")
+    expect(same == ((1, 1),) and a.value("SELECT STATEMENT_DIGEST(NULL)") is None, same)
+    a.fails("SELECT STATEMENT_DIGEST('SELECT FROM')", 3676)
+    a.fails("SELECT STATEMENT_DIGEST_TEXT('')", 3676)
     client(server, "CREATE USER u IDENTIFIED BY 'geheim'")
     expect("geheim" not in client(server, f"SELECT * FROM {BY_DIGEST}"), "a password in a sample")
     expect(not any("geheim" in row[0] for row in a(f"SELECT IFNULL(DIGEST_TEXT, '') FROM {BY_DIGEST}")), "a password in a digest")
@@ -194,14 +200,31 @@ def explained(server):
         session.close()
 
 
+def attributes(server):
+    """What clients say of themselves, of one's own account's connections and of all."""
+    client(server, "CREATE USER IF NOT EXISTS watcher; GRANT SELECT ON d.* TO watcher")
+    own, other = Session(server), Session(server, user="watcher")
+    number = own.value("SELECT CONNECTION_ID()")
+    found = dict(own(f"SELECT ATTR_NAME, ATTR_VALUE FROM performance_schema.session_connect_attrs WHERE PROCESSLIST_ID = {number} ORDER BY ORDINAL_POSITION"))
+    expect(found["_client_name"] == "pymysql" and found["_pid"] == str(os.getpid()), found)
+    seen = {row[0] for row in other("SELECT PROCESSLIST_ID FROM performance_schema.session_account_connect_attrs")}
+    expect(seen == {other.value("SELECT CONNECTION_ID()")}, f"of others' accounts: {seen}")
+    other.fails("SELECT * FROM performance_schema.session_connect_attrs", 1142)
+    expect({row[0] for row in own("SELECT PROCESSLIST_ID FROM performance_schema.session_account_connect_attrs")} == {number}, "of the own account")
+    for session in (own, other):
+        session.close()
+    expect(int(client(server, "SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE LIKE '%mysql'")) == 1, "of the client's program")
+
+
 def bounded(directory):
     """What does not fit is one row; OFF counts nothing."""
-    server = Omnibus(directory / "small", "--performance-schema-digests-size=10")
+    server = Omnibus(directory / "small", "--performance-schema-digests-size=10", "--performance-schema-session-connect-attrs-size=30")
     server.directory.mkdir()
     server.start()
     client(server, "; ".join(f"SELECT 1 AS a{n}" for n in range(50)))
     rows = client(server, f"SELECT COUNT(*), SUM(DIGEST IS NULL), MAX(IF(DIGEST IS NULL, COUNT_STAR, 0)) >= 40 FROM {BY_DIGEST}").split()
     expect(rows == ["11", "1", "1"], rows)
+    expect(client(server, "SELECT SUM(LENGTH(ATTR_NAME) + LENGTH(ATTR_VALUE)) BETWEEN 1 AND 30 FROM performance_schema.session_connect_attrs").strip() == "1", "attributes")
     lost = client(server, "SHOW GLOBAL STATUS LIKE 'Performance_schema_digest_lost'").split()
     expect(int(lost[1]) >= 40, lost)
     server.stop()
@@ -223,6 +246,7 @@ def main():
         table_locks(server)
         resources(server)
         explained(server)
+        attributes(server)
         usage(server)
         server.stop()
         bounded(directory)

@@ -117,7 +117,7 @@ def build(session, rng, kept):
     table = f"{kind}_{rng.choice(ENGINES)}"
     names = kept.setdefault(table, set())
     clauses, made = rng.choice([build for build in BUILDS if kind == "h" or "PRIMARY" not in build[0]])
-    engine = "BTREE" if "LSM" in session(f"SHOW CREATE TABLE test.{table}")[0][1].splitlines()[-1] else "LSM"
+    engine = "BTREE" if "InnoDB" in session(f"SHOW CREATE TABLE test.{table}")[0][1].splitlines()[-1] else "InnoDB"
     if names:
         drop = ", ".join(f"DROP INDEX `{name}`" for name in sorted(names))
         more = ", DROP COLUMN more" if "f" in names else ""

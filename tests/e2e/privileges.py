@@ -101,6 +101,63 @@ STATEMENTS = [
     ("SHOW ENGINE innodb STATUS", ["PROCESS ON *.*"]),
     ("SHOW GRANTS FOR root@localhost", ["SELECT ON mysql.*"]),
     ("SHOW CREATE USER root@localhost", ["SELECT ON mysql.*"]),
+    ("SHOW FULL COLUMNS FROM app.t", ["INSERT ON app.*"]),
+    ("SHOW EXTENDED KEYS FROM app.t", ["INSERT ON app.*"]),
+    ("SHOW FULL TABLES FROM app", ["INSERT ON app.*"]),
+    ("DESCRIBE app.t v", ["INSERT ON app.*"]),
+    ("SHOW ENGINE innodb MUTEX", ["PROCESS ON *.*"]),
+    ("SHOW ENGINE performance_schema STATUS", ["PROCESS ON *.*"]),
+    ("SHOW INDEX_STATISTICS", ["PROCESS ON *.*"]),
+    ("SHOW USER_STATISTICS", ["PROCESS ON *.*"]),
+    ("SHOW MASTER STATUS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW MASTER LOGS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW SLAVE STATUS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW ALL SLAVES STATUS", ["REPLICATION CLIENT ON *.*"]),
+    ("SHOW SLAVE HOSTS", ["REPLICATION SLAVE ON *.*"]),
+    ("SHOW BINLOG EVENTS IN 'binlog.000001'", ["REPLICATION SLAVE ON *.*"]),
+    ("SELECT * FROM information_schema.INNODB_TRX", ["PROCESS ON *.*"]),
+    ("SELECT 1 FROM information_schema.innodb_metrics LIMIT 1", ["PROCESS ON *.*"]),
+    ("SELECT * FROM information_schema.INNODB_TABLES", ["PROCESS ON *.*"]),
+    ("SELECT * FROM performance_schema.data_locks", ["SELECT ON performance_schema.*"]),
+    ("SELECT * FROM performance_schema.events_statements_summary_by_digest", ["SELECT ON performance_schema.*"]),
+    ("UPDATE performance_schema.setup_consumers SET ENABLED = 'YES'", ["UPDATE ON performance_schema.*"]),
+    ("UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/%'", ["UPDATE ON performance_schema.*"]),
+    ("TRUNCATE TABLE performance_schema.events_statements_summary_by_digest", ["DROP ON performance_schema.*"]),
+    ("EXPLAIN UPDATE app.t SET v = 2", ["UPDATE ON app.*"]),
+    ("EXPLAIN DELETE FROM app.t", ["DELETE ON app.*"]),
+    ("EXPLAIN INSERT INTO app.t VALUES (7, 7)", ["INSERT ON app.*"]),
+    ("EXPLAIN ANALYZE SELECT * FROM app.t", ["SELECT ON app.*"]),
+    ("TABLE app.t", ["SELECT ON app.*"]),
+    ("WITH c AS (SELECT * FROM app.t) SELECT * FROM c", ["SELECT ON app.*"]),
+    ("SET @a = (SELECT MAX(id) FROM app.t)", ["SELECT ON app.*"]),
+    ("CHECK TABLE app.t EXTENDED", ["SELECT ON app.*"]),
+    ("CHECK TABLE app.t FOR UPGRADE", ["SELECT ON app.*"]),
+    ("CHECKSUM TABLE app.t EXTENDED", ["SELECT ON app.*"]),
+    ("OPTIMIZE LOCAL TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("REPAIR TABLE app.t QUICK EXTENDED", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("ANALYZE TABLE app.t UPDATE HISTOGRAM ON v", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("ANALYZE TABLE app.t DROP HISTOGRAM ON v", ["SELECT ON app.*", "INSERT ON app.*"]),
+    ("FLUSH TABLES", ["FLUSH_TABLES ON *.*"]),
+    ("FLUSH TABLES app.t", ["FLUSH_TABLES ON *.*"]),
+    ("FLUSH TABLES app.t FOR EXPORT", ["FLUSH_TABLES ON *.*", "LOCK TABLES ON app.*", "SELECT ON app.*"]),
+    ("FLUSH BINARY LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH ENGINE LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH ERROR LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH GENERAL LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH SLOW LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH RELAY LOGS", ["RELOAD ON *.*"]),
+    ("FLUSH HOSTS", ["RELOAD ON *.*"]),
+    ("FLUSH USER_RESOURCES", ["FLUSH_USER_RESOURCES ON *.*"]),
+    ("FLUSH OPTIMIZER_COSTS", ["FLUSH_OPTIMIZER_COSTS ON *.*"]),
+    ("FLUSH STATUS, TABLE_STATISTICS, INDEX_STATISTICS, USER_STATISTICS, CLIENT_STATISTICS", ["RELOAD ON *.*"]),
+    ("RESET QUERY CACHE", ["RELOAD ON *.*"]),
+    ("RESET PERSIST", ["SYSTEM_VARIABLES_ADMIN ON *.*"]),
+    ("SET PERSIST long_query_time = 10", ["SYSTEM_VARIABLES_ADMIN ON *.*"]),
+    ("ALTER INSTANCE ROTATE BINLOG MASTER KEY", ["BINLOG_ENCRYPTION_ADMIN ON *.*"]),
+    ("PURGE BINARY LOGS BEFORE '2000-01-01'", ["BINLOG_ADMIN ON *.*"]),
+    ("KILL QUERY {other}", ["CONNECTION_ADMIN ON *.*"]),
+    ("GRANT SELECT (id) ON app.t TO other@localhost", ["SELECT ON app.*", "GRANT OPTION ON app.*"]),
+    ("GRANT EXECUTE ON PROCEDURE app.p TO other@localhost", ["EXECUTE ON app.*", "GRANT OPTION ON app.*"]),
     ("XA RECOVER", ["XA_RECOVER_ADMIN ON *.*"]),
     ("LOCK INSTANCE FOR BACKUP", ["BACKUP_ADMIN ON *.*"]),
     ("UNLOCK INSTANCE", ["BACKUP_ADMIN ON *.*"]),
@@ -147,7 +204,8 @@ FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a =
         "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
 # There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
 NOTHING = ["CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p", "SIGNAL SQLSTATE '45000'", "RESIGNAL",
-           "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
+           "HANDLER app.t OPEN", "HANDLER app.t READ FIRST", "CACHE INDEX app.t IN hot", "LOAD INDEX INTO CACHE app.t", "INSTALL PLUGIN x SONAME 'x'", "IMPORT TABLE FROM 'x'",
+           "CLONE LOCAL DATA DIRECTORY 'x'", "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 
 class Account:
@@ -396,6 +454,31 @@ def system_tables(server, _):
     root.close()
 
 
+def setup(server, _):
+    """Monitors may say what performance_schema is to collect; nothing else of it can be written."""
+    root = connect(server, autocommit=True)
+    statements = {
+        "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME LIKE 'events_statements%'": 0,
+        "UPDATE performance_schema.setup_instruments SET enabled = 'YES', timed = 'YES'": 0, "USE performance_schema": 0,
+        "UPDATE setup_instruments SET ENABLED = 'NO' LIMIT 1": 0, "UPDATE setup_consumers SET absent = 1": 1054, "UPDATE threads SET INSTRUMENTED = 'NO'": 1044,
+        "INSERT INTO setup_consumers VALUES ('x', 'YES')": 1044, "DELETE FROM setup_actors": 1044, "UPDATE global_status SET VARIABLE_VALUE = 1": 1044,
+        "UPDATE information_schema.TABLES SET TABLE_NAME = 'x'": 1044,
+    }
+    found = codes_of(root, statements)
+    wrong = {sql: code for (sql, expected), code in zip(statements.items(), found) if code != expected}
+    expect(not wrong, f"performance_schema: {wrong}")
+    root.close()
+    weak = account(server, "weak", "SELECT ON *.*")
+    names = ["INNODB_TRX", "innodb_metrics", "INNODB_CMP", "INNODB_BUFFER_PAGE", "INNODB_TABLES", "INNODB_TABLESPACES", "INNODB_FT_DEFAULT_STOPWORD"]
+    found = codes_of(weak, [f"SELECT COUNT(*) FROM information_schema.{name}" for name in names])
+    expect(found == [1227] * 6 + [0], f"InnoDB's own tables: {dict(zip(names, found))}")
+    client(server, "CREATE DATABASE own; CREATE VIEW own.transactions AS SELECT trx_id FROM information_schema.INNODB_TRX; "
+           "CREATE SQL SECURITY INVOKER VIEW own.invoked AS SELECT trx_id FROM information_schema.INNODB_TRX")
+    found = codes_of(weak, ["SELECT * FROM own.transactions", "SELECT * FROM own.invoked", "DESCRIBE information_schema.INNODB_TRX"])
+    expect(found == [0, 1227, 0], f"views over them: {found}")
+    weak.close()
+
+
 # The dynamic privileges of MySQL 9.7, those of its components left out.
 DYNAMIC = """
 ALLOW_NONEXISTENT_DEFINER APPLICATION_PASSWORD_ADMIN AUDIT_ABORT_EXEMPT AUDIT_ADMIN AUTHENTICATION_POLICY_ADMIN BACKUP_ADMIN BINLOG_ADMIN
@@ -434,7 +517,7 @@ OF_LOGS = "gtid_next immediate_server_version original_commit_timestamp original
 RESTRICTED = """
 binlog_direct_non_transactional_updates binlog_format binlog_row_image binlog_row_value_options binlog_rows_query_log_events binlog_transaction_compression
 binlog_transaction_compression_level_zstd bulk_insert_buffer_size character_set_database character_set_filesystem collation_database default_table_encryption
-explicit_defaults_for_timestamp internal_tmp_mem_storage_engine pseudo_thread_id rbr_exec_mode restrict_fk_on_non_standard_key sql_generate_invisible_primary_key
+explicit_defaults_for_timestamp internal_tmp_mem_storage_engine pseudo_thread_id rbr_exec_mode sql_generate_invisible_primary_key
 sql_log_bin sql_log_off sql_require_primary_key xa_detach_on_prepare
 """
 
@@ -515,7 +598,7 @@ def branches(server, _):
 
 
 def main():
-    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, every_name, variables, variables_of_mariadb, branches]
+    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, setup, every_name, variables, variables_of_mariadb, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

@@ -128,6 +128,70 @@ eve: INSERT INTO desk.t (id) VALUES (3)
 eve: SELECT * FROM desk.t
 """
 
+# CURRENT_ROLE in the place of an account or a role.
+CURRENT = """
+root: CREATE DATABASE own; CREATE TABLE own.t (id INT PRIMARY KEY); INSERT INTO own.t VALUES (7); CREATE ROLE maker; CREATE ROLE helper; CREATE USER may@localhost; CREATE USER joe@localhost
+root: GRANT SELECT, CREATE VIEW, CREATE ROUTINE, EXECUTE, EVENT ON own.* TO maker; GRANT maker TO may@localhost; GRANT SELECT, EXECUTE ON own.* TO joe@localhost
+root: CREATE DEFINER = CURRENT_ROLE VIEW own.v AS SELECT 1
+root: CREATE DEFINER = CURRENT_ROLE() PROCEDURE own.p() SELECT 1
+root: CREATE DEFINER = CURRENT_ROLE FUNCTION own.f() RETURNS INT NO SQL RETURN 1
+root: CREATE DEFINER = CURRENT_ROLE TRIGGER own.g BEFORE INSERT ON own.t FOR EACH ROW SET @a = 1
+root: CREATE DEFINER = CURRENT_ROLE EVENT own.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1
+root: GRANT SELECT ON own.* TO CURRENT_ROLE
+root: GRANT helper TO CURRENT_ROLE
+root: GRANT CURRENT_ROLE TO joe@localhost
+root: REVOKE SELECT ON own.* FROM CURRENT_ROLE
+root: REVOKE helper FROM CURRENT_ROLE()
+root: SHOW GRANTS FOR CURRENT_ROLE
+root: CREATE ROLE extra WITH ADMIN CURRENT_ROLE
+root: DROP ROLE CURRENT_ROLE
+root: DROP USER CURRENT_ROLE
+root: SET DEFAULT ROLE maker FOR CURRENT_ROLE
+root: SET PASSWORD FOR CURRENT_ROLE = PASSWORD('x')
+root: RENAME USER CURRENT_ROLE TO x
+root: SHOW CREATE USER CURRENT_ROLE
+root: SET ROLE CURRENT_ROLE
+root: GRANT PROXY ON CURRENT_ROLE TO joe@localhost
+root: SELECT CURRENT_ROLE, CURRENT_ROLE()
+may: SET ROLE maker
+may: SELECT CURRENT_ROLE, current_role ( ) IS NULL
+may: SHOW GRANTS FOR CURRENT_ROLE
+may: SHOW GRANTS FOR CURRENT_ROLE()
+may: CREATE DEFINER = CURRENT_ROLE VIEW own.v AS SELECT CURRENT_USER(), CURRENT_ROLE(), USER(), id FROM own.t
+may: CREATE DEFINER = CURRENT_ROLE() PROCEDURE own.p() SELECT CURRENT_USER(), CURRENT_ROLE(), USER(), id FROM own.t
+may: CREATE DEFINER = CURRENT_ROLE FUNCTION own.f() RETURNS INT READS SQL DATA RETURN (SELECT MAX(id) FROM own.t)
+may: CREATE DEFINER = CURRENT_ROLE EVENT own.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1
+may: CREATE DEFINER = maker VIEW own.w AS SELECT 1
+may: CREATE DEFINER = helper VIEW own.x AS SELECT 1
+root: CREATE VIEW own.y AS SELECT CURRENT_USER(), CURRENT_ROLE()
+may: SELECT * FROM own.y
+root: CREATE DEFINER = CURRENT_ROLE TRIGGER own.g BEFORE INSERT ON own.t FOR EACH ROW SET @a = 1
+root: REVOKE maker FROM may@localhost; REVOKE SELECT ON own.* FROM joe@localhost; GRANT SELECT ON own.v TO joe@localhost
+joe: SELECT * FROM own.v
+joe: CALL own.p()
+joe: SELECT own.f()
+root: SELECT TABLE_NAME, DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'own' ORDER BY 1
+root: SELECT ROUTINE_NAME, DEFINER FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'own' ORDER BY 1
+root: SELECT EVENT_NAME, DEFINER FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'own'
+root: SET ROLE maker
+root: GRANT UPDATE ON own.t TO CURRENT_ROLE
+root: GRANT helper TO CURRENT_ROLE()
+root: SHOW GRANTS FOR CURRENT_ROLE
+root: REVOKE UPDATE ON own.t FROM CURRENT_ROLE
+root: REVOKE helper FROM CURRENT_ROLE
+root: GRANT CURRENT_ROLE TO joe@localhost
+root: GRANT maker TO CURRENT_ROLE
+root: CREATE ROLE extra WITH ADMIN CURRENT_ROLE
+root: SHOW GRANTS FOR maker
+root: SHOW GRANTS FOR joe@localhost
+root: DROP ROLE extra
+root: REVOKE ALL PRIVILEGES, GRANT OPTION FROM CURRENT_ROLE
+root: SHOW GRANTS FOR maker
+joe: SELECT * FROM own.v
+root: DROP ROLE CURRENT_ROLE
+joe: CALL own.p()
+"""
+
 
 class Tellers:
     """The connections of a story's people."""
@@ -171,6 +235,16 @@ def definers(ours, theirs):
     told(ours, theirs, DEFINERS)
 
 
+def current(ours, theirs):
+    """CURRENT_ROLE is the role in force, where an account or a role is named; without one it is refused."""
+    told(ours, theirs, CURRENT)
+    shown = client(ours, "SHOW CREATE VIEW own.v; SHOW CREATE EVENT own.e; SHOW CREATE FUNCTION own.f")
+    expect(shown.count("DEFINER=`maker` ") == 3, shown)
+    ours.kill()
+    ours.start()
+    expect(client(ours, "SHOW CREATE VIEW own.v; SHOW CREATE EVENT own.e; SHOW CREATE FUNCTION own.f") == shown, "after a crash")
+
+
 def told(ours, theirs, lines):
     one, other = Tellers(ours), Tellers(theirs)
     wrong = []
@@ -187,6 +261,12 @@ def told(ours, theirs, lines):
 MYSQL = [
     ("root", "CREATE DATABASE app; CREATE TABLE app.t (id INT PRIMARY KEY); CREATE USER ann@localhost; CREATE ROLE r, s, 'q'@'h'", ()),
     ("root", "GRANT SELECT ON app.* TO r; GRANT INSERT ON app.t TO s; GRANT r, s TO ann@localhost; GRANT ROLE_ADMIN ON *.* TO 'q'@'h'", ()),
+    # Only MariaDB knows it: a name without parentheses is an account's.
+    ("root", "GRANT SELECT ON app.* TO CURRENT_ROLE()", 1064),
+    ("root", "CREATE DEFINER = CURRENT_ROLE() VIEW app.v AS SELECT 1", 1064),
+    ("root", "SHOW GRANTS FOR CURRENT_ROLE()", 1064),
+    ("root", "SHOW GRANTS FOR CURRENT_ROLE", 1141),
+    ("root", "SELECT CURRENT_ROLE", 1054),
     ("root", "GRANT r TO r", 4027),
     ("root", "GRANT r TO s; GRANT s TO r", 4027),
     ("root", "REVOKE r FROM s; GRANT absent TO ann@localhost", 3523),
@@ -297,10 +377,14 @@ def replicated(directory):
         replicate(replica, source)
     made(source)
     client(source, "REVOKE DELETE ON app.t FROM reader")
-    told = sorted(client(source, SHOWN).splitlines())
+    client(source, "GRANT reader TO root@localhost; SET ROLE reader; GRANT CREATE VIEW ON app.* TO CURRENT_ROLE; REVOKE UPDATE (a) ON app.t FROM CURRENT_ROLE(); "
+           "CREATE DEFINER = CURRENT_ROLE VIEW app.v AS SELECT id FROM app.t")
+    shown = f"{SHOWN}; SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'app'"
+    told = sorted(client(source, shown).splitlines())
+    expect("reader@" in told and any("CREATE VIEW" in line for line in told), told)
     for replica in replicas:
         wait_caught_up(replica, source)
-        found = sorted(client(replica, SHOWN).splitlines())
+        found = sorted(client(replica, shown).splitlines())
         expect(found == told, f"{replica}:\n" + "\n".join(found) + "\n" + "\n".join(told))
 
 
@@ -311,7 +395,8 @@ def main():
         ours, theirs = Omnibus(directory, "--dialect=mariadb"), MariaDB(directory)
         ours.start()
         theirs.start()
-        tests = {"story": lambda: story(ours, theirs), "definers": lambda: definers(ours, theirs), "dumped": lambda: dumped(ours, theirs, directory), "as_mysql": lambda: as_mysql(directory / "mysql"),
+        tests = {"story": lambda: story(ours, theirs), "definers": lambda: definers(ours, theirs), "current": lambda: current(ours, theirs),
+                 "dumped": lambda: dumped(ours, theirs, directory), "as_mysql": lambda: as_mysql(directory / "mysql"),
                  "replicated": lambda: replicated(directory)}
         for test, run in tests.items():
             if sys.argv[1:] and test not in sys.argv[1:]:

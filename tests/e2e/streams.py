@@ -7,6 +7,7 @@ are the server's tables. Order is looked at by itself: the first time that each 
 
 import base64
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from omnibus import Omnibus, Scratch, Session, binary, client, connect, expect, wait_for  # noqa: E402
-from stores import Kafka, Nats  # noqa: E402
+from stores import Kafka, Nats, certificates, nats_operator  # noqa: E402
 
 
 class Stream:
@@ -341,9 +342,57 @@ def ends_of_streams(directory, broker):
     server.stop()
 
 
+def once(server, url, *options, ok=True, **env):
+    run = subprocess.run([binary(), "stream", "--to", url, "--socket", server.socket, "-u", "root", "--json", "--once", "--from", "oldest", *options],
+                         capture_output=True, text=True, env=dict(os.environ, **env))
+    expect((run.returncode == 0) == ok, f"{url} {options}: {run.returncode} {run.stdout[-500:]}{run.stderr[-500:]}")
+    return run.stdout + run.stderr
+
+
+def logins(directory):
+    """TLS with an authority and a certificate of one's own, and accounts, at both kinds of brokers. The source's log is encrypted and compressed."""
+    pems = certificates(directory / "pems")
+    server = begin(directory, "--binlog-encryption=ON", f"--keyring-file-data={directory / 'keyring'}", "--binlog-transaction-compression=ON")
+    client(server, "INSERT INTO s.u VALUES (1, REPEAT('long text ', 300)), (2, REPEAT('long text ', 300))")
+    compressed = client(server, "SELECT SUM(TRANSACTION_COUNTER) FROM performance_schema.binary_log_transaction_compression_stats "
+                                "WHERE COMPRESSION_TYPE = 'ZSTD'")
+    expect(int(compressed) > 0, f"nothing was compressed: {compressed}")
+    trust = ["--to-ca", str(pems / "ca.pem")]
+    own = [*trust, "--to-cert", str(pems / "client.pem"), "--to-key", str(pems / "client-key.pem")]
+    secret = pems / "secret"
+    secret.write_text("secret\n")
+
+    tls = ["--tlscert", str(pems / "server.pem"), "--tlskey", str(pems / "server-key.pem"), "--tlsverify", "--tlscacert", str(pems / "ca.pem")]
+    settings, credentials = nats_operator(pems / "operator")
+    _, strange = nats_operator(pems / "another")
+    for name, account, wanted, wrong in (
+            ("credentials", ("--config", str(settings)), ("--to-creds", str(credentials)), ("--to-creds", str(strange))),
+            ("user", ("--user", "shop", "--pass", "secret"), ("--to-user", "shop", "--to-password-file", str(secret)), ("--to-user", "other")),
+            ("token", ("--auth", "secret"), ("--to-token-file", str(secret)), ("--to-user", "shop"))):
+        broker = Nats(directory / name, *tls, *account)
+        broker.start()
+        url = f"tls://127.0.0.1:{broker.port}/{name}"
+        expect('"messages"' in once(server, url, *own, *wanted), "nothing was sent")
+        expect("authorization" in once(server, url, *own, *wrong, ok=False, OMNIBUS_TO_PASSWORD="secret"), "a stranger was let in")
+        broker.kill()
+
+    broker = Kafka(directory / "kafka", pems)
+    broker.start()
+    url = f"127.0.0.1:{broker.port}"
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"):
+        said = once(server, f"kafka+tls://{url}/{mechanism}", *own, "--to-user", "shop", "--to-mechanism", mechanism, OMNIBUS_TO_PASSWORD="secret")
+        expect('"messages"' in said, f"{mechanism}: nothing was sent: {said}")
+    said = once(server, f"kafka+tls://{url}/wrong", *own, "--to-user", "shop", ok=False, OMNIBUS_TO_PASSWORD="guess")
+    expect("SaslAuthenticationFailed" in said, f"a wrong password: {said}")
+    said = once(server, f"kafka://{url}/plain", "--to-user", "shop", "--to-mechanism", "PLAIN", ok=False, OMNIBUS_TO_PASSWORD="secret")
+    expect("kafka+tls" in said, f"PLAIN without TLS: {said}")
+    broker.kill()
+    server.stop()
+
+
 def main():
     wanted = sys.argv[1:]
-    tests = [test for test in (nats, kafka) if not wanted or test.__name__ in wanted]
+    tests = [test for test in (nats, kafka, logins) if not wanted or test.__name__ in wanted]
     for test in tests:
         with Scratch("omnibus-streams-") as name:
             began = time.monotonic()

@@ -12,6 +12,7 @@ import time
 
 HEADER = struct.Struct("<QQQQQIHHcB6x")
 CHANGES = b"OWTFSRULM"
+KINDS = CHANGES + b"wtfs"
 
 
 class Record:
@@ -19,11 +20,11 @@ class Record:
 
 
 class Trace:
-    """The records of a trace, oldest first."""
+    """The records of a trace, oldest first; `end` is where the last whole one ends, as a kill may tear the one behind it."""
 
     def __init__(self, path):
         bytes_ = memoryview(pathlib.Path(path).read_bytes())
-        self.records, at = [], 0
+        self.records, self.end, at = [], 0, 0
         # The ids of each process begin anew.
         while at + HEADER.size <= len(bytes_):
             r = Record()
@@ -35,15 +36,20 @@ class Trace:
             r.other = str(bytes_[at + path:at + path + other], "utf-8")
             r.data = bytes_[at + path + other:at + path + other + data]
             at += path + other + data
+            if r.kind not in KINDS:
+                raise ValueError(f"no record at byte {self.end} of {path}")
             self.records.append(r)
+            self.end = at
 
 
 def settle(path, root, base=None):
     """After the program was killed: records how its writes that were under way have ended, and changes of names that nobody
-    saw, as the files tell. `root` is the folder that was recorded, and `base` what was in it before."""
-    disk = Disk(root, base)
-    for r in Trace(path).records:
+    saw, as the files tell. A record that the kill has torn is taken off: the operation had not begun, and what follows would be
+    read as its data. `root` is the folder that was recorded, and `base` what was in it before."""
+    disk, found = Disk(root, base), Trace(path)
+    for r in found.records:
         disk.play(r)
+    os.truncate(path, found.end)
     with open(path, "ab") as trace:
         def add(kind, r, length, before="", after=""):
             names = before.encode(), after.encode()
@@ -51,7 +57,7 @@ def settle(path, root, base=None):
             trace.write(HEADER.pack(r.id if r else 0, time_ns, r.inode if r else 0, r.offset if r else 0, length, 0,
                                     *map(len, names), kind, 1 if r is None else 0) + b"".join(names))
 
-        for _, (r, _) in disk.open.values():
+        for _, (r, *_) in disk.open.values():
             try:
                 with open(r.path, "rb") as file:
                     file.seek(r.offset)
@@ -69,7 +75,9 @@ def settle(path, root, base=None):
 
 
 class File:
-    """A file's bytes that are durable, and what was done to it since, in order: [record, ended]."""
+    """A file's bytes that are durable, and what was done to it since, in order: [record, ended, durable].
+
+    What is durable waits behind older records that are not: where they meet, the newer bytes hold."""
 
     def __init__(self, contents=b""):
         self.durable, self.pending, self.inode = bytearray(contents), [], None
@@ -95,18 +103,19 @@ class File:
                 at = piece
 
     def sync(self, covered):
-        left = []
         for entry in self.pending:
-            if entry[0] in covered:
-                self.apply(self.durable, entry[0])
-            else:
-                left.append(entry)
-        self.pending = left
+            entry[2] = entry[2] or entry[0] in covered
+        upto = next((n for n, entry in enumerate(self.pending) if not entry[2]), len(self.pending))
+        for entry in self.pending[:upto]:
+            self.apply(self.durable, entry[0])
+        del self.pending[:upto]
 
     def image(self, rng, chance, sector):
         contents = bytearray(self.durable)
-        for record, _ in self.pending:
-            if record.kind == b"W":
+        for record, _, durable in self.pending:
+            if durable:
+                self.apply(contents, record)
+            elif record.kind == b"W":
                 self.apply(contents, record, (lambda: rng.random() < chance), sector)
             elif rng.random() < chance:
                 self.apply(contents, record)
@@ -234,11 +243,11 @@ class Disk:
                 self.inodes[r.inode] = (node, r.path)
                 folder.set(name, node)
             elif r.done and isinstance(node, File):
-                node.pending.append([r, True])
+                node.pending.append([r, True, False])
         elif kind in b"WTF":
             node = self.opened(r)
             if isinstance(node, File):
-                entry = [r, kind == b"F" and r.done]
+                entry = [r, kind == b"F" and r.done, False]
                 node.pending.append(entry)
                 if r.id:
                     self.open[r.id] = (node, entry)
@@ -247,7 +256,7 @@ class Disk:
         elif kind == b"S":
             node = self.opened(r)
             if isinstance(node, File):
-                self.syncs[r.id] = (node, {record for record, ended in node.pending if ended})
+                self.syncs[r.id] = (node, {record for record, ended, _ in node.pending if ended})
             elif isinstance(node, Folder):
                 self.syncs[r.id] = (node, len(node.pending))
         elif kind == b"s":

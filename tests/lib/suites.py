@@ -5,11 +5,13 @@ failed, and how many there were. A suite that did not come to its end fails the 
 """
 
 import functools
+import importlib
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import xml.etree.ElementTree
 
@@ -106,9 +108,9 @@ def xorm(installed, server, whole):
               *([] if whole else ["-test.run=^Test(Sync|Insert|Get|Find)"]))
 
 
-def node(name, installed, server, _):
+def node(name, folder, installed, server, _):
     fresh(server, name, options="CHARACTER SET utf8mb4")
-    said = run(["node", "--test", "--test-reporter=tap", installed["node"] / f"{name}.mjs"], installed["node"], PROGRAMS_SOCKET=server.socket,
+    said = run(["node", "--test", "--test-reporter=tap", installed[folder] / f"{name}.mjs"], installed[folder], PROGRAMS_SOCKET=server.socket, PROGRAMS_PORT=server.port,
                PROGRAMS_KIND="mariadb" if isinstance(server, MariaDB) else "mysql")
     results = re.findall(r"^ *(not ok|ok) \d+ - (.*)$", said, re.M)
     expect(len(results) > 5, f"{name}: its tests did not end:\n{said[-3000:]}")
@@ -153,6 +155,15 @@ def activerecord(installed, server, whole):
     return set(failed) | set(re.findall(r"^ +\d+\) (?:Failure|Error):\n(\w[\w:]*#[^\s\[]+?)(?: \[|:$)", said, re.M)), int(count[1])
 
 
+
+def web(name, installed, server, _):
+    """A module of `tests/programs/web`."""
+    sys.path.insert(0, str(PROGRAMS / "web"))
+    return importlib.import_module(name).suite(installed["web"], server)
+
+
+# Too large for the sample.
+LARGE = {"Prisma", "WordPress", "MediaWiki", "Zabbix", "Icinga"}
 SUITES = {
     "Django": django,
     "SQLAlchemy": sqlalchemy,
@@ -160,9 +171,15 @@ SUITES = {
     "GORM": gorm,
     "xorm": xorm,
     "ActiveRecord": activerecord,
-    "Knex": functools.partial(node, "knex"),
-    "Sequelize": functools.partial(node, "sequelize"),
-    "TypeORM": functools.partial(node, "typeorm"),
+    "Knex": functools.partial(node, "knex", "node"),
+    "Sequelize": functools.partial(node, "sequelize", "node"),
+    "TypeORM": functools.partial(node, "typeorm", "node"),
+    "Prisma": functools.partial(node, "prisma", "prisma"),
     "Flyway": functools.partial(java, "FlywayTest", ["flyway", "flyway_other"], ["mysql", "mariadb"]),
+    "Liquibase": functools.partial(java, "LiquibaseTest", ["liquibase", "liquibase_other"], ["mysql", "mariadb"]),
     "Hibernate": functools.partial(java, "HibernateTest", ["hibernate", "hibernate_models"], ["mysql"]),
+    "WordPress": functools.partial(web, "wordpress"),
+    "MediaWiki": functools.partial(web, "mediawiki"),
+    "Zabbix": functools.partial(web, "zabbix"),
+    "Icinga": functools.partial(web, "icinga"),
 }

@@ -86,10 +86,12 @@ static uint64_t note(char kind, uint64_t id, int synced, uint64_t inode, uint64_
     if (record.path) all[used++] = (struct iovec){ (void *)path, record.path };
     if (record.other) all[used++] = (struct iovec){ (void *)other, record.other };
     uint64_t left = length;
+    ssize_t whole = (ssize_t)sizeof record + record.path + record.other;
     for (int n = 0; n < count && used < 64; n++) {
         size_t size = parts[n].iov_len < left ? parts[n].iov_len : left;
         all[used++] = (struct iovec){ parts[n].iov_base, size };
         record.data += (uint32_t)size;
+        whole += (ssize_t)size;
         left -= size;
     }
     pthread_mutex_lock(&lock);
@@ -97,7 +99,8 @@ static uint64_t note(char kind, uint64_t id, int synced, uint64_t inode, uint64_
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     record.time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    if (REAL(writev)(trace_fd(), all, used) < 0) abort();
+    /* A trace with a gap would be read as something else. */
+    if (REAL(writev)(trace_fd(), all, used) != whole) abort();
     pthread_mutex_unlock(&lock);
     errno = saved;
     return record.id;

@@ -5,9 +5,10 @@
 //! the log or an engine would write stays in memory. Takes the directory's lock, so that it never reads beside a server. Of a
 //! backup it also compares all files with the checksums that the backup was made with.
 
+use crate::keyring_args::KeyringArgs;
 use clap::Args;
 use omnibus_log::{
-    DirLock, FileSeq, GroupedFile, LogConfig, LogDir, Next, Overlay, Place, ScanEnd, TransactionTracker,
+    DirLock, EventPlace, FileSeq, GroupedFile, LogConfig, LogDir, Next, Overlay, ScanEnd, TransactionTracker,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ pub struct CheckArgs {
     /// What log files are called in front of their number.
     #[arg(long, value_name = "NAME", default_value = "binlog")]
     log_bin: String,
+    #[command(flatten)]
+    keys: KeyringArgs,
 }
 
 /// What was found in one file.
@@ -57,7 +60,8 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
     let damaged = omnibus_server::damaged_small_files(datadir);
     whole &= damaged.is_empty();
     damaged.iter().for_each(|line| println!("{:<20} DAMAGED\n  {line}", "small files"));
-    let config = LogConfig { basename: args.log_bin.clone(), disk: Overlay::disk(), ..LogConfig::default() };
+    let disk = args.keys.over(Overlay::disk())?;
+    let config = LogConfig { basename: args.log_bin.clone(), disk, ..LogConfig::default() };
     let dir = LogDir::open(datadir, config).map_err(|error| error.to_string())?;
     let Some(&last) = dir.files().last() else {
         return Err(format!("no binary log '{}.*' in {}", args.log_bin, datadir.display()));
@@ -112,7 +116,7 @@ fn scan(dir: &LogDir, file: FileSeq) -> Result<Report, String> {
         match reader.next().map_err(|error| error.to_string())? {
             Next::Event(event) => {
                 events += 1;
-                transactions += u64::from(tracker.step(&event) == Place::Last);
+                transactions += u64::from(tracker.step(&event) == EventPlace::Last);
             }
             Next::End(end) => return Ok(Report { events, transactions, end, inside: tracker.is_inside() }),
         }

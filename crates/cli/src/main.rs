@@ -5,6 +5,7 @@ mod archive;
 mod binlog;
 mod check;
 mod device;
+mod keyring_args;
 mod preallocbench;
 mod protocolbench;
 mod responder;
@@ -60,7 +61,8 @@ enum Bench {
 
 fn main() -> ExitCode {
     omnibus_server::keep_files_private();
-    match Cli::parse_from(server_args::with_password_option(std::env::args_os().collect())).command {
+    let arguments = serve::as_mysqld(std::env::args_os().collect());
+    match Cli::parse_from(server_args::with_password_option(arguments)).command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(&args),
         Command::Replay(args) => binlog::replay::run(args),

@@ -4,7 +4,7 @@ use clap::Args;
 use omnibus_server::ErrorLog;
 use omnibus_server::options::ServerOptions;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The arguments as they are; the server's option parser understands them.
@@ -13,6 +13,16 @@ pub struct ServeArgs {
     /// Options, as --name=value or --name value; --help lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     options: Vec<OsString>,
+}
+
+/// Called as `mysqld` the program is the server: what starts MySQL's by that name, as Vitess does, starts this one.
+#[must_use]
+pub fn as_mysqld(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().map(|path| Path::new(path).file_name().unwrap_or_default().to_owned());
+    if name.is_some_and(|name| name == "mysqld") {
+        arguments.insert(1, "serve".into());
+    }
+    arguments
 }
 
 /// Read if it is there. Not MySQL's own files: a data directory named there belongs to another server.

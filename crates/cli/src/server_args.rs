@@ -1,7 +1,7 @@
 //! How a command is told of a server: host, socket, account, TLS. The names are MySQL's programs'.
 
 use clap::{Args, ValueEnum};
-use omnibus_replication::client::{Endpoint, TlsSettings};
+use omnibus_replication::client::{CompressionChoice, Endpoint, TlsSettings};
 use std::ffi::OsString;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
@@ -123,6 +123,7 @@ impl ServerArgs {
             tls,
             ask_public_key: self.get_server_public_key,
             public_key: self.server_public_key_path.clone(),
+            compression: CompressionChoice::default(),
             connect_timeout: Duration::from_secs(30),
             net_timeout: Duration::from_secs(60),
         };

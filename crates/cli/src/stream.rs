@@ -3,8 +3,9 @@
 use crate::server_args::ServerArgs;
 use clap::{Args, ValueEnum};
 use omnibus_replication::client::{LogSource, Reader};
-use omnibus_stream::{Form, Note, Start, StreamError, StreamOptions};
+use omnibus_stream::{Form, Login, Mechanism, Note, Start, StreamError, StreamOptions, secret};
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,9 +18,12 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct StreamArgs {
-    /// Where: kafka://host:9092,host:9092/name or nats://user:password@host:4222/name. Topics and subjects begin with the name.
+    /// Where: kafka://host:9092,host:9092/name or nats://host:4222/name, with TLS kafka+tls:// or tls://. Topics and subjects begin with
+    /// the name.
     #[arg(long, value_name = "URL")]
     to: String,
+    #[command(flatten)]
+    login: LoginArgs,
     #[command(flatten)]
     server: ServerArgs,
     /// What messages look like: our JSON lines, or Debezium's envelopes.
@@ -51,6 +55,67 @@ enum Format {
     Debezium,
 }
 
+/// Who comes, for the target.
+#[derive(Args, Debug)]
+struct LoginArgs {
+    /// Certificates, in PEM, of those who vouch for the target, instead of those that the system knows.
+    #[arg(long, value_name = "FILE")]
+    to_ca: Option<PathBuf>,
+    /// The certificate to show to the target, in PEM.
+    #[arg(long, value_name = "FILE", requires = "to_key")]
+    to_cert: Option<PathBuf>,
+    /// Its key.
+    #[arg(long, value_name = "FILE", requires = "to_cert")]
+    to_key: Option<PathBuf>,
+    /// The account at the target. Its password is in OMNIBUS_TO_PASSWORD, or in a file.
+    #[arg(long, value_name = "NAME")]
+    to_user: Option<String>,
+    /// A file whose first line is that password.
+    #[arg(long, value_name = "FILE", requires = "to_user")]
+    to_password_file: Option<PathBuf>,
+    /// How a Kafka broker checks it.
+    #[arg(long, value_enum, default_value = "SCRAM-SHA-512")]
+    to_mechanism: SaslMechanism,
+    /// NATS: a file whose first line is a token.
+    #[arg(long, value_name = "FILE")]
+    to_token_file: Option<PathBuf>,
+    /// NATS: a file of credentials, with a JWT and its key.
+    #[arg(long, value_name = "FILE")]
+    to_creds: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SaslMechanism {
+    #[value(name = "PLAIN")]
+    Plain,
+    #[value(name = "SCRAM-SHA-256")]
+    ScramSha256,
+    #[value(name = "SCRAM-SHA-512")]
+    ScramSha512,
+}
+
+impl LoginArgs {
+    fn login(&self) -> Result<Login, StreamError> {
+        let password = match &self.to_password_file {
+            Some(path) => Some(secret(path)?),
+            None => std::env::var("OMNIBUS_TO_PASSWORD").ok(),
+        };
+        Ok(Login {
+            ca: self.to_ca.clone(),
+            certificate: self.to_cert.clone().zip(self.to_key.clone()),
+            user: self.to_user.clone(),
+            password,
+            mechanism: match self.to_mechanism {
+                SaslMechanism::Plain => Mechanism::Plain,
+                SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
+                SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
+            },
+            token: self.to_token_file.clone(),
+            credentials: self.to_creds.clone(),
+        })
+    }
+}
+
 /// Runs the command.
 #[must_use]
 pub fn run(args: &StreamArgs) -> ExitCode {
@@ -75,6 +140,7 @@ fn stream(args: &StreamArgs) -> Result<(), StreamError> {
             server_id: if args.once { 0 } else { args.connection_server_id },
         },
         to: args.to.clone(),
+        login: args.login.login()?,
         form: match args.format {
             Format::Json => Form::Json,
             Format::Debezium => Form::Debezium,

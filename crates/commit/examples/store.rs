@@ -39,8 +39,8 @@ impl Engine for Map {
     /// Called for each transaction in the order of the log, before it is durable; also by recovery.
     fn prepare_ordered(&self, _: CommitNo, writes: WriteSet) {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nothing has moved it to a file.
-        for (key, write) in writes.into_writes().into_iter().flatten() {
+        let writes = writes.into_writes().expect("this program never moves a write set to a file");
+        for (key, write) in writes {
             match write {
                 Some(value) => rows.insert(key, value),
                 None => rows.remove(&key),

@@ -206,8 +206,8 @@ fn publishing_before_it_is_durable_is_found() {
 }
 
 #[test]
-fn landing_out_of_order_is_found() {
-    assert!(is_found(Mutant::LandOutOfOrder));
+fn acknowledging_out_of_order_is_found() {
+    assert!(is_found(Mutant::AcknowledgeOutOfOrder));
 }
 
 /// SEMI-1: behind the gate nothing is seen before somebody lets it go, and opening it lets all go, in order.

@@ -16,7 +16,7 @@ pub struct CommitSettings {
     /// `binlog_max_flush_queue_time`, microseconds: how long the flush stage goes on taking new
     /// arrivals one by one. 0 takes what is there.
     pub max_flush_queue_time_us: AtomicU64,
-    /// `binlog_group_commit_sync_delay`, microseconds to wait for company before a sync.
+    /// `binlog_group_commit_sync_delay`, microseconds to wait for more transactions before a sync.
     pub sync_delay_us: AtomicU64,
     /// `binlog_group_commit_sync_no_delay_count`: stop waiting at this many transactions.
     pub sync_no_delay_count: AtomicU64,

@@ -29,33 +29,33 @@ pub(crate) struct Completer(Option<Arc<Slot>>);
 
 #[derive(Debug)]
 struct Slot {
-    state: Mutex<State>,
+    state: Mutex<TicketState>,
     parked: Condvar,
 }
 
-enum State {
+enum TicketState {
     Pending(Option<Waker>),
     /// A thread waits on the condition.
     Parked,
     Done(CommitResult, Option<Rest>),
 }
 
-impl State {
+impl TicketState {
     /// The result if it is there, and what is left to do.
     fn take(&mut self) -> Option<(CommitResult, Option<Rest>)> {
         match self {
-            State::Done(result, rest) => Some((result.clone(), rest.take())),
+            TicketState::Done(result, rest) => Some((result.clone(), rest.take())),
             _ => None,
         }
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for TicketState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            State::Pending(_) => f.write_str("Pending"),
-            State::Parked => f.write_str("Parked"),
-            State::Done(result, _) => f.debug_tuple("Done").field(result).finish(),
+            TicketState::Pending(_) => f.write_str("Pending"),
+            TicketState::Parked => f.write_str("Parked"),
+            TicketState::Done(result, _) => f.debug_tuple("Done").field(result).finish(),
         }
     }
 }
@@ -79,7 +79,7 @@ fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
 
 /// Makes a connected pair.
 pub(crate) fn ticket() -> (Completer, Ticket) {
-    let slot = Arc::new(Slot { state: Mutex::new(State::Pending(None)), parked: Condvar::new() });
+    let slot = Arc::new(Slot { state: Mutex::new(TicketState::Pending(None)), parked: Condvar::new() });
     (Completer(Some(slot.clone())), Ticket(slot))
 }
 
@@ -113,13 +113,13 @@ impl Drop for Completer {
 
 impl Slot {
     fn complete(&self, result: CommitResult, rest: Option<Rest>) {
-        let before = std::mem::replace(&mut *self.state.lock(), State::Done(result, rest));
+        let before = std::mem::replace(&mut *self.state.lock(), TicketState::Done(result, rest));
         match before {
-            State::Pending(Some(waker)) => waker.wake(),
-            State::Parked => {
+            TicketState::Pending(Some(waker)) => waker.wake(),
+            TicketState::Parked => {
                 self.parked.notify_one();
             }
-            State::Pending(None) | State::Done(..) => {}
+            TicketState::Pending(None) | TicketState::Done(..) => {}
         }
     }
 }
@@ -128,7 +128,7 @@ impl Ticket {
     /// A ticket that is complete already.
     #[must_use]
     pub fn done(result: CommitResult) -> Ticket {
-        Ticket(Arc::new(Slot { state: Mutex::new(State::Done(result, None)), parked: Condvar::new() }))
+        Ticket(Arc::new(Slot { state: Mutex::new(TicketState::Done(result, None)), parked: Condvar::new() }))
     }
 
     /// The result, if it is there.
@@ -149,7 +149,7 @@ impl Ticket {
                 drop(state);
                 return finish(done);
             }
-            *state = State::Parked;
+            *state = TicketState::Parked;
             self.0.parked.wait(&mut state);
         }
     }
@@ -165,9 +165,9 @@ impl Future for Ticket {
             return Poll::Ready(finish(done));
         }
         match &mut *state {
-            State::Pending(Some(waker)) if waker.will_wake(context.waker()) => Poll::Pending,
+            TicketState::Pending(Some(waker)) if waker.will_wake(context.waker()) => Poll::Pending,
             other => {
-                *other = State::Pending(Some(context.waker().clone()));
+                *other = TicketState::Pending(Some(context.waker().clone()));
                 Poll::Pending
             }
         }

@@ -9,7 +9,9 @@ use std::ops::Deref;
 pub struct File(Box<dyn OpenFile>);
 
 impl File {
-    pub(crate) fn new(file: Box<dyn OpenFile>) -> File {
+    /// What is behind it.
+    #[must_use]
+    pub fn new(file: Box<dyn OpenFile>) -> File {
         File(file)
     }
 
@@ -46,12 +48,26 @@ impl File {
     ///
     /// # Errors
     /// As [`OpenFile::write_at`]; some of the bytes may be written then.
-    pub fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_with_room(bytes, bytes.len(), offset)
+    }
+
+    /// Writes all of `bytes`, of which those behind `content` are room; see [`OpenFile::write_with_room`].
+    ///
+    /// # Errors
+    /// As [`File::write_all_at`].
+    pub fn write_all_with_room(
+        &self,
+        mut bytes: &[u8],
+        mut content: usize,
+        mut offset: u64,
+    ) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.0.write_at(bytes, offset) {
+            match self.0.write_with_room(bytes, content, offset) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     bytes = &bytes[written..];
+                    content = content.saturating_sub(written);
                     offset += written as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -28,6 +28,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+/// How much of a file is copied at once.
+const COPY_PIECE: u64 = 4 << 20;
+
 /// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
@@ -110,6 +113,66 @@ pub trait FileSystem: Debug + Send + Sync {
     /// As the operating system's.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
+    /// How many bytes of its own a file system that encrypts puts in front of a file that [`FileSystem::begin`] is called for now.
+    fn front(&self) -> u64 {
+        0
+    }
+
+    /// A log file begins: there is nothing in it, or zeros. Where files are encrypted it gets its key, durably.
+    ///
+    /// # Errors
+    /// As the operating system's; there is no key to be had.
+    fn begin(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
+    /// Creates a file as [`Open::CreateNew`] does. Where files are encrypted nobody can read it but who has it open, until
+    /// [`FileSystem::reveal`].
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn create_secret(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.open(path, Open::CreateNew)
+    }
+
+    /// A file of [`FileSystem::create_secret`] is to be a log file: whoever has the keys can read it from now on. Durable on return.
+    ///
+    /// # Errors
+    /// As [`FileSystem::begin`].
+    fn reveal(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
+    /// Where files are encrypted, nobody can read what is written to this empty file but who has it open. For one without a name.
+    ///
+    /// # Errors
+    /// There is no key to be had.
+    fn hide(&self, file: Box<dyn OpenFile>) -> io::Result<Box<dyn OpenFile>> {
+        Ok(file)
+    }
+
+    /// Copies the first `keep` bytes of a file to another name, whatever was there, in the form that the file has. Not synced.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn copy_start(&self, from: &Path, to: &Path, keep: u64) -> io::Result<()> {
+        let (from, to) = (File::new(self.open(from, Open::Read)?), File::new(self.open(to, Open::Replace)?));
+        let mut piece = vec![0; usize::try_from(COPY_PIECE.min(keep)).unwrap_or_default()];
+        let mut at = 0;
+        while at < keep {
+            let wanted = usize::try_from(keep - at).unwrap_or(usize::MAX).min(piece.len());
+            let read = from.read_at(&mut piece[..wanted], at)?;
+            if read == 0 {
+                break;
+            }
+            to.write_all_at(&piece[..read], at)?;
+            at += read as u64;
+        }
+        Ok(())
+    }
+
     /// Leaves the device to others for so long.
     fn pause(&self, time: Duration) {
         std::thread::sleep(time);
@@ -135,6 +198,26 @@ pub trait OpenFile: Debug + Send + Sync {
     /// # Errors
     /// As the operating system's.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// As `write_at`, where only the first `content` bytes mean anything: the others are zeros, and room for what comes. May write
+    /// less than it was given.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn write_with_room(&self, bytes: &[u8], content: usize, offset: u64) -> io::Result<usize> {
+        let _ = content;
+        self.write_at(bytes, offset)
+    }
+
+    /// How many bytes are in front of what callers see: position 0 is that far from the beginning of a block.
+    fn front(&self) -> u64 {
+        0
+    }
+
+    /// What is behind the last byte that was written is zeros only if that ends at a multiple of this.
+    fn unit(&self) -> u64 {
+        1
+    }
 
     /// Looks at the file.
     ///
@@ -206,6 +289,14 @@ impl Disk {
     /// See [`FileSystem::open`].
     pub fn open(&self, path: &Path, how: Open) -> io::Result<File> {
         self.0.open(path, how).map(File::new)
+    }
+
+    /// Creates a file that only who has it open can read, where files are encrypted.
+    ///
+    /// # Errors
+    /// See [`FileSystem::create_secret`].
+    pub fn create_hidden(&self, path: &Path) -> io::Result<File> {
+        self.0.create_secret(path).map(File::new)
     }
 
     /// All bytes of a file.

@@ -26,11 +26,11 @@ pub struct Overlay {
 struct Node {
     below: Option<File>,
     modified: SystemTime,
-    state: Mutex<State>,
+    state: Mutex<Overlaid>,
 }
 
 #[derive(Debug)]
-struct State {
+struct Overlaid {
     len: u64,
     /// How much of the file below counts.
     below: u64,
@@ -65,7 +65,7 @@ impl Overlay {
             file => file?,
         };
         let about = below.metadata()?;
-        let state = State { len: about.len, below: about.len, blocks: BTreeMap::new() };
+        let state = Overlaid { len: about.len, below: about.len, blocks: BTreeMap::new() };
         let node = Arc::new(Node { below: Some(below), modified: about.modified, state: Mutex::new(state) });
         names.insert(path.to_owned(), Some(Arc::clone(&node)));
         Ok(Some(node))
@@ -87,7 +87,7 @@ impl FileSystem for Overlay {
             }
             (Some(node), _) => node,
             (None, Open::CreateNew | Open::Create | Open::Replace) => {
-                let state = State { len: 0, below: 0, blocks: BTreeMap::new() };
+                let state = Overlaid { len: 0, below: 0, blocks: BTreeMap::new() };
                 let (below, modified) = (None, SystemTime::now());
                 let node = Arc::new(Node { below, modified, state: Mutex::new(state) });
                 names.insert(path.to_owned(), Some(Arc::clone(&node)));
@@ -151,7 +151,7 @@ impl FileSystem for Overlay {
     }
 }
 
-impl State {
+impl Overlaid {
     fn set_len(&mut self, len: u64) {
         self.blocks.split_off(&len.div_ceil(BLOCK));
         if let Some(block) = self.blocks.get_mut(&(len / BLOCK)) {
@@ -185,7 +185,7 @@ impl Node {
     }
 
     /// What is below, and zeros behind it.
-    fn read_below(&self, state: &State, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    fn read_below(&self, state: &Overlaid, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let there =
             usize::try_from(state.below.saturating_sub(offset)).unwrap_or(usize::MAX).min(bytes.len());
         let (below, behind) = bytes.split_at_mut(there);

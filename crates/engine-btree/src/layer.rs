@@ -4,11 +4,15 @@ use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
 use omnibus_engine::{EngineError, Pending, WriteSet};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 /// What an entry costs besides its key and value.
 const ENTRY_BYTES: u64 = 120;
+
+/// Bytes of a batch of staged versions, whose values may have been read from a file.
+const STAGED_BATCH: usize = 1 << 20;
 
 /// A version; `value` is `None` for a deletion.
 #[derive(Clone, Debug)]
@@ -20,29 +24,29 @@ pub(crate) struct Version {
 
 /// By key, then newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct VersionRef {
     pub(crate) key: Bytes,
     pub(crate) number: u64,
 }
 
-impl Ord for Place {
+impl Ord for VersionRef {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key).then_with(|| other.number.cmp(&self.number))
     }
 }
 
-impl PartialOrd for Place {
+impl PartialOrd for VersionRef {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// A range of places.
-pub(crate) type Span = (Bound<Place>, Bound<Place>);
+pub(crate) type Span = (Bound<VersionRef>, Bound<VersionRef>);
 
 /// All versions of the keys within bounds.
 pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
-    let place = |key: &[u8], number| Place { key: Bytes::copy_from_slice(key), number };
+    let place = |key: &[u8], number| VersionRef { key: Bytes::copy_from_slice(key), number };
     let from = match from {
         Bound::Included(key) => Bound::Included(place(key, u64::MAX)),
         Bound::Excluded(key) => Bound::Excluded(place(key, 0)),
@@ -58,7 +62,7 @@ pub(crate) fn span(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Span {
 
 #[derive(Default)]
 pub(crate) struct Layer {
-    map: SkipMap<Place, Option<Bytes>>,
+    map: SkipMap<VersionRef, Option<Bytes>>,
     /// All that is here, if it is a large transaction's: then nothing is in the map.
     staged: Option<WriteSet>,
     bytes: AtomicU64,
@@ -79,7 +83,7 @@ impl Layer {
 
     pub(crate) fn insert(&self, key: Bytes, number: u64, value: Option<Bytes>) {
         let bytes = key.len() + value.as_ref().map_or(0, Bytes::len);
-        self.map.insert(Place { key, number }, value);
+        self.map.insert(VersionRef { key, number }, value);
         self.bytes.fetch_add(bytes as u64 + ENTRY_BYTES, Memory::Relaxed);
     }
 
@@ -92,7 +96,7 @@ impl Layer {
     }
 
     /// The newest version at or below the place's number: outer `None` if there is none.
-    pub(crate) fn get(&self, place: &Place) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
+    pub(crate) fn get(&self, place: &VersionRef) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         if let Some(staged) = &self.staged {
             let number = self.staged_at.load(Memory::Acquire);
             let written = if number > place.number { None } else { staged.get(&place.key)? };
@@ -115,40 +119,60 @@ impl Layer {
         Version { key, number, value: pending.write() }
     }
 
-    /// Appends up to `count` versions of the span in its direction, and moves it behind them. False at its end.
+    /// Appends up to `count` versions of the span in its direction, fewer if files have them and they are large, and moves it behind them.
+    /// False at its end.
     pub(crate) fn batch(
         &self,
         span: &mut Span,
         reverse: bool,
         count: usize,
-        out: &mut std::collections::VecDeque<Version>,
+        out: &mut VecDeque<Version>,
     ) -> Result<bool, EngineError> {
         let before = out.len();
-        {
-            // Each key of what was staged has one version: the places' numbers say nothing.
-            let keys = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
-            let staged = self.staged.as_ref().map(|staged| staged.range::<KeyBounds<'_>>(keys, reverse));
-            for pending in staged.into_iter().flatten().take(count) {
-                out.push_back(self.staged_version(&pending?));
+        let more = match &self.staged {
+            Some(staged) => self.staged_batch(staged, span, reverse, count, out)?,
+            None => {
+                let mut listed = self.map.range((span.0.as_ref(), span.1.as_ref()));
+                let next = || if reverse { listed.next_back() } else { listed.next() };
+                let listed = std::iter::from_fn(next).map(|entry| version(entry.key(), entry.value()));
+                out.extend(listed.take(count));
+                out.len() - before == count
             }
-            let mut listed = self.map.range((span.0.as_ref(), span.1.as_ref()));
-            let next = || if reverse { listed.next_back() } else { listed.next() };
-            let listed = std::iter::from_fn(next).map(|entry| version(entry.key(), entry.value()));
-            out.extend(listed.take(if self.staged.is_some() { 0 } else { count }));
-        }
-        let found = out.len() - before;
-        if found > 0
+        };
+        if out.len() > before
             && let Some(last) = out.back()
         {
-            let place = Bound::Excluded(Place { key: last.key.clone(), number: last.number });
+            let place = Bound::Excluded(VersionRef { key: last.key.clone(), number: last.number });
             *if reverse { &mut span.1 } else { &mut span.0 } = place;
         }
-        Ok(found == count)
+        Ok(more)
+    }
+
+    fn staged_batch(
+        &self,
+        staged: &WriteSet,
+        span: &Span,
+        reverse: bool,
+        count: usize,
+        out: &mut VecDeque<Version>,
+    ) -> Result<bool, EngineError> {
+        // Each key of what was staged has one version: the places' numbers say nothing.
+        let keys = (span.0.as_ref().map(|from| &from.key[..]), span.1.as_ref().map(|to| &to.key[..]));
+        let (mut left, mut bytes) = (count, 0);
+        for pending in staged.range::<KeyBounds<'_>>(keys, reverse) {
+            let version = self.staged_version(&pending?);
+            (left, bytes) = (left - 1, bytes + version.value.as_ref().map_or(0, Bytes::len));
+            out.push_back(version);
+            if left == 0 || bytes > STAGED_BATCH {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
 type KeyBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
-fn version(place: &Place, value: &Option<Bytes>) -> Version {
+fn version(place: &VersionRef, value: &Option<Bytes>) -> Version {
     Version { key: place.key.clone(), number: place.number, value: value.clone() }
 }

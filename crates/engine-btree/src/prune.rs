@@ -7,7 +7,7 @@
 
 use crate::key;
 use crate::layer::Version;
-use crate::store::{self, State, Versions};
+use crate::store::{self, StoreState, Versions};
 use crate::{damage, store_error};
 use bytes::Bytes;
 use omnibus_engine::EngineError;
@@ -99,7 +99,7 @@ impl<'t> Pruner<'t> {
     }
 
     /// Looks again at keys whose time has come, and tells the state what is left.
-    pub(crate) fn again(&mut self, state: &mut State, probe: &Probe<'_>) -> Result<(), EngineError> {
+    pub(crate) fn again(&mut self, state: &mut StoreState, probe: &Probe<'_>) -> Result<(), EngineError> {
         for _ in 0..AGAIN {
             match store::first_garbage(&self.garbage)? {
                 Some(number) if number <= self.watermark => {}

@@ -4,7 +4,7 @@ use crate::config::BtreeConfig;
 use crate::layer::Layer;
 use crate::signals::Signals;
 use crate::spaces::DeadSpaces;
-use crate::store::{State, Store};
+use crate::store::{Store, StoreState};
 use crate::view::Views;
 use crate::{NAME, damage, io_error};
 use omnibus_engine::EngineError;
@@ -94,7 +94,7 @@ impl Shared {
     /// After a transaction of the file: shows it, and says how far it went.
     pub(crate) fn show(
         &self,
-        state: &State,
+        state: &StoreState,
         durable: bool,
         written: Option<&Arc<Layer>>,
     ) -> Result<(), EngineError> {

@@ -1,7 +1,7 @@
 //! A frozen view: a commit number. What is read through it is fetched from the present view each time, so that a
 //! transaction that stays open for an hour pins no pages; the watermark keeps what it needs.
 
-use crate::layer::Place;
+use crate::layer::VersionRef;
 use crate::scan::Scan;
 use crate::shared::Shared;
 use crate::{damage, key, store, store_error};
@@ -21,7 +21,7 @@ impl BtreeSnapshot {
         let mut place = None;
         for layer in view.layers().filter(|layer| !layer.is_empty()) {
             let place =
-                place.get_or_insert_with(|| Place { key: Bytes::copy_from_slice(key), number: self.at });
+                place.get_or_insert_with(|| VersionRef { key: Bytes::copy_from_slice(key), number: self.at });
             if let Some(found) = layer.get(place)? {
                 return Ok(Some(found));
             }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub(crate) struct DeadSpaces {
-    state: Mutex<State>,
+    state: Mutex<SpaceSets>,
 }
 
 #[derive(Default)]
-struct State {
+struct SpaceSets {
     /// Dropped at a number that some snapshot may still be below.
     pending: Vec<(u32, u64)>,
     gone: Arc<HashSet<u32>>,

@@ -41,7 +41,7 @@ pub(crate) type Versions = ReadOnlyTable<VersionKey, &'static [u8]>;
 pub(crate) struct Store {
     /// There until it is dropped.
     database: Option<Database>,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<StoreState>,
     pub(crate) path: PathBuf,
     pub(crate) files: Arc<Files>,
     disk: Disk,
@@ -49,7 +49,7 @@ pub(crate) struct Store {
 }
 
 /// What the newest transaction left.
-pub(crate) struct State {
+pub(crate) struct StoreState {
     pub(crate) applied: u64,
     /// Bytes written since the last durable transaction.
     pub(crate) loose: u64,
@@ -170,10 +170,10 @@ impl Store {
     /// One transaction that ends at `applied`. Durable on return if so wanted, and everything before it too.
     pub(crate) fn transaction(
         &self,
-        state: &mut State,
+        state: &mut StoreState,
         applied: u64,
         durable: bool,
-        body: impl FnOnce(&WriteTransaction, &mut State) -> Result<(), EngineError>,
+        body: impl FnOnce(&WriteTransaction, &mut StoreState) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let mut write = self.database()?.begin_write().map_err(store_error)?;
         let durability = if durable { Durability::Immediate } else { Durability::None };
@@ -228,9 +228,9 @@ fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
 }
 
 /// Makes the tables if there are none, and reads where the file stands.
-pub(crate) fn initialize(database: &Database) -> Result<State, EngineError> {
+pub(crate) fn initialize(database: &Database) -> Result<StoreState, EngineError> {
     let write = database.begin_write().map_err(store_error)?;
-    let mut state = State { applied: 0, loose: 0, garbage_from: None };
+    let mut state = StoreState { applied: 0, loose: 0, garbage_from: None };
     let fresh = {
         let mut meta = write.open_table(META).map_err(store_error)?;
         let format = meta.get("format").map_err(store_error)?.map(|found| found.value());

@@ -36,13 +36,13 @@ const FIRST: usize = 6;
 #[derive(Debug)]
 pub(crate) struct Sums {
     file: File,
-    state: RwLock<State>,
+    state: RwLock<BlockSums>,
     /// One at a time; readers do not wait for it.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BlockSums {
     /// Of each block; 0 is one that was never written.
     values: Vec<u32>,
     /// Of the layout, and of the one before.
@@ -72,7 +72,7 @@ fn unsealed(sector: &[u8]) -> Option<impl Iterator<Item = u32> + '_> {
     (value(seal) == checksum(values)).then(|| values.chunks_exact(4).map(value))
 }
 
-impl State {
+impl BlockSums {
     fn sector(&self, number: usize) -> [u8; SECTOR] {
         let Some(at) = number.checked_sub(1) else {
             let (low, high) = (self.applied as u32, (self.applied >> 32) as u32);
@@ -115,7 +115,7 @@ impl Sums {
         }
         let file = disk.open(path, Open::Write)?;
         let applied = u64::from(low) | u64::from(high) << 32;
-        let state = State { values, layout: [layout, before], applied, dirty: BTreeSet::new() };
+        let state = BlockSums { values, layout: [layout, before], applied, dirty: BTreeSet::new() };
         Ok(Some(Sums { file, state: RwLock::new(state), syncing: Mutex::default() }))
     }
 
@@ -123,7 +123,8 @@ impl Sums {
     pub(crate) fn make(disk: &Disk, path: &Path, of: &File) -> Result<Sums> {
         let temporary = path.with_extension("sums.new");
         let file = disk.open(&temporary, Open::Replace)?;
-        let mut state = State { values: Vec::new(), layout: [0; 2], applied: 0, dirty: BTreeSet::from([0]) };
+        let mut state =
+            BlockSums { values: Vec::new(), layout: [0; 2], applied: 0, dirty: BTreeSet::from([0]) };
         let mut block = vec![0; BLOCK];
         for number in 0..of.len()? / BLOCK as u64 {
             of.read_exact_at(&mut block, number * BLOCK as u64)?;

@@ -13,7 +13,7 @@ use crate::tables::Tables;
 use crate::view::Views;
 use crate::{NAME, backup, compaction, flush, format, io_error, load, manifest, staged, stall, tree_error};
 use bytes::Bytes;
-use lsm_tree::config::{BlockSizePolicy, HashRatioPolicy, RestartIntervalPolicy};
+use lsm_tree::config::{BlockSizePolicy, HashRatioPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_disk::Disk;
 use omnibus_engine::{
@@ -155,6 +155,9 @@ fn open_tree(
         .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
         .data_block_hash_ratio_policy(HashRatioPolicy::all(HASH_BYTES))
         .data_block_size_policy(BlockSizePolicy::all(BLOCK_SIZE))
+        // While a merge writes, a last key that is not in the file's index yet keeps its whole block in memory, uncompressed: with an
+        // index in one piece that is every block of the table, gigabytes if they compress well.
+        .index_block_partitioning_policy(PartitioningPolicy::all(true))
         .with_compaction_filter_factory(Some(factory))
         .open()
         .map_err(tree_error)?;
@@ -198,11 +201,11 @@ impl LsmEngine {
 
 impl Engine for LsmEngine {
     fn name(&self) -> &'static str {
-        "LSM"
+        "InnoDB"
     }
 
     fn comment(&self) -> &'static str {
-        "Log-structured merge tree"
+        "The log-structured merge tree (LSM) of Omnibus"
     }
 
     fn applied(&self) -> CommitNo {
@@ -222,7 +225,7 @@ impl Engine for LsmEngine {
         if writes.len() > 1 {
             writing.announce(writes.in_memory(..).map(|held| held.key()).take(ANNOUNCED));
         }
-        for (key, write) in writes.into_writes().into_iter().flatten() {
+        for (key, write) in writes.into_writes().expect("what is in files was staged above") {
             writing.insert(key, no.0, write);
         }
         drop(writing);

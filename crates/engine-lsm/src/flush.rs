@@ -8,7 +8,7 @@ use crate::memtable::{MemTable, Version};
 use crate::shared::Shared;
 use crate::spaces::within;
 use crate::tables::Tables;
-use crate::{io_error, load, space, tree_error};
+use crate::{io_error, large, load, space, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
 use omnibus_engine::{EngineError, SortedWrites, Write};
@@ -190,7 +190,7 @@ impl<'a> Keep<'a> {
 
 fn entry(key: Bytes, value: Write, number: u64) -> InternalValue {
     match value {
-        Some(value) => InternalValue::from_components(key, value, number, ValueType::Value),
+        Some(value) => InternalValue::from_components(key, large::pack(value), number, ValueType::Value),
         None => InternalValue::new_tombstone(key, number),
     }
 }

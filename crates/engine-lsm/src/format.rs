@@ -8,7 +8,10 @@
 //!
 //! `applied` decides what is replayed: a number that is too high would drop acknowledged commits. So it has its record
 //! twice, in different blocks, each with a checksum; one damaged copy is named in the log of errors and written anew,
-//! two are refused. Format 1 had a bare number and no checksums; opening such a directory writes both files anew.
+//! two are refused.
+//!
+//! Format 1 had a bare number and no checksums, format 2 no packed rows in its tables (`large`). Opening such a directory writes both files anew,
+//! so that a version that would take a packed row for the row refuses it.
 
 use crate::{NAME, io_error};
 use omnibus_disk::{Disk, Open};
@@ -16,7 +19,7 @@ use omnibus_engine::EngineError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const FORMAT_FILE: &str = "format";
 const FORMAT_WORD: &str = "omnibus-engine-lsm";
 const APPLIED_FILE: &str = "applied";
@@ -45,10 +48,12 @@ impl StateFiles {
     /// # Errors
     /// A file is damaged, missing or of a later version; those of the disk.
     pub fn open(&self) -> Result<u64, EngineError> {
-        match self.read(FORMAT_FILE)? {
-            Some(bytes) if accept(&self.directory, &bytes)? == FORMAT => self.read_applied(),
-            Some(_) => {
-                let applied = self.read_applied_of_format_1()?;
+        let found = self.read(FORMAT_FILE)?.map(|bytes| accept(&self.directory, &bytes)).transpose()?;
+        match found {
+            Some(FORMAT) => self.read_applied(),
+            Some(older) => {
+                let applied =
+                    if older == 1 { self.read_applied_of_format_1()? } else { self.read_applied()? };
                 self.create(applied)?;
                 Ok(applied)
             }
@@ -133,9 +138,7 @@ fn accept(directory: &Path, bytes: &[u8]) -> Result<u32, EngineError> {
     let number = text.strip_prefix(FORMAT_WORD).and_then(|rest| rest.split_whitespace().next());
     match number.and_then(|number| number.parse::<u32>().ok()) {
         Some(1) if text.trim_end() == format!("{FORMAT_WORD} 1") => Ok(1),
-        Some(number) if parse(FORMAT_WORD, bytes) == Some(u64::from(number)) && number == FORMAT => {
-            Ok(FORMAT)
-        }
+        Some(number @ 2..=FORMAT) if parse(FORMAT_WORD, bytes) == Some(u64::from(number)) => Ok(number),
         // Newer versions may have other checksums, or none; a damaged number has neither its own nor ours.
         Some(number) if number > FORMAT && !text.ends_with(record_end(FORMAT).as_str()) => {
             Err(EngineError::Format {

@@ -33,6 +33,7 @@ mod flush;
 mod format;
 mod gate;
 mod key;
+mod large;
 mod list;
 mod load;
 mod manifest;

@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 /// What an entry is counted with besides key and value bytes: about what it takes, with the allocator's share.
 const ENTRY_BYTES: u64 = 200;
 
+/// Bytes of a batch of staged versions, whose values may have been read from a file.
+const STAGED_BATCH: usize = 1 << 20;
+
 /// Old versions looked at when a newer one comes: bounds the work on the commit thread, and is more than come.
 const PRUNED_AT_ONCE: usize = 8;
 
@@ -380,12 +383,14 @@ impl MemTable {
         count: usize,
         out: &mut VecDeque<Version>,
     ) -> Result<Option<VersionKey>, EngineError> {
-        let before = out.len();
+        let (mut left, mut bytes) = (count, 0);
         for pending in walk::within(staged, span, reverse) {
-            if out.len() - before == count {
+            if left == 0 || bytes > STAGED_BATCH {
                 return Ok(out.back().map(|last| VersionKey { key: last.key.clone(), number: 0 }));
             }
-            out.push_back(self.staged_version(&pending?));
+            let version = self.staged_version(&pending?);
+            (left, bytes) = (left - 1, bytes + version.value.as_ref().map_or(0, Bytes::len));
+            out.push_back(version);
         }
         Ok(None)
     }

@@ -4,6 +4,7 @@
 //! equal keys the highest number wins; that in the tables is always the lowest.
 
 use crate::key::Span;
+use crate::large;
 use crate::memtable::{MemTable, Version};
 use crate::tables::TableIter;
 use crate::view::View;
@@ -69,7 +70,8 @@ impl Scan {
                 Some(entry) => {
                     let entry = entry?;
                     let (key, number) = (Bytes::from(entry.key.user_key), entry.key.seqno);
-                    self.table_next = Some(Version { key, number, value: Some(Bytes::from(entry.value)) });
+                    let value = large::unpack(entry.value.into())?;
+                    self.table_next = Some(Version { key, number, value: Some(value) });
                 }
             }
         }

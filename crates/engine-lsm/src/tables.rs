@@ -5,7 +5,7 @@
 //! converts.
 
 use crate::key::Keys;
-use crate::{checksum, table_error, tree_error};
+use crate::{checksum, large, table_error, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, Table, Tree, UserKey};
 use omnibus_engine::EngineError;
@@ -77,10 +77,9 @@ impl Tables {
             return Ok(None);
         }
         let entry = (self.get)(key, hash, limit(at))?;
-        Ok(entry.map(|entry| {
-            let value = if entry.key.is_tombstone() { None } else { Some(Bytes::from(entry.value)) };
-            (entry.key.seqno, value)
-        }))
+        let Some(entry) = entry else { return Ok(None) };
+        let value = if entry.key.is_tombstone() { None } else { Some(large::unpack(entry.value.into())?) };
+        Ok(Some((entry.key.seqno, value)))
     }
 
     /// For each run that has tables in the range, all versions from its beginning on, and some behind its end: to look for the end takes

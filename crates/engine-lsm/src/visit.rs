@@ -5,6 +5,7 @@
 //! the smallest key is read until another has a smaller one, so that rows that are in one source only, nearly
 //! all, cost one comparison. Of equal keys the highest number wins (SNAP-1).
 
+use crate::large;
 use crate::list::head;
 use crate::memtable::Cursor;
 use crate::tables::TableIter;
@@ -17,8 +18,23 @@ use std::ops::Bound;
 struct TableCursor<'g> {
     iter: TableIter,
     to: Bound<&'g [u8]>,
+    /// The beginning of the end: what begins with less is within.
+    to_head: [u64; 2],
     key: Bytes,
     value: Option<Bytes>,
+}
+
+impl TableCursor<'_> {
+    /// Whether a key with this beginning is within the range.
+    #[inline]
+    fn is_within(&self, key: &[u8], begins: [u64; 2]) -> bool {
+        begins < self.to_head
+            || match self.to {
+                Bound::Included(to) => key <= to,
+                Bound::Excluded(to) => key < to,
+                Bound::Unbounded => true,
+            }
+    }
 }
 
 enum Kind<'g> {
@@ -49,7 +65,11 @@ impl<'g> Source<'g> {
         to: Bound<&'g [u8]>,
         at: u64,
     ) -> Result<Option<Source<'g>>, EngineError> {
-        let table = TableCursor { iter, to, key: Bytes::new(), value: None };
+        let to_head = match to {
+            Bound::Included(to) | Bound::Excluded(to) => head(to),
+            Bound::Unbounded => [u64::MAX; 2],
+        };
+        let table = TableCursor { iter, to, to_head, key: Bytes::new(), value: None };
         let mut source = Source { head: [0; 2], number: 0, kind: Kind::Table(table) };
         // No key is empty: each begins with its space.
         Ok(source.advance(at)?.then_some(source))
@@ -74,23 +94,22 @@ impl<'g> Source<'g> {
                 Ok(more)
             }
             Kind::Table(table) => {
-                for entry in table.iter.by_ref() {
+                while let Some(entry) = table.iter.next() {
                     let entry = entry?;
-                    let is_within = match table.to {
-                        Bound::Included(to) => entry.key.user_key[..] <= *to,
-                        Bound::Excluded(to) => entry.key.user_key[..] < *to,
-                        Bound::Unbounded => true,
-                    };
-                    if !is_within {
+                    let begins = head(&entry.key.user_key);
+                    if !table.is_within(&entry.key.user_key, begins) {
                         return Ok(false);
                     }
-                    if entry.key.seqno > at || *entry.key.user_key == *table.key {
+                    let again = begins == self.head && *entry.key.user_key == *table.key;
+                    if again || entry.key.seqno > at {
                         continue;
                     }
-                    self.number = entry.key.seqno;
-                    table.value = (!entry.key.is_tombstone()).then(|| Bytes::from(entry.value));
+                    (self.number, self.head) = (entry.key.seqno, begins);
+                    table.value = match entry.key.is_tombstone() {
+                        true => None,
+                        false => Some(large::unpack(entry.value.into())?),
+                    };
                     table.key = Bytes::from(entry.key.user_key);
-                    self.head = head(&table.key);
                     return Ok(true);
                 }
                 Ok(false)

@@ -115,7 +115,7 @@ impl std::fmt::Debug for Staged {
 /// An engine as users see it, in `ENGINE=` and SHOW ENGINES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineInfo {
-    /// Upper case.
+    /// As `Engine::name` gives it.
     pub name: &'static str,
     /// What it is, in a sentence.
     pub comment: &'static str,
@@ -125,7 +125,8 @@ pub struct EngineInfo {
 
 /// A storage engine. All methods may be called from any thread unless stated.
 pub trait Engine: Send + Sync + 'static {
-    /// The name in `ENGINE=` and SHOW ENGINES, upper case.
+    /// The name in `ENGINE=` and SHOW ENGINES, written as they show it. That of the default engine is `InnoDB`, whatever its kind: programs
+    /// look for tables of that name and mean transactions, row locks and foreign keys by it.
     fn name(&self) -> &'static str;
 
     /// The highest commit number that survived the last stop: replay starts after it.

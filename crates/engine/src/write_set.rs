@@ -11,6 +11,7 @@
 mod index;
 mod log;
 mod merge;
+mod reader;
 mod run;
 mod spilled;
 #[cfg(test)]

@@ -8,9 +8,10 @@
 use crate::cursor::{Reader, lenenc_size, put_lenenc};
 use crate::header::HEADER_LEN;
 use crate::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE};
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use std::io::Read;
+use std::io::{self, Read};
+use zstd::bulk::Compressor;
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::CParameter;
 
 const END: u64 = 0;
 const SIZE: u64 = 1;
@@ -18,15 +19,27 @@ const COMPRESSION: u64 = 2;
 const UNCOMPRESSED_SIZE: u64 = 3;
 const COMPRESSION_ZSTD: u64 = 0;
 const COMPRESSION_NONE: u64 = 255;
+/// Levels above it look back further than [`WINDOW_LOG`], which takes hundreds of megabytes.
+const WIDE_LEVEL: i32 = 19;
+/// Binary logarithm of the bytes that are looked back on at most when compressing: what every decoder has room for.
+const WINDOW_LOG: u32 = 23;
+/// And when decompressing: what the highest level of another server needs.
+const LONGEST_WINDOW_LOG: u32 = 27;
 /// A buffer that was longer for one event is given back behind it.
 const BUFFER_KEPT: usize = 1 << 20;
 /// What is said of an event that is longer, once it is decompressed, than may be.
 pub const TOO_LONG: &str = "a compressed event that is longer than replica_max_allowed_packet allows";
 
-/// Appends an event's body that stands for these events, which have no checksums. zstd has the one level that its crate has, which is
-/// what its makers call level 1.
-pub fn encode(events: &[u8], out: &mut Vec<u8>) {
-    let frame = compress_to_vec(events, CompressionLevel::Fastest);
+/// Appends an event's body that stands for these events, which have no checksums, at one of zstd's levels (1 to 22).
+///
+/// # Errors
+/// zstd has no memory for it.
+pub fn encode(events: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut compressor = Compressor::new(level)?;
+    if level > WIDE_LEVEL {
+        compressor.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+    }
+    let frame = compressor.compress(events)?;
     let fields = [
         (COMPRESSION, COMPRESSION_ZSTD),
         (UNCOMPRESSED_SIZE, events.len() as u64),
@@ -39,6 +52,7 @@ pub fn encode(events: &[u8], out: &mut Vec<u8>) {
     }
     put_lenenc(out, END);
     out.extend_from_slice(&frame);
+    Ok(())
 }
 
 /// What an event's body says of itself: whether it is compressed, and how many bytes it stands for, if it says so.
@@ -72,11 +86,8 @@ pub struct Payload<'a> {
 
 enum Contents<'a> {
     Plain(&'a [u8]),
-    /// A long payload may be several frames: the one that is being read, and what is behind it once it has ended.
-    Zstd {
-        rest: &'a [u8],
-        frame: Option<Box<StreamingDecoder<&'a [u8], FrameDecoder>>>,
-    },
+    /// A long payload may be several frames.
+    Zstd(Box<Decoder<'static, &'a [u8]>>),
 }
 
 impl<'a> Payload<'a> {
@@ -105,7 +116,12 @@ impl<'a> Payload<'a> {
         };
         let contents = match compression {
             COMPRESSION_NONE => Contents::Plain(rest),
-            COMPRESSION_ZSTD => Contents::Zstd { rest, frame: None },
+            COMPRESSION_ZSTD => {
+                let failed = |_| DecodeError::new(0, "zstd payload");
+                let mut decoder = Decoder::with_buffer(rest).map_err(failed)?;
+                decoder.window_log_max(LONGEST_WINDOW_LOG).map_err(failed)?;
+                Contents::Zstd(Box::new(decoder))
+            }
             _ => return Err(DecodeError::new(0, "payload compression")),
         };
         Ok(Payload { contents, longest: MAX_EVENT_SIZE, event: Vec::new() })
@@ -157,23 +173,9 @@ impl<'a> Payload<'a> {
                 self.event.extend_from_slice(now);
                 *rest = later;
             }
-            Contents::Zstd { rest, frame } => {
-                while self.event.len() < len {
-                    let missing = (len - self.event.len()) as u64;
-                    let Some(open) = frame else {
-                        if rest.is_empty() {
-                            break;
-                        }
-                        *frame = Some(Box::new(StreamingDecoder::new(*rest).map_err(|_| damaged())?));
-                        continue;
-                    };
-                    let read = open.take(missing).read_to_end(&mut self.event).map_err(|_| damaged())?;
-                    if (read as u64) < missing
-                        && let Some(ended) = frame.take()
-                    {
-                        *rest = ended.into_inner();
-                    }
-                }
+            Contents::Zstd(decoder) => {
+                let missing = len.saturating_sub(self.event.len()) as u64;
+                decoder.take(missing).read_to_end(&mut self.event).map_err(|_| damaged())?;
             }
         }
         Ok(())
@@ -195,7 +197,7 @@ mod tests {
             append_event(&mut events, context, EventType::ROWS_QUERY, 0, body);
         }
         let mut body = Vec::new();
-        encode(&events, &mut body);
+        encode(&events, 3, &mut body).unwrap();
         assert!(body.len() * 3 < events.len(), "{} of {}", body.len(), events.len());
         assert_eq!(describe(&body).unwrap(), (true, Some(events.len() as u64)));
         let mut payload = Payload::new(&body).unwrap();
@@ -204,5 +206,60 @@ mod tests {
             assert_eq!((header.timestamp, header.server_id, body), (7, 9, &expected[..]));
         }
         assert!(payload.next().unwrap().is_none());
+    }
+
+    /// Fields in front of a frame, as `encode` writes them.
+    fn around(frame: &[u8]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (field, value) in [(COMPRESSION, COMPRESSION_ZSTD), (SIZE, frame.len() as u64)] {
+            put_lenenc(&mut body, field);
+            put_lenenc(&mut body, lenenc_size(value) as u64);
+            put_lenenc(&mut body, value);
+        }
+        put_lenenc(&mut body, END);
+        [&body[..], frame].concat()
+    }
+
+    #[test]
+    fn every_level_is_read_and_higher_ones_are_shorter() {
+        let mut events = Vec::new();
+        let context = EventContext { timestamp: 7, server_id: 9 };
+        for n in 0..20_000u32 {
+            let words =
+                format!("row {} of a table with {} words {}", n % 977, n / 7, n.wrapping_mul(2_654_435_761));
+            append_event(&mut events, context, EventType::ROWS_QUERY, 0, words.as_bytes());
+        }
+        let size = |level| {
+            let mut body = Vec::new();
+            encode(&events, level, &mut body).unwrap();
+            let (mut payload, mut count) = (Payload::new(&body).unwrap(), 0);
+            while payload.next().unwrap().is_some() {
+                count += 1;
+            }
+            assert_eq!(count, 20_000, "level {level}");
+            body.len()
+        };
+        let sizes = [size(1), size(3), size(19), size(22)];
+        assert!(sizes[0] > sizes[2] && sizes[1] > sizes[2] && sizes[2] >= sizes[3], "{sizes:?}");
+    }
+
+    #[test]
+    fn several_frames_are_one_payload_and_a_torn_one_is_none() {
+        let mut events = Vec::new();
+        let context = EventContext { timestamp: 7, server_id: 9 };
+        append_event(&mut events, context, EventType::ROWS_QUERY, 0, &[b'x'; 3000]);
+        let halves = events.split_at(1234);
+        let frames = [zstd::bulk::compress(halves.0, 1).unwrap(), zstd::bulk::compress(halves.1, 9).unwrap()];
+        let whole = frames.concat();
+        let body = around(&whole);
+        let mut payload = Payload::new(&body).unwrap();
+        assert_eq!(payload.next().unwrap().unwrap().1.len(), 3000);
+        assert!(payload.next().unwrap().is_none());
+        for cut in (1..whole.len()).filter(|cut| *cut != frames[0].len()) {
+            let body = around(&whole[..cut]);
+            let mut payload = Payload::new(&body).unwrap();
+            let mut events = std::iter::from_fn(|| payload.next().map(|event| event.map(drop)).transpose());
+            assert!(events.any(|event| event.is_err()), "cut at {cut}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::interval::Interval;
 use crate::mode::Mode;
 use crate::trx::Trx;
 use bytes::Bytes;
-use omnibus_ordered::{Chunks, Keys, Order, Place, Slot};
+use omnibus_ordered::{ChunkRef, Chunks, Keys, Order, Slot};
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ type Prefix = [u8; 4];
 type KeyBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
 struct Record {
-    key: Place,
+    key: ChunkRef,
     mode: Mode,
 }
 

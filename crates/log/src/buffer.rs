@@ -5,6 +5,7 @@
 //! `unsafe` needed. An encoder may be handed the vector itself; when its growth moves the bytes to another address, they
 //! are aligned again by one copy before they are written. In steady state the pool hands out what it got back, and no group allocates.
 
+use omnibus_disk::File;
 use omnibus_sync::Mutex;
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -24,9 +25,34 @@ pub(crate) fn round_up(len: u64) -> u64 {
     len.next_multiple_of(BLOCK as u64)
 }
 
-/// Rounds down to a whole number of blocks.
-pub(crate) fn round_down(len: u64) -> u64 {
-    len - len % BLOCK as u64
+/// Where the blocks of a file are that are written as wholes. All positions are those that callers know; position 0 may be in the
+/// middle of the first block ([`omnibus_disk::OpenFile::front`]).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    front: u64,
+    unit: u64,
+}
+
+impl Blocks {
+    /// Blocks of `unit` bytes, a multiple of the file's own.
+    pub(crate) fn of(file: &File, unit: u64) -> Blocks {
+        Blocks { front: file.front(), unit: unit.max(file.unit()) }
+    }
+
+    /// The beginning of the block that `offset` is in.
+    pub(crate) fn floor(self, offset: u64) -> u64 {
+        let at = offset + self.front;
+        (at - at % self.unit).saturating_sub(self.front)
+    }
+
+    /// The end of the block that `offset` is in, unless it is a border.
+    pub(crate) fn ceil(self, offset: u64) -> u64 {
+        (offset + self.front).next_multiple_of(self.unit) - self.front
+    }
+
+    pub(crate) fn is_border(self, offset: u64) -> bool {
+        (offset + self.front).is_multiple_of(self.unit)
+    }
 }
 
 /// A byte buffer whose first byte is page-aligned when it is written. Append with [`AlignedBuf::extend_from_slice`] or,
@@ -100,9 +126,9 @@ impl AlignedBuf {
         }
     }
 
-    /// Appends zeros up to the next block boundary.
-    pub(crate) fn pad_to_block(&mut self) {
-        let padding = self.len().next_multiple_of(BLOCK) - self.len();
+    /// Appends zeros.
+    pub(crate) fn pad(&mut self, padding: u64) {
+        let padding = usize::try_from(padding).unwrap_or(usize::MAX);
         self.reserve(padding);
         self.raw.resize(self.raw.len() + padding, 0);
     }

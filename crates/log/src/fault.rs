@@ -35,6 +35,8 @@ points! {
     FileExtendSync = "file::extend_sync::fault",
     /// Creating a log file that was not prepared.
     FileCreate = "file::create::fault",
+    /// Giving a new log file the key that it is encrypted with.
+    FileBegin = "file::begin::fault",
     /// Renaming a prepared file to its log name.
     PreparedTake = "prealloc::take::fault",
     /// Renaming a large transaction's file to its log name.

@@ -10,12 +10,12 @@
 //! A torn rewrite of the last partial block is harmless: its old and new content agree in all bytes that were durable
 //! before, so each sector holds them either way.
 
-use crate::buffer::{AlignedBuf, BLOCK, round_up};
+use crate::buffer::{AlignedBuf, BLOCK, Blocks};
 use crate::config::{FlushMethod, LogConfig};
 use crate::error::{IoFailure, failed};
 use crate::fault::{Faults, Point};
 use crate::generation::Generations;
-use crate::io::{sync_data, write_all_at};
+use crate::io::{sync_data, write_with_room};
 use crate::position::FileSeq;
 use omnibus_disk::{Disk, File, Open};
 use omnibus_sync::Mutex;
@@ -33,6 +33,10 @@ pub(crate) struct LogFile {
     pub(crate) seq: FileSeq,
     pub(crate) path: PathBuf,
     pub(crate) method: FlushMethod,
+    /// What jobs write are whole ones.
+    pub(crate) blocks: Blocks,
+    /// Those of the file system.
+    space: Blocks,
     plain: File,
     through: Option<File>,
     allocated: AtomicU64,
@@ -62,6 +66,8 @@ impl LogFile {
             seq,
             path,
             method,
+            blocks: Blocks::of(&plain, if method == FlushMethod::ODirectDsync { BLOCK as u64 } else { 1 }),
+            space: Blocks::of(&plain, BLOCK as u64),
             plain,
             through,
             allocated: AtomicU64::new(len),
@@ -84,30 +90,30 @@ impl LogFile {
         self.allocated.load(Ordering::Acquire)
     }
 
-    /// Writes `bytes[..len]` at `offset`, through to the device if the method does that. With direct I/O `offset` and the
-    /// length of `bytes` are whole blocks. [`LogFile::sync`] has to follow.
+    /// Writes `bytes`, whole blocks of which the first `len` bytes mean something, at `offset`, through to the device if the method
+    /// does that. [`LogFile::sync`] has to follow.
     pub(crate) fn write_through(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
         self.ensure_allocated(offset, bytes.len() as u64)?;
-        let write = |file, bytes| {
-            write_all_at(&self.faults, Point::JobWrite, file, bytes, offset)
+        let write = |file| {
+            write_with_room(&self.faults, Point::JobWrite, file, (bytes, len), offset)
                 .map_err(failed("write", &self.path))
         };
         match &self.through {
-            Some(file) if self.is_direct() => write(file, bytes),
+            Some(file) if self.is_direct() => write(file),
             // It goes by way of the page cache, and so do its errors.
-            Some(file) => self.generations.alone(|| write(file, &bytes[..len])),
+            Some(file) => self.generations.alone(|| write(file)),
             None => {
-                write(&self.plain, &bytes[..len])?;
+                write(&self.plain)?;
                 self.generations.wrote();
                 Ok(())
             }
         }
     }
 
-    /// Writes `bytes` at `offset` into the page cache.
-    pub(crate) fn write_unsynced(&self, bytes: &[u8], offset: u64) -> Result<(), IoFailure> {
+    /// Writes `bytes`, as for `write_through`, into the page cache.
+    pub(crate) fn write_unsynced(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
         self.claim(offset + bytes.len() as u64);
-        write_all_at(&self.faults, Point::JobWrite, &self.plain, bytes, offset)
+        write_with_room(&self.faults, Point::JobWrite, &self.plain, (bytes, len), offset)
             .map_err(failed("write", &self.path))?;
         self.generations.wrote();
         Ok(())
@@ -138,28 +144,28 @@ impl LogFile {
     fn claim(&self, end: u64) {
         if end > self.allocated() {
             let _extending = self.extend.lock();
-            self.allocated.fetch_max(round_up(end), Ordering::AcqRel);
+            self.allocated.fetch_max(self.space.ceil(end), Ordering::AcqRel);
         }
     }
 
     /// Zero-fills up to `target`, rounded up, in pieces; the lock is free between two pieces. A full disk is no error:
     /// the space is only wanted, and the write that needs it will say so itself.
     pub(crate) fn extend_to(&self, target: u64, needed: u64) -> Result<(), IoFailure> {
-        let target = round_up(target);
+        let target = self.space.ceil(target);
         while self.allocated() < target {
             let _extending = self.extend.lock();
             if self.ended.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let from = self.allocated();
-            let to = target.min((from + ZERO_PIECE as u64) / ZERO_PIECE as u64 * ZERO_PIECE as u64);
+            let to = target.min(Blocks::of(&self.plain, ZERO_PIECE as u64).floor(from + ZERO_PIECE as u64));
             if from >= to {
                 continue;
             }
             match self.zero(from, to) {
                 Ok(()) => self.allocated.fetch_max(to, Ordering::AcqRel),
                 Err(failure) if failure.is_no_room() => {
-                    self.allocated.fetch_max(round_up(needed), Ordering::AcqRel);
+                    self.allocated.fetch_max(self.space.ceil(needed), Ordering::AcqRel);
                     return Ok(());
                 }
                 Err(failure) => return Err(failure),
@@ -181,9 +187,9 @@ impl LogFile {
     /// wrong then.
     fn zero(&self, from: u64, to: u64) -> Result<(), IoFailure> {
         let zeros = &zeros()[..usize::try_from(to - from).unwrap_or(ZERO_PIECE).min(ZERO_PIECE)];
-        let aligned = from.is_multiple_of(BLOCK as u64) && to.is_multiple_of(BLOCK as u64);
+        let aligned = self.space.is_border(from) && self.space.is_border(to);
         let write = |file| {
-            write_all_at(&self.faults, Point::FileExtend, file, zeros, from)
+            write_with_room(&self.faults, Point::FileExtend, file, (zeros, 0), from)
                 .map_err(failed("write", &self.path))
         };
         match &self.through {

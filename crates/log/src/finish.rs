@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Where the flags of the first event, the format description, are.
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
-/// How much of a file is copied at once.
-const PIECE: u64 = 4 << 20;
 /// What is appended to a log file's name while its copy is being made.
 pub(crate) const TEMPORARY: &str = "tmp";
 
@@ -102,18 +100,8 @@ pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) 
         return Ok(file);
     }
     let temporary = path.with_added_extension(TEMPORARY);
-    let copy = disk.open(&temporary, Open::Replace).map_err(failed("create", &temporary))?;
-    let mut piece = vec![0; usize::try_from(PIECE.min(keep)).unwrap_or_default()];
-    let mut at = 0;
-    while at < keep {
-        let wanted = usize::try_from(keep - at).unwrap_or(usize::MAX).min(piece.len());
-        let read = file.read_at(&mut piece[..wanted], at).map_err(failed("read", path))?;
-        if read == 0 {
-            break;
-        }
-        copy.write_all_at(&piece[..read], at).map_err(failed("write", &temporary))?;
-        at += read as u64;
-    }
+    disk.copy_start(path, &temporary, keep).map_err(failed("copy", path))?;
+    let copy = disk.open(&temporary, Open::Write).map_err(failed("open", &temporary))?;
     sync_all(faults, Point::FinishSync, &copy).map_err(failed("sync", &temporary))?;
     rename(disk, faults, Point::FinishCopyRename, &temporary, path).map_err(failed("rename", &temporary))?;
     let dir = path.parent().unwrap_or(Path::new("."));

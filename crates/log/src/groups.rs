@@ -169,7 +169,9 @@ impl Groups {
         let mut head = [0; GROUP_HEAD_LEN];
         let have = file.read_at(at, &mut head)?;
         let head = &head[..have];
-        if head.iter().all(|&byte| byte == 0) {
+        // A cut that a power cut met may have freed the end of a block and left the file's length: its zeros are none in clear text.
+        let rest = usize::try_from(file.unit_end(at) - at).unwrap_or(have).min(have);
+        if head.iter().all(|&byte| byte == 0) || (rest > 0 && head[rest..].iter().all(|&byte| byte == 0)) {
             return Ok(Entry::Nothing(TornReason::Preallocated));
         }
         let Ok(header) = EventHeader::decode(head) else {

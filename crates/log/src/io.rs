@@ -13,17 +13,29 @@ pub(crate) fn write_all_at(
     bytes: &[u8],
     offset: u64,
 ) -> io::Result<()> {
+    write_with_room(faults, point, file, (bytes, bytes.len()), offset)
+}
+
+/// Writes all of `bytes` at `offset`, of which only so many mean anything.
+pub(crate) fn write_with_room(
+    faults: &Faults,
+    point: Point,
+    file: &File,
+    (bytes, content): (&[u8], usize),
+    offset: u64,
+) -> io::Result<()> {
     match faults.before(point)? {
         Verdict::Go => {}
         #[cfg(any(test, feature = "faults"))]
         Verdict::Skip => return Ok(()),
         #[cfg(any(test, feature = "faults"))]
         Verdict::Short(limit) => {
-            file.write_all_at(&bytes[..limit.min(bytes.len())], offset)?;
+            let bytes = &bytes[..limit.min(bytes.len())];
+            file.write_all_with_room(bytes, content.min(bytes.len()), offset)?;
             return Err(io::ErrorKind::StorageFull.into());
         }
     }
-    let result = file.write_all_at(bytes, offset);
+    let result = file.write_all_with_room(bytes, content, offset);
     faults.after(point);
     result
 }

@@ -12,7 +12,7 @@
 //! A write that finds the disk full waits, if the log was opened so (`space.rs`). Any other
 //! failure poisons the log: this job, every later one and the writer give the same error until the log is reopened.
 
-use crate::buffer::{AlignedBuf, BLOCK, round_up};
+use crate::buffer::AlignedBuf;
 use crate::durable::Shared;
 use crate::error::{IoFailure, WriteError};
 use crate::file::LogFile;
@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 pub struct WriteJob {
     pub(crate) shared: Arc<Shared>,
     pub(crate) file: Arc<LogFile>,
-    /// Where the first byte of `buffer` goes; a block boundary with direct I/O.
+    /// Where the first byte of `buffer` goes; it is whole blocks.
     pub(crate) base: u64,
     pub(crate) buffer: AlignedBuf,
     /// The first byte that no earlier job holds.
@@ -76,7 +76,7 @@ impl WriteJob {
     /// As [`WriteJob::run`].
     pub fn run_without_sync(self) -> Result<(), WriteError> {
         let len = self.len();
-        self.guarded(|job| job.file.write_unsynced(&job.buffer[..len], job.base))
+        self.guarded(|job| job.file.write_unsynced(&job.buffer, len, job.base))
     }
 
     /// Makes durable what earlier jobs of the same file have written, and writes nothing itself. For a job that has
@@ -103,12 +103,8 @@ impl WriteJob {
     }
 
     fn blocks(&self) -> (u64, u64) {
-        if self.file.is_direct() {
-            (self.base / BLOCK as u64, round_up(self.end.offset.0) / BLOCK as u64)
-        } else {
-            // The page cache merges neighbours; only the bytes themselves must not be shared, and they never are.
-            (self.start.offset.0, self.end.offset.0)
-        }
+        // The page cache merges neighbours: without it blocks are large.
+        (self.base, self.file.blocks.ceil(self.end.offset.0))
     }
 }
 

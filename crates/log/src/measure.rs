@@ -3,7 +3,7 @@
 //! For `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log, whose name it removes
 //! as soon as it is open, so that it vanishes with the process.
 
-use crate::buffer::{AlignedBuf, round_down};
+use crate::buffer::AlignedBuf;
 use crate::config::{FlushMethod, LogConfig};
 use crate::file::{self, LogFile};
 use crate::position::FileSeq;
@@ -81,14 +81,12 @@ pub fn measure_sync(
     let mut at = 0;
     for _ in 0..count {
         // As the writer does it: the last partial block is written again with what follows.
-        let base = if log.is_direct() { round_down(at) } else { at };
+        let base = log.blocks.floor(at);
         at += size as u64;
         let len = usize::try_from(at - base).unwrap_or(size);
         let mut buffer = AlignedBuf::with_capacity(len);
         buffer.extend_from_slice(&vec![0x5a; len]);
-        if log.is_direct() {
-            buffer.pad_to_block();
-        }
+        buffer.pad(log.blocks.ceil(at) - at);
         let started = Instant::now();
         if call == SyncCall::Fsync {
             log.plain().write_all_at(&buffer[..len], base)?;

@@ -16,7 +16,7 @@ pub enum Mutant {
     /// What is written without a sync counts as synced.
     DurableUnsynced,
     /// Groups are acknowledged as their writes end, in any order.
-    LandOutOfOrder,
+    AcknowledgeOutOfOrder,
     /// Recovery replays what may be in the page cache only.
     RecoveryUnsynced,
     /// Recovery leaves the torn tail where it is.

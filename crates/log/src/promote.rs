@@ -5,7 +5,7 @@
 //! has synced all of it; what is left is a rotation with one more write. As for any rotation (see `writer.rs`), and what a
 //! crash at each step leaves:
 //! 1. the old file is finished, with the ROTATE event — the other one is no log file yet, and its owner's start removes it;
-//! 2. it gets its name, its header is written and synced, then the directory — a file that the index does not name. Zeros
+//! 2. it can be read if it is encrypted, gets its name, its header is written and synced, then the directory — a file that the index does not name. Zeros
 //!    follow the header, so no transaction is in it (INDEX-2), and opening removes it;
 //! 3. the index names it — an active file with a header only. Nobody reads past the zeros (LOG-2); recovery cuts it
 //!    there;
@@ -31,15 +31,24 @@ use std::sync::Arc;
 pub struct Spilled {
     /// Where it is now.
     pub path: PathBuf,
-    /// Where its events begin; zeros before. A whole number of blocks.
+    /// Where its events begin; zeros before. A block of the file begins there.
     pub reserve: u64,
     /// Where they end; zeros behind, up to a whole number of blocks at least.
     pub end: u64,
     /// What of them is in the last, partial block.
     pub tail: Vec<u8>,
+    /// How much is in front of position 0: blocks are where they are in such files only.
+    pub front: u64,
 }
 
 impl LogWriter {
+    /// Whether `spilled` has the form that the next file has: not if it is encrypted and the log's files are no more, or the other
+    /// way round.
+    #[must_use]
+    pub fn can_promote(&self, spilled: &Spilled) -> bool {
+        self.catalog().config.disk.front() == spilled.front
+    }
+
     /// Switches to `spilled` as the next file, as [`LogWriter::rotate`] does to an empty one, and puts `opening` behind its
     /// `head`: whole final events that end where those of the file begin. Durable on return. Gives the position
     /// behind the file's events.
@@ -68,6 +77,7 @@ fn take(catalog: &Catalog, seq: FileSeq, from: &Path) -> Result<Arc<LogFile>, Io
         return Err(IoFailure::new("create", &path, &std::io::ErrorKind::AlreadyExists.into()));
     }
     let LogConfig { disk, faults, .. } = &catalog.config;
+    faults.around_step(Point::FileBegin, || disk.reveal(from)).map_err(failed("begin", from))?;
     io::rename(disk, faults, Point::PromoteRename, from, &path).map_err(failed("rename", from))?;
     LogFile::open(seq, path, catalog.method, &catalog.config).map(Arc::new)
 }

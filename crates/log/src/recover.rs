@@ -12,7 +12,7 @@ use crate::error::ReadError;
 use crate::groups::{GroupedFile, GroupsEnd};
 use crate::position::{FileSeq, LogOffset, LogPosition};
 use crate::scan::{Next, RawEvent, ScanEnd, TornReason};
-use crate::transaction::{Place, TransactionTracker};
+use crate::transaction::{EventPlace, TransactionTracker};
 use omnibus_format::group::opens_group;
 use omnibus_format::header::HEADER_LEN;
 
@@ -54,14 +54,14 @@ impl LogTail {
 #[derive(Debug)]
 pub enum RecoveryItem<'a> {
     /// An event and where it stands. A transaction's events are given before it is known to be whole: apply them at
-    /// [`Place::Last`], and forget them at [`Place::First`] and at the end.
+    /// [`EventPlace::Last`], and forget them at [`EventPlace::First`] and at the end.
     Event {
         /// The file it is in; its offset is in the event.
         file: FileSeq,
         /// The event.
         event: RawEvent<'a>,
         /// Its place.
-        place: Place,
+        place: EventPlace,
     },
     /// A file other than the last one ended cleanly.
     FileEnd(FileSeq),
@@ -208,7 +208,7 @@ impl Whole {
         self.held.is_some() || self.tracker.is_inside()
     }
 
-    fn step(&mut self, event: &RawEvent<'_>) -> Place {
+    fn step(&mut self, event: &RawEvent<'_>) -> EventPlace {
         let place = self.tracker.step(event);
         let end = LogOffset(event.end());
         if opens_group(event) {

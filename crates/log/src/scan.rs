@@ -76,6 +76,11 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
+    /// Where the bytes end that the file has only as a whole, of which `offset` is in the middle; otherwise `offset`.
+    pub(crate) fn unit_end(&self, offset: u64) -> u64 {
+        offset.next_multiple_of(self.file.unit())
+    }
+
     /// Opens a file for reading from its first event to its present end.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use omnibus_format::{EventType, RawEvent};
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EventPlace {
     /// Between transactions: file headers, rotation, padding.
     Outside,
     /// The first event of a transaction.
@@ -26,7 +26,7 @@ pub enum Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TrackerState {
     Outside,
     /// After a GTID: the next QUERY decides.
     Opened,
@@ -39,12 +39,12 @@ enum State {
 /// Walks along with the events of a log.
 #[derive(Clone, Debug)]
 pub struct TransactionTracker {
-    state: State,
+    state: TrackerState,
 }
 
 impl Default for TransactionTracker {
     fn default() -> Self {
-        TransactionTracker { state: State::Outside }
+        TransactionTracker { state: TrackerState::Outside }
     }
 }
 
@@ -61,17 +61,19 @@ impl TransactionTracker {
     /// Whether a transaction is open.
     #[must_use]
     pub fn is_inside(&self) -> bool {
-        self.state != State::Outside
+        self.state != TrackerState::Outside
     }
 
     /// Takes the next event and says where it stands.
-    pub fn step(&mut self, event: &RawEvent<'_>) -> Place {
+    pub fn step(&mut self, event: &RawEvent<'_>) -> EventPlace {
         match event.header.event_type {
-            EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED => self.open(State::Opened),
+            EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED => {
+                self.open(TrackerState::Opened)
+            }
             EventType::MARIADB_GTID => {
                 // Sequence number (8), domain (4), flags (1).
                 let standalone = event.body.get(12).is_some_and(|flags| flags & MARIADB_STANDALONE != 0);
-                self.open(if standalone { State::Standalone } else { State::Body })
+                self.open(if standalone { TrackerState::Standalone } else { TrackerState::Body })
             }
             EventType::XID | EventType::XA_PREPARE | EventType::TRANSACTION_PAYLOAD => self.close(),
             EventType::QUERY | EventType::MARIADB_QUERY_COMPRESSED | EventType::EXECUTE_LOAD_QUERY => {
@@ -84,38 +86,37 @@ impl TransactionTracker {
             | EventType::MARIADB_GTID_LIST
             | EventType::MARIADB_BINLOG_CHECKPOINT => {
                 // None of these can stand inside of a transaction; whatever was open never became whole.
-                self.state = State::Outside;
-                Place::Outside
+                self.state = TrackerState::Outside;
+                EventPlace::Outside
             }
-            _ if self.state == State::Outside => Place::Outside,
-            _ => Place::Inside,
+            _ if self.state == TrackerState::Outside => EventPlace::Outside,
+            _ => EventPlace::Inside,
         }
     }
 
-    fn open(&mut self, state: State) -> Place {
+    fn open(&mut self, state: TrackerState) -> EventPlace {
         self.state = state;
-        Place::First
+        EventPlace::First
     }
 
-    fn close(&mut self) -> Place {
-        self.state = State::Outside;
-        Place::Last
+    fn close(&mut self) -> EventPlace {
+        self.state = TrackerState::Outside;
+        EventPlace::Last
     }
 
-    fn query(&mut self, event: &RawEvent<'_>) -> Place {
+    fn query(&mut self, event: &RawEvent<'_>) -> EventPlace {
         let verb =
             if event.header.event_type == EventType::QUERY { Verb::of(event.body) } else { Verb::Other };
         match (self.state, verb) {
             // A file without GTIDs: BEGIN opens, anything else is whole by itself.
-            (State::Outside, Verb::Begin) => self.open(State::Body),
-            (State::Opened, Verb::Begin) => {
-                self.state = State::Body;
-                Place::Inside
+            (TrackerState::Outside, Verb::Begin) => self.open(TrackerState::Body),
+            (TrackerState::Opened, Verb::Begin) => {
+                self.state = TrackerState::Body;
+                EventPlace::Inside
             }
-            (State::Body, Verb::End) | (State::Outside | State::Opened | State::Standalone, _) => {
-                self.close()
-            }
-            (State::Body, _) => Place::Inside,
+            (TrackerState::Body, Verb::End)
+            | (TrackerState::Outside | TrackerState::Opened | TrackerState::Standalone, _) => self.close(),
+            (TrackerState::Body, _) => EventPlace::Inside,
         }
     }
 }

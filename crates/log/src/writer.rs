@@ -13,7 +13,7 @@
 //!    removes it;
 //! 4. the index is replaced — from here on the new file is the last one. INDEX-1 and INDEX-2 hold at every instant.
 
-use crate::buffer::{AlignedBuf, BLOCK, round_down};
+use crate::buffer::AlignedBuf;
 use crate::config::LogConfig;
 use crate::dir::LogDir;
 use crate::durable::Shared;
@@ -101,12 +101,12 @@ impl LogWriter {
             let first = usize::try_from(self.sealed - self.base).unwrap_or(usize::MAX);
             self.shared.recent.add(start, self.buffer.get(first..).unwrap_or(&[]));
         }
-        let next_base = if self.file.is_direct() { round_down(end.offset.0) } else { end.offset.0 };
+        let next_base = self.file.blocks.floor(end.offset.0);
         let mut next = self.shared.pool.take();
         next.extend_from_slice(&self.buffer[usize::try_from(next_base - self.base).unwrap_or(usize::MAX)..]);
         let mut buffer = std::mem::replace(&mut self.buffer, next);
+        buffer.pad(self.file.blocks.ceil(end.offset.0) - end.offset.0);
         if self.file.is_direct() {
-            buffer.pad_to_block();
             buffer.align();
         }
         let base = std::mem::replace(&mut self.base, next_base);
@@ -121,17 +121,17 @@ impl LogWriter {
     }
 
     /// Whether the next job would share a block with the one sealed now, so that the two could not be under way at
-    /// once. Always false without direct I/O.
+    /// once. Without direct I/O blocks are small, or single bytes.
     #[must_use]
     pub fn needs_padding(&self) -> bool {
-        self.file.is_direct() && !self.position().offset.0.is_multiple_of(BLOCK as u64)
+        !self.file.blocks.is_border(self.position().offset.0)
     }
 
     /// Whether a job sealed now would write a block that the job sealed before it writes too, so that the two must not
-    /// be under way at once. Always false without direct I/O.
+    /// be under way at once.
     #[must_use]
     pub fn shares_sealed_block(&self) -> bool {
-        self.file.is_direct() && !self.sealed.is_multiple_of(BLOCK as u64)
+        !self.file.blocks.is_border(self.sealed)
     }
 
     /// How many bytes a filler event must have, at least `min_filler`, so that the log ends at a block boundary; 0 if
@@ -141,8 +141,8 @@ impl LogWriter {
         if !self.needs_padding() {
             return 0;
         }
-        let end = self.position().offset.0 as usize + min_filler;
-        min_filler + (end.next_multiple_of(BLOCK) - end)
+        let end = self.position().offset.0 + min_filler as u64;
+        min_filler + (self.file.blocks.ceil(end) - end) as usize
     }
 
     /// Whether the file has reached `max_binlog_size`.
@@ -225,11 +225,10 @@ impl LogWriter {
     /// Goes on behind bytes of the active file that did not come through this writer and are durable: they end at
     /// `end`, and `tail` is what of them is in the last, partial block. Nothing is unsealed.
     pub(crate) fn go_on_at(&mut self, end: u64, tail: &[u8]) {
-        self.base = if self.file.is_direct() { round_down(end) } else { end };
+        self.base = self.file.blocks.floor(end);
         self.buffer.truncate(0);
-        if self.file.is_direct() {
-            self.buffer.extend_from_slice(tail);
-        }
+        let partial = usize::try_from(end - self.base).unwrap_or(usize::MAX).min(tail.len());
+        self.buffer.extend_from_slice(&tail[tail.len() - partial..]);
         self.sealed = end;
     }
 
@@ -329,5 +328,6 @@ fn open_next(catalog: &Catalog, seq: FileSeq) -> Result<Arc<LogFile>, IoFailure>
             .around(Point::FileCreate, || disk.open(&path, Open::CreateNew))
             .map_err(failed("create", &path))?;
     }
+    faults.around_step(Point::FileBegin, || disk.begin(&path)).map_err(failed("begin", &path))?;
     LogFile::open(seq, path, catalog.method, &catalog.config).map(Arc::new)
 }

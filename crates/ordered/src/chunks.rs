@@ -22,14 +22,14 @@ enum Chunk {
 
 /// Where a string is.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ChunkRef {
     /// From one.
     chunk: NonZeroU32,
     offset: u32,
     len: u32,
 }
 
-impl Place {
+impl ChunkRef {
     /// Bytes of the string.
     #[must_use]
     #[allow(
@@ -43,18 +43,18 @@ impl Place {
 
 impl Chunks {
     /// Adds a string.
-    pub fn push(&mut self, bytes: Bytes) -> Place {
+    pub fn push(&mut self, bytes: Bytes) -> ChunkRef {
         if bytes.len() < ALONE {
             return self.push_copy(&bytes);
         }
         let len = bytes.len() as u32;
         self.seal();
         self.0.push(Chunk::Sealed(bytes));
-        Place { chunk: self.last(), offset: 0, len }
+        ChunkRef { chunk: self.last(), offset: 0, len }
     }
 
     /// Adds a copy.
-    pub fn push_copy(&mut self, bytes: &[u8]) -> Place {
+    pub fn push_copy(&mut self, bytes: &[u8]) -> ChunkRef {
         if !matches!(self.0.last(), Some(Chunk::Open(open)) if open.len() + bytes.len() <= CHUNK) {
             self.seal();
             self.0.push(Chunk::Open(Vec::with_capacity(if self.0.is_empty() { 0 } else { CHUNK })));
@@ -65,7 +65,7 @@ impl Chunks {
         };
         let offset = open.len() as u32;
         open.extend_from_slice(bytes);
-        Place { chunk, offset, len: bytes.len() as u32 }
+        ChunkRef { chunk, offset, len: bytes.len() as u32 }
     }
 
     /// The number of the last chunk.
@@ -73,12 +73,12 @@ impl Chunks {
         NonZeroU32::new(self.0.len() as u32).unwrap_or(NonZeroU32::MIN)
     }
 
-    fn chunk(&self, place: Place) -> &Chunk {
+    fn chunk(&self, place: ChunkRef) -> &Chunk {
         &self.0[place.chunk.get() as usize - 1]
     }
 
     /// Takes off what was added last.
-    pub fn pop(&mut self, place: Place) {
+    pub fn pop(&mut self, place: ChunkRef) {
         self.0.truncate(place.chunk.get() as usize);
         match self.0.last_mut() {
             Some(Chunk::Open(open)) => open.truncate(place.offset as usize),
@@ -103,7 +103,7 @@ impl Chunks {
     /// The string.
     #[inline]
     #[must_use]
-    pub fn slice(&self, place: Place) -> &[u8] {
+    pub fn slice(&self, place: ChunkRef) -> &[u8] {
         let chunk: &[u8] = match self.chunk(place) {
             Chunk::Open(open) => open,
             Chunk::Sealed(sealed) => sealed,
@@ -113,7 +113,7 @@ impl Chunks {
 
     /// The string, to keep: of a sealed chunk, it shares its memory.
     #[must_use]
-    pub fn bytes(&self, place: Place) -> Bytes {
+    pub fn bytes(&self, place: ChunkRef) -> Bytes {
         match self.chunk(place) {
             Chunk::Open(_) => Bytes::copy_from_slice(self.slice(place)),
             Chunk::Sealed(sealed) => {

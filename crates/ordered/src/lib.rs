@@ -9,7 +9,7 @@
 mod chunks;
 mod order;
 
-pub use chunks::{Chunks, Place};
+pub use chunks::{ChunkRef, Chunks};
 pub use order::{Order, Positions, Slot};
 
 /// Where the keys are.

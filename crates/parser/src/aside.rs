@@ -1,4 +1,4 @@
-//! ENGINE options that only this server understands, put into version comments that no other server executes.
+//! What other servers do not understand of a statement, put into version comments that they do not execute.
 //!
 //! A statement text that other servers replay must not name engines that they lack: they refuse it (1286). A version comment
 //! of [`OWN_VERSION`] hides the option from them, and this parser reads it like any other text.
@@ -49,6 +49,29 @@ pub fn set_engines_aside<'a>(
             out.extend_from_slice(&sql[copied..]);
             Cow::Owned(out)
         }
+    }
+}
+
+/// The text of ANALYZE TABLE with UPDATE HISTOGRAM or DROP HISTOGRAM in a comment for MySQL from version 8: others analyse the table.
+#[must_use]
+pub fn set_histograms_aside<'a>(sql: &'a [u8], options: &ParseOptions) -> Cow<'a, [u8]> {
+    let mut lexer = Lexer::new(sql, 0, options);
+    let mut before = lexer.next();
+    loop {
+        let token = lexer.next();
+        if matches!(token.kind, Tok::Eof | Tok::Invalid) || lexer.version_comment().is_some() {
+            return Cow::Borrowed(sql);
+        }
+        let text = |token: &Token| &sql[token.start as usize..token.end as usize];
+        let (first, rest) = (text(&before), &sql[before.start as usize..]);
+        let changes = [&b"UPDATE"[..], b"DROP"].iter().any(|word| first.eq_ignore_ascii_case(word));
+        if changes && text(&token).eq_ignore_ascii_case(b"HISTOGRAM") {
+            // A comment inside would end the one around it.
+            let comment = rest.windows(2).any(|pair| pair == b"*/");
+            let wrapped = [&sql[..before.start as usize], b"/*!80000 ", rest, b" */"].concat();
+            return if comment { Cow::Borrowed(sql) } else { Cow::Owned(wrapped) };
+        }
+        before = token;
     }
 }
 
@@ -150,6 +173,26 @@ mod tests {
             ),
         ] {
             assert_eq!(aside(sql), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn histograms_are_for_those_who_have_them() {
+        for (sql, expected) in [
+            ("ANALYZE TABLE t update histogram ON a", "ANALYZE TABLE t /*!80000 update histogram ON a */"),
+            (
+                "ANALYZE TABLE `drop` DROP HISTOGRAM ON a",
+                "ANALYZE TABLE `drop` /*!80000 DROP HISTOGRAM ON a */",
+            ),
+            ("ANALYZE TABLE t", "ANALYZE TABLE t"),
+            (
+                "ANALYZE TABLE t /*!80000 DROP HISTOGRAM ON a */",
+                "ANALYZE TABLE t /*!80000 DROP HISTOGRAM ON a */",
+            ),
+            ("ANALYZE TABLE t DROP HISTOGRAM /* x */ ON a", "ANALYZE TABLE t DROP HISTOGRAM /* x */ ON a"),
+        ] {
+            let found = set_histograms_aside(sql.as_bytes(), &ParseOptions::default()).into_owned();
+            assert_eq!(String::from_utf8_lossy(&found), expected, "{sql}");
         }
     }
 

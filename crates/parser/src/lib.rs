@@ -14,14 +14,16 @@ mod options;
 mod params;
 mod print;
 mod redact;
+mod roles;
 
-pub use aside::{OWN_VERSION, set_engines_aside};
+pub use aside::{OWN_VERSION, set_engines_aside, set_histograms_aside};
 pub use digest::Digest;
 pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};
 pub use print::{Facts, Meaning, Stored, ViewText, quote_ident, quote_string};
 pub use redact::{redact, redact_with};
+pub use roles::{accounts_and_roles, name_current_role};
 
 use ast::{Spanned, Statement};
 use grammar::Parser;

@@ -1,7 +1,7 @@
 //! Statements that only MariaDB has.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use omnibus_parser::ast::Statement;
+use omnibus_parser::ast::{Statement, UserName};
 use omnibus_parser::{ParseOptions, parse};
 
 /// What MariaDB's grammar has and this one does not is refused by its name, wherever the grammar meets it.
@@ -95,4 +95,27 @@ fn set_statement_keeps_the_text_behind_for() {
     ] {
         assert!(parse(wrong.as_bytes(), &ParseOptions::default()).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn current_role_stands_for_a_name_where_a_role_may() {
+    let mariadb = ParseOptions { mariadb: true, ..ParseOptions::default() };
+    let sql = "GRANT CURRENT_ROLE, a TO current_role ( ), `CURRENT_ROLE`, 'CURRENT_ROLE' /* CURRENT_ROLE */";
+    let mut statement = parse(sql.as_bytes(), &mariadb).unwrap().remove(0).node;
+    let names = omnibus_parser::accounts_and_roles(&mut statement);
+    let current: Vec<_> = names.iter().map(|name| **name == UserName::CurrentRole).collect();
+    assert_eq!(current, [true, false, true, false, false]);
+    let named = omnibus_parser::name_current_role(sql.as_bytes(), &mariadb, "it`s");
+    assert_eq!(
+        String::from_utf8(named).unwrap(),
+        "GRANT `it``s`, a TO `it``s`, `CURRENT_ROLE`, 'CURRENT_ROLE' /* CURRENT_ROLE */"
+    );
+    for refused in
+        ["DROP USER CURRENT_ROLE", "SET ROLE CURRENT_ROLE", "ALTER USER CURRENT_ROLE IDENTIFIED BY 'x'"]
+    {
+        assert!(parse(refused.as_bytes(), &mariadb).is_err(), "{refused}");
+        assert!(parse(refused.as_bytes(), &ParseOptions::default()).is_ok(), "{refused}");
+    }
+    let refused = "GRANT SELECT ON *.* TO CURRENT_ROLE()";
+    assert!(parse(refused.as_bytes(), &ParseOptions::default()).is_err());
 }

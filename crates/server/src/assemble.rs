@@ -20,6 +20,7 @@ use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
 };
 use omnibus_disk::Disk;
+use omnibus_encryption::{Encryption, Keyring};
 use omnibus_engine::Engine;
 use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{FlushMethod, LogConfig, LogDir};
@@ -97,20 +98,19 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     let (globals, persisted) = (options.globals.clone(), options.persisted.clone());
     fill_in(&globals, &options, &datadir);
     let wait_for_space = Arc::new(AtomicBool::new(true));
-    let disk = Disk::default();
-    let (disk, file_uses) = match globals.named("performance_schema").as_bool() {
-        true => disk.counted(),
-        false => (disk, Arc::default()),
-    };
+    let counted = globals.named("performance_schema").as_bool();
+    let (disk, file_uses) =
+        if counted { Disk::default().counted() } else { (Disk::default(), Arc::default()) };
     let engine = engines::open(&engine_settings(&globals), &datadir.path, &wait_for_space, &disk)
         .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
-    let coordinator = Arc::new(open_log(&globals, &datadir, engine, disk, &failures, starting)?);
+    let (coordinator, encryption) = open_log(&globals, &datadir, engine, disk, &failures, starting)?;
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
-    let log = Arc::new(CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone()));
+    let log = CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone(), encryption);
+    let log = Arc::new(log);
     log.apply_all(|name| Registry::get().find(name).map(|id| globals.get(id)));
     if coordinator.settings().protocol == CommitProtocol::None {
         coordinator.settings().sync_binlog.store(0, Ordering::Relaxed);
@@ -119,14 +119,7 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     let logged_to = database.clone();
     let store = SystemStore(database.clone());
     if datadir.is_first_start() {
-        if store.is_empty().map_err(step("reading accounts"))? {
-            store
-                .create_root(globals.named("default_authentication_plugin").as_str())
-                .map_err(step("creating the root account"))?;
-        }
-        // Whatever sync_binlog says.
-        coordinator.with_quiet_log(|_, _| ()).map_err(step("creating the root account"))?;
-        datadir.end_first_start().map_err(step("creating the root account"))?;
+        finish_first_start(&store, &globals, &coordinator, &datadir)?;
     }
     let store: Box<dyn AccountStore> = Box::new(store);
     let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
@@ -162,6 +155,22 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     let query_log = crate::query_log::Writer::start(server.query_log.clone(), logged_to)
         .map_err(step("starting a thread"))?;
     Ok(Assembled { server, coordinator, failures, housekeeping, query_log, datadir })
+}
+
+/// Makes the account root@localhost durable, whatever sync_binlog says, and then says that the directory is whole.
+fn finish_first_start(
+    store: &SystemStore,
+    globals: &GlobalVars,
+    coordinator: &Coordinator,
+    datadir: &DataDir,
+) -> Result<(), StartError> {
+    const ROOT: &str = "creating the root account";
+    if store.is_empty().map_err(step("reading accounts"))? {
+        let plugin = globals.named("default_authentication_plugin");
+        store.create_root(plugin.as_str()).map_err(step(ROOT))?;
+    }
+    coordinator.with_quiet_log(|_, _| ()).map_err(step(ROOT))?;
+    datadir.end_first_start().map_err(step(ROOT))
 }
 
 /// A failed log or engine stops the server, once there is one.
@@ -274,6 +283,25 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
     })
 }
 
+/// What stands between the log and the disk. The master key is there, and the new one if one was asked for, before the log's next file is.
+fn encryption(globals: &GlobalVars, datadir: &DataDir, disk: Disk) -> Result<Arc<Encryption>, StartError> {
+    let value = globals.named("keyring_file_data");
+    let path = (!value.as_str().is_empty()).then(|| datadir.path.join(value.as_str()));
+    let keyring = path.map(|path| Keyring::open(&path, &datadir.uuid.to_string())).transpose();
+    let encryption = Encryption::over(disk, keyring.map_err(step("keyring_file_data"))?);
+    if globals.named("binlog_encryption").as_bool() {
+        let had_key = encryption.has_master_key();
+        if !encryption.turn_on().map_err(step("binlog_encryption"))? {
+            let why = "binlog_encryption=ON needs keyring_file_data, the file that the keys are kept in";
+            return Err(StartError(why.into()));
+        }
+        if had_key && globals.named("binlog_rotate_encryption_master_key_at_startup").as_bool() {
+            encryption.new_master_key().map_err(step("binlog_rotate_encryption_master_key_at_startup"))?;
+        }
+    }
+    Ok(encryption)
+}
+
 /// Opens the log, brings the engine to its end, and starts committing behind it.
 fn open_log(
     globals: &GlobalVars,
@@ -282,8 +310,9 @@ fn open_log(
     disk: Disk,
     failures: &Arc<FailureWatch>,
     starting: &Starting,
-) -> Result<Coordinator, StartError> {
-    let config = LogConfig { disk, ..log_config(globals)? };
+) -> Result<(Arc<Coordinator>, Arc<Encryption>), StartError> {
+    let encryption = encryption(globals, datadir, disk)?;
+    let config = LogConfig { disk: Disk::new(encryption.clone()), ..log_config(globals)? };
     let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
     let replay = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
     let mut replayer = Watched { replay, starting };
@@ -312,9 +341,11 @@ fn open_log(
     let name = globals.named("commit_protocol");
     let protocol = CommitProtocol::from_name(name.as_str()).unwrap_or_default();
     let settings = Arc::new(CommitSettings { protocol, ..CommitSettings::default() });
-    Coordinator::start(engine, env, appender, &recovered, settings, Arc::new(caches))
+    let coordinator = Coordinator::start(engine, env, appender, &recovered, settings, Arc::new(caches))
         .map(|coordinator| coordinator.with_blocking(|work| tokio::task::block_in_place(work)))
-        .map_err(step("starting the commit pipeline"))
+        .map_err(step("starting the commit pipeline"))?;
+    crate::coordination::end_key_rotation(&encryption, coordinator.log().files());
+    Ok((Arc::new(coordinator), encryption))
 }
 
 fn show_log_names(globals: &GlobalVars, coordinator: &Coordinator) {

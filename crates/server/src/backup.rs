@@ -9,8 +9,10 @@
 
 use crate::datadir::{INCOMPLETE, MARKER, write_whole};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What belongs to a whole one.
@@ -184,6 +186,94 @@ fn is_empty_folder(path: &Path) -> io::Result<bool> {
     Ok(path.is_dir() && fs::read_dir(path)?.next().is_none())
 }
 
+/// The folder that BACKUP TO makes, by way of the one above it held open: whatever names come to mean while a backup is made, it
+/// stays where it was allowed.
+#[derive(Debug)]
+pub struct BackupTarget {
+    above: HeldFolder,
+    /// As the statement has it.
+    name: PathBuf,
+}
+
+/// A folder by its descriptor.
+#[derive(Debug)]
+pub(crate) struct HeldFolder {
+    path: PathBuf,
+    _open: File,
+}
+
+impl HeldFolder {
+    /// With more flags of open(2) than those for a folder of which only the place matters.
+    pub(crate) fn open(folder: &Path, flags: i32) -> io::Result<HeldFolder> {
+        let flags = flags | libc::O_DIRECTORY | libc::O_PATH;
+        let open = OpenOptions::new().read(true).custom_flags(flags).open(folder)?;
+        Ok(HeldFolder { path: PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), _open: open })
+    }
+
+    /// Good while this lives.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is now, without links.
+    pub(crate) fn place(&self) -> io::Result<PathBuf> {
+        fs::read_link(&self.path)
+    }
+}
+
+impl BackupTarget {
+    /// Holds what is above `folder`.
+    ///
+    /// # Errors
+    /// The path is not absolute or has no name, or there is no such folder above it.
+    pub fn at(folder: &Path) -> io::Result<BackupTarget> {
+        let (Some(_), Some(above), true) = (folder.file_name(), folder.parent(), folder.is_absolute()) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an absolute path of a folder"));
+        };
+        Ok(BackupTarget { above: HeldFolder::open(above, 0)?, name: folder.to_owned() })
+    }
+
+    /// As the statement has it.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Where the folder above is, without links.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    pub fn parent(&self) -> io::Result<PathBuf> {
+        self.above.place()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.above.path().join(self.name.file_name().unwrap_or_default())
+    }
+
+    /// Makes the folder, or takes one that is empty; a link to one is none. See [`begin`].
+    pub(crate) fn begin(&self) -> io::Result<HeldFolder> {
+        let hold = || HeldFolder::open(&self.path(), libc::O_NOFOLLOW);
+        if fs::symlink_metadata(self.path()).is_err() {
+            begin(&self.path())?;
+            return hold();
+        }
+        let held = hold().map_err(|_| io::Error::from(io::ErrorKind::AlreadyExists))?;
+        begin(held.path())?;
+        Ok(held)
+    }
+
+    /// Makes the folder's name durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        sync_folder(self.above.path())
+    }
+
+    /// Removes it with all that is in it, as far as that works.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_dir_all(self.path());
+    }
+}
+
 /// The copies are all there and durable: makes the folder a data directory. The marker's text is `format`.
 pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Result<BackupInfo> {
     info.files.clear();
@@ -198,9 +288,6 @@ pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Res
     write(root, INFO, &info.text())?;
     write(root, MARKER, format)?;
     unmark(root)?;
-    if let Some(parent) = root.parent() {
-        sync_folder(parent)?;
-    }
     Ok(info)
 }
 
@@ -377,6 +464,29 @@ fn check_size(path: &Path, expected: u64) -> Result<(), RestoreError> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_target_stays_where_it_was_allowed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir(path("files")).unwrap();
+        fs::create_dir(path("other")).unwrap();
+        let target = BackupTarget::at(&path("files/b")).unwrap();
+        fs::rename(path("files"), path("moved")).unwrap();
+        std::os::unix::fs::symlink(path("other"), path("files")).unwrap();
+        let held = target.begin().unwrap();
+        assert_eq!(target.parent().unwrap(), path("moved").canonicalize().unwrap());
+        fs::rename(path("moved/b"), path("moved/c")).unwrap();
+        std::os::unix::fs::symlink(path("other"), path("moved/b")).unwrap();
+        fs::write(held.path().join("f"), "x").unwrap();
+        assert!(path("moved/c/f").exists() && !path("other/f").exists(), "names do not matter any more");
+        target.remove();
+        assert!(path("other").exists() && !path("moved/b").exists(), "links are not followed");
+        let link = BackupTarget::at(&path("files/l")).unwrap();
+        std::os::unix::fs::symlink(path("moved"), path("other/l")).unwrap();
+        assert_eq!(link.begin().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(BackupTarget::at(Path::new("b")).is_err() && BackupTarget::at(Path::new("/")).is_err());
+    }
 
     #[test]
     fn a_backup_is_whole_or_refused() {

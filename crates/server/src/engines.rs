@@ -7,15 +7,12 @@ use omnibus_disk::Disk;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
-use omnibus_sql::api::is_foreign_engine;
+use omnibus_sql::api::{DEFAULT_ENGINE, is_default_engine, is_foreign_engine};
 use omnibus_sql::catalog::persist;
 use omnibus_sql::load_catalog;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// The engine in slot 0, which also keeps the catalog.
-pub const DEFAULT: &str = "LSM";
 
 /// What variables say of them.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +30,13 @@ type Open = fn(&EngineSettings, &Path, &Arc<AtomicBool>, &Disk) -> Result<Arc<dy
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
 
-/// An engine's name as we write it; the default one's for those that it stands in for.
+/// An engine's name as we write it; that of the one in slot 0, which also keeps the catalog, for those that it stands in for.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static str> {
-    let ours = std::iter::once(DEFAULT).chain(OTHERS.iter().map(|(name, _)| *name));
-    let found = ours.into_iter().find(|known| known.eq_ignore_ascii_case(name));
-    found.or_else(|| is_foreign_engine(name).then_some(DEFAULT))
+    if is_default_engine(name) || is_foreign_engine(name) {
+        return Some(DEFAULT_ENGINE);
+    }
+    OTHERS.iter().map(|(name, _)| *name).find(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Opens or creates all of them. They wait for space on a full disk as long as `wait_for_space` is set.

@@ -18,6 +18,13 @@ pub fn refused(refusal: &omnibus_commit::Refusal) -> SqlError {
         _ => error(1180, b"HY000", format!("Got error 149 - '{refusal}' during COMMIT")),
     }
 }
+
+/// BACKUP TO that failed; the error log says it too.
+#[must_use]
+pub fn no_backup(why: &dyn Display) -> SqlError {
+    tracing::warn!("BACKUP TO failed: {why}");
+    SqlError::new(1105, b"HY000", format!("No backup was made: {why}"))
+}
 /// 1040.
 #[must_use]
 pub fn too_many_connections() -> SqlError {

@@ -4,6 +4,7 @@
 //! in the data directory in any case. Paths are resolved first, so no link leads out of the directory. A
 //! file that exists is never written. Blocks.
 
+use crate::backup::{BackupTarget, HeldFolder};
 use crate::errors;
 use omnibus_sql::{SqlError, SqlResult};
 use std::ffi::OsStr;
@@ -64,14 +65,20 @@ impl FileRule {
         !inside(&self.datadir) && (secure.as_os_str().is_empty() || inside(secure))
     }
 
-    /// Whether BACKUP TO may make `folder`: below the directory, if there is one. Without one BACKUP_ADMIN says enough.
+    /// Where BACKUP TO makes `folder`: below the directory, if there is one. Without one BACKUP_ADMIN says enough.
     ///
     /// # Errors
-    /// 1290.
-    pub fn allow_backup(&self, folder: &Path) -> SqlResult<()> {
-        match &self.secure {
-            Some(dir) if !dir.as_os_str().is_empty() && !self.parent_allowed(folder) => Err(refused()),
-            _ => Ok(()),
+    /// 1290 if the rule forbids it; 1105 for a path that is not absolute, or has no folder above it.
+    pub fn backup_target(&self, folder: &Path) -> SqlResult<BackupTarget> {
+        let restricted = self.secure.as_ref().is_some_and(|dir| !dir.as_os_str().is_empty());
+        match BackupTarget::at(folder) {
+            // One may not even ask what is outside.
+            Err(_) if restricted => Err(refused()),
+            Err(error) => Err(errors::no_backup(&format!("'{}': {error}", folder.display()))),
+            Ok(target) if restricted && !target.parent().is_ok_and(|parent| self.allows(&parent)) => {
+                Err(refused())
+            }
+            Ok(target) => Ok(target),
         }
     }
 
@@ -132,16 +139,14 @@ impl FileRule {
     }
 
     /// The file by way of its folder held open: whatever the folder's name comes to mean, the path stays where it was allowed.
-    fn held(&self, path: &Path) -> SqlResult<(File, PathBuf)> {
+    fn held(&self, path: &Path) -> SqlResult<(HeldFolder, PathBuf)> {
         let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Err(refused()) };
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_PATH);
-        let folder = options.open(parent).map_err(|_| refused())?;
-        let held = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        match std::fs::read_link(&held) {
-            Ok(here) if self.allows(&here) => Ok((folder, held.join(name))),
-            _ => Err(refused()),
+        let folder = HeldFolder::open(parent, 0).map_err(|_| refused())?;
+        if !folder.place().is_ok_and(|here| self.allows(&here)) {
+            return Err(refused());
         }
+        let file = folder.path().join(name);
+        Ok((folder, file))
     }
 
     fn parent_allowed(&self, path: &Path) -> bool {

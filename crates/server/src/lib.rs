@@ -34,6 +34,7 @@ mod machine;
 mod monitoring;
 mod net;
 pub mod options;
+mod pid_file;
 pub mod process;
 mod pulse;
 mod query_log;

@@ -4,13 +4,12 @@
 //! Methods may block on a file; the server calls them from `block_in_place`, except the getters that
 //! say otherwise.
 
-use crate::backup::BackupInfo;
+use crate::backup::{BackupInfo, BackupTarget};
 use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;
 use omnibus_format::Dialect;
 use omnibus_log::LogHandle;
 use omnibus_sql::{SqlError, SqlResult};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Where the log ends.
@@ -27,8 +26,10 @@ pub struct LogStatus {
 pub struct LogFile {
     /// File name without its folder.
     pub name: String,
-    /// Its length: of the active file, up to the end of the log.
+    /// Its length, as positions count: of the active file, up to the end of the log.
     pub size: u64,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
 }
 
 /// One line of SHOW BINLOG EVENTS.
@@ -79,14 +80,18 @@ pub trait LogAdmin: Send + Sync {
     fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>>;
     /// FLUSH BINARY LOGS: starts a new file.
     fn rotate(&self) -> SqlResult<()>;
+    /// ALTER INSTANCE ROTATE BINLOG MASTER KEY.
+    fn rotate_master_key(&self) -> SqlResult<()> {
+        Err(SqlError::not_supported_yet("ALTER INSTANCE ROTATE BINLOG MASTER KEY"))
+    }
     /// BACKUP TO: copies everything into a new folder, at one position of the log.
-    fn backup_to(&self, _root: &Path) -> SqlResult<BackupInfo> {
+    fn backup_to(&self, _target: &BackupTarget) -> SqlResult<BackupInfo> {
         Err(SqlError::not_supported_yet("BACKUP"))
     }
-    /// PURGE BINARY LOGS TO.
-    fn purge_to(&self, file: &str) -> SqlResult<()>;
-    /// PURGE BINARY LOGS BEFORE, seconds since the epoch.
-    fn purge_before(&self, unix: i64) -> SqlResult<()>;
+    /// PURGE BINARY LOGS TO. Returns a warning if a reader made it end early.
+    fn purge_to(&self, file: &str) -> SqlResult<Option<SqlError>>;
+    /// PURGE BINARY LOGS BEFORE, seconds since the epoch. Warns likewise.
+    fn purge_before(&self, unix: i64) -> SqlResult<Option<SqlError>>;
     /// RESET BINARY LOGS AND GTIDS.
     fn reset(&self, to: Option<u64>) -> SqlResult<()>;
     /// A variable of the log or of commit was set; refuse what cannot be done. Does not block.
@@ -110,7 +115,7 @@ impl LogAdmin for NoLog {
         LogStatus { file: "binlog.000001".into(), position: 4 }
     }
     fn files(&self) -> SqlResult<Vec<LogFile>> {
-        Ok(vec![LogFile { name: "binlog.000001".into(), size: 4 }])
+        Ok(vec![LogFile { name: "binlog.000001".into(), size: 4, encrypted: false }])
     }
     fn events(&self, _: Option<&str>, _: u64, _: u64, _: u64) -> SqlResult<Vec<LogEvent>> {
         Ok(Vec::new())
@@ -118,11 +123,11 @@ impl LogAdmin for NoLog {
     fn rotate(&self) -> SqlResult<()> {
         Ok(())
     }
-    fn purge_to(&self, _: &str) -> SqlResult<()> {
-        Ok(())
+    fn purge_to(&self, _: &str) -> SqlResult<Option<SqlError>> {
+        Ok(None)
     }
-    fn purge_before(&self, _: i64) -> SqlResult<()> {
-        Ok(())
+    fn purge_before(&self, _: i64) -> SqlResult<Option<SqlError>> {
+        Ok(None)
     }
     fn reset(&self, _: Option<u64>) -> SqlResult<()> {
         Err(SqlError::not_supported_yet("RESET BINARY LOGS AND GTIDS"))

@@ -30,6 +30,23 @@ pub struct Identity {
     pub host: String,
     /// Default database.
     pub db: Option<Arc<str>>,
+    /// What the client says of itself.
+    pub attributes: Attributes,
+}
+
+/// Connection attributes, name and value, in the order of the login.
+pub type Attributes = Arc<[(String, String)]>;
+
+/// As many of them as fit into `most` bytes.
+#[must_use]
+pub fn kept_attributes(given: &[(Vec<u8>, Vec<u8>)], most: usize) -> Attributes {
+    let mut left = most;
+    let fits = |(name, value): &&(Vec<u8>, Vec<u8>)| {
+        let rest = left.checked_sub(name.len() + value.len());
+        rest.map(|rest| left = rest).is_some()
+    };
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    given.iter().take_while(fits).map(|(name, value)| (text(name), text(value))).collect()
 }
 
 /// One connection.

@@ -3,11 +3,12 @@
 use crate::assemble::{Assembled, StartError, assemble, check};
 use crate::http::Http;
 use crate::net::Listeners;
-use crate::options::ServerOptions;
+use crate::options::{ServerOptions, Task};
+use crate::pid_file::PidFile;
 use crate::pulse::Pulse;
 use crate::server::Server;
 use crate::starting::Starting;
-use crate::sysvars::GlobalVars;
+use crate::sysvars::{GlobalVars, VarValue};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,12 +23,20 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// Runs a server until it is shut down. Failures are logged; the code says whether there was one.
 #[must_use]
 pub fn serve(options: ServerOptions) -> ExitCode {
-    if options.help {
-        print!("{}", crate::options::help());
-        return ExitCode::SUCCESS;
-    }
     raise_file_limit();
-    match live(options, |_, _| ()) {
+    let ended = match options.task {
+        Task::Help => {
+            print!("{}", crate::options::help());
+            return ExitCode::SUCCESS;
+        }
+        Task::Version => {
+            println!("{}", options.version());
+            return ExitCode::SUCCESS;
+        }
+        Task::Initialize => initialize(options),
+        Task::Serve => live(options, |_, _| ()),
+    };
+    match ended {
         Ok(Ended::ForGood) => ExitCode::SUCCESS,
         Ok(Ended::ToRestart) => crate::supervisor::restart_code(),
         Err(error) => {
@@ -35,6 +44,22 @@ pub fn serve(options: ServerOptions) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A first start that nobody can connect to.
+fn initialize(mut options: ServerOptions) -> Result<Ended, StartError> {
+    let datadir = options.datadir();
+    if std::fs::read_dir(&datadir).is_ok_and(|mut files| files.next().is_some()) {
+        let path = datadir.display();
+        return Err(StartError(format!(
+            "--initialize-insecure: there are files in the data directory {path}"
+        )));
+    }
+    options.announce = false;
+    options.set("skip_networking", VarValue::Bool(true));
+    options.set("socket", VarValue::Str("".into()));
+    options.set("http_address", VarValue::Str("".into()));
+    live(options, |server, _| server.stop("its data directory is made"))
 }
 
 /// How a server ended.
@@ -74,7 +99,7 @@ fn run(
     options: ServerOptions,
     ready: impl FnOnce(Arc<Server>, Handle),
 ) -> Result<Ended, StartError> {
-    let (announce, embedded) = (options.announce, options.embedded);
+    let (announce, embedded, pid_file) = (options.announce, options.embedded, options.pid_file());
     // A start that is refused has made and changed no file.
     check(&options)?;
     let reserved = options.places().reserve().map_err(|e| StartError(e.to_string()))?;
@@ -85,10 +110,14 @@ fn run(
         assemble(options, &starting)?
     };
     let Assembled { server, coordinator, failures, housekeeping, query_log, datadir } = assembled;
+    let pid_file = pid_file.map(|path| PidFile::write(&path).map_err(|e| (path, e))).transpose();
     let listeners = {
         let _inside = runtime.enter();
         let backlog = server.globals.named("back_log").as_u64() as u32;
-        reserved.listen(backlog).map_err(|e| StartError(e.to_string()))
+        match &pid_file {
+            Ok(_) => reserved.listen(backlog).map_err(|e| StartError(e.to_string())),
+            Err((path, e)) => Err(StartError(format!("pid_file: {}: {e}", path.display()))),
+        }
     };
     let result = match listeners {
         // A log that failed while recovery wrote to it: nobody may be told that the server is ready.
@@ -125,6 +154,7 @@ fn run(
         }
     }
     drop(datadir);
+    drop(pid_file);
     match failures.stopped_because() {
         Some(why) => Err(StartError(format!("stopped: {why}"))),
         None => result,
@@ -210,7 +240,7 @@ fn flush_on_hangup(server: &Arc<Server>) {
 
 fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
     let port = listeners.tcp.first().and_then(|l| l.local_addr().ok()).map_or(0, |a| a.port());
-    server.globals.set_named("port", crate::sysvars::VarValue::UInt(u64::from(port)));
+    server.globals.set_named("port", VarValue::UInt(u64::from(port)));
     let socket = if listeners.unix.is_some() { server.globals.named("socket").text() } else { String::new() };
     let line = format!(
         "ready for connections. Version: '{}'  socket: '{socket}'  port: {port}  Omnibus",

@@ -137,6 +137,12 @@ impl Server {
         server
     }
 
+    /// Connection attributes as far as they are kept.
+    pub(crate) fn kept_attributes(&self, given: &[(Vec<u8>, Vec<u8>)]) -> crate::process::Attributes {
+        let most = self.globals.named("performance_schema_session_connect_attrs_size").as_u64();
+        crate::process::kept_attributes(given, usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
     /// What replication works with.
     pub(crate) fn parts(&self) -> Parts {
         Parts {

@@ -106,7 +106,7 @@ impl Snapshot for SimSnapshot {
     }
 }
 
-struct State {
+struct EngineState {
     committed: Tables,
     installed: VecDeque<(CommitNo, WriteSet)>,
     newest: CommitNo,
@@ -121,7 +121,7 @@ pub(crate) struct SimEngine {
     name: &'static str,
     applied: CommitNo,
     redo: Participant,
-    state: Mutex<State>,
+    state: Mutex<EngineState>,
     versions: Arc<RwLock<Versions>>,
     kept: Arc<Mutex<Tables>>,
     files: omnibus_sync::Mutex<StateFiles>,
@@ -154,7 +154,7 @@ impl SimEngine {
         let (installed, dropped) = (VecDeque::new(), Vec::new());
         let old = tables.rows.iter().map(|(key, value)| (key.clone(), vec![(applied, Some(value.clone()))]));
         let versions = Arc::new(RwLock::new(old.collect()));
-        let state = State {
+        let state = EngineState {
             committed: tables,
             installed,
             newest: applied,
@@ -204,10 +204,10 @@ impl SimEngine {
     }
 }
 
-impl State {
+impl EngineState {
     /// Gives up rows whose drop is durable.
     fn reclaim(&mut self) {
-        let State { committed, dropped, .. } = self;
+        let EngineState { committed, dropped, .. } = self;
         let applied = committed.applied;
         dropped.extract_if(.., |(_, at)| *at <= applied).for_each(|(space, _)| committed.drop_space(space));
     }

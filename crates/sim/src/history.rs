@@ -21,6 +21,7 @@ const MOMENTS: (u64, u64) = (40, 6);
 /// What makes other choices of a seed, so that what it decides besides stays.
 const TABLES: u64 = 0x7461_626c_6573;
 const ENGINES: u64 = 0x656e_6769_6e65;
+const ENCRYPTED: u64 = 0x006b_6579_7269_6e67;
 
 /// Something that must not be.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ struct History {
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
     let mut random = Random::new(seed);
     let half = |choice: u64| Random::new(seed ^ choice).one_in(2);
-    let frame = Frame::of(&mut random, half(TABLES), half(ENGINES));
+    let frame = Frame::of(&mut random, half(TABLES), half(ENGINES), half(ENCRYPTED));
     let mut of_lives = random.fork();
     let disk = SimDisk::new(random.number(), frame.rules, Schedule::new());
     disk.set_lie(mutant.and_then(Mutant::lie));

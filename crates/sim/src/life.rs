@@ -11,12 +11,14 @@ use crate::oracle::{Oracle, Shown};
 use crate::plan::{Frame, SERVER_ID, Settings};
 use crate::port::Port;
 use crate::random::Random;
-use crate::request::{Place, Reader, Wanted};
+use crate::request::{Reader, RowEngines, Wanted};
 use crate::schedule::Schedule;
 use omnibus_commit::{
     CacheSettings, CommitError, CommitResult, Coordinator, Gate, LogEnv, LogIdentity, Recovered, Ticket,
     recover,
 };
+use omnibus_disk::Disk;
+use omnibus_encryption::{Encryption, Keyring};
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::LogDir;
 use omnibus_sql::Database;
@@ -83,6 +85,7 @@ impl Life {
         let text = |error: &dyn std::error::Error| error.to_string();
         let engines = Engines::open(&seam, Path::new(DATA), kept, frame.two, mutant, disk);
         let engines = engines.map_err(|error| text(&error))?;
+        let seam = if frame.encrypted { encrypted(seam, settings.encrypts())? } else { seam };
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
         let shared = engines.shared();
         let sql = frame.tables.then(|| Replayer::new(Arc::clone(&shared), &std::env::temp_dir())).transpose();
@@ -237,8 +240,13 @@ impl Life {
             self.next_xid += 1;
             let drops = if random.one_in(8) { oracle.pick_promised(random) } else { None };
             let place = match self.engines.are_two() {
-                true => random.pick(&[Place::Slot(0), Place::Slot(1), Place::Both, Place::Both]),
-                false => Place::Slot(0),
+                true => random.pick(&[
+                    RowEngines::Slot(0),
+                    RowEngines::Slot(1),
+                    RowEngines::Both,
+                    RowEngines::Both,
+                ]),
+                false => RowEngines::Slot(0),
             };
             let wanted = Wanted { logged, xid, prepares, ..Wanted::new(id, place, rows, row_bytes, drops) };
             oracle.asked(wanted.clone());
@@ -505,6 +513,15 @@ fn purge(coordinator: &Coordinator, mutant: Option<Mutant>, beside_reset: bool) 
         };
         let _ = files.purge_to(last.file, keep_from);
     }
+}
+
+/// The log's disk. The keyring is none of the simulation's: it is never lost.
+fn encrypted(disk: Disk, on: bool) -> Result<Disk, String> {
+    let encryption = Encryption::over(disk, Some(Keyring::fixed([7; 32])));
+    if on {
+        encryption.turn_on().map_err(|error| error.to_string())?;
+    }
+    Ok(Disk::new(encryption))
 }
 
 /// Whether every file that a backup holds is still what it was.

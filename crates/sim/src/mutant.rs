@@ -121,7 +121,7 @@ mod inside {
             Commit::PublishEarly,
             Commit::ForgetWakeUp,
             Commit::SwapNumbers,
-            Commit::LandOutOfOrder,
+            Commit::AcknowledgeOutOfOrder,
             Commit::KeepTail,
             Commit::GtidGap,
             Commit::LargeUnsynced,

@@ -20,13 +20,16 @@ pub(crate) struct Frame {
     pub(crate) tables: bool,
     /// There are two engines, and transactions that span them.
     pub(crate) two: bool,
+    /// The log is encrypted, in most of the lives.
+    pub(crate) encrypted: bool,
 }
 
 impl Frame {
-    pub(crate) fn of(random: &mut Random, tables: bool, two: bool) -> Frame {
+    pub(crate) fn of(random: &mut Random, tables: bool, two: bool, encrypted: bool) -> Frame {
         Frame {
             tables,
             two,
+            encrypted,
             rules: Rules {
                 unit: random.pick(&[512, 4096]),
                 names: random.pick(&[NameRule::Strict, NameRule::Journal]),
@@ -124,6 +127,11 @@ impl Settings {
     /// Whether nothing but commits is done.
     pub(crate) fn is_storm(&self) -> bool {
         self.kinds == 0
+    }
+
+    /// Whether new files of an encrypted log are encrypted: not in all lives, so that a log has both.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.max_size != 64 << 10
     }
 
     /// Whether this is one of the things that are done, beside commits.

@@ -28,23 +28,29 @@ pub(crate) struct Wanted {
 
 /// In which engines a transaction has its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RowEngines {
     Slot(usize),
     Both,
 }
 
-impl Place {
+impl RowEngines {
     fn slot(self, row: usize) -> usize {
         match self {
-            Place::Slot(slot) => slot,
-            Place::Both => row % LETTERS.len(),
+            RowEngines::Slot(slot) => slot,
+            RowEngines::Both => row % LETTERS.len(),
         }
     }
 }
 
 impl Wanted {
     /// A transaction of so many rows of about so many bytes.
-    pub(crate) fn new(id: u64, place: Place, rows: usize, row_bytes: usize, drops: Option<u64>) -> Wanted {
+    pub(crate) fn new(
+        id: u64,
+        place: RowEngines,
+        rows: usize,
+        row_bytes: usize,
+        drops: Option<u64>,
+    ) -> Wanted {
         let own = |row: usize| {
             let value = format!("{id}{}", "v".repeat(row_bytes));
             (Bytes::from(format!("{}{id:08}.{row}", LETTERS[place.slot(row)])), Bytes::from(value))

@@ -28,7 +28,7 @@ const STOP: u64 = 8;
 const LATE: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ThreadState {
     /// Stands before a request.
     Waiting,
     Running,
@@ -43,7 +43,7 @@ enum State {
 
 #[derive(Debug)]
 struct Thread {
-    state: State,
+    state: ThreadState,
     /// What the operating system calls it.
     id: u64,
     /// Started by the simulation, so that it ends by itself.
@@ -83,9 +83,9 @@ thread_local! {
 }
 
 /// A thread's place in a schedule, until it ends, or until it is clear that it does not start.
-struct Chair(Arc<Place>);
+struct Chair(Arc<ThreadPlace>);
 
-struct Place {
+struct ThreadPlace {
     schedule: Arc<Schedule>,
     number: usize,
 }
@@ -93,12 +93,12 @@ struct Place {
 impl Chair {
     fn new(schedule: &Arc<Schedule>, announced: bool) -> Chair {
         let number = schedule.add(announced);
-        Chair(Arc::new(Place { schedule: Arc::clone(schedule), number }))
+        Chair(Arc::new(ThreadPlace { schedule: Arc::clone(schedule), number }))
     }
 
     /// The calling thread is the one.
     fn take(self) {
-        let Place { schedule, number } = &*self.0;
+        let ThreadPlace { schedule, number } = &*self.0;
         schedule.inner.lock().threads[*number].id = ID.with(|id| *id);
         take_seat(Some(self.0.clone()));
         ME.with(|me| *me.borrow_mut() = Some(self));
@@ -108,7 +108,7 @@ impl Chair {
 impl Drop for Chair {
     fn drop(&mut self) {
         take_seat(None);
-        self.0.schedule.set(self.0.number, State::Done);
+        self.0.schedule.set(self.0.number, ThreadState::Done);
     }
 }
 
@@ -183,7 +183,7 @@ impl Schedule {
     }
 }
 
-impl Seat for Place {
+impl Seat for ThreadPlace {
     fn now(&self) -> Option<Instant> {
         Some(self.schedule.now())
     }
@@ -201,7 +201,7 @@ impl Seat for Place {
     fn wait(&self, timed: bool) -> bool {
         let mut inner = self.schedule.inner.lock();
         let woken = inner.threads[self.number].woken;
-        let state = if woken { State::Waiting } else { State::Parked { timed } };
+        let state = if woken { ThreadState::Waiting } else { ThreadState::Parked { timed } };
         self.schedule.stand(&mut inner, self.number, state);
         inner.threads[self.number].woken
     }
@@ -210,8 +210,8 @@ impl Seat for Place {
         let mut inner = self.schedule.inner.lock();
         let thread = &mut inner.threads[self.number];
         thread.woken = true;
-        if matches!(thread.state, State::Parked { .. }) {
-            thread.state = State::Waiting;
+        if matches!(thread.state, ThreadState::Parked { .. }) {
+            thread.state = ThreadState::Waiting;
         }
     }
 }
@@ -274,7 +274,7 @@ impl Schedule {
             .threads
             .iter()
             .enumerate()
-            .filter(|(_, seat)| seat.state == State::Waiting)
+            .filter(|(_, seat)| seat.state == ThreadState::Waiting)
             .map(|(n, _)| n)
             .collect()
     }
@@ -283,13 +283,17 @@ impl Schedule {
     #[must_use]
     pub fn alive(&self) -> usize {
         let inner = self.inner.lock();
-        inner.threads.iter().filter(|thread| thread.announced && thread.state != State::Done).count()
+        inner.threads.iter().filter(|thread| thread.announced && thread.state != ThreadState::Done).count()
     }
 
     /// Whether one of the simulation's threads waits for something that only the operating system knows: of two, it would choose.
     #[must_use]
     pub fn has_blocked(&self) -> bool {
-        self.inner.lock().threads.iter().any(|thread| thread.announced && thread.state == State::Blocked)
+        self.inner
+            .lock()
+            .threads
+            .iter()
+            .any(|thread| thread.announced && thread.state == ThreadState::Blocked)
     }
 
     /// What threads said when they panicked.
@@ -303,7 +307,7 @@ impl Schedule {
         {
             let mut inner = self.inner.lock();
             let thread = &mut inner.threads[number];
-            (thread.state, thread.leave) = (State::Running, requests);
+            (thread.state, thread.leave) = (ThreadState::Running, requests);
             thread.go.notify_one();
         }
         self.settle(number);
@@ -324,7 +328,7 @@ impl Schedule {
     pub fn wait_all(&self) -> bool {
         let mut still = Stillness::new();
         let mut inner = self.inner.lock();
-        while inner.threads.iter().any(|thread| thread.announced && thread.state != State::Done) {
+        while inner.threads.iter().any(|thread| thread.announced && thread.state != ThreadState::Done) {
             let waited = self.changed.wait_for(&mut inner, stillness::BETWEEN);
             // Not under the lock, for which others would sleep.
             if waited.timed_out() && MutexGuard::unlocked(&mut inner, || still.lasts()) {
@@ -359,11 +363,11 @@ impl Schedule {
         inner.ticks += 1;
         let thread = &mut inner.threads[mine];
         // One that was blocked goes on only when it is told to.
-        if thread.state == State::Running && thread.leave > 0 {
+        if thread.state == ThreadState::Running && thread.leave > 0 {
             thread.leave -= 1;
             return Some(mine);
         }
-        self.stand(&mut inner, mine, State::Waiting);
+        self.stand(&mut inner, mine, ThreadState::Waiting);
         let thread = &mut inner.threads[mine];
         thread.leave = thread.leave.saturating_sub(1);
         Some(mine)
@@ -382,7 +386,7 @@ impl Schedule {
         let mut inner = self.inner.lock();
         for _ in 0..inner.slow {
             if !inner.free {
-                self.stand(&mut inner, number, State::Waiting);
+                self.stand(&mut inner, number, ThreadState::Waiting);
             }
         }
     }
@@ -396,35 +400,35 @@ impl Schedule {
         let mut inner = self.inner.lock();
         let stops = inner.stops.as_mut().is_some_and(|random| random.one_in(one_in));
         if stops && !inner.free {
-            self.stand(&mut inner, number, State::Waiting);
+            self.stand(&mut inner, number, ThreadState::Waiting);
         }
     }
 
     /// The calling thread stands until it is to go on.
-    fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: State) {
+    fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: ThreadState) {
         let thread = &mut inner.threads[number];
         let go = Arc::clone(&thread.go);
         (thread.state, thread.leave) = (state, 0);
         self.changed.notify_one();
         // One that was told to go on and has not woken yet may look as if it were blocked.
-        let is_told = |state| matches!(state, State::Running | State::Blocked);
+        let is_told = |state| matches!(state, ThreadState::Running | ThreadState::Blocked);
         while !inner.free && !is_told(inner.threads[number].state) {
             go.wait(inner);
         }
-        inner.threads[number].state = State::Running;
+        inner.threads[number].state = ThreadState::Running;
     }
 
     /// Those who wait for a while have waited long enough.
     pub fn let_time_pass(&self) {
         let mut inner = self.inner.lock();
-        let timed = |thread: &&mut Thread| thread.state == State::Parked { timed: true };
-        inner.threads.iter_mut().filter(timed).for_each(|thread| thread.state = State::Waiting);
+        let timed = |thread: &&mut Thread| thread.state == ThreadState::Parked { timed: true };
+        inner.threads.iter_mut().filter(timed).for_each(|thread| thread.state = ThreadState::Waiting);
     }
 
     fn add(&self, announced: bool) -> usize {
         let mut inner = self.inner.lock();
         inner.threads.push(Thread {
-            state: State::Running,
+            state: ThreadState::Running,
             id: 0,
             announced,
             leave: 0,
@@ -434,7 +438,7 @@ impl Schedule {
         inner.threads.len() - 1
     }
 
-    fn set(&self, number: usize, state: State) {
+    fn set(&self, number: usize, state: ThreadState) {
         self.inner.lock().threads[number].state = state;
         self.changed.notify_one();
     }
@@ -443,7 +447,7 @@ impl Schedule {
     fn settle(&self, number: usize) {
         let mut asleep = 0;
         let mut inner = self.inner.lock();
-        while inner.threads[number].state == State::Running {
+        while inner.threads[number].state == ThreadState::Running {
             if !self.changed.wait_for(&mut inner, LOOK).timed_out() {
                 continue;
             }
@@ -451,8 +455,8 @@ impl Schedule {
             let id = inner.threads[number].id;
             asleep = MutexGuard::unlocked(&mut inner, || if is_asleep(id) { asleep + 1 } else { 0 });
             let thread = &mut inner.threads[number];
-            if asleep >= 2 && thread.state == State::Running {
-                (thread.state, thread.leave) = (State::Blocked, 0);
+            if asleep >= 2 && thread.state == ThreadState::Running {
+                (thread.state, thread.leave) = (ThreadState::Blocked, 0);
             }
         }
     }
@@ -460,7 +464,7 @@ impl Schedule {
     /// Waits until all of them stand, block or have ended: also those that were just started.
     fn settle_others(&self) {
         for (number, state, _) in self.moving() {
-            if state == State::Running {
+            if state == ThreadState::Running {
                 self.settle(number);
             }
         }
@@ -479,7 +483,7 @@ impl Schedule {
                 for (number, state, _) in &before {
                     let thread = &mut inner.threads[*number];
                     if thread.state == *state {
-                        (thread.state, thread.leave) = (State::Blocked, 0);
+                        (thread.state, thread.leave) = (ThreadState::Blocked, 0);
                     }
                 }
                 still += if before.is_empty() { 2 } else { 1 };
@@ -491,10 +495,11 @@ impl Schedule {
     }
 
     /// The threads that stand before no request and have not ended.
-    fn moving(&self) -> Vec<(usize, State, u64)> {
+    fn moving(&self) -> Vec<(usize, ThreadState, u64)> {
         let inner = self.inner.lock();
         let threads = inner.threads.iter().enumerate();
-        let moving = threads.filter(|(_, thread)| matches!(thread.state, State::Running | State::Blocked));
+        let moving =
+            threads.filter(|(_, thread)| matches!(thread.state, ThreadState::Running | ThreadState::Blocked));
         moving.map(|(number, thread)| (number, thread.state, thread.id)).collect()
     }
 }

@@ -158,6 +158,7 @@ errors! {
     view_no_insert_field_list(view) = 1394, b"HY000", "Can not insert into join view '{view}' without fields list";
     view_delete_merge_view(view) = 1395, b"HY000", "Can not delete from join view '{view}'";
     no_default_for_view_field(view) = 1423, b"HY000", "Field of view '{view}' underlying table doesn't have a default value";
+    malformed_definer() = 1446, b"0L000", "Invalid definer";
     no_such_user(user, host) = 1449, b"HY000", "The user specified as a definer ('{user}'@'{host}') does not exist";
     forbid_schema_change(from, to) = 1450, b"HY000", "Changing schema from '{from}' to '{to}' is not allowed.";
     view_recursive(db, name) = 1462, b"HY000", "`{db}`.`{name}` contains view recursion";
@@ -233,6 +234,12 @@ impl SqlError {
     /// What becomes [`Interrupt::NeedBlocking`] where a statement runs. Planning has no other way to say it.
     pub(crate) fn needs_blocking() -> SqlError {
         SqlError::new(NEEDS_BLOCKING, b"HY000", "To be run where it may block")
+    }
+
+    /// Whether this is about the statement that runs and not about what it looks at: it is to be run where it may block, or was
+    /// killed, or has had its time.
+    pub(crate) fn is_of_the_statement(&self) -> bool {
+        matches!(self.code, NEEDS_BLOCKING | 1317 | 1969 | 3024)
     }
 
     /// What a client is told of a commit that failed: 1180, or 1021 where there was no room.
@@ -349,6 +356,8 @@ pub struct Diagnostics {
     conditions: Vec<(Level, SqlError)>,
     /// All conditions, also those past the limit.
     total: u64,
+    /// Those of them that the statement before left for this one to show.
+    before: u64,
 }
 
 /// How many conditions are kept (`max_error_count`'s default).
@@ -358,7 +367,12 @@ impl Diagnostics {
     /// Forgets everything, as the start of a statement does.
     pub fn clear(&mut self) {
         self.conditions.clear();
-        self.total = 0;
+        (self.total, self.before) = (0, 0);
+    }
+
+    /// Keeps everything for a statement that shows it, and that is not told of it as its own.
+    pub fn keep(&mut self) {
+        self.before = self.total;
     }
 
     /// Adds a condition.
@@ -397,6 +411,24 @@ impl Diagnostics {
     #[must_use]
     pub fn count(&self) -> u16 {
         u16::try_from(self.total).unwrap_or(u16::MAX)
+    }
+
+    /// `@@warning_count` and `@@error_count`.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        (u64::from(self.count()), self.error_count())
+    }
+
+    /// Adds what another one has.
+    pub fn append(&mut self, other: Diagnostics) {
+        self.total += other.total - other.conditions.len() as u64;
+        other.conditions.into_iter().for_each(|(level, condition)| self.push(level, condition));
+    }
+
+    /// What a reply says: the statement's own.
+    #[must_use]
+    pub fn own_count(&self) -> u16 {
+        u16::try_from(self.total.saturating_sub(self.before)).unwrap_or(u16::MAX)
     }
 
     /// `@@error_count`.

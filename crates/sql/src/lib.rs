@@ -32,11 +32,12 @@ pub mod xa;
 pub use api::{
     AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, Progress,
     Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
+    is_keyword,
 };
 pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};
-pub use show::{InformationSchema, is_keyword};
+pub use show::{InformationSchema, computed_columns};
 pub use state::{NewInsertId, SessionState};
 pub use store::{Floor, locked_table};

@@ -41,7 +41,7 @@ fn a_table_is_shown_as_mysql_shows_it() {
   `pad` char(60) NOT NULL DEFAULT '',
   PRIMARY KEY (`id`),
   KEY `k_1` (`k`)
-) /*!999999 ENGINE=LSM */ DEFAULT CHARSET=utf8mb4 COLLATE=";
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=";
     assert!(text.starts_with(start), "{text}");
 }
 
@@ -155,8 +155,13 @@ fn existence_clauses_leave_notes() {
         client.rows("SHOW WARNINGS"),
         [["Note", "1007", "Can't create database 'test'; database exists"]]
     );
-    client.ok("CREATE TABLE t (a int) ENGINE=InnoDB");
-    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine LSM for table 't'"]]);
+    client.ok("CREATE TABLE t (a int) ENGINE=MyISAM");
+    assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1266", "Using storage engine InnoDB for table 't'"]]);
+    for name in ["innodb", "LSM", "Omnibus"] {
+        client.ok(&format!("CREATE TABLE {name} (a int) /*!999999 ENGINE={name} */"));
+        assert_eq!(client.rows("SHOW WARNINGS"), [[""; 0]; 0]);
+        assert!(client.rows(&format!("SHOW CREATE TABLE {name}"))[0][1].contains(") ENGINE=InnoDB DEFAULT"));
+    }
     client.ok("CREATE TABLE IF NOT EXISTS t (a int)");
     assert_eq!(client.rows("SHOW WARNINGS"), [["Note", "1050", "Table 't' already exists"]]);
     client.ok("DROP TABLE IF EXISTS t, u");

@@ -117,7 +117,7 @@ fn indexes_and_constraints() {
     assert_eq!(
         client.rows(
             "SELECT k.COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.TABLES t \
-             USING (TABLE_SCHEMA, TABLE_NAME) WHERE k.TABLE_NAME = 't2' AND t.ENGINE = 'LSM'"
+             USING (TABLE_SCHEMA, TABLE_NAME) WHERE k.TABLE_NAME = 't2' AND t.ENGINE = 'InnoDB'"
         ),
         [["a"]]
     );
@@ -128,7 +128,7 @@ fn tables_and_their_status() {
     let mut client = client();
     let status = client.rows("SHOW TABLE STATUS LIKE 't1'");
     assert_eq!(status.len(), 1);
-    assert_eq!([&status[0][0], &status[0][1], &status[0][17]], ["t1", "LSM", "first"]);
+    assert_eq!([&status[0][0], &status[0][1], &status[0][17]], ["t1", "InnoDB", "first"]);
     assert_eq!(status[0].len(), 18);
     assert_eq!(client.rows("SHOW TABLE STATUS FROM mysql WHERE Name = 'user'").len(), 1);
     assert_eq!(
@@ -153,7 +153,7 @@ fn character_sets_engines_and_absent_things() {
         client.rows("SHOW COLLATION WHERE Charset = 'utf8mb4' AND `Default` = 'Yes'")[0][..3],
         ["utf8mb4_general_ci", "utf8mb4", "45"]
     );
-    assert_eq!(client.rows("SHOW ENGINES")[0][..2], ["LSM", "DEFAULT"]);
+    assert_eq!(client.rows("SHOW ENGINES")[0][..2], ["InnoDB", "DEFAULT"]);
     for sql in [
         "SHOW TRIGGERS LIKE 't1'",
         "SHOW EVENTS",
@@ -265,4 +265,57 @@ fn analyze_check_and_checksum() {
     client.ok("INSERT INTO d.u SELECT * FROM d.t ORDER BY c");
     let sums = client.rows("CHECKSUM TABLE d.t, d.u");
     assert_eq!(sums[0][1], sums[1][1]);
+}
+
+#[test]
+fn rows_of_tables_that_no_condition_asks_for_are_not_made() {
+    let mut client = client();
+    client.ok("CREATE DATABASE other");
+    client.ok("CREATE TABLE other.t1 (z INT)");
+    client.ok("CREATE TABLE gone (a INT)");
+    client.ok("CREATE VIEW broken AS SELECT a FROM gone");
+    client.ok("DROP TABLE gone");
+    let mut ask = |from: &str, condition: &str| -> (Vec<String>, usize) {
+        let sql = format!(
+            "SELECT DISTINCT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.{from} AS i WHERE {condition} ORDER BY 1"
+        );
+        let rows = client.rows(&sql);
+        let warned = client.rows("SHOW WARNINGS").len();
+        (rows.into_iter().map(|mut row| row.remove(0)).collect(), warned)
+    };
+    for from in ["TABLES", "COLUMNS"] {
+        // A view is looked at, and found broken, only where its rows are asked for.
+        for (condition, found, warned) in [
+            ("TABLE_NAME = 't1'", &["other.t1", "test.t1"][..], 0),
+            ("TABLE_SCHEMA = 'test' AND TABLE_NAME = 't1'", &["test.t1"], 0),
+            ("'t1' = TABLE_NAME AND TABLE_SCHEMA IN ('other', 'none')", &["other.t1"], 0),
+            ("TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 't_'", &["test.t1", "test.t2"], 0),
+            ("TABLE_NAME COLLATE utf8mb3_general_ci = 'T2'", &["test.t2"], 0),
+            ("TABLE_NAME = 'T2'", &[], 0),
+            ("TABLE_NAME = NULL", &[], 0),
+            ("TABLE_NAME = 't2' OR TABLE_SCHEMA = 'other'", &["other.t1", "test.t2"], 0),
+            ("(TABLE_NAME = 't2' OR TABLE_CATALOG = 'other') AND TABLE_SCHEMA = 'test'", &["test.t2"], 1),
+            ("TABLE_NAME = (SELECT 't2')", &["test.t2"], 1),
+            ("NOT TABLE_NAME <> 'STATISTICS'", &["information_schema.STATISTICS"], 0),
+        ] {
+            let found: Vec<String> = found.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(ask(from, condition), (found, warned), "{from}: {condition}");
+        }
+    }
+    let joined = "information_schema.COLUMNS c JOIN information_schema.TABLES t \
+                  ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME";
+    let sql = format!("SELECT COUNT(*) FROM {joined} WHERE t.TABLE_NAME = 't2' AND c.TABLE_SCHEMA = 'test'");
+    assert_eq!(client.rows(&sql), [["2"]]);
+    assert_eq!(client.rows("SHOW WARNINGS"), [[""; 0]; 0]);
+}
+
+#[test]
+fn counts_of_conditions_are_those_of_the_statement_before() {
+    let mut client = client();
+    client.ok("DROP TABLE IF EXISTS none, nothing");
+    assert_eq!(client.rows("SELECT @@warning_count, @@session.error_count"), [["2", "0"]]);
+    assert_eq!(client.rows("SELECT @@warning_count"), [["2"]]);
+    assert_eq!(client.rows("SHOW WARNINGS").len(), 2);
+    assert_eq!(client.rows("SELECT @@warning_count FROM t2"), [[""; 0]; 0]);
+    assert_eq!(client.rows("SELECT @@warning_count"), [["0"]]);
 }

@@ -4,6 +4,7 @@
 //! acknowledged by all replicas in sync. The place is the newest message of the topic of positions.
 
 use crate::error::StreamError;
+use crate::login::Login;
 use crate::message::Message;
 use crate::place::POSITIONS;
 use chrono::{DateTime, Utc};
@@ -13,6 +14,7 @@ use rskafka::client::partition::{Compression, OffsetAt, PartitionClient, Unknown
 use rskafka::client::{Client, ClientBuilder};
 use rskafka::record::Record;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A broker takes batches of up to a mebibyte, as it comes.
@@ -24,6 +26,10 @@ const TOPIC_MS: i32 = 10_000;
 /// How far back the last place is looked for: places in front of one that is there count for nothing.
 const TAIL: i64 = 1;
 
+/// What the client's error says of an account or a password that the broker does not know. It has no other form: the
+/// client keeps errors of connections as text.
+const STRANGER: &str = "SaslAuthenticationFailed";
+
 /// See the module.
 pub(crate) struct Kafka {
     client: Client,
@@ -33,13 +39,19 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
-    pub async fn open(brokers: &str, name: &str) -> Result<Kafka, StreamError> {
+    pub async fn open(brokers: &str, name: &str, tls: bool, login: &Login) -> Result<Kafka, StreamError> {
         let backoff = BackoffConfig {
             deadline: Some(DEADLINE),
             max_backoff: Duration::from_secs(1),
             ..BackoffConfig::default()
         };
-        let builder = ClientBuilder::new(brokers.split(',').map(str::to_owned).collect());
+        let mut builder = ClientBuilder::new(brokers.split(',').map(str::to_owned).collect());
+        if tls {
+            builder = builder.tls_config(Arc::new(login.tls()?));
+        }
+        if let Some(sasl) = login.sasl(tls)? {
+            builder = builder.sasl_config(sasl);
+        }
         let client = builder.client_id("omnibus").backoff_config(backoff).build().await.map_err(failed)?;
         Ok(Kafka { client, name: name.to_owned(), topics: HashMap::new() })
     }
@@ -189,6 +201,7 @@ fn failed(error: Error) -> StreamError {
                 | P::UnsupportedVersion,
             ..
         } => StreamError::Refused(text),
+        Error::Connection(_) if text.contains(STRANGER) => StreamError::Refused(text),
         _ => StreamError::Unreachable(text),
     }
 }

@@ -9,6 +9,7 @@
 
 mod error;
 mod kafka;
+mod login;
 mod message;
 mod nats;
 mod place;
@@ -16,7 +17,8 @@ mod run;
 mod target;
 
 pub use error::StreamError;
+pub use login::{Login, Mechanism, secret};
 pub use message::Form;
-pub use place::{Place, Start};
+pub use place::{Start, StreamPosition};
 pub use run::{Note, StreamOptions, run};
 pub use target::Target;

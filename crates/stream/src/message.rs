@@ -2,7 +2,7 @@
 
 use omnibus_format::RawEvent;
 use omnibus_replication::consume::{
-    ConsumeError, Consumer, End, Envelopes, Feed, JsonLines, Place as At, Topic,
+    ConsumeError, Consumer, End, Envelopes, Feed, FilePosition, JsonLines, Topic,
 };
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 
@@ -133,7 +133,7 @@ impl Sink {
 impl Consumer for Sink {
     type Error = String;
 
-    fn begin(&mut self, trx: &TrxHeader, place: Option<At<'_>>) -> Result<(), String> {
+    fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> Result<(), String> {
         self.number = 0;
         self.transaction = match (&trx.gtid, place) {
             (Some(gtid), _) => gtid.to_string(),
@@ -151,7 +151,7 @@ impl Consumer for Sink {
         self.each(|lines| lines.rows(rows), |envelopes| envelopes.rows(rows))
     }
 
-    fn end(&mut self, end: End<'_>, place: Option<At<'_>>) -> Result<(), String> {
+    fn end(&mut self, end: End<'_>, place: Option<FilePosition<'_>>) -> Result<(), String> {
         self.each(|lines| lines.end(end, place), |envelopes| envelopes.end(end, place))?;
         if let Some(last) = self.ready.last_mut() {
             last.count = Some(self.number);

@@ -4,11 +4,12 @@
 //! drops those that come twice within its window for duplicates. The place is the last message of the subject of positions.
 
 use crate::error::StreamError;
+use crate::login::{Login, secret};
 use crate::message::Message;
 use crate::place::POSITIONS;
-use async_nats::HeaderMap;
 use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context};
+use async_nats::{ConnectErrorKind, HeaderMap};
 use std::time::Duration;
 
 /// How long a connection, and an answer, may take.
@@ -28,9 +29,27 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    pub async fn open(server: &str, name: &str) -> Result<Nats, StreamError> {
-        let options = async_nats::ConnectOptions::new().name("omnibus stream").connection_timeout(ANSWER);
-        let client = options.connect(server).await.map_err(|error| lost(&error))?;
+    pub async fn open(server: &str, name: &str, tls: bool, login: &Login) -> Result<Nats, StreamError> {
+        let mut options = async_nats::ConnectOptions::new().name("omnibus stream").connection_timeout(ANSWER);
+        if tls {
+            options = options.require_tls(true).tls_client_config(login.tls()?);
+        }
+        if let Some((user, password)) = login.account()? {
+            options = options.user_and_password(user, password);
+        }
+        if let Some(path) = &login.token {
+            options = options.token(secret(path)?);
+        }
+        if let Some(path) = &login.credentials {
+            let failed = |error| StreamError::Refused(format!("{}: {error}", path.display()));
+            options = options.credentials_file(path).await.map_err(failed)?;
+        }
+        let client = options.connect(server).await.map_err(|error| match error.kind() {
+            ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+                StreamError::Refused(format!("NATS: {error}"))
+            }
+            _ => lost(&error),
+        })?;
         let mut context = jetstream::new(client);
         context.set_timeout(ANSWER);
         let stream = context.get_or_create_stream(Config {

@@ -8,7 +8,7 @@ pub(crate) const POSITIONS: &str = "positions";
 
 /// Behind a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct StreamPosition {
     /// `server_uuid` of the server whose file it is.
     pub server: String,
     /// The file.
@@ -17,17 +17,17 @@ pub struct Place {
     pub position: u64,
 }
 
-impl Place {
+impl StreamPosition {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         json!({"version": 1, "server_uuid": self.server, "file": self.file, "position": self.position})
             .to_string()
             .into_bytes()
     }
 
-    pub(crate) fn of(bytes: &[u8]) -> Option<Place> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<StreamPosition> {
         let document: Value = serde_json::from_slice(bytes).ok()?;
         (document["version"].as_u64()? == 1).then_some(())?;
-        Some(Place {
+        Some(StreamPosition {
             server: document["server_uuid"].as_str()?.to_owned(),
             file: document["file"].as_str()?.to_owned(),
             position: document["position"].as_u64()?,
@@ -70,10 +70,11 @@ mod tests {
 
     #[test]
     fn a_place_comes_back_and_others_are_none() {
-        let place = Place { server: "u".into(), file: "binlog.000007".into(), position: 5_000_000_000 };
-        assert_eq!(Place::of(&place.bytes()).unwrap(), place);
+        let place =
+            StreamPosition { server: "u".into(), file: "binlog.000007".into(), position: 5_000_000_000 };
+        assert_eq!(StreamPosition::of(&place.bytes()).unwrap(), place);
         for text in ["", "{}", r#"{"version":2,"server_uuid":"u","file":"f","position":4}"#] {
-            assert!(Place::of(text.as_bytes()).is_none(), "{text}");
+            assert!(StreamPosition::of(text.as_bytes()).is_none(), "{text}");
         }
         assert_eq!("binlog.000007:4".parse::<Start>().unwrap(), Start::Position("binlog.000007".into(), 4));
         assert!("binlog.000007".parse::<Start>().is_err());

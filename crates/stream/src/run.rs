@@ -1,8 +1,9 @@
 //! The loop: events in, messages out, the place behind them.
 
 use crate::error::StreamError;
+use crate::login::Login;
 use crate::message::{Form, Messages};
-use crate::place::{Place, Start};
+use crate::place::{Start, StreamPosition};
 use crate::target::Target;
 use omnibus_format::RawEvent;
 use omnibus_format::header::MAGIC;
@@ -28,6 +29,8 @@ pub struct StreamOptions {
     pub source: LogSource,
     /// Where the target is.
     pub to: String,
+    /// How it lets us in.
+    pub login: Login,
     /// What messages look like.
     pub form: Form,
     /// Where to begin if no place is kept.
@@ -41,9 +44,9 @@ pub struct StreamOptions {
 #[non_exhaustive]
 pub enum Note {
     /// It begins here.
-    Begins(Place),
+    Begins(StreamPosition),
     /// So many messages are at the target; the place is kept, if a transaction ended with them.
-    Sent(u64, Option<Place>),
+    Sent(u64, Option<StreamPosition>),
     /// Something does not work, and is tried again.
     Trouble(String),
 }
@@ -67,7 +70,7 @@ pub fn run(options: &StreamOptions, notes: &mut dyn FnMut(Note)) -> Result<(), S
 
 /// From the place that is kept, as long as nothing fails.
 fn once(options: &StreamOptions, begun: &mut bool, notes: &mut dyn FnMut(Note)) -> Result<(), StreamError> {
-    let mut target = Target::open(&options.to)?;
+    let mut target = Target::open(&options.to, &options.login)?;
     let mut place = begin(options, &mut target, *begun)?;
     let mut stream = LogStream::open(options.source.clone(), &place.file, place.position)?;
     notes(Note::Begins(place.clone()));
@@ -102,7 +105,7 @@ fn once(options: &StreamOptions, begun: &mut bool, notes: &mut dyn FnMut(Note)) 
             target.send(&ready)?;
         }
         if let Some((file, position)) = ended {
-            place = Place { file, position, ..place };
+            place = StreamPosition { file, position, ..place };
             target.keep(&place)?;
             kept = Instant::now();
             notes(Note::Sent(ready.len() as u64, Some(place.clone())));
@@ -116,7 +119,7 @@ fn once(options: &StreamOptions, begun: &mut bool, notes: &mut dyn FnMut(Note)) 
 }
 
 /// The place that is kept, or where the options say; that is kept before anything is sent.
-fn begin(options: &StreamOptions, target: &mut Target, again: bool) -> Result<Place, StreamError> {
+fn begin(options: &StreamOptions, target: &mut Target, again: bool) -> Result<StreamPosition, StreamError> {
     let mut connection = options.source.connect()?;
     let server = connection.ask("SELECT @@GLOBAL.server_uuid").ok().flatten().unwrap_or_default();
     if let Some(place) = target.place()?
@@ -149,13 +152,13 @@ fn begin(options: &StreamOptions, target: &mut Target, again: bool) -> Result<Pl
             (first(rows, 0).ok_or_else(none)?, position.ok_or_else(none)?)
         }
     };
-    let place = Place { server, file, position };
+    let place = StreamPosition { server, file, position };
     target.keep(&place)?;
     Ok(place)
 }
 
 /// What was read up to is gone from the server.
-fn purged(error: StreamError, place: &Place) -> StreamError {
+fn purged(error: StreamError, place: &StreamPosition) -> StreamError {
     match error {
         StreamError::Server(ClientError::Server { code: NO_DUMP, message }) => StreamError::Refused(format!(
             "the server does not send from {}:{} on: {message}. What is between there and its oldest file is lost to the stream; say \

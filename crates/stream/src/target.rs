@@ -2,9 +2,10 @@
 
 use crate::error::StreamError;
 use crate::kafka::Kafka;
+use crate::login::Login;
 use crate::message::Message;
 use crate::nats::Nats;
-use crate::place::{POSITIONS, Place};
+use crate::place::{POSITIONS, StreamPosition};
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -25,11 +26,11 @@ enum Log {
 }
 
 impl Target {
-    /// `kafka://host:port,host:port/name` or `nats://host:port/name`.
+    /// `kafka://host:port,host:port/name` or `nats://host:port/name`; `kafka+tls://` and `tls://` with TLS.
     ///
     /// # Errors
     /// The address makes no sense, or nobody is there.
-    pub fn open(url: &str) -> Result<Target, StreamError> {
+    pub fn open(url: &str, login: &Login) -> Result<Target, StreamError> {
         let wrong = || {
             let text = format!("{url}: an address is kafka://host:9092/name or nats://host:4222/name");
             StreamError::Refused(text)
@@ -49,10 +50,20 @@ impl Target {
         let runtime = runtime.map_err(|error| StreamError::Refused(error.to_string()))?;
         let log = wait(&runtime, async {
             match scheme {
-                "kafka" => Kafka::open(place, name).await.map(Log::Kafka),
-                "nats" | "tls" => Nats::open(&format!("{scheme}://{place}"), name)
-                    .await
-                    .map(|nats| Log::Nats(Box::new(nats))),
+                "kafka" if login.wants_tls() => {
+                    Err(StreamError::Refused("certificates are for TLS: kafka+tls://".into()))
+                }
+                "kafka" | "kafka+tls" => {
+                    Kafka::open(place, name, scheme == "kafka+tls", login).await.map(Log::Kafka)
+                }
+                "nats" | "tls" => Nats::open(
+                    &format!("{scheme}://{place}"),
+                    name,
+                    scheme == "tls" || login.wants_tls(),
+                    login,
+                )
+                .await
+                .map(|nats| Log::Nats(Box::new(nats))),
                 _ => Err(wrong()),
             }
         })?;
@@ -69,7 +80,7 @@ impl Target {
     ///
     /// # Errors
     /// The target's, or it has something else there.
-    pub fn place(&mut self) -> Result<Option<Place>, StreamError> {
+    pub fn place(&mut self) -> Result<Option<StreamPosition>, StreamError> {
         let bytes = match &mut self.log {
             Log::Kafka(kafka) => wait(&self.runtime, kafka.place())?,
             Log::Nats(nats) => wait(&self.runtime, nats.place())?,
@@ -77,7 +88,7 @@ impl Target {
         let Some(bytes) = bytes else { return Ok(None) };
         let what =
             || StreamError::Refused(format!("what is kept in {}.{POSITIONS} is no position", self.name));
-        Place::of(&bytes).map(Some).ok_or_else(what)
+        StreamPosition::of(&bytes).map(Some).ok_or_else(what)
     }
 
     /// Sends messages, in their order. All of them are there, safely, when it returns.
@@ -89,7 +100,7 @@ impl Target {
     }
 
     /// Keeps a place behind everything that was sent.
-    pub(crate) fn keep(&mut self, place: &Place) -> Result<(), StreamError> {
+    pub(crate) fn keep(&mut self, place: &StreamPosition) -> Result<(), StreamError> {
         match &mut self.log {
             Log::Kafka(kafka) => wait(&self.runtime, kafka.keep(place.bytes())),
             Log::Nats(nats) => wait(&self.runtime, nats.keep(place.bytes())),

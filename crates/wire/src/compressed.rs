@@ -6,8 +6,8 @@
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::io::{Cursor, Read};
+use zstd::stream::read::Decoder;
 
 /// Bytes of a head.
 pub const HEAD: usize = 7;
@@ -15,12 +15,10 @@ pub const HEAD: usize = 7;
 pub const LONGEST: usize = 0xFF_FFFF;
 /// What is shorter goes as it is: a compressed form would hardly be shorter.
 const SHORTEST: usize = 50;
-/// What zstd may look back on: no more than a frame has. A frame says so in its first bytes, and memory is reserved for it.
-const ZSTD_WINDOW: u64 = 16 << 20;
-/// zlib's level, which no client chooses.
-pub const ZLIB_LEVEL: u8 = 6;
-
-/// How a connection compresses.
+/// Binary logarithm of the bytes that zstd may look back on: no more than a frame has. A frame says so in its first bytes, and memory is
+/// reserved for it.
+const ZSTD_WINDOW_LOG: u32 = 24;
+/// Which compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 1950.
@@ -38,6 +36,20 @@ impl Algorithm {
             Algorithm::Zstd => "zstd",
         }
     }
+}
+
+/// How a connection compresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// By what.
+    pub algorithm: Algorithm,
+    /// From 1 to 9 for zlib, to 22 for zstd.
+    pub level: u8,
+}
+
+impl Compression {
+    /// zlib, at the level that is usual: no client chooses it.
+    pub const ZLIB: Compression = Compression { algorithm: Algorithm::Zlib, level: 6 };
 }
 
 /// A frame does not hold what its head says (error 1157).
@@ -72,14 +84,13 @@ impl Head {
 }
 
 /// Appends a frame that stands for `piece`, which is no longer than [`LONGEST`].
-pub fn put_frame(out: &mut Vec<u8>, piece: &[u8], algorithm: Algorithm, seq: u8) {
-    let packed = match algorithm {
+pub fn put_frame(out: &mut Vec<u8>, piece: &[u8], compression: Compression, seq: u8) {
+    let level = compression.level;
+    let packed = match compression.algorithm {
         _ if piece.len() < SHORTEST => Vec::new(),
-        Algorithm::Zlib => miniz_oxide::deflate::compress_to_vec_zlib(piece, ZLIB_LEVEL),
-        // The one level that the crate has; it is what its makers call level 1.
-        Algorithm::Zstd => {
-            ruzstd::encoding::compress_to_vec(piece, ruzstd::encoding::CompressionLevel::Fastest)
-        }
+        Algorithm::Zlib => miniz_oxide::deflate::compress_to_vec_zlib(piece, level),
+        // Without memory for it the piece goes as it is.
+        Algorithm::Zstd => zstd::bulk::compress(piece, level.into()).unwrap_or_default(),
     };
     if packed.is_empty() || packed.len() >= piece.len() {
         Head { len: piece.len(), seq, stands_for: 0 }.put(out);
@@ -100,7 +111,7 @@ pub struct Piece {
 enum Contents {
     Plain { payload: Vec<u8>, at: usize },
     Zlib { payload: Vec<u8>, at: usize, state: Box<InflateState> },
-    Zstd(Box<StreamingDecoder<Cursor<Vec<u8>>, FrameDecoder>>),
+    Zstd(Box<Decoder<'static, Cursor<Vec<u8>>>>),
 }
 
 impl std::fmt::Debug for Piece {
@@ -124,9 +135,9 @@ impl Piece {
                 Contents::Zlib { payload, at: 0, state: InflateState::new_boxed(DataFormat::Zlib) }
             }
             Algorithm::Zstd => {
-                let source = Cursor::new(payload);
-                let decoder = StreamingDecoder::new_with_max_window_size(source, ZSTD_WINDOW);
-                Contents::Zstd(Box::new(decoder.map_err(|_| BadFrame)?))
+                let mut decoder = Decoder::with_buffer(Cursor::new(payload)).map_err(|_| BadFrame)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(|_| BadFrame)?;
+                Contents::Zstd(Box::new(decoder))
             }
         };
         Ok(Piece { contents, left: head.stands_for })
@@ -189,10 +200,12 @@ impl Piece {
 mod tests {
     use super::*;
 
-    fn through(algorithm: Algorithm, text: &[u8], buffer: usize) -> Result<Vec<u8>, BadFrame> {
+    const BOTH: [Compression; 2] = [Compression::ZLIB, Compression { algorithm: Algorithm::Zstd, level: 3 }];
+
+    fn through(compression: Compression, text: &[u8], buffer: usize) -> Result<Vec<u8>, BadFrame> {
         let mut frame = Vec::new();
-        put_frame(&mut frame, text, algorithm, 7);
-        unpack(&frame, algorithm, buffer)
+        put_frame(&mut frame, text, compression, 7);
+        unpack(&frame, compression.algorithm, buffer)
     }
 
     fn unpack(frame: &[u8], algorithm: Algorithm, buffer: usize) -> Result<Vec<u8>, BadFrame> {
@@ -210,24 +223,26 @@ mod tests {
     #[test]
     fn a_frame_gives_back_what_it_was_made_of() {
         let long: Vec<u8> = (0..200_000u32).flat_map(|n| (n / 7).to_le_bytes()).collect();
-        for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
+        let highest = Compression { algorithm: Algorithm::Zstd, level: 22 };
+        for compression in BOTH.into_iter().chain([highest]) {
             for text in [&b""[..], b"SELECT 1", &long[..49], &long[..50], &long] {
                 for buffer in [1 + text.len() / 50, 70_000] {
-                    assert_eq!(through(algorithm, text, buffer).as_deref(), Ok(text), "{algorithm:?}");
+                    assert_eq!(through(compression, text, buffer).as_deref(), Ok(text), "{compression:?}");
                 }
             }
             let mut frame = Vec::new();
-            put_frame(&mut frame, &long, algorithm, 7);
-            assert!(frame.len() < long.len() / 2, "{algorithm:?} makes it shorter");
+            put_frame(&mut frame, &long, compression, 7);
+            assert!(frame.len() < long.len() / 2, "{compression:?} makes it shorter");
             assert_eq!(Head::decode(frame.first_chunk().unwrap()).seq, 7);
         }
     }
 
     #[test]
     fn a_frame_that_stands_for_another_length_is_refused() {
-        for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
+        for compression in BOTH {
+            let algorithm = compression.algorithm;
             let mut frame = Vec::new();
-            put_frame(&mut frame, &[b'x'; 10_000], algorithm, 0);
+            put_frame(&mut frame, &[b'x'; 10_000], compression, 0);
             for wrong in [9_999u32, 10_001, 1, 0xFF_FFFF] {
                 let mut other = frame.clone();
                 other[4..7].copy_from_slice(&wrong.to_le_bytes()[..3]);

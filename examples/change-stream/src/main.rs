@@ -9,7 +9,7 @@
 //! crash could still take back asks the server itself: as a replica, or in it with a `TailReader`.
 
 use omnibus_format::field::FieldType;
-use omnibus_replication::consume::{Consumer, End, Feed, LogFiles, Place};
+use omnibus_replication::consume::{Consumer, End, Feed, FilePosition, LogFiles};
 use omnibus_replication::model::{RowsView, StatementView, TableView, TrxHeader};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::error::Error;
@@ -31,7 +31,7 @@ struct Printer<W> {
 impl<W: Write> Consumer for Printer<W> {
     type Error = io::Error;
 
-    fn begin(&mut self, trx: &TrxHeader, _: Option<Place<'_>>) -> io::Result<()> {
+    fn begin(&mut self, trx: &TrxHeader, _: Option<FilePosition<'_>>) -> io::Result<()> {
         self.gtid = trx.gtid.map_or("without GTID".to_owned(), |gtid| gtid.to_string());
         self.changes = 0;
         Ok(())
@@ -73,7 +73,7 @@ impl<W: Write> Consumer for Printer<W> {
     }
 
     /// `place` is where to go on after a restart: keep it with what was made of the changes.
-    fn end(&mut self, _: End<'_>, place: Option<Place<'_>>) -> io::Result<()> {
+    fn end(&mut self, _: End<'_>, place: Option<FilePosition<'_>>) -> io::Result<()> {
         if let (Some(place), true) = (place, self.changes > 0) {
             writeln!(self.out, "commit {} up to {}:{}", self.gtid, place.file, place.offset)?;
             self.out.flush()?;

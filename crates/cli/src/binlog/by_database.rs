@@ -1,6 +1,6 @@
 //! Only the changes of one database, for any consumer.
 
-use omnibus_replication::consume::{Consumer, End, Place};
+use omnibus_replication::consume::{Consumer, End, FilePosition};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 
 /// Passes on what belongs to the database; everything if there is none. Transactions are passed on even if nothing of
@@ -27,7 +27,7 @@ impl<C> ByDatabase<C> {
 impl<C: Consumer> Consumer for ByDatabase<C> {
     type Error = C::Error;
 
-    fn begin(&mut self, trx: &TrxHeader, place: Option<Place<'_>>) -> Result<(), C::Error> {
+    fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> Result<(), C::Error> {
         self.inner.begin(trx, place)
     }
 
@@ -39,7 +39,7 @@ impl<C: Consumer> Consumer for ByDatabase<C> {
         if self.wants(rows.table().database()) { self.inner.rows(rows) } else { Ok(()) }
     }
 
-    fn end(&mut self, end: End<'_>, place: Option<Place<'_>>) -> Result<(), C::Error> {
+    fn end(&mut self, end: End<'_>, place: Option<FilePosition<'_>>) -> Result<(), C::Error> {
         self.inner.end(end, place)
     }
 

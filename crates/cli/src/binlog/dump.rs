@@ -1,11 +1,10 @@
 //! Going through the files: which events are printed, how each file ended, and what was damaged.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use omnibus_format::RawEvent;
-use omnibus_log::{Disk, FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
+use omnibus_log::{Disk, FileSeq, LogOffset, Next, Open, ReadError, ReadFile, ScanEnd, TornReason};
 use omnibus_replication::client::ClientError;
 
 use super::BinlogArgs;
@@ -129,7 +128,7 @@ impl<'a> Dump<'a> {
         out: &mut impl Write,
     ) -> Result<Verdict, Failure> {
         // The number in the name only serves error messages, and any file name is welcome.
-        let mut file = match ReadFile::open(&Disk::default(), FileSeq::FIRST, self.path) {
+        let mut file = match ReadFile::open(&self.disk()?, FileSeq::FIRST, self.path) {
             Err(ReadError::NoSuchFile(_)) => return Err(Failure::Missing(self.path.to_owned())),
             file => file?,
         };
@@ -154,6 +153,10 @@ impl<'a> Dump<'a> {
             self.end(&end, out)?;
         }
         self.verdict(Verdict::Print)
+    }
+
+    fn disk(&self) -> Result<Disk, Failure> {
+        self.args.keys.over(Disk::default()).map_err(Failure::Refused)
     }
 
     fn verdict(&self, verdict: Verdict) -> Result<Verdict, Failure> {
@@ -237,12 +240,11 @@ impl<'a> Dump<'a> {
     /// The first byte behind `offset` that is not zero.
     fn non_zero_behind(&self, offset: u64) -> Result<Option<u64>, Failure> {
         let failed = |error: io::Error| self.damage(offset, format!("cannot read the rest: {error}"));
-        let mut file = File::open(self.path).map_err(failed)?;
-        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        let file = self.disk()?.open(self.path, Open::Read).map_err(failed)?;
         let mut buffer = vec![0; 256 << 10];
         let mut at = offset;
         loop {
-            let read = file.read(&mut buffer).map_err(failed)?;
+            let read = file.read_at(&mut buffer, at).map_err(failed)?;
             if read == 0 {
                 return Ok(None);
             }

@@ -32,6 +32,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::keyring_args::KeyringArgs;
 use crate::server_args::ServerArgs;
 use clap::Args;
 
@@ -59,6 +60,8 @@ pub struct BinlogArgs {
     /// Print SQL that does the changes again: `omnibus binlog --sql FILE... | mariadb`, or `| mysql`.
     #[arg(long)]
     sql: bool,
+    #[command(flatten)]
+    keys: KeyringArgs,
     #[command(flatten)]
     how: SqlArgs,
     /// With SQL and --json: only changes of this database. A statement counts by its default database.

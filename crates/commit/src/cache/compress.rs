@@ -42,11 +42,11 @@ impl TrxCache {
             && (SHORTEST..=LONGEST).contains(&self.len())
     }
 
-    /// Makes one event of all of them, if that is shorter. Nothing is appended afterwards.
+    /// Makes one event of all of them, if that is shorter, at this level of zstd's. Nothing is appended afterwards.
     ///
     /// # Errors
     /// What was spilled can not be read.
-    pub fn compress(&mut self) -> Result<(), CacheError> {
+    pub fn compress(&mut self, level: i32) -> Result<(), CacheError> {
         if !self.may_compress() {
             return Ok(());
         }
@@ -62,7 +62,10 @@ impl TrxCache {
             return Ok(());
         }
         let mut body = Vec::new();
-        payload::encode(plain, &mut body);
+        // Without memory for it the events go as they are.
+        if payload::encode(plain, level, &mut body).is_err() {
+            return Ok(());
+        }
         let before = plain.len();
         if body.len() + HEADER_LEN >= before {
             return Ok(());

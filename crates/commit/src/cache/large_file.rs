@@ -11,14 +11,14 @@ use omnibus_format::header::HEADER_LEN;
 use omnibus_format::writer::finish_cached;
 use omnibus_format::{Checksum, DecodeError, EventHeader};
 use omnibus_log::mutant::{self, Mutant};
-use omnibus_log::{BLOCK, Disk, File, Open, Spilled};
+use omnibus_log::{BLOCK, Disk, File, Spilled};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Room for the file's head, the GTID event and a filler between them. A log of many sources' GTIDs needs more; its
 /// large transactions are copied.
-const RESERVE: u64 = 4 * BLOCK as u64;
+const RESERVE: usize = 4 * BLOCK;
 /// Dirty pages at most: a millisecond or two of the device's time, which another session's write may have to wait for.
 const SYNC_EVERY: u64 = 1 << 20;
 /// After a sync the device is left to others for as long, but no longer than this.
@@ -33,6 +33,8 @@ pub(crate) struct LargeFile {
     disk: Disk,
     /// `None` once it is dropped.
     file: Option<File>,
+    /// How much is in front of position 0.
+    front: u64,
     path: PathBuf,
     checksum: Checksum,
     /// As in the cache: without checksums.
@@ -49,12 +51,14 @@ pub(crate) struct LargeFile {
 
 impl LargeFile {
     pub(crate) fn create(disk: Disk, path: PathBuf, checksum: Checksum) -> io::Result<LargeFile> {
-        let file = disk.open(&path, Open::CreateNew)?;
+        let file = disk.create_hidden(&path)?;
+        let front = file.front();
         // Allocated now: the flush stage's write there then changes no metadata.
-        file.write_all_at(&[0; RESERVE as usize], 0)?;
+        file.write_all_with_room(&[0; RESERVE][front as usize..], 0, 0)?;
         Ok(LargeFile {
             disk,
             file: Some(file),
+            front,
             path,
             checksum,
             len: 0,
@@ -80,8 +84,13 @@ impl LargeFile {
         self.checksum
     }
 
+    /// Where the events begin.
+    fn reserve(&self) -> u64 {
+        RESERVE as u64 - self.front
+    }
+
     fn end(&self) -> u64 {
-        RESERVE + self.len + self.events * self.checksum.len() as u64
+        self.reserve() + self.len + self.events * self.checksum.len() as u64
     }
 
     /// Adds whole cached events. After an error it is as before.
@@ -138,18 +147,19 @@ impl LargeFile {
         if self.hash.is_none() {
             self.hash = Some(self.hash_file(end)?);
         }
-        let partial = end % BLOCK as u64;
+        let partial = (end + self.front) % BLOCK as u64;
         let mut tail = vec![0; partial as usize];
         self.file()?.read_exact_at(&mut tail, end - partial)?;
-        let spare = end.next_multiple_of(BLOCK as u64) - end;
-        self.file()?.write_all_at(&vec![0; spare as usize + SPARE], end)?;
+        let spare = (BLOCK as u64 - partial) % BLOCK as u64;
+        self.file()?.write_all_with_room(&vec![0; spare as usize + SPARE], 0, end)?;
         self.sync()?;
-        self.settled = Some(Spilled { path: self.path.clone(), reserve: RESERVE, end, tail });
+        let (path, reserve, front) = (self.path.clone(), self.reserve(), self.front);
+        self.settled = Some(Spilled { path, reserve, end, tail, front });
         Ok(())
     }
 
     fn hash_file(&self, end: u64) -> io::Result<GroupHash> {
-        let (mut hash, mut at) = (GroupHash::default(), RESERVE);
+        let (mut hash, mut at) = (GroupHash::default(), self.reserve());
         let mut piece = vec![0; SPARE];
         while at < end {
             let len = usize::try_from(end - at).unwrap_or(SPARE).min(SPARE);
@@ -182,7 +192,7 @@ impl LargeFile {
         failed: impl Fn(io::Error) -> E,
         each: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut at, end) = (RESERVE, self.end());
+        let (mut at, end) = (self.reserve(), self.end());
         let (mut bytes, mut cached) = (Vec::new(), Vec::new());
         while at < end {
             let held = bytes.len();

@@ -2,7 +2,7 @@
 
 use super::LargeFile;
 use omnibus_format::Checksum;
-use omnibus_log::Disk;
+use omnibus_log::{Disk, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,6 +56,15 @@ impl LargeSettings {
     pub(crate) fn is_large(&self, bytes: u64) -> bool {
         let threshold = self.threshold.load(Ordering::Relaxed);
         threshold > 0 && bytes >= threshold && self.home.get().is_some()
+    }
+
+    /// A file without a name in `dir`, for what is not large yet.
+    pub(crate) fn unnamed(&self, dir: &Path) -> std::io::Result<File> {
+        let file = Box::new(tempfile::tempfile_in(dir)?);
+        Ok(File::new(match self.home.get() {
+            Some(home) => home.disk.hide(file)?,
+            None => file,
+        }))
     }
 
     /// Where such files are.

@@ -20,9 +20,7 @@ use omnibus_format::group::GroupHash;
 use omnibus_format::header::{FLAG_SKIP_REPLICATION, HEADER_LEN};
 use omnibus_format::writer::{self, EventContext};
 use omnibus_format::{Checksum, Dialect, EventHeader, EventType, Origin, Unnamed};
-use omnibus_log::Spilled;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use omnibus_log::{File, Spilled};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -384,8 +382,7 @@ impl TrxCache {
                 let cut = large.truncate(mark.len, mark.events);
                 cut.map_err(|source| self.settings.large_failed(source))?;
             } else if let Some(spill) = &mut self.spill {
-                let cut = spill.file.set_len(mark.len).and_then(|()| spill.file.seek(SeekFrom::End(0)));
-                cut.map_err(|source| CacheError::Spill { dir, source })?;
+                spill.file.set_len(mark.len).map_err(|source| CacheError::Spill { dir, source })?;
                 spill.len = mark.len;
             }
         }
@@ -425,7 +422,7 @@ impl TrxCache {
         if let Some(large) = &self.large {
             let failed = |source| E::from(self.settings.large_failed(source));
             large.read(piece, failed, &mut each)?;
-        } else if let Some(spill) = &mut self.spill {
+        } else if let Some(spill) = &self.spill {
             spill.read_events(piece, dir, &mut each)?;
         }
         if self.memory.is_empty() { Ok(()) } else { each(&self.memory) }
@@ -439,13 +436,13 @@ impl TrxCache {
         let failed = |source| CacheError::Spill { dir: dir.clone(), source };
         if self.spill.is_none() {
             self.settings.disk_uses.fetch_add(1, Ordering::Relaxed);
-            self.spill = Some(Spill { file: tempfile::tempfile_in(dir).map_err(failed)?, len: 0 });
+            let file = self.settings.large.unnamed(dir).map_err(failed)?;
+            self.spill = Some(Spill { file, len: 0 });
         }
         let Some(spill) = &mut self.spill else { return Ok(()) };
-        if let Err(source) = spill.file.write_all(&self.memory) {
-            // A short write must not stay between whole events.
+        if let Err(source) = spill.file.write_all_at(&self.memory, spill.len) {
+            // Give back what room the short write has taken.
             let _ = spill.file.set_len(spill.len);
-            let _ = spill.file.seek(SeekFrom::Start(spill.len));
             return Err(failed(source));
         }
         spill.len += self.memory.len() as u64;
@@ -473,14 +470,10 @@ impl TrxCache {
         let (dir, settings) = (self.settings.spill_dir.clone(), self.settings.clone());
         let failed = |source| settings.large_failed(source);
         let mut large = settings.large.create().map_err(failed)?;
-        if let Some(spill) = &mut self.spill {
-            let copied: Result<(), CacheError> = spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
+        if let Some(spill) = &self.spill {
+            spill.read_events(LARGE_RUN as usize, &dir, &mut |bytes| {
                 large.append(bytes, whole_events(bytes).1).map_err(failed)
-            });
-            if copied.is_err() {
-                let _ = spill.file.seek(SeekFrom::End(0));
-                return copied;
-            }
+            })?;
             self.spill = None;
         } else {
             self.settings.disk_uses.fetch_add(1, Ordering::Relaxed);
@@ -492,20 +485,19 @@ impl TrxCache {
 
 impl Spill {
     fn read_events<E: From<CacheError>>(
-        &mut self,
+        &self,
         piece: usize,
         dir: &std::path::Path,
         each: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |source| E::from(CacheError::Spill { dir: dir.to_path_buf(), source });
-        self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mut buffer = Vec::new();
         let mut left = self.len;
         while left > 0 {
             let held = buffer.len();
             let take = (piece.max(1) as u64).min(left) as usize;
             buffer.resize(held + take, 0);
-            self.file.read_exact(&mut buffer[held..]).map_err(failed)?;
+            self.file.read_exact_at(&mut buffer[held..], self.len - left).map_err(failed)?;
             left -= take as u64;
             let (whole, _) = whole_events(&buffer);
             if whole > 0 {
@@ -513,7 +505,6 @@ impl Spill {
                 buffer.drain(..whole);
             }
         }
-        self.file.seek(SeekFrom::End(0)).map_err(failed)?;
         Ok(())
     }
 }

@@ -206,7 +206,7 @@ fn rows_become_one_event_and_text_stays() {
         cache.append_event(EventType::XID.0, 0, &[9; 8]).unwrap();
         let before = cache.len();
         assert!(!cache.takes_long_to_compress());
-        cache.compress().unwrap();
+        cache.compress(3).unwrap();
         assert!(cache.events() == 1 && cache.len() * 2 < before && cache.spilled() == 0, "{}", cache.len());
         let mut kinds = Vec::new();
         let read: Result<(), CacheError> = cache.read_events(1 << 20, |event| {
@@ -233,7 +233,7 @@ fn rows_become_one_event_and_text_stays() {
     private.append_event(EventType::IGNORABLE.0, 0, &[0; 50]).unwrap();
     for mut cache in [text, private] {
         let before = (cache.events(), cache.len());
-        cache.compress().unwrap();
+        cache.compress(3).unwrap();
         assert_eq!((cache.events(), cache.len()), before);
     }
 }

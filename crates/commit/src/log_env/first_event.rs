@@ -1,6 +1,6 @@
 //! The event in front of a transaction's others: its GTID, or the mark of one that only recovery reads. Bytes only.
 
-use super::numbering::Place;
+use super::numbering::CommitNumbers;
 use crate::cache::mariadb::Opening;
 use crate::request::CommitRequest;
 use omnibus_engine::CommitNo;
@@ -23,7 +23,7 @@ pub(super) struct FirstEvent<'a> {
     pub(super) checksum: Checksum,
     /// The last commit number before the file: GTID events count from it.
     pub(super) base: CommitNo,
-    pub(super) place: Place,
+    pub(super) place: CommitNumbers,
     pub(super) request: &'a CommitRequest,
 }
 

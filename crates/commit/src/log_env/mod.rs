@@ -17,7 +17,7 @@ use crate::recovery::Recovered;
 use crate::request::{CommitRequest, StagedWrites};
 use appender::{CopyError, PIECE};
 use first_event::{FirstEvent, context_of};
-use numbering::{Next, Numbering, Place};
+use numbering::{CommitNumbers, Next, Numbering};
 use omnibus_engine::{CommitNo, Engine, TrxId, WriteSet};
 use omnibus_format::events::Rotate;
 use omnibus_format::header::FLAG_IGNORABLE;
@@ -236,7 +236,7 @@ impl LogEnv {
     fn first_event<'a>(
         &self,
         appender: &Appender,
-        place: Place,
+        place: CommitNumbers,
         request: &'a CommitRequest,
     ) -> FirstEvent<'a> {
         let context = context_of(request, self.server_id());
@@ -244,7 +244,7 @@ impl LogEnv {
     }
 
     /// All of a transaction has been appended.
-    fn appended(&self, appender: &mut Appender, place: Place) {
+    fn appended(&self, appender: &mut Appender, place: CommitNumbers) {
         appender.last = place.no;
         self.gtids.appended(&mut appender.next, place);
     }

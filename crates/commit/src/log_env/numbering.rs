@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// What the flush stage has decided of a transaction before it writes anything.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CommitNumbers {
     pub(crate) no: CommitNo,
     pub(crate) last_seen: CommitNo,
     /// Whether other tools read it; else only recovery does.
@@ -99,7 +99,7 @@ impl Numbering {
         server_id: u32,
         (no, last_seen): (CommitNo, CommitNo),
         request: &CommitRequest,
-    ) -> Place {
+    ) -> CommitNumbers {
         let gtid = match request.logged {
             true => self.gtid_of(next, server_id, request),
             false => self.given_to_unlogged(request),
@@ -112,7 +112,7 @@ impl Numbering {
             }
             group = next.group.id;
         }
-        Place { no, last_seen, logged: request.logged, gtid, group }
+        CommitNumbers { no, last_seen, logged: request.logged, gtid, group }
     }
 
     /// Under `sql_log_bin=0` a transaction that was given an id has it all the same: it counts as executed.
@@ -175,7 +175,11 @@ impl Numbering {
 
     /// Whether a transaction may have the id that it was given. Its session owns it, but a number of this server's can be
     /// given out here between the session's look and its owning.
-    pub(super) fn check_given(&self, place: Place, request: &CommitRequest) -> Result<(), AppendError> {
+    pub(super) fn check_given(
+        &self,
+        place: CommitNumbers,
+        request: &CommitRequest,
+    ) -> Result<(), AppendError> {
         if place.logged && place.gtid.is_none() && self.mode() == GtidMode::On {
             return Err(AppendError::Refused(Refusal::Anonymous));
         }
@@ -198,7 +202,7 @@ impl Numbering {
     }
 
     /// All of a transaction has been appended.
-    pub(super) fn appended(&self, next: &mut Next, place: Place) {
+    pub(super) fn appended(&self, next: &mut Next, place: CommitNumbers) {
         let Some(gtid) = place.gtid else { return };
         let mut executed = self.executed.lock();
         executed.append(place.no, gtid);

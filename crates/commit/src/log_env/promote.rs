@@ -8,7 +8,7 @@
 use super::LogEnv;
 use super::appender::{Appender, group_head_len, write_group_head};
 use super::first_event::FirstEvent;
-use super::numbering::Place;
+use super::numbering::CommitNumbers;
 use crate::env::AppendError;
 use crate::error::reason;
 use crate::head::FileHead;
@@ -29,7 +29,7 @@ impl LogEnv {
     pub(crate) fn promote(
         &self,
         appender: &mut Appender,
-        place: Place,
+        place: CommitNumbers,
         request: &mut CommitRequest,
     ) -> Option<Result<(), AppendError>> {
         self.end_group(appender);
@@ -48,11 +48,11 @@ impl LogEnv {
         Some(Ok(()))
     }
 
-    fn front(&self, appender: &Appender, place: Place, request: &CommitRequest) -> Option<Front> {
+    fn front(&self, appender: &Appender, place: CommitNumbers, request: &CommitRequest) -> Option<Front> {
         let (made_with, spilled, hash) = request.cache.settled()?;
         let head = self.next_head(appender);
         let checksum = head.checksum;
-        if checksum != made_with {
+        if checksum != made_with || !appender.writer.can_promote(spilled) {
             return None;
         }
         // As the transaction's place will be: the first in its file.

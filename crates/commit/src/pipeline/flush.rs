@@ -50,11 +50,11 @@ pub(super) struct Member {
 pub(super) struct Group<J> {
     pub job: J,
     pub sync: bool,
-    pub landing: Landing,
+    pub written: WrittenGroup,
 }
 
 /// What is left to do for a group once its bytes are where they should be.
-pub(super) struct Landing {
+pub(super) struct WrittenGroup {
     /// Place among the groups in flight.
     pub turn: u64,
     pub members: Vec<Member>,
@@ -224,14 +224,14 @@ impl<E: Env> Shared<E> {
         // A lone client's groups never meet, and padded they would take a block each.
         if in_flight > 0 {
             flush.padded = PADDED;
-            if !self.order.lock().may_board(limit, self.env.overlaps(writer)) {
+            if !self.order.lock().may_seal(limit, self.env.overlaps(writer)) {
                 return None;
             }
         }
         let pad = limit > 1 && flush.padded > 0;
         flush.padded = flush.padded.saturating_sub(1);
         match self.env.seal(writer, pad) {
-            Ok(job) => Some(self.board(flush, job, false)),
+            Ok(job) => Some(self.make_group(flush, job, false)),
             Err(reason) => {
                 flush.failed = Some(reason.clone());
                 self.fail(&reason);
@@ -242,7 +242,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// Gives a group its turn. It is synced if `sync_binlog` says so, or `settling` does.
-    fn board(&self, flush: &mut Flush<E>, job: E::Job, settling: bool) -> Group<E::Job> {
+    fn make_group(&self, flush: &mut Flush<E>, job: E::Job, settling: bool) -> Group<E::Job> {
         let every = self.settings.sync_binlog.load(Ordering::Relaxed);
         flush.groups_since_sync += 1;
         let sync = settling || every > 0 && flush.groups_since_sync >= every;
@@ -253,15 +253,15 @@ impl<E: Env> Shared<E> {
         self.pending.store(0, Ordering::SeqCst);
         if !members.is_empty() {
             self.stats.group_size.record(members.len() as u64);
-            self.note_company(members.len() as u64);
+            self.note_group_size(members.len() as u64);
         }
         let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
         if mutant::is(Mutant::PublishEarly) {
             self.published.publish(flush.last, end);
         }
         let synced = sync || mutant::is(Mutant::DurableUnsynced);
-        let turn = self.order.lock().board();
-        Group { job, sync, landing: Landing { turn, members, last: flush.last, end, synced } }
+        let turn = self.order.lock().take_turn();
+        Group { job, sync, written: WrittenGroup { turn, members, last: flush.last, end, synced } }
     }
 
     fn drop_pending(&self, flush: &mut Flush<E>) {
@@ -276,14 +276,14 @@ impl<E: Env> Shared<E> {
     /// and nothing is in flight.
     pub(super) fn settle(&self, flush: &mut Flush<E>) -> Result<(), CommitError> {
         self.drain(flush);
-        self.wait_landed();
+        self.wait_acknowledged();
         self.learn_failure(flush);
         if flush.failed.is_none()
             && let Some(writer) = flush.writer.as_mut()
         {
             match self.env.seal(writer, false) {
                 Ok(job) => {
-                    let group = self.board(flush, job, true);
+                    let group = self.make_group(flush, job, true);
                     self.run(group);
                 }
                 Err(reason) => {
@@ -293,7 +293,7 @@ impl<E: Env> Shared<E> {
             }
         }
         // What was sealed just now may be held.
-        self.wait_landed();
+        self.wait_acknowledged();
         self.drop_pending(flush);
         let failed = self.order.lock().failed.clone();
         match failed.or_else(|| flush.failed.clone()) {

@@ -6,7 +6,7 @@
 
 use super::Shared;
 use super::abort::AbortOnPanic;
-use super::flush::Landing;
+use super::flush::WrittenGroup;
 use super::order::Order;
 use super::sync::MutexGuard;
 use super::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ pub enum Gate {
 
 /// A group that waits.
 pub(super) struct Held {
-    landing: Landing,
+    group: WrittenGroup,
     published: bool,
     since: Instant,
 }
@@ -45,7 +45,7 @@ pub struct Released {
     pub waited: Duration,
 }
 
-impl Landing {
+impl WrittenGroup {
     /// What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there may be nothing to wait for.
     /// Nor is there for what only recovery reads: without a replica connected nobody would ever say that it has it.
     fn is_for_replicas(&self) -> bool {
@@ -63,18 +63,23 @@ impl<E: Env> Shared<E> {
     }
 
     /// Keeps a group that must wait; gives back one that need not.
-    pub(super) fn pass_gate(&self, order: &mut Order, mut landing: Landing, now: Instant) -> Option<Landing> {
+    pub(super) fn pass_gate(
+        &self,
+        order: &mut Order,
+        mut group: WrittenGroup,
+        now: Instant,
+    ) -> Option<WrittenGroup> {
         let gate = self.gate();
         // Behind one that is held nothing may pass. Else what waits is what a replica will get.
         let first = order.held.is_empty() || mutant::is(Mutant::PublishBackwards);
-        if first && (gate == Gate::Open || !landing.is_for_replicas()) {
-            return Some(landing);
+        if first && (gate == Gate::Open || !group.is_for_replicas()) {
+            return Some(group);
         }
         let published = gate == Gate::AfterCommit && order.held.iter().all(|held| held.published);
         if published {
-            self.commit_stage(order, &mut landing);
+            self.commit_stage(order, &mut group);
         }
-        order.held.push_back(Held { landing, published, since: now });
+        order.held.push_back(Held { group, published, since: now });
         None
     }
 
@@ -84,7 +89,7 @@ impl<E: Env> Shared<E> {
         let order = self.order.lock();
         let gate = if self.idle.is_shut_down() { Gate::Open } else { gate };
         self.gate.store(gate as u8, Ordering::Relaxed);
-        // Under the same lock: what lands next must not be published before what was held.
+        // Under the same lock: what is acknowledged next must not be published before what was held.
         if gate == Gate::Open { self.let_go(order, None) } else { Released::default() }
     }
 
@@ -99,30 +104,29 @@ impl<E: Env> Shared<E> {
         let now = now();
         let (mut ready, mut released) = (Vec::new(), Released::default());
         while let Some(front) = order.held.front()
-            && (up_to.is_none_or(|position| front.landing.end <= position)
-                || !front.landing.is_for_replicas())
+            && (up_to.is_none_or(|position| front.group.end <= position) || !front.group.is_for_replicas())
             && let Some(mut held) = order.held.pop_front()
         {
-            let members = held.landing.members.len() as u64;
+            let members = held.group.members.len() as u64;
             released.transactions += members;
             let waited = now.saturating_duration_since(held.since);
             released.waited += waited * u32::try_from(members).unwrap_or(u32::MAX);
             if !held.published {
-                self.commit_stage(&mut order, &mut held.landing);
+                self.commit_stage(&mut order, &mut held.group);
             }
-            ready.push(held.landing);
+            ready.push(held.group);
         }
         if ready.is_empty() {
             return released;
         }
         let waiters = order.take_waiters(self.published.number());
         drop(order);
-        self.landed.notify_all();
+        self.acknowledged.notify_all();
         for (no, completer) in waiters {
             completer.complete(Ok(no));
         }
-        for landing in ready {
-            self.wake(landing, None);
+        for group in ready {
+            self.wake(group, None);
         }
         released
     }
@@ -130,7 +134,7 @@ impl<E: Env> Shared<E> {
     /// Since when the oldest group waits, and how many transactions do.
     pub(super) fn held(&self) -> Option<(Instant, u64)> {
         let order = self.order.lock();
-        let count = order.held.iter().map(|held| held.landing.members.len() as u64).sum();
+        let count = order.held.iter().map(|held| held.group.members.len() as u64).sum();
         order.held.front().map(|held| (held.since, count))
     }
 }

@@ -51,7 +51,7 @@ struct Shared<E: Env> {
     flush: Mutex<Flush<E>>,
     order: Mutex<Order>,
     /// Signalled when a write in flight has been acknowledged.
-    landed: Condvar,
+    acknowledged: Condvar,
     idle: threads::Idle,
     /// The newest number assigned; at most a group ahead of published.
     numbered: AtomicU64,
@@ -60,7 +60,7 @@ struct Shared<E: Env> {
     /// Smoothed sync time, microseconds.
     sync_us: AtomicU64,
     /// Smoothed number of transactions in a group, in units of `threads::ONE`.
-    company: AtomicU64,
+    group_size: AtomicU64,
     /// Appended and not sealed.
     pending: AtomicUsize,
     /// The log failed: nothing more is appended.
@@ -93,12 +93,12 @@ impl<E: Env> Pipeline<E> {
             queue: FlushQueue::default(),
             flush: Mutex::new(Flush::new(writer, last)),
             order: Mutex::new(Order::default()),
-            landed: Condvar::new(),
+            acknowledged: Condvar::new(),
             idle: threads::Idle::of(log_threads),
             numbered: AtomicU64::new(last.0),
             durable: AtomicU64::new(last.0),
             sync_us: AtomicU64::new(0),
-            company: AtomicU64::new(threads::ONE),
+            group_size: AtomicU64::new(threads::ONE),
             pending: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
             gate: AtomicU8::new(Gate::Open as u8),

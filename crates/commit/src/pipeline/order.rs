@@ -7,7 +7,7 @@
 
 use super::Shared;
 use super::abort::AbortOnPanic;
-use super::flush::{Group, Landing};
+use super::flush::{Group, WrittenGroup};
 use super::gate::Held;
 use super::sync::atomic::Ordering;
 use super::sync::now;
@@ -27,33 +27,33 @@ use std::time::Instant;
 pub(super) struct Order {
     /// The next turn to give out, and the next to acknowledge.
     next_turn: u64,
-    next_landing: u64,
-    /// A group was not sealed, because it shares a block with one in flight; nothing has landed since.
+    next_acknowledged: u64,
+    /// A group was not sealed, because it shares a block with one in flight; none has been acknowledged since.
     overlap: bool,
     /// Written, waiting for an earlier one.
-    landed: BTreeMap<u64, Landing>,
+    written: BTreeMap<u64, WrittenGroup>,
     /// Waiters for publishing alone.
     waiters: BTreeMap<CommitNo, Vec<Completer>>,
     watermark_at: Option<Instant>,
-    /// Landed and behind the gate, in order.
+    /// Written and behind the gate, in order.
     pub(super) held: VecDeque<Held>,
     pub failed: Option<Arc<str>>,
 }
 
 impl Order {
     pub(super) fn in_flight(&self) -> u64 {
-        self.next_turn - self.next_landing
+        self.next_turn - self.next_acknowledged
     }
 
-    /// A turn.
-    pub(super) fn board(&mut self) -> u64 {
+    /// The turn of a group that is sealed.
+    pub(super) fn take_turn(&mut self) -> u64 {
         let turn = self.next_turn;
         self.next_turn += 1;
         turn
     }
 
-    /// Whether a group may be sealed beside those in flight; one that shares a block with them must wait until one has landed.
-    pub(super) fn may_board(&mut self, limit: u64, overlaps: bool) -> bool {
+    /// Whether a group may be sealed beside those in flight; one that shares a block with them must wait until one is acknowledged.
+    pub(super) fn may_seal(&mut self, limit: u64, overlaps: bool) -> bool {
         self.overlap = overlaps && self.in_flight() > 0;
         !self.overlap && self.in_flight() < limit
     }
@@ -82,10 +82,10 @@ impl Order {
 }
 
 impl<E: Env> Shared<E> {
-    /// The sync stage of a group, and its landing.
+    /// The sync stage of a group, and what follows.
     pub(super) fn run(&self, group: Group<E::Job>) {
         let _whole = AbortOnPanic::new("sync and commit stage");
-        let Group { job, sync, landing } = group;
+        let Group { job, sync, written } = group;
         let started = now();
         let result = self.env.write(job, sync);
         let took = now().saturating_duration_since(started);
@@ -99,78 +99,78 @@ impl<E: Env> Shared<E> {
             self.sync_us.store(smooth.max(1), Ordering::Relaxed);
         }
         match result {
-            Ok(()) => self.land(landing),
-            Err(reason) => self.crash_landing(landing, &reason),
+            Ok(()) => self.acknowledge(written),
+            Err(reason) => self.fail_group(written, &reason),
         }
     }
 
-    fn land(&self, #[allow(unused_mut)] mut landing: Landing) {
+    fn acknowledge(&self, #[allow(unused_mut)] mut group: WrittenGroup) {
         let started = now();
         let mut order = self.order.lock();
-        if mutant::is(Mutant::LandOutOfOrder) {
-            landing.turn = order.next_landing;
+        if mutant::is(Mutant::AcknowledgeOutOfOrder) {
+            group.turn = order.next_acknowledged;
         }
-        order.landed.insert(landing.turn, landing);
+        order.written.insert(group.turn, group);
         let mut ready = Vec::new();
         loop {
-            let turn = order.next_landing;
-            let Some(mut landing) = order.landed.remove(&turn) else { break };
-            order.next_landing += 1;
+            let turn = order.next_acknowledged;
+            let Some(mut group) = order.written.remove(&turn) else { break };
+            order.next_acknowledged += 1;
             order.overlap = false;
             if order.failed.is_none() {
-                if landing.synced {
-                    self.env.durable(landing.last, landing.end);
+                if group.synced {
+                    self.env.durable(group.last, group.end);
                 }
-                match self.pass_gate(&mut order, landing, started) {
-                    Some(passed) => landing = passed,
+                match self.pass_gate(&mut order, group, started) {
+                    Some(passed) => group = passed,
                     None => continue,
                 }
-                self.commit_stage(&mut order, &mut landing);
+                self.commit_stage(&mut order, &mut group);
             }
-            ready.push(landing);
+            ready.push(group);
         }
         let failed = order.failed.clone();
         let waiters = order.take_waiters(self.published.number());
         self.push_watermark(&mut order, started);
         drop(order);
-        self.landed.notify_all();
+        self.acknowledged.notify_all();
         for (no, completer) in waiters {
             completer.complete(Ok(no));
         }
-        for landing in ready {
-            self.wake(landing, failed.as_ref());
+        for group in ready {
+            self.wake(group, failed.as_ref());
         }
         self.stats.commit_us.record_us(now().saturating_duration_since(started));
     }
 
     /// Everyone may see it. The one place that publishes: in order, with the order lock held, and what is to be durable
     /// is so before.
-    pub(super) fn commit_stage(&self, _order: &mut Order, landing: &mut Landing) {
-        if landing.synced {
-            self.durable.fetch_max(landing.last.0, Ordering::AcqRel);
+    pub(super) fn commit_stage(&self, _order: &mut Order, group: &mut WrittenGroup) {
+        if group.synced {
+            self.durable.fetch_max(group.last.0, Ordering::AcqRel);
         }
         if self.settings.protocol.is_two_phase() && self.settings.order_commits.load(Ordering::Relaxed) {
-            for member in &mut landing.members {
+            for member in &mut group.members {
                 if let Some(xid) = member.prepared.take() {
                     self.env.commit_prepared(xid, member.no);
                 }
             }
         }
-        self.published.publish(landing.last, landing.end);
-        if !landing.members.is_empty() {
-            CommitStats::add(&self.stats.commits, landing.members.len() as u64);
+        self.published.publish(group.last, group.end);
+        if !group.members.is_empty() {
+            CommitStats::add(&self.stats.commits, group.members.len() as u64);
             CommitStats::add(&self.stats.groups, 1);
         }
     }
 
-    pub(super) fn wake(&self, mut landing: Landing, failed: Option<&Arc<str>>) {
+    pub(super) fn wake(&self, mut group: WrittenGroup, failed: Option<&Arc<str>>) {
         if mutant::is(Mutant::ForgetWakeUp) {
-            std::mem::forget(landing.members.pop());
+            std::mem::forget(group.members.pop());
         }
-        if let (true, [.., first, second]) = (mutant::is(Mutant::SwapNumbers), &mut landing.members[..]) {
+        if let (true, [.., first, second]) = (mutant::is(Mutant::SwapNumbers), &mut group.members[..]) {
             std::mem::swap(&mut first.no, &mut second.no);
         }
-        for member in landing.members {
+        for member in group.members {
             if let (None, Some(on_durable)) = (failed, member.on_durable) {
                 on_durable();
             }
@@ -197,9 +197,9 @@ impl<E: Env> Shared<E> {
     }
 
     /// The write failed: this group and every later one get the error (nothing is retried).
-    fn crash_landing(&self, landing: Landing, reason: &Arc<str>) {
+    fn fail_group(&self, group: WrittenGroup, reason: &Arc<str>) {
         self.fail(reason);
-        self.land(landing);
+        self.acknowledge(group);
     }
 
     /// Poisons the pipeline. Idempotent.
@@ -218,11 +218,11 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Waits until nothing is in flight or held. With the flush lock held, so nothing new takes off.
-    pub(super) fn wait_landed(&self) {
+    /// Waits until nothing is in flight or held. With the flush lock held, so nothing new begins.
+    pub(super) fn wait_acknowledged(&self) {
         let mut order = self.order.lock();
         while order.in_flight() > 0 || !order.held.is_empty() {
-            self.landed.wait(&mut order);
+            self.acknowledged.wait(&mut order);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The log threads, and when the committing thread leads its own group.
 //!
 //! One thread per write that may be in flight: several on a slow device, one on a quick one, whose groups are the larger
-//! for it. Each takes the flush stage, seals a group, writes it and lands it; whoever finds the places in flight taken
+//! for it. Each takes the flush stage, seals a group, writes it and acknowledges it; whoever finds the places in flight taken
 //! leaves what it appended to the next leader, as a follower. So a slow sync blocks no session's thread.
 
 use super::Shared;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// this many wait: below, the switch costs more than the overlap gains. A quick device's write ends sooner.
 const FLUSH_AHEAD: usize = 16;
 
-/// The unit of `Shared::company`, and the mean group size above which nobody leads inline.
+/// The unit of `Shared::group_size`, and the mean group size above which nobody leads inline.
 pub(super) const ONE: u64 = 1024;
 const ALONE: u64 = ONE + ONE / 10;
 
@@ -36,30 +36,30 @@ pub(super) struct Idle {
     threads: usize,
     /// Length of `asleep`, to be read without its lock.
     sleeping: AtomicUsize,
-    asleep: Mutex<Vec<Arc<Bell>>>,
+    asleep: Mutex<Vec<Arc<Wakeup>>>,
     shutdown: AtomicBool,
 }
 
 /// One thread's own way of being woken.
 #[derive(Default)]
-pub(super) struct Bell {
-    rung: Mutex<bool>,
+pub(super) struct Wakeup {
+    woken: Mutex<bool>,
     condition: Condvar,
 }
 
-impl Bell {
-    fn ring(&self) {
-        *self.rung.lock() = true;
+impl Wakeup {
+    fn wake(&self) {
+        *self.woken.lock() = true;
         self.condition.notify_one();
     }
 
     /// False if `TICK` passed first.
     fn wait(&self) -> bool {
-        let mut rung = self.rung.lock();
-        if !*rung {
-            self.condition.wait_for(&mut rung, TICK);
+        let mut woken = self.woken.lock();
+        if !*woken {
+            self.condition.wait_for(&mut woken, TICK);
         }
-        std::mem::take(&mut *rung)
+        std::mem::take(&mut *woken)
     }
 }
 
@@ -86,19 +86,19 @@ impl Idle {
             return;
         }
         let mut asleep = self.asleep.lock();
-        let bell = asleep.pop();
+        let wakeup = asleep.pop();
         self.sleeping.store(asleep.len(), Ordering::SeqCst);
         drop(asleep);
-        if let Some(bell) = bell {
-            bell.ring();
+        if let Some(wakeup) = wakeup {
+            wakeup.wake();
         }
     }
 
     pub(super) fn shut_down(&self) {
         self.shutdown.store(true, Ordering::SeqCst);
-        let bells = std::mem::take(&mut *self.asleep.lock());
-        for bell in bells {
-            bell.ring();
+        let wakeups = std::mem::take(&mut *self.asleep.lock());
+        for wakeup in wakeups {
+            wakeup.wake();
         }
     }
 
@@ -108,9 +108,9 @@ impl Idle {
 
     /// Sleeps until called, unless `busy` after the intention to sleep is announced: whoever adds
     /// work after that sees a sleeper and calls. False if a tick passed without a call.
-    fn sleep(&self, bell: &Arc<Bell>, busy: impl Fn() -> bool) -> bool {
+    fn sleep(&self, wakeup: &Arc<Wakeup>, busy: impl Fn() -> bool) -> bool {
         let mut asleep = self.asleep.lock();
-        asleep.push(bell.clone());
+        asleep.push(wakeup.clone());
         self.sleeping.store(asleep.len(), Ordering::SeqCst);
         if busy() || self.is_shut_down() {
             asleep.pop();
@@ -118,17 +118,17 @@ impl Idle {
             return true;
         }
         drop(asleep);
-        if bell.wait() {
+        if wakeup.wait() {
             return true;
         }
         let mut asleep = self.asleep.lock();
         let before = asleep.len();
-        asleep.retain(|other| !Arc::ptr_eq(other, bell));
+        asleep.retain(|other| !Arc::ptr_eq(other, wakeup));
         self.sleeping.store(asleep.len(), Ordering::SeqCst);
         // Called just now: the ring is for this thread, and must not be left for its next sleep.
         let called = asleep.len() == before;
         drop(asleep);
-        called && bell.wait()
+        called && wakeup.wait()
     }
 }
 
@@ -161,7 +161,7 @@ impl<E: Env> Shared<E> {
         if inline && before == 0 && self.lead_inline() {
             return ticket;
         }
-        if before == 0 && self.may_take_off() {
+        if before == 0 && self.may_write() {
             self.call_for_write();
         } else if awaited {
             self.flush_awaited();
@@ -180,16 +180,16 @@ impl<E: Env> Shared<E> {
         let Some(mut flush) = self.flush.try_lock() else { return self.call_for_flush() };
         self.drain(&mut flush);
         drop(flush);
-        // The write may have landed meanwhile, and its thread have seen nobody wait.
-        if self.may_take_off() {
+        // The write may have ended meanwhile, and its thread have seen nobody wait.
+        if self.may_write() {
             self.call_for_waiting();
         }
     }
 
     /// Whether a group sealed now could start at once. A stale answer costs a needless or a missing
     /// call; the missing one is made good by the thread whose write is in flight, which looks at
-    /// the queue after landing.
-    fn may_take_off(&self) -> bool {
+    /// the queue after its write.
+    fn may_write(&self) -> bool {
         self.order.lock().has_place(self.in_flight_limit())
     }
 
@@ -216,9 +216,9 @@ impl<E: Env> Shared<E> {
     }
 
     /// Follows the size of groups, over about the last sixteen. With the flush lock held.
-    pub(super) fn note_company(&self, members: u64) {
-        let old = self.company.load(Ordering::Relaxed);
-        self.company.store(old - old / 16 + members.min(1024) * (ONE / 16), Ordering::Relaxed);
+    pub(super) fn note_group_size(&self, members: u64) {
+        let old = self.group_size.load(Ordering::Relaxed);
+        self.group_size.store(old - old / 16 + members.min(1024) * (ONE / 16), Ordering::Relaxed);
     }
 
     /// Does the whole commit on this thread if nobody else is at it and the device is fast. Not where others
@@ -228,7 +228,7 @@ impl<E: Env> Shared<E> {
         if sync_us == 0 || sync_us > self.settings.fast_sync_us.load(Ordering::Relaxed) {
             return false;
         }
-        if self.company.load(Ordering::Relaxed) > ALONE {
+        if self.group_size.load(Ordering::Relaxed) > ALONE {
             return false;
         }
         if self.settings.sync_delay_us.load(Ordering::Relaxed) > 0 {
@@ -251,16 +251,16 @@ impl<E: Env> Shared<E> {
     }
 
     fn log_thread(&self) {
-        let bell = Arc::default();
+        let wakeup = Arc::default();
         loop {
             let led = self.lead();
-            if led || self.waiting() > 0 && self.may_take_off() {
+            if led || self.waiting() > 0 && self.may_write() {
                 continue;
             }
             if self.idle.is_shut_down() && self.waiting() == 0 {
                 return;
             }
-            if !self.idle.sleep(&bell, || self.waiting() > 0 && self.may_take_off()) {
+            if !self.idle.sleep(&wakeup, || self.waiting() > 0 && self.may_write()) {
                 self.sync_stragglers();
             }
         }
@@ -272,7 +272,7 @@ impl<E: Env> Shared<E> {
         self.drain(&mut flush);
         if flush.has_pending() && self.delay_wanted() {
             drop(flush);
-            self.wait_for_company();
+            self.wait_for_group();
             flush = self.flush.lock();
             self.drain(&mut flush);
         }
@@ -281,7 +281,7 @@ impl<E: Env> Shared<E> {
         drop(flush);
         let Some(group) = group else { return false };
         // Another write may start while this one is in flight.
-        if self.queue.len() > 0 && self.may_take_off() {
+        if self.queue.len() > 0 && self.may_write() {
             self.call_for_write();
         }
         self.run(group);
@@ -293,7 +293,7 @@ impl<E: Env> Shared<E> {
     }
 
     /// `binlog_group_commit_sync_delay`: wait for more transactions, at most so many, at most so long.
-    fn wait_for_company(&self) {
+    fn wait_for_group(&self) {
         let delay = Duration::from_micros(self.settings.sync_delay_us.load(Ordering::Relaxed));
         let enough = self.settings.sync_no_delay_count.load(Ordering::Relaxed);
         let started = Instant::now();

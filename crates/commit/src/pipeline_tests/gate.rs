@@ -27,7 +27,7 @@ fn what_is_not_synced_does_not_overtake_what_is_held() {
     let before = held(&pipeline, &world, 1).remove(0);
     pipeline.settings().sync_binlog.store(0, Ordering::Relaxed);
     let behind = pipeline.commit(request());
-    wait_until("its group has landed", || {
+    wait_until("its group is written", || {
         world.writes.load(Ordering::SeqCst) == 2 && pipeline.in_flight() == 0
     });
     assert_eq!(pipeline.published().number(), CommitNo(0), "SEMI-1: what is let go keeps its order");
@@ -49,7 +49,7 @@ fn what_replicas_are_never_sent_waits_for_none_but_keeps_its_place() {
         let before = held(&pipeline, &world, 1).remove(0);
         let groups = world.writes.load(Ordering::SeqCst);
         let behind = pipeline.commit(private());
-        wait_until("its group has landed", || {
+        wait_until("its group is written", || {
             world.writes.load(Ordering::SeqCst) > groups && pipeline.in_flight() == 0
         });
         assert!(behind.poll_now().is_none(), "SEMI-1: what is let go keeps its order");

@@ -15,7 +15,7 @@ use omnibus_format::{
     AnyGtid, BinlogState, DecodeError, EventType, GtidSet, GtidState, LogPrivate, RawEvent,
 };
 use omnibus_log::mutant::{self, Mutant};
-use omnibus_log::{FileNames, FileSeq, LogOffset, LogPosition, Place};
+use omnibus_log::{EventPlace, FileNames, FileSeq, LogOffset, LogPosition};
 use std::time::{Duration, Instant};
 
 /// What the version of a server that writes a file start event ends in.
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
         &mut self,
         file: FileSeq,
         event: &RawEvent<'_>,
-        place: Place,
+        place: EventPlace,
     ) -> Result<Option<LogOffset>, RecoverError> {
         self.count(file, event);
         self.first.get_or_insert(file);
@@ -126,9 +126,9 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         match place {
-            Place::First => self.begin(event),
-            Place::Inside => self.keep(event)?,
-            Place::Last => {
+            EventPlace::First => self.begin(event),
+            EventPlace::Inside => self.keep(event)?,
+            EventPlace::Last => {
                 self.keep(event)?;
                 if let Some((no, gtid)) = self.open.take() {
                     self.note_xid(no, event);
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
                     self.finish(no)?;
                 }
             }
-            Place::Outside => return self.outside(file, event),
+            EventPlace::Outside => return self.outside(file, event),
         }
         Ok(None)
     }

@@ -37,7 +37,7 @@ fn a_set_tells_its_members() {
     let directory = tempfile::tempdir().unwrap();
     let set = open_set(directory.path());
     let names: Vec<_> = set.members().iter().map(|info| (info.slot, info.name)).collect();
-    assert_eq!(names, [(0, "LSM"), (1, "BTREE")]);
+    assert_eq!(names, [(0, "InnoDB"), (1, "BTREE")]);
 }
 
 #[test]

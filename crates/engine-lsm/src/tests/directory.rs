@@ -8,12 +8,12 @@ fn a_newer_format_is_refused_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(tiny(directory.path())));
     let marker = directory.path().join("format");
-    std::fs::write(&marker, "omnibus-engine-lsm 3\n").unwrap();
+    std::fs::write(&marker, "omnibus-engine-lsm 4\n").unwrap();
     let Err(EngineError::Format { found, supported, .. }) = LsmEngine::open(tiny(directory.path())) else {
         panic!("opened");
     };
-    assert_eq!((&found[..], &supported[..]), ("omnibus-engine-lsm 3", "omnibus-engine-lsm 2"));
-    assert_eq!(std::fs::read_to_string(marker).unwrap(), "omnibus-engine-lsm 3\n");
+    assert_eq!((&found[..], &supported[..]), ("omnibus-engine-lsm 4", "omnibus-engine-lsm 3"));
+    assert_eq!(std::fs::read_to_string(marker).unwrap(), "omnibus-engine-lsm 4\n");
 }
 
 #[test]
@@ -133,8 +133,22 @@ fn a_directory_of_format_1_is_opened_and_brought_up() {
     std::fs::write(&files[0], "omnibus-engine-lsm 1\n").unwrap();
     std::fs::write(&files[1], "7\n").unwrap();
     assert_eq!(open(tiny(directory.path())).applied(), CommitNo(7));
-    assert!(std::fs::read_to_string(&files[0]).unwrap().starts_with("omnibus-engine-lsm 2 "));
+    assert!(std::fs::read_to_string(&files[0]).unwrap().starts_with("omnibus-engine-lsm 3 "));
     // With checksums, a bare number is damage.
+    std::fs::write(&files[1], "9\n").unwrap();
+    assert!(matches!(LsmEngine::open(tiny(directory.path())), Err(EngineError::Corrupt { .. })));
+}
+
+/// A version that knows no packed rows must not open what has some.
+#[test]
+fn a_directory_of_format_2_is_opened_and_brought_up() {
+    let (directory, files) = with_state();
+    let format_2 = format!("omnibus-engine-lsm 2 {:08x}\n", crc32fast::hash(b"omnibus-engine-lsm 2"));
+    std::fs::write(&files[0], &format_2).unwrap();
+    assert_eq!(open(tiny(directory.path())).applied(), CommitNo(7));
+    assert!(std::fs::read_to_string(&files[0]).unwrap().starts_with("omnibus-engine-lsm 3 "));
+    // Format 2 has checksums in `applied`.
+    std::fs::write(&files[0], &format_2).unwrap();
     std::fs::write(&files[1], "9\n").unwrap();
     assert!(matches!(LsmEngine::open(tiny(directory.path())), Err(EngineError::Corrupt { .. })));
 }

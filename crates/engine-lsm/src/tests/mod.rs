@@ -3,6 +3,7 @@
 
 mod background;
 mod directory;
+mod large;
 mod memtable;
 
 use crate::{LsmConfig, LsmEngine};

@@ -5,7 +5,7 @@
 
 use super::Write;
 use bytes::Bytes;
-use omnibus_ordered::{Chunks, Keys, Place};
+use omnibus_ordered::{ChunkRef, Chunks, Keys};
 
 /// Writes that are kept as they come.
 const KEPT: usize = 128;
@@ -39,9 +39,9 @@ struct Kept {
 
 #[derive(Debug)]
 struct Packed {
-    key: Place,
+    key: ChunkRef,
     /// Nothing is written by a deletion.
-    value: Option<Place>,
+    value: Option<ChunkRef>,
     hides: u32,
 }
 
@@ -68,7 +68,7 @@ impl Log {
     /// Takes the last write off.
     pub(super) fn pop(&mut self) {
         if let Some(Packed { key, value, .. }) = self.rest.as_mut().and_then(|rest| rest.pop()) {
-            self.bytes -= cost(key.len(), value.map(Place::len));
+            self.bytes -= cost(key.len(), value.map(ChunkRef::len));
         } else if let Some(Kept { key, write, .. }) = self.kept.pop() {
             self.bytes -= cost(key.len(), write.as_ref().map(Bytes::len));
         }

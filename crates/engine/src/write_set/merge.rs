@@ -1,7 +1,8 @@
 //! Pending writes in order, from memory and from runs: of each key the newest.
 
 use super::Write;
-use super::run::Reader;
+use super::reader::Reader;
+use super::run::Value;
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,7 +12,7 @@ use std::ops::Range;
 /// The next write of a source.
 struct Front {
     key: Bytes,
-    write: Write,
+    value: Value,
     /// Newest first.
     source: usize,
     reverse: bool,
@@ -72,11 +73,11 @@ impl<'a> Merge<'a> {
 
     fn fill(&mut self, source: usize) -> Result<()> {
         let next = match source.checked_sub(1) {
-            None => self.newer.next(),
-            Some(reader) => self.readers[reader].next_live()?.map(|version| (version.key, version.write)),
+            None => self.newer.next().map(|(key, write)| (key, Value::Here(write))),
+            Some(reader) => self.readers[reader].next_live()?.map(|version| (version.key, version.value)),
         };
         let reverse = self.reverse;
-        self.fronts.extend(next.map(|(key, write)| Front { key, write, source, reverse }));
+        self.fronts.extend(next.map(|(key, value)| Front { key, value, source, reverse }));
         Ok(())
     }
 
@@ -84,7 +85,7 @@ impl<'a> Merge<'a> {
         if !std::mem::replace(&mut self.begun, true) {
             (0..=self.readers.len()).try_for_each(|source| self.fill(source))?;
         }
-        while let Some(Front { key, write, source, .. }) = self.fronts.pop() {
+        while let Some(Front { key, value, source, .. }) = self.fronts.pop() {
             self.fill(source)?;
             if self.last.as_ref() == Some(&key) {
                 continue;
@@ -92,8 +93,12 @@ impl<'a> Merge<'a> {
             self.last = Some(key.clone());
             // What is newer has been looked through already.
             let within = |range: &Range<Bytes>| range.contains(&key);
-            if source == 0 || self.window.as_ref().is_none_or(|window| window.iter().any(within)) {
+            let Some(reader) = source.checked_sub(1) else {
+                let Value::Here(write) = value else { continue };
                 return Ok(Some((key, write)));
+            };
+            if self.window.as_ref().is_none_or(|window| window.iter().any(within)) {
+                return Ok(Some((key, self.readers[reader].load(value)?)));
             }
         }
         Ok(None)

@@ -5,44 +5,60 @@
 //! | 4 | length of the key |
 //! | 4 | length of the value, or all ones for a deletion |
 //! | 8 | the write's number in its set |
-//! | | the key, the value |
+//! | | the key, the value; instead of a large value 8 bytes that say where in the file it is |
 //!
-//! Numbers are little-endian. Writes are in key order, of a key the newest first. Every few kilobytes a block begins, with a key
-//! that the block before does not have; its first key is in memory, and so is a filter of all keys. Read by any thread.
+//! Numbers are little-endian. Writes are in key order, of a key the newest first. They are in blocks of some kilobytes, whose first keys
+//! are in memory, and so is a filter of all keys. Large values are between the blocks: who merges sixteen runs has sixteen
+//! blocks, and one value at a time. Read by any thread.
 
 use super::Write;
 use super::index::prefix;
 use bytes::Bytes;
 use foldhash::quality::FixedState;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{BufWriter, Error, ErrorKind, Result, Write as _};
-use std::ops::Bound;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 const HEAD: usize = 16;
 const DELETED: u32 = u32::MAX;
-/// Bytes of a block, about.
-const BLOCK: u64 = 16 << 10;
+/// Bytes of a block, about, and of a value that is not in one.
+const BLOCK: usize = if cfg!(test) { 512 } else { 16 << 10 };
 const BUFFER: usize = 256 << 10;
 
 /// A write of a run.
 #[derive(Debug)]
 pub(super) struct Version {
     pub(super) key: Bytes,
-    pub(super) write: Write,
+    pub(super) value: Value,
     pub(super) number: u64,
+}
+
+/// What is written to a key.
+#[derive(Debug)]
+pub(super) enum Value {
+    /// At hand.
+    Here(Write),
+    /// In the run's file.
+    There { at: u64, len: usize },
+}
+
+/// A part of a run's file.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) first: Bytes,
+    /// Whether the block before ends with newer writes of its first key.
+    pub(super) continues: bool,
+    at: u64,
+    len: usize,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Run {
     file: File,
-    end: u64,
-    /// Blocks: their first keys, and where they begin.
-    blocks: Vec<(Bytes, u64)>,
+    pub(super) blocks: Vec<Block>,
     last: Bytes,
     filter: Filter,
     /// What its keys begin with, in order.
@@ -57,7 +73,9 @@ pub(super) struct Run {
 pub(super) struct RunWriter {
     out: BufWriter<File>,
     end: u64,
-    blocks: Vec<(Bytes, u64)>,
+    blocks: Vec<Block>,
+    /// The block that is being made; of its entry in `blocks` all but its place is known.
+    block: Vec<u8>,
     last: Vec<u8>,
     filter: Filter,
     spaces: Vec<u32>,
@@ -72,6 +90,7 @@ impl RunWriter {
             out: BufWriter::with_capacity(BUFFER, file),
             end: 0,
             blocks: Vec::new(),
+            block: Vec::new(),
             last: Vec::new(),
             filter: Filter::for_keys(records),
             spaces: Vec::new(),
@@ -82,10 +101,13 @@ impl RunWriter {
 
     /// Writes come in the order of a run.
     pub(super) fn push(&mut self, key: &[u8], write: Option<&[u8]>, number: u64) -> Result<()> {
-        if self.last != key || self.blocks.is_empty() {
-            if self.blocks.last().is_none_or(|(_, at)| self.end - at >= BLOCK) {
-                self.blocks.push((Bytes::copy_from_slice(key), self.end));
-            }
+        let is_new = self.last != key || self.blocks.is_empty();
+        if self.blocks.is_empty() || self.block.len() >= BLOCK {
+            self.end_block()?;
+            let first = Bytes::copy_from_slice(key);
+            self.blocks.push(Block { first, continues: !is_new, at: 0, len: 0 });
+        }
+        if is_new {
             if self.spaces.last() != Some(&prefix(key)) {
                 self.spaces.push(prefix(key));
             }
@@ -95,22 +117,35 @@ impl RunWriter {
         }
         let value = write.unwrap_or_default();
         self.deletes |= write.is_none();
-        let mut head = [0; HEAD];
-        head[..4].copy_from_slice(&size(key)?.to_le_bytes());
-        head[4..8].copy_from_slice(&if write.is_some() { size(value)? } else { DELETED }.to_le_bytes());
-        head[8..].copy_from_slice(&number.to_le_bytes());
-        self.out.write_all(&head)?;
-        self.out.write_all(key)?;
-        self.out.write_all(value)?;
-        self.end += (HEAD + key.len() + value.len()) as u64;
+        self.block.extend_from_slice(&size(key)?.to_le_bytes());
+        let len = if write.is_some() { size(value)? } else { DELETED };
+        self.block.extend_from_slice(&len.to_le_bytes());
+        self.block.extend_from_slice(&number.to_le_bytes());
+        self.block.extend_from_slice(key);
+        if value.len() < BLOCK {
+            self.block.extend_from_slice(value);
+        } else {
+            self.block.extend_from_slice(&self.end.to_le_bytes());
+            self.out.write_all(value)?;
+            self.end += value.len() as u64;
+        }
         self.records += 1;
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<Run> {
+    fn end_block(&mut self) -> Result<()> {
+        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        (block.at, block.len) = (self.end, self.block.len());
+        self.out.write_all(&self.block)?;
+        self.end += self.block.len() as u64;
+        self.block.clear();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Run> {
+        self.end_block()?;
         Ok(Run {
             file: self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?,
-            end: self.end,
             blocks: self.blocks,
             last: self.last.into(),
             filter: self.filter,
@@ -171,8 +206,8 @@ impl Run {
 
     /// About what it takes in memory.
     pub(super) fn memory(&self) -> usize {
-        let key = self.blocks.first().map_or(0, |(key, _)| key.len());
-        self.blocks.len() * (size_of::<(Bytes, u64)>() + key + 16) + self.filter.0.len() * 8
+        let key = self.blocks.first().map_or(0, |block| block.first.len());
+        self.blocks.len() * (size_of::<Block>() + key + 16) + self.filter.0.len() * 8
     }
 
     /// Whether it has keys that begin so.
@@ -186,22 +221,34 @@ impl Run {
         if !self.filter.may_hold(hash) || *key > self.last[..] {
             return Ok(None);
         }
-        let Some(at) = self.blocks.partition_point(|(first, _)| first[..] <= *key).checked_sub(1) else {
-            return Ok(None);
-        };
-        let mut block = self.block(at)?;
-        while let Some(version) = take(&mut block)? {
-            if version.key[..] > *key {
+        // The key's newest writes may be at the end of a block that begins with another one.
+        let from = self.blocks.partition_point(|block| block.first[..] < *key).saturating_sub(1);
+        for at in from..self.blocks.len() {
+            if self.blocks[at].first[..] > *key {
                 break;
             }
-            if version.key[..] == *key && version.number < until {
-                return Ok(Some(version.write));
+            let mut block = self.block(at)?;
+            while let Some(version) = take(&mut block)? {
+                if version.key[..] > *key {
+                    return Ok(None);
+                }
+                if version.key[..] == *key && version.number < until {
+                    return self.load(version.value).map(Some);
+                }
             }
         }
         Ok(None)
     }
 
-    fn block(&self, at: usize) -> Result<Bytes> {
+    /// What is written, read if it has to be.
+    pub(super) fn load(&self, value: Value) -> Result<Write> {
+        match value {
+            Value::Here(write) => Ok(write),
+            Value::There { at, len } => self.read_at(at, len).map(Some),
+        }
+    }
+
+    pub(super) fn block(&self, at: usize) -> Result<Bytes> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, block)) = &*kept
             && *number == at
@@ -213,166 +260,39 @@ impl Run {
         Ok(block)
     }
 
-    fn read(&self, at: usize) -> Result<Bytes> {
-        let from = self.blocks[at].1;
-        let to = self.blocks.get(at + 1).map_or(self.end, |(_, next)| *next);
-        let mut block =
-            vec![0; usize::try_from(to - from).map_err(|_| Error::from(ErrorKind::FileTooLarge))?];
-        self.file.read_exact_at(&mut block, from)?;
-        Ok(block.into())
+    pub(super) fn read(&self, at: usize) -> Result<Bytes> {
+        let block = &self.blocks[at];
+        self.read_at(block.at, block.len)
+    }
+
+    fn read_at(&self, at: u64, len: usize) -> Result<Bytes> {
+        let mut bytes = vec![0; len];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes.into())
     }
 }
 
 /// Takes the first write off a block.
-fn take(block: &mut Bytes) -> Result<Option<Version>> {
+pub(super) fn take(block: &mut Bytes) -> Result<Option<Version>> {
     if block.is_empty() {
         return Ok(None);
     }
     let short = || Error::from(ErrorKind::UnexpectedEof);
     let (head, _) = block.split_first_chunk::<HEAD>().ok_or_else(short)?;
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    let (key_len, value_len, number) =
+    let (key_len, value_len, written) =
         (number(&head[..4]) as usize, number(&head[4..8]) as u32, number(&head[8..]));
-    let value = if value_len == DELETED { 0 } else { value_len as usize };
-    if block.len() < HEAD + key_len + value {
+    let deleted = value_len == DELETED;
+    let len = if deleted { 0 } else { value_len as usize };
+    let held = if len < BLOCK { len } else { size_of::<u64>() };
+    if block.len() < HEAD + key_len + held {
         return Err(short());
     }
-    let mut record = block.split_to(HEAD + key_len + value);
+    let mut record = block.split_to(HEAD + key_len + held);
     let key = record.split_to(HEAD + key_len).slice(HEAD..);
-    Ok(Some(Version { key, write: (value_len != DELETED).then_some(record), number }))
-}
-
-/// All writes of a run, of all keys; or of each key within bounds the newest below a number.
-#[derive(Debug)]
-pub(super) struct Reader {
-    run: Arc<Run>,
-    /// Blocks that are not read.
-    from_block: usize,
-    to_block: usize,
-    from: Bound<Bytes>,
-    to: Bound<Bytes>,
-    until: u64,
-    reverse: bool,
-    /// The block at hand, forward.
-    block: Bytes,
-    /// Backward: what it has.
-    ready: VecDeque<Version>,
-    last: Option<Bytes>,
-}
-
-impl Reader {
-    /// Of all keys, for `next_version`.
-    pub(super) fn of_all(run: &Arc<Run>, until: u64) -> Reader {
-        Reader::of_range(run, until, Bound::Unbounded, Bound::Unbounded, false)
-    }
-
-    pub(super) fn of_range(
-        run: &Arc<Run>,
-        until: u64,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        reverse: bool,
-    ) -> Reader {
-        let from_block = match from {
-            Bound::Included(key) | Bound::Excluded(key) => {
-                run.blocks.partition_point(|(first, _)| first[..] <= *key).saturating_sub(1)
-            }
-            Bound::Unbounded => 0,
-        };
-        let to_block = match to {
-            Bound::Included(key) | Bound::Excluded(key) => {
-                run.blocks.partition_point(|(first, _)| first[..] <= *key)
-            }
-            Bound::Unbounded => run.blocks.len(),
-        };
-        Reader {
-            run: Arc::clone(run),
-            from_block,
-            to_block: to_block.max(from_block),
-            from: from.map(Bytes::copy_from_slice),
-            to: to.map(Bytes::copy_from_slice),
-            until,
-            reverse,
-            block: Bytes::new(),
-            ready: VecDeque::new(),
-            last: None,
-        }
-    }
-
-    /// The next write, also one that a newer one hides. Forward.
-    pub(super) fn next_version(&mut self) -> Result<Option<Version>> {
-        loop {
-            if let Some(version) = take(&mut self.block)? {
-                if version.number < self.until {
-                    return Ok(Some(version));
-                }
-            } else if self.from_block < self.to_block {
-                self.from_block += 1;
-                self.block = self.run.read(self.from_block - 1)?;
-            } else {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// The next key's newest write.
-    pub(super) fn next_live(&mut self) -> Result<Option<Version>> {
-        if self.reverse { self.backward() } else { self.forward() }
-    }
-
-    fn forward(&mut self) -> Result<Option<Version>> {
-        loop {
-            let Some(version) = take(&mut self.block)? else {
-                if self.from_block == self.to_block {
-                    return Ok(None);
-                }
-                self.from_block += 1;
-                self.block = self.run.block(self.from_block - 1)?;
-                continue;
-            };
-            if is_behind(&self.to, &version.key) {
-                (self.block, self.from_block) = (Bytes::new(), self.to_block);
-                return Ok(None);
-            }
-            let seen = self.last.as_ref() == Some(&version.key);
-            if version.number < self.until && !seen && !is_before(&self.from, &version.key) {
-                self.last = Some(version.key.clone());
-                return Ok(Some(version));
-            }
-        }
-    }
-
-    fn backward(&mut self) -> Result<Option<Version>> {
-        while self.ready.is_empty() {
-            if self.from_block == self.to_block {
-                return Ok(None);
-            }
-            self.to_block -= 1;
-            let mut block = self.run.block(self.to_block)?;
-            while let Some(version) = take(&mut block)? {
-                let seen = self.ready.back().is_some_and(|newer| newer.key == version.key);
-                let within = !is_before(&self.from, &version.key) && !is_behind(&self.to, &version.key);
-                if version.number < self.until && !seen && within {
-                    self.ready.push_back(version);
-                }
-            }
-        }
-        Ok(self.ready.pop_back())
-    }
-}
-
-fn is_before(from: &Bound<Bytes>, key: &[u8]) -> bool {
-    match from {
-        Bound::Included(from) => *key < from[..],
-        Bound::Excluded(from) => *key <= from[..],
-        Bound::Unbounded => false,
-    }
-}
-
-fn is_behind(to: &Bound<Bytes>, key: &[u8]) -> bool {
-    match to {
-        Bound::Included(to) => *key > to[..],
-        Bound::Excluded(to) => *key >= to[..],
-        Bound::Unbounded => false,
-    }
+    let value = match len < BLOCK {
+        true => Value::Here((!deleted).then_some(record)),
+        false => Value::There { at: number(&record), len },
+    };
+    Ok(Some(Version { key, value, number: written }))
 }

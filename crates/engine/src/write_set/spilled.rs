@@ -3,7 +3,8 @@
 //! Sixteen runs become one of the next level, so that a key is looked for in few however many there were.
 
 use super::merge::Merge;
-use super::run::{Reader, Run, RunWriter, Version, hash};
+use super::reader::Reader;
+use super::run::{Run, RunWriter, Version, hash};
 use super::{Write, index::prefix};
 use bytes::Bytes;
 use std::collections::BinaryHeap;
@@ -140,7 +141,8 @@ fn merged(pieces: &[Piece], make: MakeFile<'_>) -> Result<Run> {
         next.extend(reader.next_version()?.map(|version| Oldest { version, at }));
     }
     while let Some(Oldest { version, at }) = next.pop() {
-        out.push(&version.key, version.write.as_deref(), version.number)?;
+        let write = readers[at].load(version.value)?;
+        out.push(&version.key, write.as_deref(), version.number)?;
         next.extend(readers[at].next_version()?.map(|version| Oldest { version, at }));
     }
     out.finish()

@@ -301,6 +301,18 @@ impl RowShape {
         Ok(Some(Some(&row[at + usize::from(column.prefix)..end])))
     }
 
+    /// Column `i` of a full row as it lies there; `None` when it is NULL.
+    #[inline]
+    pub fn field<'r>(
+        &self,
+        row: &'r [u8],
+        i: usize,
+    ) -> Result<Option<(&ColumnShape, &'r [u8])>, DecodeError> {
+        let Some((at, end)) = self.column_span(row, i)? else { return Ok(None) };
+        // In range: `column_span` has looked.
+        Ok(Some((&self.columns[i], &row[at..end])))
+    }
+
     /// Bytes of column `i` at `at`; 0 when it is NULL.
     #[inline]
     pub(super) fn skip(&self, row: &[u8], i: usize, at: usize) -> Result<usize, DecodeError> {

@@ -1,6 +1,7 @@
 //! One file per family of decoders.
 
 mod compressed;
+mod encryption;
 mod events;
 mod gtids;
 mod json;
@@ -41,4 +42,6 @@ pub(crate) const ALL: &[Target] = &[
     of("compressed", 2000, compressed::blocks),
     of("engine_state", 100, state::engine),
     of("redo", 100, state::redo),
+    of("encrypted_header", 100, encryption::header),
+    of("keyring", 400, encryption::keyring),
 ];

@@ -3,6 +3,7 @@
 use super::LogDir;
 use crate::error::{OpenError, failed};
 use crate::finish::{finish, open_to_cut};
+use crate::groups::GroupedFile;
 use crate::position::FileSeq;
 use crate::scan::{Next, ScanEnd, Torn, TornReason};
 use omnibus_disk::Open;
@@ -37,8 +38,10 @@ impl LogDir {
             let mut last = [0; TAIL];
             let at = len.saturating_sub(last.len() as u64);
             let read = file.read_at(&mut last, at).map_err(failed("read", &path))?;
-            // A single zero may be spare: a crash comes between any two steps of a cut.
-            if last[..read].last() != Some(&0) || ends_with_rotate(&last[..read], len) {
+            // A single zero may be spare: a crash comes between any two steps of a cut. In a file that has bytes as wholes only it may read as
+            // anything.
+            let may_be_spare = last[..read].last() == Some(&0) || file.unit() > 1;
+            if !may_be_spare || ends_with_rotate(&last[..read], len) {
                 continue;
             }
             if let Some(end) = self.end_of_rotated(seq)? {
@@ -52,7 +55,7 @@ impl LogDir {
 
     /// Where a file ends whose last event is a ROTATE with zeros behind it; `None` for any other.
     fn end_of_rotated(&self, seq: FileSeq) -> Result<Option<u64>, OpenError> {
-        let mut file = self.read(seq)?;
+        let mut file = GroupedFile::new(self.read(seq)?)?;
         let mut rotated = false;
         loop {
             match file.next()? {

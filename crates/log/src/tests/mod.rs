@@ -160,10 +160,10 @@ fn numbers(dir: &LogDir, first: FileSeq) -> (Vec<u64>, LogTail) {
     let (mut found, mut open) = (Vec::new(), None);
     loop {
         match scan.next().unwrap() {
-            RecoveryItem::Event { event, place: Place::First, .. } => {
+            RecoveryItem::Event { event, place: EventPlace::First, .. } => {
                 open = Some(Gtid::decode(event.body).unwrap().gno);
             }
-            RecoveryItem::Event { place: Place::Last, .. } => found.extend(open.take()),
+            RecoveryItem::Event { place: EventPlace::Last, .. } => found.extend(open.take()),
             RecoveryItem::Event { .. } | RecoveryItem::FileEnd(_) => {}
             RecoveryItem::Tail(tail) => return (found, tail),
         }

@@ -17,7 +17,7 @@ fn spill(path: &Path, gno: u64, payload: usize) -> Spilled {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, &bytes).unwrap();
     fs::File::open(&path).unwrap().sync_all().unwrap();
-    Spilled { path, reserve: RESERVE, end, tail }
+    Spilled { path, reserve: RESERVE, end, tail, front: 0 }
 }
 
 fn spill_path(path: &Path) -> PathBuf {

@@ -5,7 +5,7 @@ use omnibus_format::EventIter;
 use omnibus_format::ScanRules;
 
 /// The places of a sequence of events.
-fn places(events: Vec<(EventType, Vec<u8>)>) -> Vec<Place> {
+fn places(events: Vec<(EventType, Vec<u8>)>) -> Vec<EventPlace> {
     let mut bytes = Vec::new();
     let mut at = 4;
     for (kind, body) in events {
@@ -38,7 +38,7 @@ const PRIVATE: (EventType, Vec<u8>) = (EventType::IGNORABLE, Vec::new());
 
 #[test]
 fn transactions_of_both_dialects_end_where_they_become_whole() {
-    use Place::{First, Inside, Last, Outside};
+    use EventPlace::{First, Inside, Last, Outside};
     assert_eq!(places(vec![gtid_event(), sql("BEGIN"), sql("INSERT x"), XID]), [First, Inside, Inside, Last]);
     assert_eq!(
         places(vec![gtid_event(), sql("BEGIN"), sql("commit"), PRIVATE]),
@@ -67,5 +67,8 @@ fn transactions_of_both_dialects_end_where_they_become_whole() {
 
 #[test]
 fn a_query_too_short_to_hold_a_statement_is_no_begin() {
-    assert_eq!(places(vec![gtid_event(), (EventType::QUERY, vec![1, 2])]), [Place::First, Place::Last]);
+    assert_eq!(
+        places(vec![gtid_event(), (EventType::QUERY, vec![1, 2])]),
+        [EventPlace::First, EventPlace::Last]
+    );
 }

@@ -104,6 +104,8 @@ pub enum FlushTarget {
     Master,
     Replica,
     Ssl,
+    /// MariaDB's TABLE_STATISTICS, INDEX_STATISTICS, USER_STATISTICS and CLIENT_STATISTICS.
+    Statistics,
     /// MariaDB and anything newer, by its words.
     Other(Ident),
 }
@@ -198,6 +200,28 @@ pub struct Maintenance {
     pub tables: Vec<ObjectName>,
     /// QUICK, EXTENDED, FOR UPGRADE, ...: upper case.
     pub options: Vec<Ident>,
+    /// What becomes of columns' histograms.
+    pub histograms: Option<Histograms>,
+}
+
+/// UPDATE HISTOGRAM or DROP HISTOGRAM of ANALYZE TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histograms {
+    pub columns: Vec<Ident>,
+    pub change: HistogramChange,
+}
+
+/// What becomes of a histogram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistogramChange {
+    /// UPDATE .. [WITH n BUCKETS] [AUTO UPDATE].
+    Update {
+        buckets: Option<u64>,
+        auto: bool,
+    },
+    /// UPDATE .. USING DATA 'document'.
+    Given(Bytes),
+    Drop,
 }
 
 /// Which of them.

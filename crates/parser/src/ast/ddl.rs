@@ -200,6 +200,8 @@ pub struct IndexDef {
     pub invisible: bool,
     pub key_block_size: Option<u64>,
     pub parser: Option<Ident>,
+    /// There for a foreign key that has no other, as our own definitions say.
+    pub of_foreign_key: bool,
 }
 
 /// What a foreign key does.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{
-    ColumnRef, Expr, FileFormat, Ident, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef, With,
+    ColumnRef, Expr, FileFormat, Hint, Ident, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef, With,
 };
 
 /// LOW_PRIORITY, HIGH_PRIORITY, DELAYED: accepted, without effect.
@@ -20,6 +20,8 @@ pub enum Priority {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
     pub replace: bool,
+    /// Those about tables are those of the first SELECT as well, if there is one.
+    pub hints: Vec<Hint>,
     pub priority: Priority,
     pub ignore: bool,
     pub table: ObjectName,
@@ -59,6 +61,7 @@ pub struct Assignment {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     pub with: Option<Box<With>>,
+    pub hints: Vec<Hint>,
     pub low_priority: bool,
     pub ignore: bool,
     pub tables: Vec<TableRef>,
@@ -72,6 +75,7 @@ pub struct Update {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
     pub with: Option<Box<With>>,
+    pub hints: Vec<Hint>,
     pub low_priority: bool,
     pub quick: bool,
     pub ignore: bool,

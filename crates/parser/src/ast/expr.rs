@@ -412,6 +412,7 @@ pub enum Expr {
         unit: IntervalUnit,
         subtract: bool,
     },
+    JsonValue(Box<JsonValue>),
     /// A unit as an argument: `TIMESTAMPADD(unit, ..)`, `TIMESTAMPDIFF(unit, ..)`.
     Unit(IntervalUnit),
     Trim(Box<Trim>),
@@ -422,4 +423,25 @@ pub enum Expr {
     Default,
     /// `DEFAULT(col)`
     DefaultOf(ColumnRef),
+}
+
+/// MySQL's `JSON_VALUE(doc, 'path' [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`. MariaDB's is a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonValue {
+    pub doc: Expr,
+    pub path: Bytes,
+    /// `None`: CHAR(512).
+    pub ty: Option<CastType>,
+    pub on_empty: JsonValueInstead,
+    pub on_error: JsonValueInstead,
+}
+
+/// What JSON_VALUE gives for what is not there, or is no value of its type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum JsonValueInstead {
+    #[default]
+    Null,
+    Error,
+    /// A literal.
+    Default(Expr),
 }

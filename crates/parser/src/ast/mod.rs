@@ -31,6 +31,7 @@ pub use ddl::*;
 pub use dml::*;
 pub use event::*;
 pub use expr::*;
+pub use kind::StatementClass;
 pub use name::*;
 pub use program::*;
 pub use select::*;

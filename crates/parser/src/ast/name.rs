@@ -102,11 +102,13 @@ pub struct ObjectName {
     pub name: Ident,
 }
 
-/// `'user'@'host'`, or CURRENT_USER.
+/// `'user'@'host'`, CURRENT_USER, or MariaDB's CURRENT_ROLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserName {
     CurrentUser,
-    /// `host` is `%` when it was not written.
+    /// Only where a role may stand: for a definer, and in GRANT, REVOKE, SHOW GRANTS, CREATE ROLE and DROP ROLE.
+    CurrentRole,
+    /// `host` is `%` when it was not written, and empty for a definer: in MariaDB that may be a role.
     Named {
         user: Ident,
         host: Ident,

@@ -34,6 +34,28 @@ pub enum QueryBody {
     },
 }
 
+impl QueryBody {
+    /// The SELECT that stands first.
+    pub fn first_select(&self) -> Option<&Select> {
+        match self {
+            QueryBody::Select(select) => Some(select),
+            QueryBody::SetOperation { left, .. } => left.first_select(),
+            QueryBody::Nested(query) => query.body.first_select(),
+            QueryBody::Values(_) | QueryBody::Table(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn first_select_mut(&mut self) -> Option<&mut Select> {
+        match self {
+            QueryBody::Select(select) => Some(select),
+            QueryBody::SetOperation { left, .. } => left.first_select_mut(),
+            QueryBody::Nested(query) => query.body.first_select_mut(),
+            QueryBody::Values(_) | QueryBody::Table(_) => None,
+        }
+    }
+}
+
 /// UNION, INTERSECT (binds tighter), EXCEPT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOp {
@@ -71,7 +93,7 @@ pub struct SelectOptions {
     pub calc_found_rows: bool,
 }
 
-/// An optimizer hint, `/*+ .. */` behind SELECT.
+/// An optimizer hint, `/*+ .. */` behind SELECT, INSERT, REPLACE, UPDATE or DELETE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// Milliseconds.
@@ -80,8 +102,30 @@ pub enum Hint {
     JoinFixedOrder,
     /// The order of some tables.
     JoinOrder { place: JoinPlace, tables: Vec<Ident> },
+    /// A system variable that has another value while the statement runs.
+    SetVar { name: Ident, value: HintValue },
+    /// What is no hint, and ends them: the message of it.
+    Wrong(String),
     /// As FORCE or IGNORE INDEX; no index: all of the table's.
     Index { table: Ident, indexes: Vec<Ident>, kind: IndexHintKind },
+}
+
+impl Hint {
+    /// Whether it says how tables are read.
+    pub fn is_of_tables(&self) -> bool {
+        matches!(self, Hint::JoinFixedOrder | Hint::JoinOrder { .. } | Hint::Index { .. })
+    }
+}
+
+/// The value of SET_VAR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HintValue {
+    /// An integer; K, M and G are multiplied out.
+    Int(u64),
+    /// Another number.
+    Real(String),
+    /// A string or a word.
+    Text(String),
 }
 
 /// Where JOIN_ORDER, JOIN_PREFIX and JOIN_SUFFIX have their tables.
@@ -305,6 +349,8 @@ pub enum IndexHintKind {
     Use,
     Force,
     Ignore,
+    /// NO_RANGE_OPTIMIZATION: only for one value of its columns.
+    NoRange,
 }
 
 /// FOR JOIN, ORDER BY, GROUP BY.

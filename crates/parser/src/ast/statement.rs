@@ -96,6 +96,8 @@ pub enum Statement {
     Restart,
     /// BACKUP TO 'path' and MariaDB's BACKUP STAGE / LOCK / UNLOCK.
     Backup(Backup),
+    /// ALTER INSTANCE ROTATE BINLOG MASTER KEY.
+    RotateBinlogMasterKey,
     Maintenance(Maintenance),
 
     CreateUser(Box<CreateUser>),
@@ -154,6 +156,10 @@ pub struct Explain {
     pub analyze: bool,
     /// FORMAT = x.
     pub format: Option<Ident>,
+    /// INTO @x.
+    pub into: Option<Ident>,
+    /// FOR SCHEMA x.
+    pub schema: Option<Ident>,
     pub target: ExplainTarget,
 }
 

@@ -37,6 +37,14 @@ pub struct UserSpec {
     pub retain_current: bool,
 }
 
+impl UserSpec {
+    /// An account without such a clause.
+    #[must_use]
+    pub fn of(user: UserName) -> UserSpec {
+        UserSpec { user, auth: None, replaces: None, discard_old: false, retain_current: false }
+    }
+}
+
 /// IDENTIFIED ...
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {

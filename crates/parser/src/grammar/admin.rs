@@ -1,7 +1,10 @@
 //! KILL, FLUSH, BACKUP, and table maintenance.
 
 use super::{Parser, Rule};
-use crate::ast::{Backup, Flush, FlushTarget, Kill, KillTarget, Maintenance, MaintenanceKind, Statement};
+use crate::ast::{
+    Backup, Flush, FlushTarget, HistogramChange, Histograms, Kill, KillTarget, Maintenance, MaintenanceKind,
+    Statement,
+};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -90,6 +93,9 @@ impl Parser<'_> {
             "MASTER" => FlushTarget::Master,
             "SLAVE" | "REPLICA" => FlushTarget::Replica,
             "SSL" => FlushTarget::Ssl,
+            "TABLE_STATISTICS" | "INDEX_STATISTICS" | "USER_STATISTICS" | "CLIENT_STATISTICS" => {
+                FlushTarget::Statistics
+            }
             "TABLE" | "TABLES" => self.flush_tables()?,
             _ => FlushTarget::Other(word),
         })
@@ -128,17 +134,17 @@ impl Parser<'_> {
             self.expect_word("TABLES")?;
         }
         let tables = self.comma_list(Self::object_name)?;
-        let mut options = Vec::new();
+        let (mut options, mut histograms) = (Vec::new(), None);
         while self.is(Tok::Word) {
-            if self.is_kw(Kw::UPDATE) || self.is_word("PERSISTENT") || self.is_kw(Kw::DROP) {
-                // Histograms, or MariaDB's engine-independent statistics: the rest of the text says of what.
-                let histogram = !self.is_word("PERSISTENT");
+            if self.is_word("PERSISTENT") {
+                // MariaDB's engine-independent statistics: the rest of the text says of what.
                 while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
                     self.advance();
                 }
-                if histogram {
-                    options.push("HISTOGRAM".into());
-                }
+                break;
+            }
+            if kind == MaintenanceKind::Analyze && (self.is_kw(Kw::UPDATE) || self.is_kw(Kw::DROP)) {
+                histograms = Some(self.histograms()?);
                 break;
             }
             if self.eat_words(&["FOR", "UPGRADE"]) {
@@ -151,6 +157,33 @@ impl Parser<'_> {
                 return Err(self.error());
             }
         }
-        Ok(Statement::Maintenance(Maintenance { kind, local, tables, options }))
+        Ok(Statement::Maintenance(Maintenance { kind, local, tables, options, histograms }))
+    }
+
+    /// At UPDATE or DROP behind the tables of ANALYZE TABLE.
+    fn histograms(&mut self) -> Rule<Histograms> {
+        let update = self.eat_kw(Kw::UPDATE);
+        if !update {
+            self.advance();
+        }
+        self.expect_word("HISTOGRAM")?;
+        self.expect_kw(Kw::ON)?;
+        let columns = self.comma_list(Self::ident)?;
+        if !update {
+            return Ok(Histograms { columns, change: HistogramChange::Drop });
+        }
+        if self.eat_words(&["USING", "DATA"]) {
+            return Ok(Histograms { columns, change: HistogramChange::Given(self.string()?) });
+        }
+        let mut buckets = None;
+        if self.eat_kw(Kw::WITH) {
+            buckets = Some(self.number()?);
+            self.expect_word("BUCKETS")?;
+        }
+        let auto = self.eat_words(&["AUTO", "UPDATE"]);
+        if !auto {
+            self.eat_words(&["MANUAL", "UPDATE"]);
+        }
+        Ok(Histograms { columns, change: HistogramChange::Update { buckets, auto } })
     }
 }

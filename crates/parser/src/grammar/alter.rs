@@ -53,6 +53,13 @@ impl Parser<'_> {
         if self.is_word("EVENT") {
             return self.alter_event(definer);
         }
+        if self.is_word("INSTANCE") && self.peek_is_word("ROTATE") {
+            self.advance();
+            if self.peek_is_word("BINLOG") {
+                return self.rotate_binlog_master_key();
+            }
+            return Ok(self.unsupported("ALTER INSTANCE", "alter_instance"));
+        }
         for (word, what, kind) in [
             ("SERVER", "ALTER SERVER", "alter_server"),
             ("TABLESPACE", "ALTER TABLESPACE", "alter_tablespace"),
@@ -65,6 +72,16 @@ impl Parser<'_> {
             if self.is_word(word) {
                 return Ok(self.unsupported(what, kind));
             }
+        }
+        Err(self.error())
+    }
+
+    /// At ROTATE.
+    fn rotate_binlog_master_key(&mut self) -> Rule<Statement> {
+        self.advance();
+        self.advance();
+        if self.eat_word("MASTER") && (self.eat_kw(Kw::KEY) || self.eat_word("KEY")) {
+            return Ok(Statement::RotateBinlogMasterKey);
         }
         Err(self.error())
     }

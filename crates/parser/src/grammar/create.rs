@@ -268,7 +268,7 @@ impl Parser<'_> {
         }
         if self.eat_word("ROLE") {
             let if_exists = self.if_exists();
-            return Ok(Statement::DropRole { if_exists, roles: self.comma_list(Self::user_name)? });
+            return Ok(Statement::DropRole { if_exists, roles: self.comma_list(Self::user_or_role)? });
         }
         for (word, what, kind) in [
             ("SERVER", "DROP SERVER", "drop_server"),

@@ -13,12 +13,19 @@ impl Parser<'_> {
     /// At INSERT or REPLACE.
     pub(super) fn insert(&mut self) -> Rule<Statement> {
         let replace = self.advance().kw == Kw::REPLACE;
+        let hints = self.hints();
         let priority = self.priority();
         let ignore = self.eat_kw(Kw::IGNORE);
         self.eat_kw(Kw::INTO);
         let table = self.object_name()?;
         let partitions = self.partitions()?;
-        let (columns, source) = self.insert_source()?;
+        let (columns, mut source) = self.insert_source()?;
+        if let InsertSource::Query(query) = &mut source
+            && let Some(select) = query.body.first_select_mut()
+        {
+            let of_tables = hints.iter().filter(|hint| hint.is_of_tables()).cloned();
+            select.hints.splice(0..0, of_tables);
+        }
         let row_alias = self.row_alias()?;
         let on_duplicate = if !replace && self.eat_words(&["ON", "DUPLICATE", "KEY", "UPDATE"]) {
             self.assignments()?
@@ -28,6 +35,7 @@ impl Parser<'_> {
         let returning = self.returning()?;
         Ok(Statement::Insert(Box::new(Insert {
             replace,
+            hints,
             priority,
             ignore,
             table,
@@ -133,6 +141,7 @@ impl Parser<'_> {
     /// At UPDATE.
     pub(super) fn update(&mut self, with: Option<Box<With>>) -> Rule<Statement> {
         self.advance();
+        let hints = self.hints();
         let low_priority = self.eat_kw(Kw::LOW_PRIORITY);
         let ignore = self.eat_kw(Kw::IGNORE);
         let tables = self.table_refs()?;
@@ -143,6 +152,7 @@ impl Parser<'_> {
         let limit = self.limit()?;
         Ok(Statement::Update(Box::new(Update {
             with,
+            hints,
             low_priority,
             ignore,
             tables,
@@ -158,6 +168,7 @@ impl Parser<'_> {
         self.advance();
         let mut delete = Delete {
             with,
+            hints: self.hints(),
             low_priority: false,
             quick: false,
             ignore: false,

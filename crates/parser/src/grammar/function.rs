@@ -6,8 +6,8 @@ use super::expr::Interval;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Aggregate, AggregateKind, CastType, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, Literal, Over,
-    Trim, TrimSide, WindowCall, WindowFrame, WindowSpec,
+    Aggregate, AggregateKind, CastType, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, JsonValue,
+    JsonValueInstead, Literal, Over, Trim, TrimSide, UnaryOp, WindowCall, WindowFrame, WindowSpec,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -268,26 +268,51 @@ impl Parser<'_> {
         Ok(function("weight_string", args))
     }
 
-    /// `JSON_VALUE(doc, path [RETURNING type])`; ON EMPTY and ON ERROR other than NULL are not known.
+    /// `JSON_VALUE(doc, 'path' [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`; with two expressions MariaDB's function.
     fn json_value(&mut self) -> Rule<Expr> {
         self.expect(Tok::LParen)?;
-        let args = self.comma_list(Self::expr)?;
-        let ty = if self.eat_word("RETURNING") { Some(Box::new(self.cast_type()?)) } else { None };
-        for event in ["EMPTY", "ERROR"] {
-            let mark = self.mark();
-            if !(self.eat_kw(Kw::NULL) && self.eat_kw(Kw::ON) && self.eat_word(event)) {
-                self.reset(mark);
-            }
+        let doc = self.expr()?;
+        self.expect(Tok::Comma)?;
+        if self.options.mariadb || !self.is(Tok::Str) {
+            let path = self.expr()?;
+            self.expect(Tok::RParen)?;
+            return Ok(function("json_value", vec![doc, path]));
         }
-        if self.is_word("ERROR") || self.is_kw(Kw::DEFAULT) {
-            return Err(ParseError::NotSupported("JSON_VALUE with ERROR or DEFAULT"));
-        }
+        let path = self.string()?;
+        let ty = if self.eat_word("RETURNING") { Some(self.cast_type()?) } else { None };
+        let on_empty = self.json_value_instead("EMPTY")?;
+        let on_error = self.json_value_instead("ERROR")?;
         self.expect(Tok::RParen)?;
-        let call = function("json_value", args);
-        Ok(match ty {
-            Some(ty) => Expr::Cast { expr: Box::new(call), ty },
-            None => call,
-        })
+        Ok(Expr::JsonValue(Box::new(JsonValue { doc, path, ty, on_empty, on_error })))
+    }
+
+    fn json_value_instead(&mut self, event: &str) -> Rule<JsonValueInstead> {
+        let mark = self.mark();
+        let instead = if self.eat_kw(Kw::NULL) {
+            JsonValueInstead::Null
+        } else if self.eat_word("ERROR") {
+            JsonValueInstead::Error
+        } else if self.eat_kw(Kw::DEFAULT) {
+            let begin = self.mark();
+            let value = self.simple_expr()?;
+            if !is_value(&value) {
+                self.reset(begin);
+                return Err(self.error());
+            }
+            JsonValueInstead::Default(value)
+        } else {
+            return Ok(JsonValueInstead::Null);
+        };
+        self.expect_kw(Kw::ON)?;
+        if self.eat_word(event) {
+            return Ok(instead);
+        }
+        // It is for the other event, which comes behind this one.
+        if event == "EMPTY" && self.is_word("ERROR") {
+            self.reset(mark);
+            return Ok(JsonValueInstead::Null);
+        }
+        Err(self.error())
     }
 
     /// The text behind SEPARATOR, which may be written as its bytes.
@@ -414,4 +439,15 @@ impl Parser<'_> {
 
 pub(super) fn function(name: &str, args: Vec<Expr>) -> Expr {
     Expr::Function(Box::new(FunctionCall { schema: None, name: name.into(), args }))
+}
+
+/// A literal that is not NULL, with a sign or without.
+fn is_value(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(literal) => *literal != Literal::Null,
+        Expr::Unary { op: UnaryOp::Minus | UnaryOp::Plus, expr } => {
+            matches!(**expr, Expr::Literal(Literal::Int(_) | Literal::Decimal(_) | Literal::Float(_)))
+        }
+        _ => false,
+    }
 }

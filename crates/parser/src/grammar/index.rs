@@ -88,6 +88,7 @@ impl Parser<'_> {
             invisible: false,
             key_block_size: None,
             parser: None,
+            of_foreign_key: false,
         };
         loop {
             if let Some(algorithm) = self.index_algorithm()? {
@@ -98,6 +99,8 @@ impl Parser<'_> {
                 index.invisible = true;
             } else if self.eat_word("VISIBLE") || self.eat_words(&["NOT", "IGNORED"]) {
                 index.invisible = false;
+            } else if self.eat_words(&["OF", "FOREIGN", "KEY"]) {
+                index.of_foreign_key = true;
             } else if self.eat_word("KEY_BLOCK_SIZE") {
                 self.optional_eq();
                 index.key_block_size = Some(self.number()?);

@@ -237,8 +237,37 @@ impl Parser<'_> {
         self.eat(Tok::Eq);
     }
 
+    /// As `user_name`, or CURRENT_ROLE[()].
+    pub(super) fn user_or_role(&mut self) -> Rule<UserName> {
+        if !self.at_current_role() {
+            return self.user_name();
+        }
+        self.advance();
+        if self.eat(Tok::LParen) {
+            self.expect(Tok::RParen)?;
+        }
+        Ok(UserName::CurrentRole)
+    }
+
+    /// At a word that is a reserved one in MariaDB only.
+    pub(super) fn at_current_role(&self) -> bool {
+        self.options.mariadb && self.is_word("CURRENT_ROLE")
+    }
+
     /// `'user'@'host'`, `user`, CURRENT_USER[()].
     pub(super) fn user_name(&mut self) -> Rule<UserName> {
+        self.user_name_from("%")
+    }
+
+    /// The account that a DEFINER clause names.
+    pub(super) fn definer_name(&mut self) -> Rule<UserName> {
+        if self.at_current_role() { self.user_or_role() } else { self.user_name_from("") }
+    }
+
+    fn user_name_from(&mut self, anywhere: &str) -> Rule<UserName> {
+        if self.at_current_role() {
+            return Err(self.error());
+        }
         if self.eat_kw(Kw::CURRENT_USER) {
             if self.eat(Tok::LParen) {
                 self.expect(Tok::RParen)?;
@@ -252,7 +281,7 @@ impl Parser<'_> {
                 self.advance();
                 self.ident_or_text()?
             }
-            _ => Ident::from("%"),
+            _ => Ident::from(anywhere),
         };
         Ok(UserName::Named { user, host: host.to_ascii_lowercase().into() })
     }

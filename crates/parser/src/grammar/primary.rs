@@ -143,6 +143,14 @@ impl Parser<'_> {
                     return Ok(Expr::Literal(make(self.string()?)));
                 }
             }
+            Tok::Dot => {}
+            // MariaDB has it without parentheses, too.
+            _ if self.at_current_role() => {
+                self.advance();
+                let call =
+                    crate::ast::FunctionCall { schema: None, name: "current_role".into(), args: Vec::new() };
+                return Ok(Expr::Function(Box::new(call)));
+            }
             _ => {}
         }
         self.name_primary()

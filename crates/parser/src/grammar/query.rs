@@ -162,8 +162,7 @@ impl Parser<'_> {
 
     fn select(&mut self) -> Rule<(QueryBody, Option<Box<Into>>)> {
         self.advance();
-        let between = &self.src[self.last_end as usize..self.token.start as usize];
-        let hints = super::hints::hints(between);
+        let hints = self.hints();
         let options = self.select_options();
         let items = self.comma_list(Self::select_item)?;
         let mut into = self.into()?;
@@ -272,6 +271,10 @@ impl Parser<'_> {
             return Ok((Vec::new(), false));
         }
         self.expect_kw(Kw::BY)?;
+        if !self.options.mariadb && self.is_word("ROLLUP") && self.peek().kind == Tok::LParen {
+            self.advance();
+            return Ok((self.paren_list(Self::order_item)?, true));
+        }
         let list = self.comma_list(Self::order_item)?;
         Ok((list, self.eat_words(&["WITH", "ROLLUP"])))
     }

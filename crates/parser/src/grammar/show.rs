@@ -81,7 +81,7 @@ impl Parser<'_> {
             }
             "PLUGINS" => Show::Plugins,
             "GRANTS" => {
-                let user = if self.eat_kw(Kw::FOR) { Some(self.user_name()?) } else { None };
+                let user = if self.eat_kw(Kw::FOR) { Some(self.user_or_role()?) } else { None };
                 let using =
                     if self.eat_kw(Kw::USING) { self.comma_list(Self::user_name)? } else { Vec::new() };
                 Show::Grants { user, using }

@@ -1,7 +1,6 @@
 //! The first words of a statement choose its rule.
 
 use super::{Parser, Rule};
-use crate::ParseError;
 use crate::ast::{CreateDatabase, DatabaseOptions, Explain, ExplainTarget, Expr, PrepareSource, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -189,19 +188,24 @@ impl Parser<'_> {
             format = Some(self.charset_name()?);
         }
         let _ = self.eat_word("EXTENDED") || self.eat_word("PARTITIONS");
+        let mut into = None;
         if self.is_kw(Kw::INTO) && self.peek().kind == Tok::UserVar {
-            return Err(ParseError::NotSupported("EXPLAIN ... INTO"));
+            self.advance();
+            into = Some(self.user_var()?);
         }
+        let mut schema = None;
         if self.is_kw(Kw::FOR) && matches!(self.peek().kw, Kw::SCHEMA | Kw::DATABASE) {
-            return Err(ParseError::NotSupported("EXPLAIN FOR SCHEMA"));
+            self.advance();
+            self.advance();
+            schema = Some(self.ident()?);
         }
         if self.eat_words(&["FOR", "CONNECTION"]) {
             let target = ExplainTarget::Connection(self.number()?);
-            return Ok(Statement::Explain(Box::new(Explain { analyze, format, target })));
+            return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
         }
-        if self.explainable() {
+        if self.explainable() || into.is_some() || schema.is_some() {
             let target = ExplainTarget::Statement(Box::new(self.nest(Self::statement)?));
-            return Ok(Statement::Explain(Box::new(Explain { analyze, format, target })));
+            return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
         }
         let table = self.object_name()?;
         let column = match self.token.kind {
@@ -242,7 +246,7 @@ impl Parser<'_> {
             return Err(self.error());
         }
         let target = ExplainTarget::Statement(Box::new(self.nest(Self::statement)?));
-        Ok(Statement::Explain(Box::new(Explain { analyze: true, format, target })))
+        Ok(Statement::Explain(Box::new(Explain { analyze: true, format, into: None, schema: None, target })))
     }
 
     /// CREATE DATABASE, with `CREATE [OR REPLACE] DATABASE` consumed.

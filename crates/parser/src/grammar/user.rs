@@ -86,7 +86,7 @@ impl Parser<'_> {
         let admin = match self.eat_kw(Kw::WITH) {
             true => {
                 self.expect_word("ADMIN")?;
-                Some(self.user_name()?)
+                Some(self.user_or_role()?)
             }
             false => None,
         };
@@ -179,6 +179,14 @@ impl Parser<'_> {
         }))
     }
 
+    /// Who gets something.
+    fn grantee(&mut self) -> Rule<UserSpec> {
+        if self.at_current_role() {
+            return self.user_or_role().map(UserSpec::of);
+        }
+        self.user_spec()
+    }
+
     /// An account and its IDENTIFIED clause.
     fn user_spec(&mut self) -> Rule<UserSpec> {
         let user = if self.is_word("USER") && self.peek().kind == Tok::LParen {
@@ -189,8 +197,7 @@ impl Parser<'_> {
         } else {
             self.user_name()?
         };
-        let mut spec =
-            UserSpec { user, auth: None, replaces: None, discard_old: false, retain_current: false };
+        let mut spec = UserSpec::of(user);
         if self.eat_words(&["DISCARD", "OLD", "PASSWORD"]) {
             spec.discard_old = true;
             return Ok(spec);
@@ -256,7 +263,7 @@ impl Parser<'_> {
         self.advance();
         let (what, _) = self.grant_what(Kw::TO)?;
         self.expect_kw(Kw::TO)?;
-        let users = self.comma_list(Self::user_spec)?;
+        let users = self.comma_list(Self::grantee)?;
         let mut grant = Grant {
             what,
             users,
@@ -299,7 +306,7 @@ impl Parser<'_> {
         let admin_option_for = self.eat_words(&["ADMIN", "OPTION", "FOR"]);
         let (what, grant_option) = self.grant_what(Kw::FROM)?;
         self.expect_kw(Kw::FROM)?;
-        let users = self.comma_list(Self::user_name)?;
+        let users = self.comma_list(Self::user_or_role)?;
         let ignore_unknown_user = self.eat_words(&["IGNORE", "UNKNOWN", "USER"]);
         Ok(Statement::Revoke(Box::new(Revoke {
             if_exists,
@@ -338,7 +345,7 @@ impl Parser<'_> {
         }
         // No ON: the names are roles.
         self.reset(start);
-        Ok((GrantWhat::Roles(self.comma_list(Self::user_name)?), false))
+        Ok((GrantWhat::Roles(self.comma_list(Self::user_or_role)?), false))
     }
 
     /// One or more words, and columns.

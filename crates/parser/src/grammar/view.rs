@@ -13,7 +13,7 @@ impl Parser<'_> {
         }
         self.advance();
         self.advance();
-        self.user_name().map(Some)
+        self.definer_name().map(Some)
     }
 
     /// `SQL SECURITY DEFINER | INVOKER`, or nothing.

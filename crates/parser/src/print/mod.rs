@@ -258,6 +258,7 @@ impl Printer<'_> {
                 self.put(unit.word());
                 self.put(")");
             }
+            Expr::JsonValue(call) => self.json_value(call),
             Expr::Trim(trim) => {
                 self.put("trim(");
                 self.put(match trim.side {
@@ -555,7 +556,7 @@ impl Printer<'_> {
         }
     }
 
-    fn cast_type(&mut self, ty: &CastType) {
+    pub(super) fn cast_type(&mut self, ty: &CastType) {
         let sized = |word: &str, length: Option<u32>| match length {
             Some(n) => format!("{word}({n})"),
             None => word.to_owned(),

@@ -5,9 +5,10 @@
 
 use super::{Printer, quote_ident};
 use crate::ast::{
-    ColumnRef, Derived, Expr, FrameBound, Ident, IndexHintKind, IndexHintScope, Join, JoinCondition,
-    JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, Limit, LockStrength, LockWait, ObjectName,
-    OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp, TableFactor, TableRef, WindowSpec, With,
+    CastType, ColumnRef, Derived, Expr, FrameBound, Ident, IndexHintKind, IndexHintScope, Join,
+    JoinCondition, JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, JsonValue, JsonValueInstead,
+    Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp,
+    TableFactor, TableRef, WindowSpec, With,
 };
 use std::collections::HashMap;
 
@@ -385,6 +386,8 @@ impl Printer<'_> {
                 IndexHintKind::Use => " use index ",
                 IndexHintKind::Force => " force index ",
                 IndexHintKind::Ignore => " ignore index ",
+                // Stands in comments alone.
+                IndexHintKind::NoRange => continue,
             });
             self.put(match hint.scope {
                 IndexHintScope::All => "(",
@@ -429,6 +432,27 @@ impl Printer<'_> {
         self.put("'");
         self.put(&text);
         self.put("'");
+    }
+
+    pub(super) fn json_value(&mut self, call: &JsonValue) {
+        self.put("json_value(");
+        self.expr(&call.doc);
+        self.put(", ");
+        self.json_text(&call.path);
+        self.put(" returning ");
+        self.cast_type(call.ty.as_ref().unwrap_or(&CastType::Char { length: Some(512), charset: None }));
+        for (instead, event) in [(&call.on_empty, " on empty"), (&call.on_error, " on error")] {
+            match instead {
+                JsonValueInstead::Null => continue,
+                JsonValueInstead::Error => self.put(" error"),
+                JsonValueInstead::Default(value) => {
+                    self.put(" default ");
+                    self.expr(value);
+                }
+            }
+            self.put(event);
+        }
+        self.put(")");
     }
 
     fn json_columns(&mut self, columns: &[JsonColumn]) {

@@ -28,11 +28,11 @@ pub enum Class {
 /// Follows a stream. Start anew with [`Borders::default`] after a gap in it.
 #[derive(Clone, Debug, Default)]
 pub struct Borders {
-    state: State,
+    state: BorderState,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum State {
+enum BorderState {
     #[default]
     Outside,
     /// Behind a GTID event; BEGIN or a statement decides what kind of transaction it is.
@@ -47,7 +47,7 @@ impl Borders {
     /// Whether a transaction has begun that has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.state != State::Outside
+        self.state != BorderState::Outside
     }
 
     /// Takes the next event. `body` excludes header and checksum.
@@ -58,18 +58,18 @@ impl Borders {
         use EventType as E;
         match header.event_type {
             E::GTID | E::ANONYMOUS_GTID | E::GTID_TAGGED => {
-                self.state = State::Announced;
+                self.state = BorderState::Announced;
                 return Ok(Class::Begin(mysql_header(header, body)?));
             }
             E::MARIADB_GTID => {
                 let trx = mariadb_header(header, body)?;
-                self.state = if trx.standalone { State::Announced } else { State::Open };
+                self.state = if trx.standalone { BorderState::Announced } else { BorderState::Open };
                 return Ok(Class::Begin(trx));
             }
             // Something else that was made to look like an end must not end half a transaction.
             E::XID if body.len() != 8 => return Err(DecodeError::new(body.len(), "XID of 8 bytes")),
             E::XID | E::XA_PREPARE | E::TRANSACTION_PAYLOAD => {
-                self.state = State::Outside;
+                self.state = BorderState::Outside;
                 return Ok(Class::End);
             }
             E::QUERY | E::MARIADB_QUERY_COMPRESSED => return Ok(self.query(header, body)),
@@ -94,13 +94,13 @@ impl Borders {
             _ => {}
         }
         Ok(match self.state {
-            State::Outside if opens_by_itself(header.event_type) => {
-                self.state = State::Leading;
+            BorderState::Outside if opens_by_itself(header.event_type) => {
+                self.state = BorderState::Leading;
                 Class::Begin(bare_header(header))
             }
-            State::Outside if header.flags & FLAG_IGNORABLE != 0 => Class::Other,
+            BorderState::Outside if header.flags & FLAG_IGNORABLE != 0 => Class::Other,
             // Passed over, it would be missed by nobody.
-            State::Outside => {
+            BorderState::Outside => {
                 return Err(DecodeError::new(4, "kind of event that stands between transactions"));
             }
             _ => Class::Inside,
@@ -116,14 +116,14 @@ impl Borders {
         match Word::of(text) {
             Word::Begin => {
                 let class = match self.state {
-                    State::Outside => Class::Begin(bare_header(header)),
+                    BorderState::Outside => Class::Begin(bare_header(header)),
                     _ => Class::Inside,
                 };
-                self.state = State::Open;
+                self.state = BorderState::Open;
                 class
             }
-            Word::End if self.state != State::Outside => {
-                self.state = State::Outside;
+            Word::End if self.state != BorderState::Outside => {
+                self.state = BorderState::Outside;
                 Class::End
             }
             _ => self.ends_group(header),
@@ -133,10 +133,10 @@ impl Borders {
     /// A statement: ends its group unless a BEGIN came before.
     fn ends_group(&mut self, header: &EventHeader) -> Class {
         match self.state {
-            State::Open => Class::Inside,
-            State::Outside => Class::Single(TrxHeader { standalone: true, ..bare_header(header) }),
-            State::Announced | State::Leading => {
-                self.state = State::Outside;
+            BorderState::Open => Class::Inside,
+            BorderState::Outside => Class::Single(TrxHeader { standalone: true, ..bare_header(header) }),
+            BorderState::Announced | BorderState::Leading => {
+                self.state = BorderState::Outside;
                 Class::End
             }
         }

@@ -1,6 +1,7 @@
 //! A connection to a source: open, authenticated, and asking questions.
 
 use super::auth;
+use super::compressing::{CompressionChoice, flag};
 use super::error::ClientError;
 use super::tls::TlsSettings;
 use super::transport::{Remote, Transport};
@@ -44,6 +45,8 @@ pub struct Endpoint {
     pub ask_public_key: bool,
     /// The source's RSA key, if a file has it.
     pub public_key: Option<PathBuf>,
+    /// The compressed protocol.
+    pub compression: CompressionChoice,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long the source may be silent.
@@ -151,6 +154,10 @@ impl Connection {
             .with(Capability::PLUGIN_AUTH)
             .with(offered.and(Capability::CONNECT_ATTRS))
             .with(offered.and(Capability::PLUGIN_AUTH_LENENC));
+        let compression = endpoint.compression.of(offered)?;
+        if let Some(compression) = compression {
+            self.capabilities = self.capabilities.with(flag(compression.algorithm));
+        }
         if endpoint.tls.required {
             self.start_tls(endpoint, offered)?;
         }
@@ -169,11 +176,21 @@ impl Connection {
             auth: proof,
             database: None,
             plugin: Some(plugin.clone()),
-            zstd_level: 0,
+            zstd_level: compression.map_or(0, |compression| compression.level),
             attrs: attributes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
         };
         self.send(|out| login.encode(out))?;
-        auth::finish(self, endpoint, plugin, scramble)
+        auth::finish(self, endpoint, plugin, scramble)?;
+        match compression {
+            Some(_) if self.input.pending() > 0 => {
+                Err(ClientError::Malformed("bytes before compression".into()))
+            }
+            Some(compression) => {
+                self.transport.compress(compression);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     fn start_tls(&mut self, endpoint: &Endpoint, offered: Capability) -> Result<(), ClientError> {
@@ -262,6 +279,8 @@ impl Connection {
     }
 
     fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
+        // MySQL and MariaDB number the packets in compressed frames as they number the frames, which says nothing of what is missing.
+        let any_number = any_number || self.transport.is_compressed();
         loop {
             if any_number && let Some(number) = self.input.front_seq() {
                 self.seq = number;

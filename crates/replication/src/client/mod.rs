@@ -8,6 +8,7 @@
 //! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the one thing that another thread may touch.
 
 mod auth;
+mod compressing;
 mod connection;
 mod dump;
 mod error;
@@ -16,6 +17,7 @@ mod log_stream;
 mod tls;
 mod transport;
 
+pub use compressing::{CompressionChoice, NoAlgorithm};
 pub use connection::{Connection, Endpoint, Row};
 pub use dump::{DumpPacket, DumpRequest, DumpStart};
 pub use error::ClientError;

@@ -3,8 +3,10 @@
 //! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. TLS keeps its
 //! state under a lock that is never held while waiting for the network.
 
+use super::compressing::{Frames, framed};
 use super::connection::Endpoint;
 use super::error::ClientError;
+use omnibus_wire::compressed::Compression;
 use parking_lot::Mutex;
 use rustls::ClientConnection;
 use socket2::{Domain, Socket as Socket2, Type};
@@ -68,6 +70,8 @@ pub(super) struct Transport {
     /// How much of `chunk` TLS has taken, and how much is there.
     taken: usize,
     filled: usize,
+    /// The compressed protocol, above TLS.
+    frames: Option<Frames>,
 }
 
 /// A connection in the hands of another thread than its reader's.
@@ -75,6 +79,7 @@ pub(super) struct Transport {
 pub struct Remote {
     socket: Socket,
     tls: Option<Arc<Mutex<ClientConnection>>>,
+    compression: Option<Compression>,
 }
 
 impl Remote {
@@ -85,7 +90,7 @@ impl Remote {
 
     /// Sends bytes. The reader must not send at the same time, which in a dump it does not.
     pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        write_all(&self.socket, self.tls.as_deref(), bytes)
+        write_all(&self.socket, self.tls.as_deref(), self.compression, bytes)
     }
 }
 
@@ -126,7 +131,7 @@ impl Transport {
     }
 
     fn of(socket: Socket) -> Transport {
-        Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0 }
+        Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0, frames: None }
     }
 
     /// How long a read or write may take.
@@ -136,9 +141,24 @@ impl Transport {
         either!(&self.socket, socket => socket.set_write_timeout(timeout))
     }
 
-    /// The same connection for another thread. Made again after [`Transport::start_tls`].
+    /// The same connection for another thread. Made again after [`Transport::start_tls`] and [`Transport::compress`].
     pub(super) fn remote(&self) -> io::Result<Remote> {
-        Ok(Remote { socket: self.socket.try_clone()?, tls: self.tls.clone() })
+        let compression = self.compression();
+        Ok(Remote { socket: self.socket.try_clone()?, tls: self.tls.clone(), compression })
+    }
+
+    /// Compresses both directions from here on. Nothing has come since the login.
+    pub(super) fn compress(&mut self, compression: Compression) {
+        self.frames = Some(Frames::new(compression));
+    }
+
+    /// Whether [`Transport::compress`] was called.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.frames.is_some()
+    }
+
+    fn compression(&self) -> Option<Compression> {
+        self.frames.as_ref().map(|frames| frames.compression)
     }
 
     /// Puts TLS around a plain connection.
@@ -162,6 +182,13 @@ impl Transport {
     }
 
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(mut frames) = self.frames.take() else { return self.read_plain(into) };
+        let read = frames.read(into, &mut |chunk| self.read_plain(chunk));
+        self.frames = Some(frames);
+        read
+    }
+
+    fn read_plain(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &self.tls else { return read_some(&self.socket, into) };
         loop {
             match tls.lock().reader().read(into) {
@@ -186,7 +213,7 @@ impl Transport {
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        write_all(&self.socket, self.tls.as_deref(), bytes)
+        write_all(&self.socket, self.tls.as_deref(), self.compression(), bytes)
     }
 }
 
@@ -236,7 +263,14 @@ fn read_some(mut socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-fn write_all(mut socket: &Socket, tls: Option<&Mutex<ClientConnection>>, bytes: &[u8]) -> io::Result<()> {
+fn write_all(
+    mut socket: &Socket,
+    tls: Option<&Mutex<ClientConnection>>,
+    compression: Option<Compression>,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let frames = compression.map(|compression| framed(bytes, compression));
+    let bytes = frames.as_deref().unwrap_or(bytes);
     let Some(tls) = tls else { return socket.write_all(bytes) };
     let mut client = tls.lock();
     client.writer().write_all(bytes)?;

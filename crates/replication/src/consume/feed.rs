@@ -1,6 +1,6 @@
 //! `Feed`: events in, a consumer's calls out.
 
-use super::{Consumer, End, Place};
+use super::{Consumer, End, FilePosition};
 use crate::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::RawEvent;
@@ -50,7 +50,7 @@ impl<C: Consumer> Feed<C> {
     /// # Errors
     /// The consumer's, or damage. The feed may go on with a later transaction's first event.
     pub fn event(&mut self, event: &RawEvent<'_>, file: Option<&str>) -> Result<(), ConsumeError<C::Error>> {
-        let place = |offset| file.map(|file| Place { file, offset });
+        let place = |offset| file.map(|file| FilePosition { file, offset });
         let (begin, end) = (place(event.offset), place(event.end()));
         let mut target = Target { consumer: &mut self.consumer, begin, end, failed: None };
         let result = self.decoder.apply(&event.header, event.body, &mut target, None);
@@ -72,8 +72,8 @@ impl<C: Consumer> Feed<C> {
 /// A consumer as the decoder's target, during one event.
 struct Target<'a, C: Consumer> {
     consumer: &'a mut C,
-    begin: Option<Place<'a>>,
-    end: Option<Place<'a>>,
+    begin: Option<FilePosition<'a>>,
+    end: Option<FilePosition<'a>>,
     failed: Option<C::Error>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::json_rows::rows_line;
 use super::json_value::{Line, bytes_or_text};
-use super::{Consumer, End, Place};
+use super::{Consumer, End, FilePosition};
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::events::{UserVar, UserVarValue};
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ impl<W: Write> JsonLines<W> {
 impl<W: Write> Consumer for JsonLines<W> {
     type Error = io::Error;
 
-    fn begin(&mut self, trx: &TrxHeader, place: Option<Place<'_>>) -> io::Result<()> {
+    fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> io::Result<()> {
         let line = &mut self.line;
         line.begin("begin");
         put_place(line, place);
@@ -73,7 +73,7 @@ impl<W: Write> Consumer for JsonLines<W> {
         self.write()
     }
 
-    fn end(&mut self, end: End<'_>, place: Option<Place<'_>>) -> io::Result<()> {
+    fn end(&mut self, end: End<'_>, place: Option<FilePosition<'_>>) -> io::Result<()> {
         let line = &mut self.line;
         match end {
             End::Commit => line.begin("commit"),
@@ -96,7 +96,7 @@ impl<W: Write> Consumer for JsonLines<W> {
     }
 }
 
-fn put_place(line: &mut Line, place: Option<Place<'_>>) {
+fn put_place(line: &mut Line, place: Option<FilePosition<'_>>) {
     if let Some(place) = place {
         line.key("file").text(place.file);
         line.key("position").number(place.offset);

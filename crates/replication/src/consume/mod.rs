@@ -29,7 +29,7 @@ use omnibus_format::events::XaPrepare;
 
 /// Where in a log something begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct FilePosition<'a> {
     /// The file's name, without directory.
     pub file: &'a str,
     /// Bytes from its start.
@@ -54,7 +54,7 @@ pub trait Consumer {
     ///
     /// # Errors
     /// Its own; the feed stops.
-    fn begin(&mut self, trx: &TrxHeader, place: Option<Place<'_>>) -> Result<(), Self::Error>;
+    fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> Result<(), Self::Error>;
 
     /// A statement: a definition, or a change that was logged as text.
     ///
@@ -72,7 +72,7 @@ pub trait Consumer {
     ///
     /// # Errors
     /// Its own; the feed stops.
-    fn end(&mut self, end: End<'_>, place: Option<Place<'_>>) -> Result<(), Self::Error>;
+    fn end(&mut self, end: End<'_>, place: Option<FilePosition<'_>>) -> Result<(), Self::Error>;
 
     /// What came since `begin` never happened: the log breaks off in the middle, or says so.
     ///

@@ -56,7 +56,7 @@ struct Stops(usize);
 
 impl Consumer for Stops {
     type Error = &'static str;
-    fn begin(&mut self, _: &TrxHeader, _: Option<Place<'_>>) -> Result<(), &'static str> {
+    fn begin(&mut self, _: &TrxHeader, _: Option<FilePosition<'_>>) -> Result<(), &'static str> {
         self.0 = self.0.checked_sub(1).ok_or("enough")?;
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Consumer for Stops {
     fn rows(&mut self, _: &dyn RowsView) -> Result<(), &'static str> {
         Ok(())
     }
-    fn end(&mut self, _: End<'_>, _: Option<Place<'_>>) -> Result<(), &'static str> {
+    fn end(&mut self, _: End<'_>, _: Option<FilePosition<'_>>) -> Result<(), &'static str> {
         Ok(())
     }
 }

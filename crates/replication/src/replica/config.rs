@@ -3,7 +3,7 @@
 //! `key=value` lines: a later version adds keys, an older one passes over what it does not know.
 
 use super::position::SourcePosition;
-use crate::client::{Endpoint, TlsSettings};
+use crate::client::{CompressionChoice, Endpoint, TlsSettings};
 use omnibus_format::gtid::GtidParseError;
 use omnibus_format::{ServerUuid, Unnamed};
 use std::fmt::Write;
@@ -69,6 +69,8 @@ pub struct ChannelConfig {
     pub ask_public_key: bool,
     /// SOURCE_PUBLIC_KEY_PATH.
     pub public_key: Option<PathBuf>,
+    /// SOURCE_COMPRESSION_ALGORITHMS and SOURCE_ZSTD_COMPRESSION_LEVEL.
+    pub compression: CompressionChoice,
     /// IGNORE_SERVER_IDS.
     pub ignore_server_ids: Vec<u32>,
     /// MariaDB: DO_DOMAIN_IDS.
@@ -146,6 +148,7 @@ impl Default for ChannelConfig {
             shown: Vec::new(),
             ask_public_key: false,
             public_key: None,
+            compression: CompressionChoice::default(),
             ignore_server_ids: Vec::new(),
             do_domains: Vec::new(),
             ignore_domains: Vec::new(),
@@ -223,6 +226,8 @@ impl ChannelConfig {
             ("ssl_verify", flag(self.tls.verify_host)),
             ("get_public_key", flag(self.ask_public_key)),
             ("public_key_path", path_text(self.public_key.as_ref())),
+            ("compression_algorithms", self.compression.names()),
+            ("zstd_compression_level", self.compression.zstd_level.to_string()),
             ("ignore_server_ids", list_text(&self.ignore_server_ids)),
             ("do_domains", list_text(&self.do_domains)),
             ("ignore_domains", list_text(&self.ignore_domains)),
@@ -277,6 +282,11 @@ impl ChannelConfig {
             "ssl_verify" => self.tls.verify_host = flag,
             "get_public_key" => self.ask_public_key = flag,
             "public_key_path" => self.public_key = path_of(&value),
+            "compression_algorithms" => {
+                let choice: CompressionChoice = value.parse().unwrap_or_default();
+                self.compression = choice.at_level(self.compression.zstd_level);
+            }
+            "zstd_compression_level" => self.compression.zstd_level = number as u8,
             "ignore_server_ids" => self.ignore_server_ids = list_of(&value),
             "do_domains" => self.do_domains = list_of(&value),
             "ignore_domains" => self.ignore_domains = list_of(&value),
@@ -326,6 +336,7 @@ impl ChannelConfig {
             tls: self.tls_settings(),
             ask_public_key: self.ask_public_key,
             public_key: self.public_key.clone(),
+            compression: self.compression.clone(),
             connect_timeout: net_timeout.min(Duration::from_secs(10)),
             net_timeout,
         }

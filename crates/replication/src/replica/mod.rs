@@ -24,7 +24,7 @@ pub use group::{EventBuf, Feed, Grouper, Item, Received};
 pub use position::{ChannelPosition, SourcePosition};
 pub use queue::Queue;
 pub use receiver::{Receiver, ReceiverSettings, Refusal, Refuses, Resume, ResumeFrom};
-pub use schedule::{Place, Schedule, Turns};
+pub use schedule::{Schedule, Turn, Turns};
 pub use status::{ChannelStatus, ErrorAt, IoRunning, StatusData, TrxTimes};
 pub use until::Until;
 pub use writeset::{KeySource, TableKeys, WriteSet, WriteSets};

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     items: VecDeque<Item>,
     bytes: usize,
     /// Counts `clear`s: what was read before one must not come in after it.
@@ -24,7 +24,7 @@ struct State {
 /// The queue of a channel.
 #[derive(Debug)]
 pub struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
     limit: usize,
 }
@@ -71,7 +71,7 @@ impl Queue {
         self.wake_popper(&state);
     }
 
-    fn wake_popper(&self, state: &State) {
+    fn wake_popper(&self, state: &QueueState) {
         if state.poppers > 0 {
             self.changed.notify_all();
         }

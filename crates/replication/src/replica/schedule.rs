@@ -19,7 +19,7 @@ const MAX_CLOCK: usize = 10_000;
 
 /// Where a transaction stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Turn {
     /// Its number, from 1: its turn to commit.
     pub number: u64,
     /// It must not begin before this one has had its turn.
@@ -69,7 +69,7 @@ impl Schedule {
     }
 
     /// The next place.
-    pub fn place(&mut self, received: &Received, writes: &WriteSet) -> Place {
+    pub fn place(&mut self, received: &Received, writes: &WriteSet) -> Turn {
         self.last += 1;
         let number = self.last;
         let by_clock = self.by_clock(received, number);
@@ -79,24 +79,24 @@ impl Schedule {
             if *writes == WriteSet::Unknown { number - 1 } else { by_clock.min(by_rows).max(self.floor) };
         if *writes == WriteSet::Alone || received.trx.standalone {
             self.floor = number;
-            return Place { number, after: number - 1 };
+            return Turn { number, after: number - 1 };
         }
-        Place { number, after }
+        Turn { number, after }
     }
 
     /// A place in the order for something that changes nothing.
-    pub fn place_nothing(&mut self) -> Place {
+    pub fn place_nothing(&mut self) -> Turn {
         self.last += 1;
-        Place { number: self.last, after: self.last - 1 }
+        Turn { number: self.last, after: self.last - 1 }
     }
 
     /// A place for one that runs alone whatever it is.
-    pub fn place_alone(&mut self) -> Place {
+    pub fn place_alone(&mut self) -> Turn {
         self.last += 1;
         self.floor = self.last;
         self.clock.clear();
         self.group = None;
-        Place { number: self.last, after: self.last - 1 }
+        Turn { number: self.last, after: self.last - 1 }
     }
 
     fn by_rows(&mut self, writes: &WriteSet, number: u64) -> u64 {
@@ -158,11 +158,11 @@ impl Schedule {
 pub struct Turns {
     state: Mutex<TurnState>,
     /// By the number that is waited for: who waits for another one is not woken for nothing.
-    changed: [Condvar; BELLS],
+    changed: [Condvar; CONDITIONS],
 }
 
-/// More than there are numbers waited for at once, as a rule; two that share a bell only wake each other.
-const BELLS: usize = 32;
+/// More than there are numbers waited for at once, as a rule; two that share a condition only wake each other.
+const CONDITIONS: usize = 32;
 
 #[derive(Debug, Default)]
 struct TurnState {
@@ -173,8 +173,8 @@ struct TurnState {
 }
 
 impl Turns {
-    fn bell(&self, number: u64) -> &Condvar {
-        &self.changed[(number % BELLS as u64) as usize]
+    fn condition(&self, number: u64) -> &Condvar {
+        &self.changed[(number % CONDITIONS as u64) as usize]
     }
 
     /// Waits until `number` is enrolled. `None`: it will not be. `Some(false)`: not within `patience`.
@@ -188,7 +188,7 @@ impl Turns {
             if state.ended {
                 return None;
             }
-            if self.bell(number).wait_for(&mut state, patience).timed_out() {
+            if self.condition(number).wait_for(&mut state, patience).timed_out() {
                 return Some(state.enrolled >= number);
             }
         }
@@ -202,8 +202,8 @@ impl Turns {
             state.enrolled = before.max(number);
             before
         };
-        for reached in (before..number).take(BELLS) {
-            self.bell(reached + 1).notify_all();
+        for reached in (before..number).take(CONDITIONS) {
+            self.condition(reached + 1).notify_all();
         }
     }
 
@@ -216,8 +216,8 @@ impl Turns {
     /// Sends everybody away who waits.
     pub fn end(&self) {
         self.state.lock().ended = true;
-        for bell in &self.changed {
-            bell.notify_all();
+        for condition in &self.changed {
+            condition.notify_all();
         }
     }
 }

@@ -277,9 +277,9 @@ fn transactions_wait_for_what_wrote_their_keys_unless_the_source_knows_better() 
     assert_eq!(place(&[3]), 0);
     assert_eq!(place(&[2, 3]), 2);
     assert_eq!(place(&[1]), 1);
-    assert_eq!(schedule.place(&bare, &WriteSet::Unknown), Place { number: 5, after: 4 });
+    assert_eq!(schedule.place(&bare, &WriteSet::Unknown), Turn { number: 5, after: 4 });
     assert_eq!(schedule.place(&bare, &WriteSet::Keys(vec![9])).after, 5, "nothing is known of what it wrote");
-    assert_eq!(schedule.place(&bare, &WriteSet::Alone), Place { number: 7, after: 6 });
+    assert_eq!(schedule.place(&bare, &WriteSet::Alone), Turn { number: 7, after: 6 });
     assert_eq!(schedule.place(&bare, &WriteSet::Keys(vec![8])).after, 7);
 
     let mut schedule = Schedule::default();

@@ -133,21 +133,21 @@ pub fn like(text: &[u8], pattern: &[u8]) -> bool {
 
 /// One place of a LIKE pattern.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum PatternPart {
     Char(char),
     One,
     Many,
 }
 
-fn places(pattern: &str) -> Vec<Place> {
+fn places(pattern: &str) -> Vec<PatternPart> {
     let mut places = Vec::with_capacity(pattern.len());
     let mut chars = pattern.chars().peekable();
     while let Some(char) = chars.next() {
         places.push(match (char, chars.peek()) {
-            ('%', _) => Place::Many,
-            ('_', _) => Place::One,
-            ('\\', Some(_)) => Place::Char(chars.next().unwrap_or(char)),
-            _ => Place::Char(char),
+            ('%', _) => PatternPart::Many,
+            ('_', _) => PatternPart::One,
+            ('\\', Some(_)) => PatternPart::Char(chars.next().unwrap_or(char)),
+            _ => PatternPart::Char(char),
         });
     }
     places
@@ -165,10 +165,10 @@ pub fn covers(outer: &str, inner: &str) -> bool {
         let mut next = vec![false; inner.len() + 1];
         for at in 0..=inner.len() {
             next[at] = match (place, at.checked_sub(1)) {
-                (Place::Many, before) => reach[at] || before.is_some_and(|before| next[before]),
+                (PatternPart::Many, before) => reach[at] || before.is_some_and(|before| next[before]),
                 (_, None) => false,
-                (Place::One, Some(before)) => reach[before] && inner[before] != Place::Many,
-                (Place::Char(_), Some(before)) => reach[before] && inner[before] == place,
+                (PatternPart::One, Some(before)) => reach[before] && inner[before] != PatternPart::Many,
+                (PatternPart::Char(_), Some(before)) => reach[before] && inner[before] == place,
             };
         }
         reach = next;

@@ -18,6 +18,8 @@ const MAX_USER: usize = 32;
 #[must_use]
 pub fn resolve(name: &UserName, current: &Account) -> (String, String) {
     match name {
+        // Statements that may have it name the role before they run.
+        UserName::CurrentRole => ("CURRENT_ROLE".to_owned(), "%".to_owned()),
         UserName::CurrentUser => (current.user.clone(), current.host.as_str().to_owned()),
         UserName::Named { user, host } => (user.as_str().to_owned(), host.to_ascii_lowercase()),
     }

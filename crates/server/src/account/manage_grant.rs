@@ -16,28 +16,28 @@ use omnibus_parser::ast::{
 use omnibus_sql::{SqlError, SqlResult};
 
 /// GRANT to one account. What it has everywhere but in the database that is named holds there, too, from now on.
-fn give(account: &mut Account, place: &Place, mut listed: Listed, grantor: &Account) {
+fn give(account: &mut Account, place: &GrantLevel, mut listed: Listed, grantor: &Account) {
     match place {
-        Place::Global => {
+        GrantLevel::Global => {
             account.restrictions.granted(account.privileges, listed.set, &grantor.restrictions);
         }
-        Place::Database(db) => {
+        GrantLevel::Database(db) => {
             let back = listed.set;
             listed.set = back.without(account.restrictions.of(db));
             account.restrictions.change(db, |own| own.without(back));
         }
         _ => {}
     }
-    if listed.set != Privileges::NONE || !matches!(place, Place::Database(_)) {
+    if listed.set != Privileges::NONE || !matches!(place, GrantLevel::Database(_)) {
         change(account, place, &listed, Privileges::with);
     }
 }
 
 /// REVOKE from one account; whether it had anything there. With `partial`, what it has everywhere is taken away in one database.
-fn take(account: &mut Account, place: &Place, listed: &Listed, partial: bool) -> bool {
+fn take(account: &mut Account, place: &GrantLevel, listed: &Listed, partial: bool) -> bool {
     match place {
-        Place::Global => account.restrictions.revoked(listed.set),
-        Place::Database(db) if partial => {
+        GrantLevel::Global => account.restrictions.revoked(listed.set),
+        GrantLevel::Database(db) if partial => {
             let held = account.privileges.without(account.restrictions.of(db));
             let everywhere = Privileges(held.0 & listed.set.0 & DB_PRIVILEGES.0);
             if everywhere != Privileges::NONE {
@@ -52,28 +52,28 @@ fn take(account: &mut Account, place: &Place, listed: &Listed, partial: bool) ->
 }
 
 /// Where privileges apply.
-enum Place {
+enum GrantLevel {
     Global,
     Database(String),
     Table(String, String),
     Routine(ProgramKind, String, String),
 }
 
-fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<Place> {
+fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<GrantLevel> {
     let named = |name: &ObjectName| -> SqlResult<(String, String)> {
         let db = name.schema.as_deref().or(database).ok_or_else(SqlError::no_db)?;
         Ok((db.to_owned(), name.name.as_str().to_owned()))
     };
     Ok(match target {
-        GrantTarget::Global => Place::Global,
-        GrantTarget::Schema(name) => Place::Database(name.as_str().to_owned()),
-        GrantTarget::CurrentSchema => Place::Database(database.ok_or_else(SqlError::no_db)?.to_owned()),
-        GrantTarget::Table(name) => named(name).map(|(db, table)| Place::Table(db, table))?,
+        GrantTarget::Global => GrantLevel::Global,
+        GrantTarget::Schema(name) => GrantLevel::Database(name.as_str().to_owned()),
+        GrantTarget::CurrentSchema => GrantLevel::Database(database.ok_or_else(SqlError::no_db)?.to_owned()),
+        GrantTarget::Table(name) => named(name).map(|(db, table)| GrantLevel::Table(db, table))?,
         GrantTarget::Procedure(name) => {
-            named(name).map(|(db, name)| Place::Routine(ProgramKind::Procedure, db, name))?
+            named(name).map(|(db, name)| GrantLevel::Routine(ProgramKind::Procedure, db, name))?
         }
         GrantTarget::Function(name) => {
-            named(name).map(|(db, name)| Place::Routine(ProgramKind::Function, db, name))?
+            named(name).map(|(db, name)| GrantLevel::Routine(ProgramKind::Function, db, name))?
         }
     })
 }
@@ -89,12 +89,12 @@ struct Listed {
 ///
 /// ALL is every static privilege, and those of the dynamic ones that the grantor has: a server may know more of them than when
 /// its administrators were made.
-fn listed(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Listed> {
+fn listed(list: &[Privilege], place: &GrantLevel, grantor: &Account) -> SqlResult<Listed> {
     let allowed = match place {
-        Place::Global => privilege::all(),
-        Place::Database(_) => DB_PRIVILEGES,
-        Place::Table(..) => TABLE_PRIVILEGES,
-        Place::Routine(..) => ROUTINE_PRIVILEGES,
+        GrantLevel::Global => privilege::all(),
+        GrantLevel::Database(_) => DB_PRIVILEGES,
+        GrantLevel::Table(..) => TABLE_PRIVILEGES,
+        GrantLevel::Routine(..) => ROUTINE_PRIVILEGES,
     };
     let mut listed = Listed::default();
     for item in list {
@@ -110,13 +110,13 @@ fn listed(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Lis
         })?;
         if !allowed.has(bit) {
             return Err(match place {
-                Place::Table(..) | Place::Routine(..) => errors::illegal_grant_for_table(),
+                GrantLevel::Table(..) | GrantLevel::Routine(..) => errors::illegal_grant_for_table(),
                 _ => errors::incorrect_usage("DB GRANT", "GLOBAL PRIVILEGES"),
             });
         }
         if item.columns.is_empty() {
             listed.set = listed.set.with(bit);
-        } else if !matches!(place, Place::Table(..)) || !COLUMN_PRIVILEGES.has(bit) {
+        } else if !matches!(place, GrantLevel::Table(..)) || !COLUMN_PRIVILEGES.has(bit) {
             return Err(errors::illegal_grant_for_table());
         }
         listed.columns.extend(item.columns.iter().map(|column| (column.as_str().to_owned(), bit)));
@@ -125,22 +125,22 @@ fn listed(list: &[Privilege], place: &Place, grantor: &Account) -> SqlResult<Lis
 }
 
 /// Nobody may give away what they do not have, or without GRANT OPTION.
-fn check_grantor(grantor: &Account, place: &Place, listed: &Listed) -> SqlResult<()> {
+fn check_grantor(grantor: &Account, place: &GrantLevel, listed: &Listed) -> SqlResult<()> {
     let needed = listed.set.with(Privileges::GRANT_OPTION);
     let (user, host) = (&grantor.user, grantor.host.as_str());
     match place {
-        Place::Global if !grantor.privileges.has(needed) => Err(errors::access_denied(user, host, true)),
-        Place::Database(pattern) if !grantor.on_databases_of(pattern).has(needed) => {
+        GrantLevel::Global if !grantor.privileges.has(needed) => Err(errors::access_denied(user, host, true)),
+        GrantLevel::Database(pattern) if !grantor.on_databases_of(pattern).has(needed) => {
             Err(SqlError::dbaccess_denied(user, host, pattern))
         }
-        Place::Table(db, table) => {
+        GrantLevel::Table(db, table) => {
             let own = |(column, bit): &(String, Privileges)| grantor.on_column(db, table, column).has(*bit);
             if grantor.on_table(db, table).has(needed) && listed.columns.iter().all(own) {
                 return Ok(());
             }
             Err(SqlError::tableaccess_denied("GRANT", user, host, table))
         }
-        Place::Routine(kind, db, name) if !grantor.on_routine(*kind, db, name).has(needed) => {
+        GrantLevel::Routine(kind, db, name) if !grantor.on_routine(*kind, db, name).has(needed) => {
             Err(errors::routine_denied("grant", user, host, db, name))
         }
         _ => Ok(()),
@@ -151,14 +151,14 @@ fn check_grantor(grantor: &Account, place: &Place, listed: &Listed) -> SqlResult
 type Change = fn(Privileges, Privileges) -> Privileges;
 
 /// Changes what an account has at a place; whether it had anything there.
-fn change(account: &mut Account, place: &Place, listed: &Listed, f: Change) -> bool {
+fn change(account: &mut Account, place: &GrantLevel, listed: &Listed, f: Change) -> bool {
     let set = listed.set;
     match place {
-        Place::Global => {
+        GrantLevel::Global => {
             account.privileges = f(account.privileges, set);
             true
         }
-        Place::Database(db) => {
+        GrantLevel::Database(db) => {
             let at = account.databases.iter().position(|g| g.pattern == *db);
             let had = at.is_some();
             let at = at.unwrap_or_else(|| {
@@ -170,8 +170,8 @@ fn change(account: &mut Account, place: &Place, listed: &Listed, f: Change) -> b
             account.databases.retain(|grant| grant.privileges != Privileges::NONE);
             had
         }
-        Place::Table(db, table) => change_table(account, (db, table), listed, f),
-        Place::Routine(kind, db, name) => {
+        GrantLevel::Table(db, table) => change_table(account, (db, table), listed, f),
+        GrantLevel::Routine(kind, db, name) => {
             let at = account.routines.iter().position(|grant| grant.is(*kind, db, name));
             let had = at.is_some();
             let at = at.unwrap_or_else(|| {
@@ -215,24 +215,29 @@ fn change_table(account: &mut Account, (db, table): (&str, &str), listed: &Liste
 pub(super) fn add_grants(account: &mut Account, other: &Account) {
     let all = |set| Listed { set, columns: Vec::new() };
     for grant in &other.databases {
-        change(account, &Place::Database(grant.pattern.clone()), &all(grant.privileges), Privileges::with);
+        change(
+            account,
+            &GrantLevel::Database(grant.pattern.clone()),
+            &all(grant.privileges),
+            Privileges::with,
+        );
     }
     for grant in &other.tables {
         let listed = Listed { set: grant.privileges, columns: grant.columns.clone() };
-        change(account, &Place::Table(grant.db.clone(), grant.table.clone()), &listed, Privileges::with);
+        change(account, &GrantLevel::Table(grant.db.clone(), grant.table.clone()), &listed, Privileges::with);
     }
     for grant in &other.routines {
-        let place = Place::Routine(grant.kind, grant.db.clone(), grant.name.clone());
+        let place = GrantLevel::Routine(grant.kind, grant.db.clone(), grant.name.clone());
         change(account, &place, &all(grant.privileges), Privileges::with);
     }
 }
 
 /// REVOKE of what is not there.
-fn absent(account: &Account, place: &Place) -> SqlError {
+fn absent(account: &Account, place: &GrantLevel) -> SqlError {
     let (user, host) = (&account.user, account.host.as_str());
     match place {
-        Place::Table(_, table) => errors::nonexisting_table_grant(user, host, table),
-        Place::Routine(_, _, name) => errors::nonexisting_routine_grant(user, host, name),
+        GrantLevel::Table(_, table) => errors::nonexisting_table_grant(user, host, table),
+        GrantLevel::Routine(_, _, name) => errors::nonexisting_routine_grant(user, host, name),
         _ => errors::nonexisting_grant(user, host),
     }
 }

@@ -378,6 +378,7 @@ fn password_clauses(statement: &CreateUser) -> String {
 fn names_of(names: &[UserName]) -> String {
     let name = |name: &UserName| match name {
         UserName::CurrentUser => "CURRENT_USER".to_owned(),
+        UserName::CurrentRole => "CURRENT_ROLE".to_owned(),
         UserName::Named { user, host } => Account::new(user, host).quoted(),
     };
     names.iter().map(name).collect::<Vec<_>>().join(", ")

@@ -15,8 +15,11 @@ impl Session {
             return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
         };
         let path = String::from_utf8_lossy(path).into_owned();
-        self.shared.file_rule().allow_backup(Path::new(&path))?;
-        let info = tokio::task::block_in_place(|| self.server.log.backup_to(Path::new(&path)))?;
+        let rule = self.shared.file_rule();
+        let info = tokio::task::block_in_place(|| {
+            let target = rule.backup_target(Path::new(&path))?;
+            self.server.log.backup_to(&target)
+        })?;
         let text = |text: String| Value::Bytes(Bytes::from(text));
         let bytes = Value::UInt(info.bytes());
         let rows = ResultSet {

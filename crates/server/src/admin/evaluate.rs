@@ -99,7 +99,7 @@ impl Session {
         let kind = crate::status::com_index(statement.kind());
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
         let parsed = Arc::new(Parsed { text: Bytes::new(), statement, kind });
-        let context = RunContext { mode: Mode::Blocking, access: &self.access };
+        let context = RunContext { mode: Mode::Blocking, access: &self.identity.access };
         let outcome = tokio::task::block_in_place(|| self.runner.execute(&parsed, &context, sink));
         match outcome {
             Ok(outcome) => match outcome.wait {

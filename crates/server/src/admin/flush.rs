@@ -60,7 +60,8 @@ impl Session {
             | FlushTarget::OptimizerCosts
             | FlushTarget::QueryCache
             | FlushTarget::DesKeyFile
-            | FlushTarget::Ssl => Ok(()),
+            | FlushTarget::Ssl
+            | FlushTarget::Statistics => Ok(()),
             FlushTarget::Master => Err(SqlError::not_supported_yet("FLUSH MASTER")),
             FlushTarget::Replica => Err(SqlError::not_supported_yet("FLUSH SLAVE")),
             FlushTarget::Other(name) => Err(SqlError::not_supported_yet(format!("FLUSH {}", name.as_str()))),
@@ -113,7 +114,7 @@ impl Session {
     }
 }
 
-const PERFORMANCE_SCHEMA: &str = "performance_schema";
+pub(super) const PERFORMANCE_SCHEMA: &str = "performance_schema";
 const HOST_CACHE: &str = "host_cache";
 
 const DIGESTS: &str = "events_statements_summary_by_digest";

@@ -27,7 +27,7 @@ impl Session {
     pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> SqlResult<()> {
         let process = self.server.processes.get(id).ok_or_else(|| SqlError::no_such_thread(id))?;
         let account = process.identity.lock().account.clone();
-        let admin = self.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
+        let admin = self.identity.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
         if account != self.account().plain() {
             if !admin {
                 return Err(errors::kill_denied(id));

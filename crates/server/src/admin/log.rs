@@ -15,19 +15,23 @@ fn text(s: &str) -> Value {
 impl Session {
     pub(super) async fn purge(&mut self, purge: &Purge) -> SqlResult<()> {
         self.await_backups().await?;
-        match purge {
+        let warning = match purge {
             Purge::To(file) => {
                 let file = String::from_utf8_lossy(file).into_owned();
-                tokio::task::block_in_place(|| self.server.log.purge_to(&file))
+                tokio::task::block_in_place(|| self.server.log.purge_to(&file))?
             }
             Purge::Before(when) => {
                 let (value, _) = self.evaluate(when).await?;
                 let zone = self.runner.state().settings.zone;
                 let unix =
                     unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
-                tokio::task::block_in_place(|| self.server.log.purge_before(unix))
+                tokio::task::block_in_place(|| self.server.log.purge_before(unix))?
             }
+        };
+        if let Some(warning) = warning {
+            self.runner.state_mut().diagnostics.warn(warning);
         }
+        Ok(())
     }
 
     pub(super) fn show_binary_log_status(&mut self) -> SqlResult<ResultSet> {
@@ -87,7 +91,9 @@ impl Session {
         let mut rows: Vec<_> = files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size)]).collect();
         if !self.is_mariadb() {
             columns.push(text_column("Encrypted", 3));
-            rows.iter_mut().for_each(|row| row.push(text("No")));
+            rows.iter_mut()
+                .zip(&files)
+                .for_each(|(row, file)| row.push(text(if file.encrypted { "Yes" } else { "No" })));
         }
         Ok(ResultSet { columns, rows })
     }

@@ -15,6 +15,7 @@ mod set;
 mod set_for;
 mod set_gtid;
 mod set_names;
+mod setup;
 mod show;
 mod users;
 
@@ -44,7 +45,7 @@ impl Session {
     }
 
     async fn administer(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
-        if let Err(error) = self.access.check_statement(&parsed.statement.node) {
+        if let Err(error) = self.identity.access.check_statement(&parsed.statement.node) {
             return Some(Err(error));
         }
         let done = match &parsed.statement.node {
@@ -57,8 +58,14 @@ impl Session {
             Statement::Flush(flush) if !takes_locks(flush) => self.flush(flush).await,
             Statement::Truncate(table) if flush::is_host_cache(table) => self.truncate_host_cache(),
             Statement::Truncate(table) if flush::is_digests(table) => self.truncate_digests(),
+            Statement::Update(update) => {
+                return self.update_setup(update).map(|done| done.map(|()| self.reply_ok(more)));
+            }
             Statement::Reset(list) => self.reset(list).await,
             Statement::Purge(purge) => self.purge(purge).await,
+            Statement::RotateBinlogMasterKey => {
+                tokio::task::block_in_place(|| self.server.log.rotate_master_key())
+            }
             Statement::Shutdown => self.shutdown(),
             Statement::Restart => self.restart(),
             Statement::ChangeSource(_)

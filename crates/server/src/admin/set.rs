@@ -11,7 +11,7 @@ use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
 use omnibus_sql::api::Assignment as Assigned;
 use omnibus_sql::expr::eval::for_variable;
-use omnibus_sql::{AccessCheck, Isolation, SessionSettings, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Diagnostics, Isolation, SessionSettings, SqlError, SqlResult};
 use omnibus_value::{ColumnType, Value};
 
 /// What SET PERSIST does with a value beside setting it.
@@ -52,11 +52,12 @@ enum Checked {
 
 impl Session {
     pub(super) async fn set_statement(&mut self, items: &[SetItem]) -> SqlResult<()> {
-        self.runner.state_mut().diagnostics.clear();
-        let mut checked = Vec::with_capacity(items.len());
+        // Values may tell of the conditions that the statement before left.
+        let (mut checked, mut own) = (Vec::with_capacity(items.len()), Diagnostics::default());
         for item in items {
-            checked.push(self.check_item(item).await?);
+            checked.push(self.check_item(item, &mut own).await?);
         }
+        self.runner.state_mut().diagnostics = own;
         for (item, checked) in items.iter().zip(checked) {
             match (item, checked) {
                 (_, Some(Checked::System(assignment))) => self.assign(assignment).await?,
@@ -85,11 +86,11 @@ impl Session {
     }
 
     /// Computes and checks the value of a variable; other members have none.
-    async fn check_item(&mut self, item: &SetItem) -> SqlResult<Option<Checked>> {
+    async fn check_item(&mut self, item: &SetItem, own: &mut Diagnostics) -> SqlResult<Option<Checked>> {
         let (scope, name, value) = match item {
             SetItem::System { scope, name, value } => (scope, name, value),
             SetItem::User { name, value } => {
-                let (value, ty) = self.evaluate(value).await?;
+                let (value, ty) = self.evaluate_noting(value, own).await?;
                 let collation = self.runner.state().settings.collation_connection;
                 let name = name.to_ascii_lowercase();
                 return Ok(Some(Checked::User { name, value: for_variable(value, &ty, collation) }));
@@ -109,14 +110,29 @@ impl Session {
                 return Ok(Some(Checked::System(Assignment { id, global, keep, value, warning: None })));
             }
             SetValue::Word(word) => Given::Text(word.as_str().to_owned()),
-            SetValue::Expr(expr) => Given::Value(self.evaluate(expr).await?.0),
+            SetValue::Expr(expr) => Given::Value(self.evaluate_noting(expr, own).await?.0),
         };
         checked_value(id, global, *scope, &given).map(|assignment| Some(Checked::System(assignment)))
     }
 
+    /// As `evaluate`; what it warns of goes to `own`, and what the statement before left stays.
+    async fn evaluate_noting(
+        &mut self,
+        expr: &ast::Expr,
+        own: &mut Diagnostics,
+    ) -> SqlResult<(Value, ColumnType)> {
+        if let Some(plain) = self.evaluate_plain(expr) {
+            return plain;
+        }
+        let before = self.runner.state().diagnostics.clone();
+        let value = self.evaluate(expr).await?;
+        own.append(std::mem::replace(&mut self.runner.state_mut().diagnostics, before));
+        Ok(value)
+    }
+
     /// The variable, and whether the server's value is meant; or why it may not be set.
     fn check_target(&self, scope: Option<VarScope>, name: &str) -> SqlResult<(VarId, bool)> {
-        let (id, global) = check_target(scope, name, self.server.log.dialect(), &self.access)?;
+        let (id, global) = check_target(scope, name, self.server.log.dialect(), &self.identity.access)?;
         self.refuse_in_transaction(Registry::get().def(id), global)?;
         Ok((id, global))
     }
@@ -210,7 +226,7 @@ impl Session {
         let n = value.as_u64();
         match def.name {
             "insert_id" => {
-                self.pending_insert_id = Some(n).filter(|n| *n != 0);
+                self.running.insert_id = Some(n).filter(|n| *n != 0);
             }
             "last_insert_id" => {
                 self.runner.state_mut().last_insert_id = n;

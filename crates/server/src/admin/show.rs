@@ -70,6 +70,15 @@ impl Session {
     /// The account a SHOW names: one's own, or another's with the right to read `mysql`.
     fn named_account(&self, user: Option<&UserName>) -> SqlResult<std::sync::Arc<crate::account::Account>> {
         let own = self.account();
+        let role = match user {
+            Some(UserName::CurrentRole) => {
+                let none = || errors::nonexisting_grant(&own.user, own.host.as_str());
+                let (role, host) = self.identity.access.roles().first().ok_or_else(none)?;
+                Some(UserName::Named { user: role.as_str().into(), host: host.as_str().into() })
+            }
+            _ => None,
+        };
+        let user = role.as_ref().or(user);
         let (user, host) = account::resolve(user.unwrap_or(&UserName::CurrentUser), own);
         let (user, host) = (user.as_str(), host.as_str());
         // What a role in force has, its holder knows.
@@ -77,7 +86,7 @@ impl Session {
             return Ok(own.clone());
         }
         if !own.is(user, host) && !own.active.iter().any(|role| role.is(user, host)) {
-            self.access.check("mysql", None, Priv::Select)?;
+            self.identity.access.check("mysql", None, Priv::Select)?;
         }
         self.server.accounts.table().exact(user, host).ok_or_else(|| errors::nonexisting_grant(user, host))
     }
@@ -89,7 +98,7 @@ impl Session {
         let me = self.named_account(user)?;
         let own = me.is(&self.account().user, self.account().host.as_str());
         let roles = match own && user.is_none() && using.is_empty() {
-            true => self.access.roles().to_vec(),
+            true => self.identity.access.roles().to_vec(),
             // What a role has of others is in force wherever it is.
             false if mariadb && me.is_role => account::available(&table, &me, &rules),
             false => {

@@ -5,9 +5,11 @@ use crate::account::{
     self, AccessTable, Account, AccountName, By, NewPassword, Privileges, Record, SetPassword, plan_users,
     with_hashes,
 };
+use crate::errors;
 use crate::result_set::{ResultSet, integer_column, text_column};
 use crate::session::Session;
 use bytes::Bytes;
+use omnibus_parser::accounts_and_roles;
 use omnibus_parser::ast::{
     Auth, AuthSecret, CreateUser, GrantWhat, PasswordOptions, PasswordValue, SetItem, Statement, UserName,
     UserSpec,
@@ -37,6 +39,9 @@ pub(super) fn random_password(items: &[SetItem]) -> Option<Statement> {
 impl Session {
     /// Runs a statement about accounts and adds its reply: OK, or the passwords that were made up for it.
     pub(super) async fn users(&mut self, statement: &Statement, text: &Bytes, more: bool) -> SqlResult<()> {
+        let named = self.name_current_role(statement, text)?;
+        let (statement, text) =
+            named.as_ref().map_or((statement, text), |(statement, text)| (statement, text));
         let (with_passwords, made) = self.make_passwords(statement);
         let changed = self.run_users(with_passwords.as_ref().unwrap_or(statement), text).await?;
         if made.is_empty() {
@@ -55,6 +60,39 @@ impl Session {
         ];
         let rows = ResultSet { columns, rows: rows.collect() };
         self.reply_rows(&rows, more)
+    }
+
+    /// The statement and its text with the role in force in the place of CURRENT_ROLE, if it has that.
+    fn name_current_role(
+        &self,
+        statement: &Statement,
+        text: &Bytes,
+    ) -> SqlResult<Option<(Statement, Bytes)>> {
+        let changes = matches!(
+            statement,
+            Statement::Grant(_)
+                | Statement::Revoke(_)
+                | Statement::CreateRole(_)
+                | Statement::DropRole { .. }
+        );
+        if !changes {
+            return Ok(None);
+        }
+        let mut named = statement.clone();
+        let mut names = accounts_and_roles(&mut named);
+        names.retain(|name| **name == UserName::CurrentRole);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let Some((role, _)) = self.identity.access.roles().first() else {
+            return Err(no_current_role(statement));
+        };
+        let text =
+            omnibus_parser::name_current_role(text, &self.runner.state().settings.parse_options(), role);
+        for name in names {
+            *name = UserName::Named { user: role.as_str().into(), host: "%".into() };
+        }
+        Ok(Some((named, text.into())))
     }
 
     /// The statement with passwords in the place of BY RANDOM PASSWORD, if it has that; and whose they are.
@@ -85,12 +123,12 @@ impl Session {
         let me = self.account().clone();
         let own_only = matches!(statement, Statement::AlterUser(s) if alters_own(s, &me));
         if matches!(statement, Statement::AlterUser(_)) && !own_only {
-            self.access.require(Privileges::CREATE_USER)?;
+            self.identity.access.require(Privileges::CREATE_USER)?;
         }
         if let Statement::AlterUser(s) = statement
             && s.users.iter().any(|spec| spec.retain_current || spec.discard_old)
         {
-            self.access.require(SECOND_PASSWORDS)?;
+            self.identity.access.require(SECOND_PASSWORDS)?;
         }
         self.refuse_without_grants()?;
         if !self.enter_given()? {
@@ -171,10 +209,10 @@ impl Session {
         let me = self.account().clone();
         let own = user.is_none_or(|u| is_own(u, &me));
         if !own {
-            self.access.require(Privileges::CREATE_USER)?;
+            self.identity.access.require(Privileges::CREATE_USER)?;
         }
         if retain {
-            self.access.require(SECOND_PASSWORDS)?;
+            self.identity.access.require(SECOND_PASSWORDS)?;
         }
         self.refuse_without_grants()?;
         let password = match value {
@@ -234,9 +272,24 @@ impl Session {
     }
 }
 
+/// What MariaDB says where CURRENT_ROLE is nothing.
+fn no_current_role(statement: &Statement) -> SqlError {
+    let gives = |what: &GrantWhat| match what {
+        GrantWhat::Roles(roles) => !roles.contains(&UserName::CurrentRole),
+        _ => false,
+    };
+    match statement {
+        Statement::Grant(grant) if gives(&grant.what) => errors::invalid_role("NONE"),
+        Statement::Revoke(revoke) if gives(&revoke.what) => errors::invalid_role("NONE"),
+        Statement::DropRole { .. } => errors::cannot_user("DROP ROLE", "CURRENT_ROLE".to_owned()),
+        _ => SqlError::malformed_definer(),
+    }
+}
+
 fn is_own(name: &UserName, me: &Account) -> bool {
     match name {
         UserName::CurrentUser => true,
+        UserName::CurrentRole => false,
         UserName::Named { user, host } => me.is(user, host),
     }
 }

@@ -5,10 +5,10 @@
 //! linked; the active one is copied up to the position. Nothing waits: the log files are pinned against purging
 //! (PURGE-1), and the engines say how they copy themselves. On a thread that may block.
 
-use crate::backup::{BackupInfo, begin, copy_file, finish, sync_folder};
+use crate::backup::{BackupInfo, BackupTarget, copy_file, finish, sync_folder};
 use omnibus_commit::{Coordinator, SnapshotReader};
 use omnibus_engine::{CommitNo, EngineError};
-use omnibus_log::{FilePin, FileSeq, LogPosition, ReadError};
+use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Open, ReadError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,32 +41,29 @@ fn failed<E: Into<io::Error>>(what: &Path) -> impl FnOnce(E) -> BackupFailure + 
     move |source| BackupFailure::Io { what: what.display().to_string(), source: source.into() }
 }
 
-/// Makes a backup in `root`, which does not exist or is an empty folder.
-pub(super) fn backup(coordinator: &Coordinator, root: &Path) -> Result<BackupInfo, BackupFailure> {
-    let datadir = coordinator.log().files().path();
-    check_place(datadir, root)?;
-    begin(root).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            BackupFailure::Place(format!("'{}' exists and is not an empty folder", root.display()))
-        }
-        _ => failed(root)(error),
-    })?;
-    fill(coordinator, datadir, root).inspect_err(|_| {
-        // What is left, if this fails too, says that it is incomplete.
-        let _ = std::fs::remove_dir_all(root);
-    })
-}
-
-fn check_place(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
-    if !root.is_absolute() {
-        return Err(BackupFailure::Place(format!("'{}' is not an absolute path", root.display())));
-    }
-    let parent = root.parent().unwrap_or(root);
-    let parent = parent.canonicalize().map_err(failed(parent))?;
+/// Makes a backup in a folder that does not exist or is empty.
+pub(super) fn backup(coordinator: &Coordinator, target: &BackupTarget) -> Result<BackupInfo, BackupFailure> {
+    let (datadir, name) = (coordinator.log().files().path(), target.name());
+    let parent = target.parent().map_err(failed(name))?;
     if datadir.canonicalize().is_ok_and(|datadir| parent.starts_with(datadir)) {
-        return Err(BackupFailure::Place(format!("'{}' is inside of the data directory", root.display())));
+        return Err(BackupFailure::Place(format!("'{}' is inside of the data directory", name.display())));
     }
-    Ok(())
+    let root = target.begin().map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            BackupFailure::Place(format!("'{}' exists and is not an empty folder", name.display()))
+        }
+        _ => failed(name)(error),
+    })?;
+    let filled = fill(coordinator, datadir, root.path()).and_then(|info| {
+        target.sync().map_err(failed(name))?;
+        Ok(info)
+    });
+    filled.map_err(|failure| {
+        // What is left, if this fails too, says that it is incomplete.
+        target.remove();
+        let text = failure.to_string();
+        BackupFailure::Place(text.replace(&*root.path().to_string_lossy(), &name.to_string_lossy()))
+    })
 }
 
 fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<BackupInfo, BackupFailure> {
@@ -96,7 +93,7 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
         let name = names.log(file);
         let (from, to) = (datadir.join(&name), root.join(&name));
         let done = if file == end.file {
-            copy_file(&from, &to, Some(end.offset.0))
+            copy_file(&from, &to, Some(end.offset.0 + front(files, end.file)?))
         } else {
             std::fs::hard_link(&from, &to).or_else(|_| copy_file(&from, &to, None))
         };
@@ -122,6 +119,12 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
         ..BackupInfo::default()
     };
     finish(root, info, &format).map_err(failed(root))
+}
+
+/// How many bytes are in front of a file's position 0: it is copied as it is.
+fn front(files: &LogHandle, file: FileSeq) -> Result<u64, BackupFailure> {
+    let path = files.path().join(files.names().log(file));
+    files.disk().open(&path, Open::Read).map(|file| file.front()).map_err(failed(&path))
 }
 
 /// A published place that is not before what the engines have: they learn what is durable a moment earlier.

@@ -20,12 +20,12 @@ pub type OnStop = Box<dyn Fn(&str) + Send + Sync>;
 /// Watches for the failure that ends the server. Any thread; nothing here blocks.
 pub struct FailureWatch {
     ignore_errors: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<Failures>,
     on_stop: OnStop,
 }
 
 #[derive(Default)]
-struct State {
+struct Failures {
     log: Option<String>,
     stopped: Option<String>,
 }
@@ -34,7 +34,7 @@ impl FailureWatch {
     /// `on_stop` begins the server's shutdown.
     #[must_use]
     pub fn new(on_stop: OnStop) -> Arc<FailureWatch> {
-        let state = Mutex::new(State::default());
+        let state = Mutex::new(Failures::default());
         Arc::new(FailureWatch { ignore_errors: AtomicBool::new(false), state, on_stop })
     }
 

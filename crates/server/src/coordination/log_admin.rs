@@ -4,18 +4,20 @@ use super::backup::backup;
 use super::counters;
 use super::events;
 use super::failure::FailureWatch;
+use super::keys::LogKeys;
 use super::purge::{PurgeFailure, Wish, hindrance, purge};
 use super::variables::{Applied, LOG_VARIABLES, LogLimits, apply};
-use crate::backup::BackupInfo;
+use crate::backup::{BackupInfo, BackupTarget};
+use crate::errors;
 use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
+use omnibus_encryption::Encryption;
 use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
-use omnibus_log::{FileSeq, LogHandle, PurgeError};
+use omnibus_log::{FileEntry, FileSeq, LogHandle, PurgeError, PurgeLimit};
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -31,6 +33,7 @@ pub struct CoordinatorAdmin {
     purged: Mutex<Option<(PurgedSource, String)>>,
     /// One backup at a time.
     backing_up: Mutex<()>,
+    keys: LogKeys,
 }
 
 impl CoordinatorAdmin {
@@ -40,6 +43,7 @@ impl CoordinatorAdmin {
         coordinator: Arc<Coordinator>,
         limits: Arc<LogLimits>,
         failures: Arc<FailureWatch>,
+        encryption: Arc<Encryption>,
     ) -> CoordinatorAdmin {
         CoordinatorAdmin {
             coordinator,
@@ -47,6 +51,7 @@ impl CoordinatorAdmin {
             failures,
             purged: Mutex::new(None),
             backing_up: Mutex::new(()),
+            keys: LogKeys::new(encryption),
         }
     }
 
@@ -60,17 +65,16 @@ impl CoordinatorAdmin {
         }
     }
 
-    fn purge(&self, wish: Wish) -> SqlResult<()> {
+    /// A reader stops it early with a warning, which is no failure: it is what a replica that is behind does.
+    fn purge(&self, wish: Wish) -> SqlResult<Option<SqlError>> {
         let purged = purge(&self.coordinator, wish).map_err(purge_error)?;
-        match hindrance(&self.coordinator, &purged) {
-            None => Ok(()),
-            Some(why) => {
-                tracing::warn!("PURGE BINARY LOGS stopped early: {why}");
-                Err(SqlError::new(
-                    1378,
-                    b"HY000",
-                    format!("A purgeable log is in use, will not purge: {why}"),
-                ))
+        let Some(why) = hindrance(&self.coordinator, &purged) else { return Ok(None) };
+        tracing::warn!("PURGE BINARY LOGS stopped early: {why}");
+        match purged.limit {
+            Some(PurgeLimit::Reader(_)) => Ok(Some(SqlError::new(1867, b"HY000", why))),
+            _ => {
+                let message = format!("A purgeable log is in use, will not purge: {why}");
+                Err(SqlError::new(1378, b"HY000", message))
             }
         }
     }
@@ -127,7 +131,13 @@ impl LogAdmin for CoordinatorAdmin {
 
     fn files(&self) -> SqlResult<Vec<LogFile>> {
         let list = self.coordinator.log().files().list();
-        Ok(list.into_iter().map(|entry| LogFile { name: entry.name, size: entry.size }).collect())
+        let folder = self.coordinator.log().files().path();
+        let describe = |entry: FileEntry| LogFile {
+            encrypted: self.keys.is_encrypted(&folder.join(&entry.name)),
+            name: entry.name,
+            size: entry.size,
+        };
+        Ok(list.into_iter().map(describe).collect())
     }
 
     fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>> {
@@ -141,23 +151,27 @@ impl LogAdmin for CoordinatorAdmin {
         Ok(())
     }
 
-    fn backup_to(&self, root: &Path) -> SqlResult<BackupInfo> {
+    fn rotate_master_key(&self) -> SqlResult<()> {
+        self.keys.rotate(self.coordinator.log().files(), || self.rotate())
+    }
+
+    fn backup_to(&self, target: &BackupTarget) -> SqlResult<BackupInfo> {
         let Some(_one) = self.backing_up.try_lock() else {
-            return Err(backup_error(&"another backup is being made"));
+            return Err(errors::no_backup(&"another backup is being made"));
         };
         let started = std::time::Instant::now();
-        let info = backup(&self.coordinator, root).map_err(|error| backup_error(&error))?;
-        let (path, milliseconds) = (root.display(), started.elapsed().as_millis() as u64);
+        let info = backup(&self.coordinator, target).map_err(|error| errors::no_backup(&error))?;
+        let (path, milliseconds) = (target.name().display(), started.elapsed().as_millis() as u64);
         tracing::info!(%path, bytes = info.bytes(), milliseconds, "made a backup");
         Ok(info)
     }
 
-    fn purge_to(&self, file: &str) -> SqlResult<()> {
+    fn purge_to(&self, file: &str) -> SqlResult<Option<SqlError>> {
         let seq = self.coordinator.log().files().names().parse(file).ok_or_else(unknown_file)?;
         self.purge(Wish::To(seq))
     }
 
-    fn purge_before(&self, unix: i64) -> SqlResult<()> {
+    fn purge_before(&self, unix: i64) -> SqlResult<Option<SqlError>> {
         let since = Duration::from_secs(u64::try_from(unix).unwrap_or(0));
         match SystemTime::UNIX_EPOCH.checked_add(since) {
             Some(time) => self.purge(Wish::Before(time)),
@@ -178,6 +192,9 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn set_variable(&self, name: &str, value: &VarValue) -> SqlResult<()> {
+        if name == "binlog_encryption" {
+            return self.keys.switch(value.as_bool(), || blocking(|| self.rotate()));
+        }
         match apply(&self.coordinator, &self.limits, &self.failures, name, value) {
             Applied::Done => Ok(()),
             Applied::Rotate => blocking(|| self.rotate()),
@@ -218,11 +235,6 @@ fn bad_number(to: Option<u64>) -> SqlError {
 fn fatal_purge(error: &dyn std::fmt::Display) -> SqlError {
     tracing::error!("the log files could not be removed: {error}");
     SqlError::new(1377, b"HY000", format!("Fatal error during log purge: {error}"))
-}
-
-fn backup_error(error: &dyn std::fmt::Display) -> SqlError {
-    tracing::warn!("BACKUP TO failed: {error}");
-    SqlError::new(1105, b"HY000", format!("No backup was made: {error}"))
 }
 
 fn purge_error(error: PurgeFailure) -> SqlError {

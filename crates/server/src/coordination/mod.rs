@@ -4,6 +4,7 @@
 //! - `purge` is what a statement and the housekeeping share: what may go, and why not more
 //! - `backup` copies the running server's data directory
 //! - `housekeeping` is one thread: it expires old files, keeps recovery short, and watches the engine
+//! - `keys` is the log's encryption
 //! - `failure` decides what a failed log means (`binlog_error_action`)
 //!
 //! Not here: how the log is written (`omnibus_commit`), nor the statements' syntax and privileges (`admin`).
@@ -14,6 +15,7 @@ mod counters;
 mod events;
 mod failure;
 mod housekeeping;
+mod keys;
 mod log_admin;
 mod purge;
 mod variables;
@@ -24,5 +26,6 @@ mod tests;
 
 pub use failure::{FailureWatch, OnStop};
 pub use housekeeping::{Housekeeping, HousekeepingSettings};
+pub(crate) use keys::end_key_rotation;
 pub use log_admin::CoordinatorAdmin;
 pub use variables::{LOG_VARIABLES, LogLimits};

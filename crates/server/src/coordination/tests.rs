@@ -35,7 +35,12 @@ fn world(path: &Path) -> World {
     let server = open_engine(path, 1 << 20, settings, engine, failures.on_log_failure());
     let coordinator = Arc::new(server.coordinator);
     let limits = Arc::new(LogLimits::default());
-    let admin = CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone());
+    let admin = CoordinatorAdmin::new(
+        coordinator.clone(),
+        limits.clone(),
+        failures.clone(),
+        omnibus_encryption::Encryption::over(omnibus_log::Disk::default(), None),
+    );
     World { coordinator, engine: server.engine, admin, limits, failures, stops }
 }
 
@@ -154,12 +159,15 @@ fn a_purge_that_meets_a_reader_says_so() {
     world.five_files();
     let position = LogPosition::new(omnibus_log::FileSeq(3), 4);
     let reader = TailReader::open(world.coordinator.log().files(), position).unwrap();
-    let error = world.admin.purge_to("binlog.000005").unwrap_err();
-    assert_eq!(error.code, 1378);
-    assert!(error.message.contains("binlog.000003 is being read; 2 files"), "{}", error.message);
+    let warning = world.admin.purge_to("binlog.000005").unwrap().unwrap();
+    assert_eq!(warning.code, 1867);
+    assert!(warning.message.contains("binlog.000003 is being read; 2 files"), "{}", warning.message);
     assert_eq!(world.names()[0], "binlog.000003");
     drop(reader);
-    world.admin.purge_before(i64::MAX / 2).unwrap_or_else(|error| assert_eq!(error.code, 1210));
+    match world.admin.purge_before(i64::MAX / 2) {
+        Ok(warning) => assert!(warning.is_none(), "{warning:?}"),
+        Err(error) => assert_eq!(error.code, 1210),
+    }
     let soon = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 60;
     world.admin.purge_before(i64::try_from(soon).unwrap()).unwrap();
     assert_eq!(world.names(), ["binlog.000005"], "the active file stays");
@@ -256,7 +264,7 @@ fn counters_count() {
     assert!(world.counter("Binlog_bytes_written").parse::<u64>().unwrap() > 1500);
     assert_eq!(world.counter("Binlog_snapshot_file"), "binlog.000001");
     assert_eq!(world.counter("Binlog_snapshot_position"), world.admin.status().position.to_string());
-    assert_eq!(world.counter("Map_persisted_commit"), "0");
+    assert_eq!(world.counter("Lsm_persisted_commit"), "0");
     assert!(world.counter("Binlog_group_commit_sync_us_p99").parse::<u64>().unwrap() > 0);
     let names: Vec<String> = world.admin.counters().into_iter().map(|(name, _)| name).collect();
     let mut unique = names.clone();

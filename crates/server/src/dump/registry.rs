@@ -48,7 +48,7 @@ impl Dump {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Registered {
     /// By connection.
     replicas: BTreeMap<u32, Replica>,
     dumps: BTreeMap<u32, Dump>,
@@ -98,7 +98,7 @@ impl Drop for Tail {
 /// See the module.
 #[derive(Debug)]
 pub struct Dumps {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Registered>>,
     tail: Mutex<Weak<Tail>>,
     own_reads: AtomicU64,
     turns: Semaphore,
@@ -212,7 +212,7 @@ impl Dumps {
 /// A registered replica, until it is dropped.
 #[derive(Debug)]
 pub struct RegisteredGuard {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Registered>>,
     connection: u32,
 }
 
@@ -225,7 +225,7 @@ impl Drop for RegisteredGuard {
 /// A running dump, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DumpGuard {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Registered>>,
     connection: u32,
     replaced: Arc<AtomicBool>,
 }

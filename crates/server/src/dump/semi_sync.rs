@@ -35,7 +35,7 @@ impl Default for SemiSyncSettings {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SemiSyncState {
     settings: SemiSyncSettings,
     acks: Acks,
     /// Commits wait.
@@ -58,11 +58,11 @@ struct Figures {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct SemiSync {
-    state: Mutex<State>,
+    state: Mutex<SemiSyncState>,
     changed: Notify,
 }
 
-impl State {
+impl SemiSyncState {
     fn switch(&mut self, coordinator: &Coordinator, on: bool) {
         let gate = match (on, self.settings.after_sync) {
             (false, _) => Gate::Open,

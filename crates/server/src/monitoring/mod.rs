@@ -80,6 +80,9 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "memory_summary_by_user_by_event_name" => memory::by(&server.processes, &["USER"]),
         "memory_summary_by_host_by_event_name" => memory::by(&server.processes, &["HOST"]),
         "memory_summary_global_by_event_name" => memory::global(server.runners.memory()),
+        "session_connect_attrs" | "session_account_connect_attrs" => {
+            lines().iter().flat_map(|(_, line)| attributes(line)).collect()
+        }
         "persisted_variables" => {
             let row = |(name, kept): (String, crate::sysvars::persisted::Kept)| {
                 vec![("VARIABLE_NAME", text(name)), ("VARIABLE_VALUE", text(kept.value))]
@@ -88,6 +91,18 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         }
         _ => Vec::new(),
     }
+}
+
+fn attributes(line: &ProcessLine) -> Vec<Row> {
+    let row = |(at, (name, value)): (usize, &(String, String))| {
+        vec![
+            ("PROCESSLIST_ID", Value::UInt(line.id.into())),
+            ("ATTR_NAME", text(name)),
+            ("ATTR_VALUE", text(value)),
+            ("ORDINAL_POSITION", Value::Int(at as i64)),
+        ]
+    };
+    line.identity.attributes.iter().enumerate().map(row).collect()
 }
 
 fn thread(system: bool, line: &ProcessLine) -> Row {

@@ -5,7 +5,7 @@
 
 use super::stream::Stream;
 use omnibus_replication::source::{Parts, Unsent};
-use omnibus_wire::compressed::Algorithm;
+use omnibus_wire::compressed::Compression;
 use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
 use std::future::{Future, poll_fn};
 use std::io;
@@ -161,9 +161,9 @@ impl Channel {
     }
 
     /// Compresses both directions from here on.
-    pub fn compress(&mut self, algorithm: Algorithm) {
+    pub fn compress(&mut self, compression: Compression) {
         let early = self.input.take_pending();
-        self.stream.compress(algorithm, early);
+        self.stream.compress(compression, early);
     }
 
     /// The client begins to count anew behind what has been collected: the packets' numbers are in there already.

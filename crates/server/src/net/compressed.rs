@@ -7,7 +7,7 @@ use super::stream::Stream;
 use crate::errors;
 use omnibus_sql::SqlError;
 use omnibus_wire::FrameError;
-use omnibus_wire::compressed::{Algorithm, BadFrame, HEAD, Head, Piece, put_frame};
+use omnibus_wire::compressed::{BadFrame, Compression, HEAD, Head, Piece, put_frame};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -24,7 +24,7 @@ const READ: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Compressed {
     stream: Stream,
-    algorithm: Algorithm,
+    compression: Compression,
     /// Number of the next frame, in either direction.
     seq: u8,
     /// Frames are read whatever their numbers.
@@ -55,9 +55,9 @@ pub fn broken_frame(error: &io::Error) -> Option<SqlError> {
 impl Compressed {
     /// Over `stream`, of which `early` has been read.
     #[must_use]
-    pub fn new(stream: Stream, algorithm: Algorithm, early: Vec<u8>) -> Compressed {
+    pub fn new(stream: Stream, compression: Compression, early: Vec<u8>) -> Compressed {
         let (raw, ready) = (early, Vec::new());
-        Compressed { stream, algorithm, seq: 0, aside: false, raw, from: 0, piece: None, ready, gone: 0 }
+        Compressed { stream, compression, seq: 0, aside: false, raw, from: 0, piece: None, ready, gone: 0 }
     }
 
     /// What it is over.
@@ -87,7 +87,7 @@ impl Compressed {
         let Some(payload) = have.get(HEAD..HEAD + head.len) else {
             return Ok(Err(HEAD + head.len - have.len()));
         };
-        let piece = Piece::new(head, payload.to_vec(), self.algorithm).map_err(invalid)?;
+        let piece = Piece::new(head, payload.to_vec(), self.compression.algorithm).map_err(invalid)?;
         self.from += HEAD + head.len;
         if self.from == self.raw.len() {
             // An idle connection keeps nothing.
@@ -130,7 +130,7 @@ impl Compressed {
         ready!(self.poll_drain(cx))?;
         let pack = || {
             let mut frame = Vec::new();
-            put_frame(&mut frame, piece, self.algorithm, self.seq);
+            put_frame(&mut frame, piece, self.compression, self.seq);
             frame
         };
         self.ready = if piece.len() < HEAVY { pack() } else { tokio::task::block_in_place(pack) };

@@ -32,8 +32,22 @@ pub struct ServerOptions {
     pub(crate) persisted: BTreeMap<String, Kept>,
     /// Names of the variables that were given.
     pub given: BTreeSet<&'static str>,
-    /// `--help`: say what there is, and start nothing.
-    pub help: bool,
+    /// What the server is started for.
+    pub task: Task,
+}
+
+/// What a server is started for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Task {
+    /// To serve.
+    #[default]
+    Serve,
+    /// `--initialize-insecure`: makes the data directory, with an account root that has no password, and ends.
+    Initialize,
+    /// `--help`: says what there is.
+    Help,
+    /// `--version`: says what it is.
+    Version,
 }
 
 impl Default for ServerOptions {
@@ -45,7 +59,7 @@ impl Default for ServerOptions {
             embedded: false,
             persisted: BTreeMap::new(),
             given: BTreeSet::new(),
-            help: false,
+            task: Task::Serve,
         }
     }
 }
@@ -73,6 +87,16 @@ impl ServerOptions {
         Ok(())
     }
 
+    /// What `--version` says, in the form of MySQL's server, which programs take apart.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let version = match self.globals.named("dialect").as_str() {
+            "mariadb" => crate::MARIADB_VERSION,
+            _ => crate::VERSION,
+        };
+        format!("mysqld  Ver {version} for Linux on {} (Omnibus)", std::env::consts::ARCH)
+    }
+
     /// Whether a variable was given, and does not only have its default.
     #[must_use]
     pub fn given(&self, name: &str) -> bool {
@@ -83,6 +107,13 @@ impl ServerOptions {
     #[must_use]
     pub fn socket(&self) -> Option<PathBuf> {
         let name = self.globals.named("socket");
+        (!name.as_str().is_empty()).then(|| self.datadir().join(name.as_str()))
+    }
+
+    /// The file for the process's number, in the data directory unless an absolute path was given; none if empty.
+    #[must_use]
+    pub fn pid_file(&self) -> Option<PathBuf> {
+        let name = self.globals.named("pid_file");
         (!name.as_str().is_empty()).then(|| self.datadir().join(name.as_str()))
     }
 
@@ -145,7 +176,8 @@ fn absolute(path: &Path) -> PathBuf {
 pub fn help() -> String {
     use std::fmt::Write;
     let mut text = String::from(
-        "Options are MySQL's system variables, as --name=value; --skip-NAME switches one off, and sizes take K, M, G.\n\
+        "--initialize-insecure makes the data directory, whose account root has no password, and ends; --version says which this is.\n\
+         Options are MySQL's system variables, as --name=value; --skip-NAME switches one off, and sizes take K, M, G.\n\
          --defaults-file=FILE reads groups [mysqld], [server] and [omnibus] of an option file; --no-defaults reads none.\n\n",
     );
     for (_, def) in crate::sysvars::Registry::get().iter() {

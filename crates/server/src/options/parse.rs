@@ -3,9 +3,9 @@
 //! Later wins: files in the order given, then arguments. Dashes and underscores are the same. Names may
 //! be preceded by `skip-`, `disable-`, `enable-` (switches) and `loose-` (ignored if unknown).
 
-use super::ServerOptions;
 use super::file::{self, FileOption};
 use super::near::nearest;
+use super::{ServerOptions, Task};
 use crate::sysvars::persisted;
 use crate::sysvars::{Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, refuse_unsupported};
 use std::path::PathBuf;
@@ -15,8 +15,33 @@ use std::path::PathBuf;
 #[error("{0}")]
 pub struct OptionError(pub String);
 
+const NO_RANDOM_PASSWORD: &str =
+    "--initialize: no random password is made here; give --initialize-insecure, and root a password then";
+
 /// Options that are not variables: accepted, and of no effect here.
 const IGNORED: &[&str] = &["console", "user", "log_warnings", "symbolic_links", "standalone", "daemonize"];
+
+/// Plug-ins that are not here, or always: option files written for MySQL load and set them. What they have of options is
+/// accepted, and of no effect. Not those that passwords, keys and audits depend on.
+const PLUGINS: &[&str] = &[
+    "plugin_load",
+    "plugin_load_add",
+    "mysql_native_password",
+    "mysqlx",
+    "clone",
+    "innodb",
+    "myisam",
+    "rocksdb",
+];
+
+/// The option is a plug-in's own switch (`mysqlx`, `skip_mysqlx`) or one of its variables (`mysqlx_port`).
+fn is_of_plugin(name: &str) -> bool {
+    let prefixes = ["skip_", "disable_", "enable_"];
+    let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    PLUGINS
+        .iter()
+        .any(|own| name.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')))
+}
 
 /// Parses arguments (without the program's name). `option_files` are read first; `--defaults-file=` among
 /// the arguments replaces them, `--defaults-extra-file=` adds one, `--no-defaults` drops them. Files of
@@ -24,7 +49,7 @@ const IGNORED: &[&str] = &["console", "user", "log_warnings", "symbolic_links", 
 pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions, OptionError> {
     let mut files: Vec<PathBuf> = option_files.iter().filter(|p| p.exists()).cloned().collect();
     let mut rest = Vec::new();
-    let mut help = false;
+    let mut task = Task::Serve;
     let mut iter = args.iter().peekable();
     while let Some(arg) = iter.next() {
         let name = arg.split('=').next().unwrap_or_default().replace('_', "-");
@@ -42,11 +67,14 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
                 files.push(file);
             }
             "--no-defaults" => files.clear(),
-            "--help" | "--verbose" | "-?" => help = true,
+            "--help" | "--verbose" | "-?" => task = Task::Help,
+            "--version" | "-V" => task = Task::Version,
+            "--initialize-insecure" => task = Task::Initialize,
+            "--initialize" => return Err(OptionError(NO_RANDOM_PASSWORD.into())),
             _ => rest.push(arg.clone()),
         }
     }
-    let mut options = ServerOptions { help, ..ServerOptions::default() };
+    let mut options = ServerOptions { task, ..ServerOptions::default() };
     for path in files {
         for option in file::read(&path).map_err(OptionError)? {
             apply(&mut options, &option)?;
@@ -159,7 +187,7 @@ fn apply(options: &mut ServerOptions, option: &FileOption) -> Result<(), OptionE
     };
     match resolve(&name, option.value.as_deref()) {
         Some((id, given)) => set(options, id, given, option),
-        None if IGNORED.contains(&name.as_str()) => {
+        None if IGNORED.contains(&name.as_str()) || is_of_plugin(&name) => {
             options.warnings.push(format!("option '{}' has no effect here", option.name));
             Ok(())
         }

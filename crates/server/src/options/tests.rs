@@ -34,6 +34,26 @@ fn names_values_and_switches() {
 }
 
 #[test]
+fn plugins_that_are_not_here_have_no_effect() {
+    let o =
+        run(&["--mysqlx=0", "--skip-mysqlx", "--mysqlx-port=33060", "--plugin-load=a=a.so", "--innodb-x=1"])
+            .unwrap();
+    assert_eq!(o.warnings.len(), 5, "{:?}", o.warnings);
+    assert!(run(&["--mysqlxy=0"]).is_err());
+    assert!(run(&["--innodb-lock-wait-timeout=20"]).unwrap().warnings.is_empty(), "one that is here");
+}
+
+#[test]
+fn a_server_is_started_for_something() {
+    assert_eq!(run(&[]).unwrap().task, Task::Serve);
+    assert_eq!(run(&["--initialize-insecure", "--port=1"]).unwrap().task, Task::Initialize);
+    let version = run(&["--version", "--dialect=mariadb"]).unwrap();
+    assert_eq!(version.task, Task::Version);
+    assert!(version.version().contains("Ver 11.") && version.version().contains("MariaDB"));
+    assert!(run(&["--initialize"]).unwrap_err().0.contains("--initialize-insecure"));
+}
+
+#[test]
 fn mistakes_are_named() {
     let message = |args: &[&str]| run(args).unwrap_err().0;
     assert_eq!(

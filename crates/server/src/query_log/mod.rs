@@ -112,9 +112,9 @@ impl QueryLog {
     /// # Errors
     /// 1231: a path that is no log's; 1: the file can't be opened.
     pub(crate) fn change(&self, globals: &GlobalVars, name: &str, value: &VarValue) -> SqlResult<()> {
+        // What is queued was logged under the old rules, and belongs into the old file.
+        self.queue.settle();
         if name.starts_with(AUDIT_PREFIX) {
-            // What is queued was logged under the old rules, and belongs into the old file.
-            self.queue.settle();
             return self.audit.configure(globals, Some((name, value)));
         }
         self.configure(globals, Some((name, value)))

@@ -12,7 +12,7 @@ const OVERHEAD: usize = 256;
 const SETTLE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
-struct State {
+struct Queued {
     entries: Vec<Entry>,
     bytes: usize,
     pushed: u64,
@@ -23,7 +23,7 @@ struct State {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<Queued>,
     filled: Condvar,
     settled: Condvar,
 }

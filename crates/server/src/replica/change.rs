@@ -2,7 +2,9 @@
 
 use super::channel::Channel;
 use super::{Replicas, gtid_rules, store};
+use crate::errors;
 use omnibus_parser::ast::{ChangeSource, SourceValue};
+use omnibus_replication::client::{CompressionChoice, NoAlgorithm};
 use omnibus_replication::replica::{ChannelConfig, ChannelPosition, GtidUse, SourcePosition};
 use omnibus_sql::{SqlError, SqlResult};
 use std::path::PathBuf;
@@ -101,6 +103,21 @@ fn remember(config: &mut ChannelConfig, name: &str, value: String) {
     }
 }
 
+fn set_compression(choice: &mut CompressionChoice, name: &str, value: &SourceValue) -> SqlResult<()> {
+    if name == "SOURCE_COMPRESSION_ALGORITHMS" {
+        let refused = |error: NoAlgorithm| errors::wrong_compression_algorithm(&error.0);
+        let list: CompressionChoice = text(name, value)?.parse().map_err(refused)?;
+        *choice = list.at_level(choice.zstd_level);
+        return Ok(());
+    }
+    let level = number(name, value, u64::from(u8::MAX))? as u8;
+    if !(1..=22).contains(&level) {
+        return Err(errors::wrong_compression_level(level));
+    }
+    choice.zstd_level = level;
+    Ok(())
+}
+
 fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceValue) -> SqlResult<()> {
     said.receiver |= name != "SOURCE_DELAY";
     match name {
@@ -156,12 +173,9 @@ fn set(config: &mut ChannelConfig, said: &mut Said, name: &str, value: &SourceVa
         }
         // Their defaults are how it is here.
         "NETWORK_NAMESPACE" | "PRIVILEGE_CHECKS_USER" if text(name, value)?.is_empty() => {}
-        "SOURCE_COMPRESSION_ALGORITHMS"
-            if text(name, value)?
-                .to_ascii_lowercase()
-                .split(',')
-                .any(|word| word.trim() == "uncompressed") => {}
-        "SOURCE_ZSTD_COMPRESSION_LEVEL" => drop(number(name, value, 22)?),
+        "SOURCE_COMPRESSION_ALGORITHMS" | "SOURCE_ZSTD_COMPRESSION_LEVEL" => {
+            set_compression(&mut config.compression, name, value)?;
+        }
         "REQUIRE_ROW_FORMAT" | "GTID_ONLY" | "SOURCE_CONNECTION_AUTO_FAILOVER" if !flag(name, value)? => {}
         "REQUIRE_TABLE_PRIMARY_KEY_CHECK"
             if matches!(text(name, value)?.to_ascii_uppercase().as_str(), "STREAM" | "OFF") => {}

@@ -6,7 +6,7 @@ use super::jobs::Plan;
 use super::threads::{Lanes, receiver_entry};
 use super::{Env, gtid_rules, not_configured, store};
 use omnibus_replication::apply::Position;
-use omnibus_replication::client::Introduction;
+use omnibus_replication::client::{CompressionChoice, Introduction};
 use omnibus_replication::replica::{
     AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, IoRunning, Queue,
     Receiver, ReceiverSettings, Refuses, Resume, ResumeFrom, SourcePosition, StatusData, Until,
@@ -220,6 +220,9 @@ impl Channel {
         let globals = &self.env.server.globals;
         let net_timeout = Duration::from_secs(globals.named("replica_net_timeout").as_u64());
         let mut endpoint = config.endpoint(net_timeout);
+        if endpoint.compression.is_plain() && globals.named("replica_compressed_protocol").as_bool() {
+            endpoint.compression = CompressionChoice::if_offered();
+        }
         if let Some((user, password)) = login {
             endpoint.user = user.unwrap_or(endpoint.user);
             endpoint.password = password.unwrap_or(endpoint.password);

@@ -2,7 +2,7 @@
 
 use super::threads::Lane;
 use omnibus_commit::{GtidGuard, Ticket};
-use omnibus_replication::replica::{ChannelConfig, ChannelPosition, Filters, Place, Received, Until};
+use omnibus_replication::replica::{ChannelConfig, ChannelPosition, Filters, Received, Turn, Until};
 use omnibus_sql::KillFlag;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub(super) struct Job {
     pub(super) task: Task,
     /// `None` for a mere change of position.
     pub(super) received: Option<Box<Received>>,
-    pub(super) place: Place,
+    pub(super) place: Turn,
     /// Behind it.
     pub(super) position: ChannelPosition,
     /// The source waits until it is safe.

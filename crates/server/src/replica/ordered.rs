@@ -10,7 +10,7 @@ use omnibus_commit::Ticket;
 use omnibus_format::events::XaPrepare;
 use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
-use omnibus_replication::replica::Place;
+use omnibus_replication::replica::Turn;
 use omnibus_sql::apply::Applier;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct Ordered<'a> {
     pub(super) applying: &'a Applying,
     /// Which worker.
     pub(super) slot: usize,
-    pub(super) place: Place,
+    pub(super) place: Turn,
     pub(super) interrupted: Option<Interrupted>,
 }
 

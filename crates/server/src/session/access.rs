@@ -88,6 +88,13 @@ impl SessionAccess {
         self
     }
 
+    /// Of a role that acts as a definer: what it has of others is in force, too.
+    #[must_use]
+    pub fn of_role(mut self) -> SessionAccess {
+        self.put_roles(vec![(self.account.user.clone(), self.account.host.as_str().to_owned())]);
+        self
+    }
+
     /// SET ROLE.
     pub fn set_role(&mut self, set: &RoleSet, mariadb: bool) -> SqlResult<()> {
         let (table, rules) = (self.accounts.table(), self.accounts.rules());
@@ -178,6 +185,14 @@ impl SessionAccess {
 
 fn is_virtual(db: &str) -> bool {
     db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema")
+}
+
+/// Whether it is one of InnoDB's own tables, which tell of everybody's transactions and data: all but the words that its full-text
+/// indexes leave out.
+fn is_innodb(db: &str, table: Option<&str>) -> bool {
+    let own = |table: &str| table.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("INNODB_"));
+    db.eq_ignore_ascii_case("information_schema")
+        && table.is_some_and(|table| own(table) && !table.eq_ignore_ascii_case("INNODB_FT_DEFAULT_STOPWORD"))
 }
 
 /// Whether an account may know that a database, or a table of it, exists.
@@ -319,7 +334,7 @@ impl AccessCheck for SessionAccess {
     }
 
     fn of_definer(&self, definer: &Definer) -> SqlResult<Arc<dyn AccessCheck>> {
-        let (user, host) = (&*definer.user, &*definer.host);
+        let (user, host) = definer.account();
         if self.account.is_anybody() || self.account.is(user, host) {
             return Ok(Arc::new(self.clone()));
         }
@@ -328,19 +343,26 @@ impl AccessCheck for SessionAccess {
         match self.accounts.table().exact(user, host) {
             Some(account) => {
                 let access = SessionAccess::new(account, user, host, &self.accounts);
-                Ok(Arc::new(SessionAccess { generation, ..access }.logged_in()))
+                let access = SessionAccess { generation, ..access };
+                Ok(Arc::new(if definer.role().is_some() { access.of_role() } else { access.logged_in() }))
             }
             // Others need not know which accounts there are.
-            None if self.has(NAMES_DEFINERS) => Err(SqlError::no_such_user(user, host)),
+            None if self.has(NAMES_DEFINERS) => Err(SqlError::no_such_user(&definer.user, &definer.host)),
             None => Err(errors::access_denied(&self.user, &self.host, true)),
         }
     }
 
+    fn is_role(&self, name: &str) -> bool {
+        self.accounts.table().exact(name, "%").is_some_and(|account| account.is_role)
+    }
+
     fn check_names_definer(&self, definer: &Definer) -> SqlResult<()> {
-        if self.account.is(&definer.user, &definer.host) {
+        let (user, host) = definer.account();
+        let in_force = |role: &Arc<str>| self.roles().first().is_some_and(|(name, _)| *name == **role);
+        if self.account.is(user, host) || definer.role().is_some_and(in_force) {
             return Ok(());
         }
-        match self.accounts.table().exact(&definer.user, &definer.host) {
+        match self.accounts.table().exact(user, host) {
             Some(other) => {
                 self.require(NAMES_DEFINERS)?;
                 self.account.may_change(&other)
@@ -405,7 +427,9 @@ impl AccessCheck for SessionAccess {
                 }
                 _ => may_see(&self.account, db, table),
             },
-            Priv::Select if virtual_schema => true,
+            Priv::Select if virtual_schema => {
+                return if is_innodb(db, table) { self.require(Privileges::PROCESS) } else { Ok(()) };
+            }
             _ if virtual_schema => false,
             _ => match table {
                 Some(table) => on_table(&self.account, db, table, privilege).has(needed),

@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering;
 const ADMIN: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
 
 /// One of the places that `max_connections` counts, given back when it goes; or one at the administrators' own address.
-pub struct Place {
+pub struct ConnectionPlace {
     server: Arc<Server>,
     gate: Gate,
     _own: OwnConnection,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         if self.gate == Gate::Public {
             self.server.counters.connected.fetch_sub(1, Ordering::Relaxed);
@@ -32,9 +32,9 @@ impl Server {
     ///
     /// # Errors
     /// 1040 if there is none, 1227 if the account has no business at the administrators' address.
-    pub(crate) fn admit(self: &Arc<Self>, account: &Account, gate: Gate) -> SqlResult<Place> {
+    pub(crate) fn admit(self: &Arc<Self>, account: &Account, gate: Gate) -> SqlResult<ConnectionPlace> {
         let own = self.own_connection(account, gate)?;
-        let place = Place { server: self.clone(), gate, _own: own };
+        let place = ConnectionPlace { server: self.clone(), gate, _own: own };
         if gate == Gate::Admin {
             return Ok(place);
         }
@@ -76,11 +76,11 @@ impl Server {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Beside those of clients: an event's, for its account.
-    pub(super) fn aside(server: &Arc<Server>, account: &Account) -> SqlResult<Place> {
+    pub(super) fn aside(server: &Arc<Server>, account: &Account) -> SqlResult<ConnectionPlace> {
         let own = server.usage.connect(account, 0, crate::clock::now_us())?;
-        Ok(Place { server: server.clone(), gate: Gate::Admin, _own: own })
+        Ok(ConnectionPlace { server: server.clone(), gate: Gate::Admin, _own: own })
     }
 
     /// COM_CHANGE_USER: the same place, for another account.

@@ -140,7 +140,7 @@ impl Session {
         {
             self.log_command(activity(&command), argument(&command));
         }
-        if let Err(error) = self.access.check_command(&command) {
+        if let Err(error) = self.identity.access.check_command(&command) {
             self.failed(error);
             return GO_ON;
         }
@@ -219,9 +219,9 @@ impl Session {
             .into_iter()
             .find(|s| name.eq_ignore_ascii_case(s));
         if computed.is_none() {
-            self.access.check(name, None, Priv::Any)?;
+            self.identity.access.check(name, None, Priv::Any)?;
             let exists = self.server.runners.database_exists(name);
-            if let Some(floor) = &self.floor {
+            if let Some(floor) = &self.replies.floor {
                 floor.see_definitions();
             }
             if !exists {
@@ -231,14 +231,14 @@ impl Session {
         let name: Arc<str> = computed.unwrap_or(name).into();
         self.runner.state_mut().database = Some(name.clone());
         self.process.identity.lock().db = Some(name);
-        self.schema_changed = true;
+        self.replies.schema_changed = true;
         Ok(())
     }
 
     fn set_option(&mut self, option: u16) {
         match option {
-            0 => self.multi_statements = true,
-            1 => self.multi_statements = false,
+            0 => self.replies.multi_statements = true,
+            1 => self.replies.multi_statements = false,
             _ => {
                 self.channel.error(&errors::unknown_command());
                 return;
@@ -299,7 +299,7 @@ impl Session {
             let done = if self.server.skips_grants() {
                 Ok(Authenticated { account: Arc::new(Account::anybody()), proxy: None })
             } else {
-                let (channel, client) = (&mut self.channel, &self.client);
+                let (channel, client) = (&mut self.channel, &self.identity.client);
                 let done = authenticate(&authenticator, channel, scramble, &user, client, plugin, answer);
                 done.await
             };
@@ -313,17 +313,20 @@ impl Session {
             };
             let proved = proxy.as_ref().unwrap_or(&account);
             let confined = self.server.has_to_change_password(proved, self.channel.caps)?;
-            self.place.hand_over(&account)?;
+            self.identity.place.hand_over(&account)?;
             tokio::task::block_in_place(|| self.runner.reset());
             self.prepared.close_all();
             self.become_account(account, proxy.as_deref(), user);
-            self.access.confine(confined);
+            self.identity.access.confine(confined);
             *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
             self.gtids.anonymous = None;
             self.shared.set_login_collation(login.collation);
             self.apply_settings();
             self.runner.state_mut().database = None;
-            self.process.identity.lock().db = None;
+            {
+                let mut identity = self.process.identity.lock();
+                (identity.db, identity.attributes) = (None, self.server.kept_attributes(&login.attrs));
+            }
             if let Some(db) = login.database {
                 self.use_database(&utf8(&db))?;
             }
@@ -348,11 +351,15 @@ impl Session {
     }
 
     fn become_account(&mut self, account: Arc<Account>, proxy: Option<&Account>, user: String) {
-        self.access =
-            super::SessionAccess::new(account.clone(), &user, &self.client.name(), &self.server.accounts)
-                .behind(proxy)
-                .logged_in();
-        self.shared.set_account(&self.access);
+        self.identity.access = super::SessionAccess::new(
+            account.clone(),
+            &user,
+            &self.identity.client.name(),
+            &self.server.accounts,
+        )
+        .behind(proxy)
+        .logged_in();
+        self.shared.set_account(&self.identity.access);
         {
             let mut identity = self.process.identity.lock();
             (identity.user, identity.account) = (user.clone(), account.plain());
@@ -360,7 +367,7 @@ impl Session {
         let state = self.runner.state_mut();
         state.user = user.clone();
         state.account = account.plain();
-        self.user = user;
+        self.identity.user = user;
     }
 
     /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.

@@ -62,13 +62,13 @@ impl Session {
         mode: Mode,
         sink_state: &mut (bool, u64, Option<OutMark>),
     ) -> ExecResult<Outcome> {
-        let binary = matches!(job, Job::Prepared(..)) || self.inside.binary;
+        let binary = matches!(job, Job::Prepared(..)) || self.running.inside.binary;
         let format = self.row_format(binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
         let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
-        sink.floor = self.floor.as_deref();
+        sink.floor = self.replies.floor.as_deref();
         sink.process = Some(&self.process);
-        let context = RunContext { mode, access: &self.access };
+        let context = RunContext { mode, access: &self.identity.access };
         let result = match job {
             Job::Text(parsed) => self.runner.execute(parsed, &context, &mut sink),
             Job::Prepared(parsed, handle, params) => {
@@ -85,7 +85,7 @@ impl Session {
         self.channel.sent += sink_state.1;
         // What an attempt gives that is run again is not what the client gets.
         if matches!(result, Ok(_) | Err(Interrupt::Error(_) | Interrupt::Server(_))) && !sink_state.0 {
-            self.rows_sent += rows;
+            self.replies.rows_sent += rows;
         }
         result
     }
@@ -160,11 +160,11 @@ impl Session {
                 None => None,
                 Some((user, host)) => Some(self.definer_access(user, host)?),
             };
-            let own = access.map(|access| std::mem::replace(&mut self.access, access));
+            let own = access.map(|access| std::mem::replace(&mut self.identity.access, access));
             let kind = crate::status::com_index(inner.statement.node.kind());
             let parsed = Arc::new(Parsed { text: inner.text, statement: inner.statement, kind });
-            let outer = std::mem::replace(&mut self.inside.binary, binary);
-            self.inside.depth += 1;
+            let outer = std::mem::replace(&mut self.running.inside.binary, binary);
+            self.running.inside.depth += 1;
             // The program's `sql_mode` ends with the program: the session's own stays what it was.
             let mode = |bits: u64| crate::sysvars::VarValue::Str(crate::sysvars::sql_mode_text(bits).into());
             let programs = mode(self.runner.state().settings.sql_mode);
@@ -176,13 +176,13 @@ impl Session {
             };
             let replied = self.run_statement(&parsed, true).await;
             self.shared.vars.lock().set_named("sql_mode", sessions);
-            self.inside.depth -= 1;
-            self.inside.binary = outer;
+            self.running.inside.depth -= 1;
+            self.running.inside.binary = outer;
             if let Some(own) = own {
-                self.access = own;
-                self.shared.set_account(&self.access);
+                self.identity.access = own;
+                self.shared.set_account(&self.identity.access);
             }
-            match (replied, self.inside.error.take()) {
+            match (replied, self.running.inside.error.take()) {
                 (Replied::Good, _) => Ok(()),
                 (Replied::Bad, error) => Err(error.unwrap_or_else(SqlError::unknown_error)),
             }
@@ -191,7 +191,11 @@ impl Session {
 
     fn definer_access(&self, user: &str, host: &str) -> SqlResult<SessionAccess> {
         match self.server.accounts.table().exact(user, host) {
-            Some(account) => Ok(SessionAccess::new(account, user, host, &self.server.accounts).logged_in()),
+            Some(account) => {
+                let role = self.is_mariadb() && account.is_role;
+                let access = SessionAccess::new(account, user, host, &self.server.accounts);
+                Ok(if role { access.of_role() } else { access.logged_in() })
+            }
             None => Err(crate::errors::no_such_definer(user, host)),
         }
     }
@@ -291,13 +295,13 @@ impl Session {
     }
 
     pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
-        if self.inside.depth > 0 {
+        if self.running.inside.depth > 0 {
             return;
         }
-        self.rows_affected = affected;
-        let warnings = self.runner.state().diagnostics.count();
+        self.replies.rows_affected = affected;
+        let warnings = self.runner.state().diagnostics.own_count();
         let caps = self.channel.caps;
-        let track = std::mem::take(&mut self.schema_changed) && caps.has(Capability::SESSION_TRACK);
+        let track = std::mem::take(&mut self.replies.schema_changed) && caps.has(Capability::SESSION_TRACK);
         let database = self.runner.state().database.clone().filter(|_| track);
         let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
         let mut changes = if track { vec![change] } else { Vec::new() };
@@ -324,7 +328,7 @@ impl Session {
             status = status.with(Status::MORE_RESULTS);
         }
         let caps = self.channel.caps;
-        let warnings = self.runner.state().diagnostics.count();
+        let warnings = self.runner.state().diagnostics.own_count();
         if caps.has(omnibus_wire::Capability::DEPRECATE_EOF) {
             let packet = OkPacket { status, warnings, ..OkPacket::default() };
             self.channel.out.packet(|out| packet.encode(out, caps, true));
@@ -335,10 +339,10 @@ impl Session {
 
     /// Adds a result that the server itself made, with its end.
     pub(crate) fn reply_rows(&mut self, rows: &ResultSet, more: bool) -> SqlResult<()> {
-        let format = self.row_format(self.inside.binary);
+        let format = self.row_format(self.running.inside.binary);
         let mut sink = ReplySink::new(&mut self.channel.out, format, None);
         rows.send(&mut sink as &mut dyn RowSink)?;
-        self.rows_sent += rows.rows.len() as u64;
+        self.replies.rows_sent += rows.rows.len() as u64;
         self.end_of_rows(more);
         Ok(())
     }

@@ -64,7 +64,7 @@ impl Session {
                 let peer = self.peer();
                 // What only recovery reads has changes that were kept out of the log, accounts' among them.
                 if peer.whole_files
-                    && let Err(error) = self.access.require(Privileges::BACKUP_ADMIN)
+                    && let Err(error) = self.identity.access.require(Privileges::BACKUP_ADMIN)
                 {
                     self.channel.error(&error);
                     return Ok(false);

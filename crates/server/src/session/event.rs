@@ -1,6 +1,6 @@
 //! An event that runs: a session of its own, in its definer's name, whose results nobody reads.
 
-use super::admission::Place;
+use super::admission::ConnectionPlace;
 use super::{Cleanup, Session, login};
 use crate::account::Account;
 use crate::net::ClientHost;
@@ -23,12 +23,12 @@ pub(crate) async fn run_event(server: Arc<Server>, def: Arc<ProgramDef>, runs: b
     let tell = |error: &SqlError| {
         tracing::error!(code = error.code, "event {event} of {}: {}", definer.plain(), error.message);
     };
-    let account = server.accounts.table().exact(&definer.user, &definer.host);
+    let account = server.accounts.table().exact(definer.account().0, definer.account().1);
     let Some(account) = account else {
         tell(&SqlError::no_such_user(&definer.user, &definer.host));
         return;
     };
-    let opened = Place::aside(&server, &account)
+    let opened = ConnectionPlace::aside(&server, &account)
         .and_then(|place| Session::of_event(&server, &process, account, place))
         .inspect_err(tell);
     let Ok(mut session) = opened else { return };
@@ -70,7 +70,7 @@ pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
     let _cleanup = Cleanup { server: server.clone(), process: process.clone() };
     // Whoever made it need not be allowed to drop it any more.
     let anybody = Arc::new(Account::anybody());
-    let place = Place::aside(server, &anybody);
+    let place = ConnectionPlace::aside(server, &anybody);
     let opened = place.and_then(|place| Session::of_event(server, &process, anybody, place));
     let Ok(mut session) = opened else { return };
     let text = format!("DROP EVENT IF EXISTS {}.{}", quote_ident(&def.db), quote_ident(&def.name));
@@ -93,7 +93,7 @@ impl Session {
         server: &Arc<Server>,
         process: &Arc<crate::process::Process>,
         account: Arc<Account>,
-        place: Place,
+        place: ConnectionPlace,
     ) -> Result<Session, SqlError> {
         let (ours, theirs) = UnixStream::pair().map_err(|error| SqlError::internal(error.to_string()))?;
         tokio::spawn(async move {
@@ -119,6 +119,7 @@ impl Session {
             database: None,
             collation,
             compression: None,
+            attributes: Default::default(),
             must_change_password: false,
             place,
         };

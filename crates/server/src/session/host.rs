@@ -18,7 +18,7 @@ use crate::sysvars::{
 };
 use bytes::Bytes;
 use omnibus_format::Dialect;
-use omnibus_parser::ast::Statement;
+use omnibus_parser::ast::{HintValue, Ident, Statement};
 use omnibus_sql::api::Assignment;
 use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
@@ -45,6 +45,8 @@ pub struct SessionShared {
     max_packet: AtomicU64,
     /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
     waited: AtomicU64,
+    /// What variables were before hints set them: one list for each statement that runs with hints.
+    pub(super) hinted: Mutex<Vec<Vec<(VarId, VarValue)>>>,
     /// A function or trigger has changed the session's variables.
     changed_inside: AtomicBool,
     /// What the statement defines, or changes of accounts, is in the audit log.
@@ -80,6 +82,7 @@ impl SessionShared {
             last_insert_id: AtomicU64::new(0),
             max_packet: AtomicU64::new(max_packet),
             waited: AtomicU64::new(u64::MAX),
+            hinted: Mutex::new(Vec::new()),
             changed_inside: AtomicBool::new(false),
             audited: AtomicBool::new(false),
             last_commit: AtomicU64::new(0),
@@ -323,6 +326,19 @@ impl SessionHost for SessionShared {
         self.assign_inside(assignment)
     }
 
+    fn hint(
+        &self,
+        hints: &[(&Ident, &HintValue)],
+        access: &dyn AccessCheck,
+        settings: &SessionSettings,
+    ) -> (SessionSettings, Vec<SqlError>) {
+        self.set_hinted(hints, access, settings)
+    }
+
+    fn unhint(&self, before: &SessionSettings) -> SessionSettings {
+        self.restore_hinted(before)
+    }
+
     fn defined(&self, statement: &Statement, text: &Bytes, code: u16) {
         self.audit_inside(statement, text, code, self.server.query_log.audit.is_on());
     }
@@ -486,11 +502,18 @@ impl SessionHost for SessionShared {
         let account = self.account.lock().clone();
         let all = account.privileges.any(Privileges::PROCESS);
         let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
-        let own_threads = matches!(table, "threads" | "events_statements_current" | "events_stages_current");
+        let own_account = table == "session_account_connect_attrs";
+        let own_threads =
+            own_account || matches!(table, "threads" | "events_statements_current" | "events_stages_current");
         if !own_threads && !account.on_table("performance_schema", table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
-        Ok(crate::monitoring::rows(&self.server, table, &|line| all || line.identity.user == account.user))
+        let own = account.plain();
+        let sees = |line: &crate::process::ProcessLine| match own_account {
+            true => line.identity.account == own,
+            false => all || line.identity.user == account.user,
+        };
+        Ok(crate::monitoring::rows(&self.server, table, &sees))
     }
 
     fn privileges(&self, table: &str) -> Vec<Vec<Value>> {

@@ -1,6 +1,6 @@
 //! From accept to the account: greeting, SSLRequest, login packet, authentication.
 
-use super::admission::Place;
+use super::admission::ConnectionPlace;
 use crate::account::Account;
 use crate::auth::{AuthFailure, Authenticated, MAX_LOGIN_PACKET, authenticate, new_scramble};
 use crate::errors;
@@ -14,7 +14,7 @@ use crate::server::Server;
 use bytes::Bytes;
 use omnibus_format::Dialect;
 use omnibus_sql::SqlError;
-use omnibus_wire::compressed::{Algorithm, ZLIB_LEVEL};
+use omnibus_wire::compressed::{Algorithm, Compression};
 use omnibus_wire::{Capability, Greeting, Login, LoginPacket, Status};
 use std::sync::Arc;
 
@@ -31,11 +31,13 @@ pub struct LoggedIn {
     /// Collation of the connection.
     pub collation: u16,
     /// How everything behind the login is compressed, and the level that was asked for.
-    pub compression: Option<(Algorithm, u8)>,
+    pub compression: Option<Compression>,
+    /// What the client says of itself.
+    pub attributes: crate::process::Attributes,
     /// Its password is over.
     pub must_change_password: bool,
     /// Where it is.
-    pub place: Place,
+    pub place: ConnectionPlace,
 }
 
 /// Why nobody did.
@@ -189,7 +191,9 @@ async fn attempt(
         .has_to_change_password(proxy.as_ref().unwrap_or(&account), login.capabilities)
         .map_err(refused)?;
     let place = server.admit(&account, gate).map_err(refused)?;
+    let attributes = server.kept_attributes(&login.attrs);
     Ok(LoggedIn {
+        attributes,
         account,
         proxy,
         user,
@@ -225,11 +229,7 @@ fn offered(server: &Server) -> Capability {
 }
 
 /// What the client has chosen. It takes for granted what it asks for, so what was not offered is refused.
-fn compression(
-    server: &Server,
-    login: &Login,
-    offered: Capability,
-) -> Result<Option<(Algorithm, u8)>, SqlError> {
+fn compression(server: &Server, login: &Login, offered: Capability) -> Result<Option<Compression>, SqlError> {
     let asked = |flag: Capability| login.capabilities.has(flag);
     let may = |flag: Capability, algorithm: Algorithm| match offered.has(flag) {
         true => Ok(()),
@@ -237,14 +237,14 @@ fn compression(
     };
     if asked(Capability::COMPRESS) {
         may(Capability::COMPRESS, Algorithm::Zlib)?;
-        return Ok(Some((Algorithm::Zlib, ZLIB_LEVEL)));
+        return Ok(Some(Compression::ZLIB));
     }
     if asked(Capability::ZSTD_COMPRESSION) {
         may(Capability::ZSTD_COMPRESSION, Algorithm::Zstd)?;
         if !(1..=22).contains(&login.zstd_level) {
             return Err(errors::wrong_compression_level(login.zstd_level));
         }
-        return Ok(Some((Algorithm::Zstd, login.zstd_level)));
+        return Ok(Some(Compression { algorithm: Algorithm::Zstd, level: login.zstd_level }));
     }
     match allows(server, "uncompressed") {
         true => Ok(None),

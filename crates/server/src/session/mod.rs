@@ -4,7 +4,7 @@
 //!   statements. - `prepared`, `statements`: COM_STMT_. - `gtids`: which transactions are whose. - `dumping`, `sending`: the log to a replica, the async half of
 //!   `omnibus_replication::source`. - `drive`: runs a statement through its waits. - `sink`: rows
 //!   to packets. - `local_file`: LOAD DATA LOCAL. -
-//!   `host` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account.
+//!   `host`, `hints` and `access`: what the SQL layer asks back. - `rule`: what each statement asks of the account.
 //!
 //! - SESSION-1 A reply leaves only when what it tells of is durable (COMMIT-2): the commit ticket is
 //!   awaited before the flush.
@@ -18,6 +18,7 @@ mod dumping;
 mod event;
 mod foreign_dump;
 mod gtids;
+mod hints;
 mod host;
 mod local_file;
 mod login;
@@ -59,32 +60,48 @@ pub struct Session {
     pub(crate) server: Arc<Server>,
     pub(crate) channel: Channel,
     pub(crate) process: Arc<Process>,
+    pub(crate) identity: Identity,
+    pub(crate) shared: Arc<SessionShared>,
+    pub(crate) runner: Box<dyn Runner>,
+    prepared: Statements,
+    replies: Replies,
+    pub(crate) running: Running,
+    /// `GlobalVars::generation` that the settings were made from.
+    generation: u64,
+    /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
+    pub(crate) registered: Option<RegisteredGuard>,
+    pub(crate) gtids: Gtids,
+}
+
+/// Whose connection it is.
+pub(crate) struct Identity {
     pub(crate) client: ClientHost,
     /// Name the client gave at login.
     pub(crate) user: String,
     pub(crate) access: SessionAccess,
     /// Given back when the session goes.
-    place: admission::Place,
-    pub(crate) shared: Arc<SessionShared>,
-    pub(crate) runner: Box<dyn Runner>,
-    /// What replies wait for.
+    place: admission::ConnectionPlace,
+}
+
+/// What its replies depend on, and what was sent in them.
+struct Replies {
+    /// What they wait for.
     floor: Option<Arc<omnibus_sql::Floor>>,
-    prepared: Statements,
     /// Several statements in one COM_QUERY are allowed.
     multi_statements: bool,
-    /// `GlobalVars::generation` that the settings were made from.
-    generation: u64,
-    /// SET INSERT_ID holds for the next statement only.
-    pub(crate) pending_insert_id: Option<u64>,
     /// The next OK tells clients that track it of a new default database.
     schema_changed: bool,
-    /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
-    pub(crate) registered: Option<RegisteredGuard>,
-    pub(crate) gtids: Gtids,
     /// Rows that the client has got so far.
     rows_sent: u64,
     /// Rows that the last statement changed.
     rows_affected: u64,
+}
+
+/// The statement that runs.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// SET INSERT_ID holds for the next statement only.
+    pub(crate) insert_id: Option<u64>,
     /// Settings of the query logs.
     watch: observe::Watch,
     /// Statements of procedures that it runs for them.
@@ -176,6 +193,7 @@ impl Session {
                 .behind(login.proxy.as_deref())
                 .logged_in();
         access.confine(login.must_change_password);
+        process.identity.lock().attributes = login.attributes;
         let shared = Arc::new(SessionShared::new(
             server.clone(),
             process.clone(),
@@ -211,26 +229,23 @@ impl Session {
             server,
             channel,
             process,
-            client,
-            user: login.user,
-            access,
-            place: login.place,
+            identity: Identity { client, user: login.user, access, place: login.place },
             shared,
-            floor: runner.floor(),
-            runner,
             prepared,
-            multi_statements,
+            replies: Replies {
+                floor: runner.floor(),
+                multi_statements,
+                schema_changed: false,
+                rows_sent: 0,
+                rows_affected: 0,
+            },
+            runner,
+            running: Running::default(),
             generation,
-            pending_insert_id: None,
-            schema_changed: false,
             registered: None,
             gtids: Gtids::default(),
-            inside: Inside::default(),
-            rows_sent: 0,
-            rows_affected: 0,
-            watch: observe::Watch::default(),
         };
-        session.watch = observe::Watch::of(&session.shared.vars.lock());
+        session.running.watch = observe::Watch::of(&session.shared.vars.lock());
         session.channel.write_timeout = session.shared.write_timeout();
         session.channel.messages = session.runner.state().settings.collation_results;
         Ok(session)
@@ -255,8 +270,8 @@ impl Session {
         if self.channel.flush().await.is_err() {
             return Ended::Aborted;
         }
-        if let Some((algorithm, _)) = self.shared.transport().compression {
-            self.channel.compress(algorithm);
+        if let Some(compression) = self.shared.transport().compression {
+            self.channel.compress(compression);
         }
         self.process.end(crate::clock::now_us());
         loop {
@@ -373,7 +388,7 @@ impl Session {
 
     /// The account, as it is in the present table; a dropped one keeps nothing.
     pub(crate) fn account(&self) -> &Arc<Account> {
-        self.access.account()
+        self.identity.access.account()
     }
 
     /// Follows changes of global variables and accounts made by other sessions.
@@ -383,15 +398,15 @@ impl Session {
             self.generation = generation;
             self.apply_settings();
         }
-        if self.access.refresh(&self.server.accounts) {
-            self.shared.set_account(&self.access);
+        if self.identity.access.refresh(&self.server.accounts) {
+            self.shared.set_account(&self.identity.access);
         }
     }
 
     /// SET ROLE.
     pub(crate) fn set_role(&mut self, set: &omnibus_parser::ast::RoleSet) -> omnibus_sql::SqlResult<()> {
-        self.access.set_role(set, self.is_mariadb())?;
-        self.shared.set_account(&self.access);
+        self.identity.access.set_role(set, self.is_mariadb())?;
+        self.shared.set_account(&self.identity.access);
         self.apply_settings();
         Ok(())
     }
@@ -399,20 +414,20 @@ impl Session {
     /// Rebuilds the settings that execution reads, after a SET.
     pub(crate) fn apply_settings(&mut self) {
         let found_rows = self.channel.caps.has(Capability::FOUND_ROWS);
-        let mut settings = self.shared.settings(found_rows, self.access.may_write_read_only());
+        let mut settings = self.shared.settings(found_rows, self.identity.access.may_write_read_only());
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
         self.channel.write_timeout = self.shared.write_timeout();
-        self.watch = observe::Watch::of(&self.shared.vars.lock());
+        self.running.watch = observe::Watch::of(&self.shared.vars.lock());
         self.gtids.track(self.shared.vars.lock().named("session_track_gtids").as_str());
         self.channel.messages = settings.collation_results;
         let state = self.runner.state_mut();
         state.settings = settings;
-        state.settings.insert_id = self.pending_insert_id;
+        state.settings.insert_id = self.running.insert_id;
     }
 
     /// After a statement: SET INSERT_ID is used up.
     fn end_of_insert_id(&mut self) {
-        if self.pending_insert_id.take().is_some() {
+        if self.running.insert_id.take().is_some() {
             self.runner.state_mut().settings.insert_id = None;
         }
     }

@@ -78,16 +78,16 @@ pub(crate) enum Observed<'a> {
 impl Session {
     /// A statement begins.
     pub(crate) fn begin_observed(&mut self, at_us: i64) -> Begun {
-        self.rows_affected = 0;
+        self.replies.rows_affected = 0;
         self.shared.audited.store(false, Ordering::Relaxed);
-        Begun { at_us, tally: self.runner.state().budget.tally.read(), rows_sent: self.rows_sent }
+        Begun { at_us, tally: self.runner.state().budget.tally.read(), rows_sent: self.replies.rows_sent }
     }
 
     /// It is over, and its reply may leave. Returns the time, for who goes on from there.
     pub(crate) fn end_observed(&self, begun: Begun, mut what: Observed<'_>) -> i64 {
         let now = crate::clock::now_us();
         let took_us = now.saturating_sub(begun.at_us) as u64;
-        let slow = took_us >= self.watch.long_us;
+        let slow = took_us >= self.running.watch.long_us;
         if slow {
             self.process.counters.add(Counter::SlowQueries, 1);
         }
@@ -116,9 +116,9 @@ impl Session {
             took_us: u64::try_from(now - begun.at_us).unwrap_or(0),
             lock_us: done.waited_us,
             failed: statement.failed,
-            warnings: u64::from(state.diagnostics.count()),
-            affected: self.rows_affected,
-            sent: self.rows_sent - begun.rows_sent,
+            warnings: u64::from(state.diagnostics.own_count()),
+            affected: self.replies.rows_affected,
+            sent: self.replies.rows_sent - begun.rows_sent,
             examined: done.examined,
             unindexed: done.whole > 0,
         };
@@ -132,7 +132,7 @@ impl Session {
     fn audit_statement(&self, statement: &Statement<'_>) {
         let class = Class::of(&statement.parsed.statement.node);
         let told = class.is_told_inside() && self.shared.audited.load(Ordering::Relaxed);
-        if told || !self.server.query_log.audit.has(class, &self.user) {
+        if told || !self.server.query_log.audit.has(class, &self.identity.user) {
             return;
         }
         let conditions = self.runner.state().diagnostics.conditions();
@@ -144,7 +144,7 @@ impl Session {
     /// A text that is no statement.
     pub(super) fn audit_unparsed(&self, text: &Bytes, code: u16) {
         let audit = &self.server.query_log.audit;
-        if audit.is_on() && audit.has(Class::Other, &self.user) {
+        if audit.is_on() && audit.has(Class::Other, &self.identity.user) {
             self.audit(Operation::Query, self.runner.state().database.clone(), text.clone(), code);
         }
     }
@@ -161,8 +161,8 @@ impl Session {
         let query = if operation == Operation::Query { log.audit.next_statement() } else { 0 };
         log.put(Entry::Audit(Box::new(Record {
             at_us: crate::clock::now_us(),
-            user: self.user.as_str().into(),
-            host: self.client.name().into(),
+            user: self.identity.user.as_str().into(),
+            host: self.identity.client.name().into(),
             id: self.process.id,
             query,
             operation,
@@ -185,7 +185,7 @@ impl Session {
             }
             Observed::Command(activity) => (None, *activity),
         };
-        if !(slow || unindexed) || done.examined < self.watch.least_rows {
+        if !(slow || unindexed) || done.examined < self.running.watch.least_rows {
             return;
         }
         log.put(Entry::Slow(Box::new(Slow {
@@ -194,9 +194,9 @@ impl Session {
             who: self.who(),
             id: self.process.id,
             lock_us: done.waited_us,
-            rows_sent: self.rows_sent - begun.rows_sent,
+            rows_sent: self.replies.rows_sent - begun.rows_sent,
             rows_examined: done.examined,
-            rows_affected: self.rows_affected,
+            rows_affected: self.replies.rows_affected,
             database: self.runner.state().database.clone(),
             last_insert_id: self.runner.state().last_insert_id_set.unwrap_or(0),
             text: text.map(|text| text(self)).unwrap_or_default(),
@@ -206,7 +206,7 @@ impl Session {
 
     /// Whether commands of this session are in the general log.
     pub(crate) fn logs_commands(&self) -> bool {
-        self.server.query_log.logs_all() && !self.watch.unlogged
+        self.server.query_log.logs_all() && !self.running.watch.unlogged
     }
 
     /// A command has come.
@@ -225,18 +225,19 @@ impl Session {
         }
         let how = match (&self.channel.stream, self.channel.stream.tls_names()) {
             (_, Some(_)) => "SSL/TLS",
-            _ if self.client.ip.is_none() => "Socket",
+            _ if self.identity.client.ip.is_none() => "Socket",
             _ => "TCP/IP",
         };
-        let (user, host, db) = (&self.user, self.client.name(), database.unwrap_or_default());
+        let (user, host, db) =
+            (&self.identity.user, self.identity.client.name(), database.unwrap_or_default());
         let text = format!("{user}@{host} on {db} using {how}");
         self.log_command(Activity::Connect, text.into());
     }
 
     /// `user[user] @ host [address]`.
     fn who(&self) -> Arc<str> {
-        let address = self.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
-        let host = if self.client.is_local() { "localhost" } else { "" };
-        format!("{}[{}] @ {host} [{address}]", self.account().user, self.user).into()
+        let address = self.identity.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
+        let host = if self.identity.client.is_local() { "localhost" } else { "" };
+        format!("{}[{}] @ {host} [{address}]", self.account().user, self.identity.user).into()
     }
 }

@@ -66,7 +66,7 @@ impl Session {
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }
-        self.access.check_statement(&parsed.statement.node)?;
+        self.identity.access.check_statement(&parsed.statement.node)?;
         let info = self.plan_prepared(&parsed)?;
         let params = parsed.statement.params as usize;
         let id = self.prepared.add(Statement::new(parsed, info.handle));
@@ -76,7 +76,7 @@ impl Session {
 
     /// Plans a statement, on a thread that may block if that takes long.
     pub(super) fn plan_prepared(&mut self, parsed: &Arc<Parsed>) -> SqlResult<PreparedInfo> {
-        let context = |mode| RunContext { mode, access: &self.access };
+        let context = |mode| RunContext { mode, access: &self.identity.access };
         if parsed.first_mode() == Mode::Inline {
             match self.runner.prepare(parsed, &context(Mode::Inline)) {
                 Err(error) if error.is_needs_blocking() => {}
@@ -87,7 +87,7 @@ impl Session {
     }
 
     fn reply_prepare(&mut self, id: u32, params: usize, columns: &[omnibus_sql::ResultColumn]) {
-        let warnings = self.runner.state().diagnostics.count();
+        let warnings = self.runner.state().diagnostics.own_count();
         let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
         let collation = self.runner.state().settings.collation_results;
         let (caps, status) = (self.channel.caps, self.status());
@@ -161,6 +161,7 @@ impl Session {
     }
 
     async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
+        self.note_conditions();
         self.refresh();
         let mut statement = self.prepared.take(id)?;
         let (begun, start) = (self.begin_observed(came_us), self.reply_start());

@@ -58,7 +58,7 @@ impl Session {
             };
             self.log_command(Activity::Query, parsed.text.clone());
             if let Some(at) = next
-                && !self.multi_statements
+                && !self.replies.multi_statements
             {
                 let near =
                     String::from_utf8_lossy(&text[at.min(text.len())..]).chars().take(80).collect::<String>();
@@ -98,6 +98,7 @@ impl Session {
             return Box::pin(self.set_for(tree, more)).await;
         }
         self.process.counters.statement(parsed.kind);
+        self.note_conditions();
         self.refresh();
         if let Err(error) = self.count_use(parsed) {
             return self.failed(error);
@@ -145,6 +146,13 @@ impl Session {
         }
     }
 
+    /// What the statement before left, for `@@warning_count`.
+    pub(super) fn note_conditions(&self) {
+        let state = self.runner.state();
+        let (all, errors) = state.diagnostics.counts();
+        self.shared.statement_ended(all, errors, state.last_insert_id);
+    }
+
     /// MAX_QUERIES_PER_HOUR and MAX_UPDATES_PER_HOUR of the account.
     pub(crate) fn count_use(&self, parsed: &Parsed) -> SqlResult<()> {
         let account = self.account();
@@ -179,8 +187,8 @@ impl Session {
 
     /// Tells the client, or the procedure whose statement it was.
     fn error_reply(&mut self, error: SqlError) -> Replied {
-        if self.inside.depth > 0 {
-            self.inside.error = Some(error);
+        if self.running.inside.depth > 0 {
+            self.running.inside.error = Some(error);
         } else {
             self.channel.error(&error);
         }
@@ -198,7 +206,7 @@ impl Session {
         self.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.process.identity.lock().db = self.runner.state().database.clone();
-            self.schema_changed = true;
+            self.replies.schema_changed = true;
         }
         // Rows do not begin or end a transaction that has a snapshot of its own.
         if !matches!(

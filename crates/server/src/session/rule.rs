@@ -96,6 +96,7 @@ pub fn of_statement(statement: &Statement) -> Rule {
         Statement::Flush(flush) => of_flush(flush),
         Statement::Reset(list) => Rule::Each(list.iter().map(of_reset).collect()),
         Statement::Backup(backup) => of_backup(backup),
+        Statement::RotateBinlogMasterKey => any(Privileges::BINLOG_ENCRYPTION_ADMIN),
         Statement::LockInstance | Statement::UnlockInstance => any(Privileges::BACKUP_ADMIN),
         Statement::Purge(_) => any(LOG_ADMIN),
         Statement::ChangeSource(_)
@@ -201,6 +202,7 @@ fn of_flush(flush: &Flush) -> Rule {
         | FlushTarget::Master
         | FlushTarget::Replica
         | FlushTarget::Ssl
+        | FlushTarget::Statistics
         | FlushTarget::Other(_) => Privileges::NONE,
     };
     Rule::Each(flush.targets.iter().map(|target| Privileges::RELOAD.with(own(target))).collect())

@@ -24,7 +24,7 @@ impl Session {
 
     /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
     pub(crate) async fn settle(&mut self, start: ReplyStart) -> bool {
-        let Some(ticket) = self.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
+        let Some(ticket) = self.replies.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
         self.process.stage(Stage::CommitWait);
         self.process.counters.add(Counter::CommitWaits, 1);
         let settled = tokio::select! {

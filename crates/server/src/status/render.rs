@@ -3,7 +3,7 @@
 use super::counters::{COM_NAMES, Counter, ServerCounters, SessionCounters, Totals};
 use crate::clock;
 use crate::log_admin::LogAdmin;
-use omnibus_wire::compressed::Algorithm;
+use omnibus_wire::compressed::Compression;
 use std::sync::atomic::Ordering;
 
 /// What the lines are made from.
@@ -30,7 +30,7 @@ pub struct Transport {
     /// TLS version and cipher.
     pub tls: Option<(String, String)>,
     /// Compression, and the level that the client asked for.
-    pub compression: Option<(Algorithm, u8)>,
+    pub compression: Option<Compression>,
 }
 
 /// The lines, sorted by name.
@@ -69,8 +69,8 @@ pub fn render(sources: &StatusSources<'_>) -> Vec<(String, String)> {
     put("Ssl_cipher", cipher);
     let compression = sources.transport.compression;
     put("Compression", if compression.is_some() { "ON" } else { "OFF" }.into());
-    put("Compression_algorithm", compression.map_or("", |(algorithm, _)| algorithm.name()).into());
-    put("Compression_level", compression.map_or(0, |(_, level)| level).to_string());
+    put("Compression_algorithm", compression.map_or("", |of| of.algorithm.name()).into());
+    put("Compression_level", compression.map_or(0, |of| of.level).to_string());
     put("Last_query_cost", "0.000000".into());
     put("Open_tables", "0".into());
     put("Opened_tables", "0".into());

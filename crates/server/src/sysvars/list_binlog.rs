@@ -50,6 +50,8 @@ pub static VARS: &[V] = &[
     V::fixed("binlog_gtid_simple_recovery", Kind::Bool, B(true)),
     V::fixed("binlog_row_event_max_size", Kind::UInt(256, MAX, 256), U(8192)),
     V::global("binlog_encryption", Kind::Bool, B(false)),
+    V::fixed("binlog_rotate_encryption_master_key_at_startup", Kind::Bool, B(false)),
+    V::fixed("keyring_file_data", Kind::Text, S("")),
     V::fixed(
         "commit_protocol",
         Kind::Enum(&["serialized", "group", "group-redo", "one-sync", "none"]),

@@ -74,6 +74,7 @@ pub static VARS: &[V] = &[
     V::computed("have_symlink", Scope::Global, Kind::Text, S("DISABLED")),
     V::fixed("performance_schema", Kind::Bool, B(true)),
     V::fixed("performance_schema_digests_size", Kind::UInt(0, 1 << 20, 1), U(10_000)),
+    V::fixed("performance_schema_session_connect_attrs_size", Kind::UInt(0, 1 << 20, 1), U(512)),
     V::fixed("persisted_globals_load", Kind::Bool, B(true)),
     V::fixed("report_host", Kind::Text, S("")),
     V::fixed("report_port", Kind::UInt(0, 65_535, 1), U(0)),

@@ -1,14 +1,15 @@
 //! Storage engines. `innodb_` names are aliases by habit: clients read them, and a few act here.
 
 use super::def::{Fixed::*, Kind, Scope, VarDef as V};
+use omnibus_sql::api::DEFAULT_ENGINE;
 
 const MAX: u64 = u64::MAX;
 
 /// The family.
 pub static VARS: &[V] = &[
     V::both("ignore_unsupported_constraints", Kind::Bool, B(false)),
-    V::both("default_storage_engine", Kind::Engine, S("LSM")),
-    V::both("default_tmp_storage_engine", Kind::Engine, S("LSM")),
+    V::both("default_storage_engine", Kind::Engine, S(DEFAULT_ENGINE)),
+    V::both("default_tmp_storage_engine", Kind::Engine, S(DEFAULT_ENGINE)),
     V::both("internal_tmp_mem_storage_engine", Kind::Text, S("TempTable")),
     V::fixed("disabled_storage_engines", Kind::Text, S("")),
     V::both("innodb_lock_wait_timeout", Kind::UInt(1, 1 << 30, 1), U(50)),

@@ -13,6 +13,7 @@ mod list_binlog;
 mod list_charset;
 mod list_compat;
 mod list_gtid;
+mod list_innodb;
 mod list_network;
 mod list_replica;
 mod list_server;
@@ -53,6 +54,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         list_charset::VARS,
         list_compat::VARS,
         list_gtid::VARS,
+        list_innodb::VARS,
         list_network::VARS,
         list_replica::VARS,
         list_server::VARS,
@@ -136,6 +138,12 @@ fn new_name(name: &str) -> &str {
         "sql_slave_skip_counter" => "sql_replica_skip_counter",
         "master_verify_checksum" => "source_verify_checksum",
         "skip_slave_start" => "skip_replica_start",
+        "init_slave" => "init_replica",
+        "log_slow_slave_statements" => "log_slow_replica_statements",
+        "slave_allow_batching" => "replica_allow_batching",
+        "slave_checkpoint_group" => "replica_checkpoint_group",
+        "slave_checkpoint_period" => "replica_checkpoint_period",
+        "sync_master_info" => "sync_source_info",
         other => other,
     }
 }
@@ -144,7 +152,6 @@ fn new_name(name: &str) -> &str {
 pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlResult<()> {
     let refuse = |what: String| Err(omnibus_sql::SqlError::not_supported_yet(what));
     match (def.name, given.as_str()) {
-        ("binlog_encryption", _) if given.as_bool() => refuse(format!("{}=ON", def.name)),
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }
@@ -171,9 +178,13 @@ const DEFAULT_ONLY: &[&str] = &[
     "disabled_storage_engines",
     "init_connect",
     "init_file",
+    "init_replica",
     "innodb_force_recovery",
     "innodb_read_only",
     "innodb_rollback_on_timeout",
+    "log_slow_extra",
+    "log_slow_replica_statements",
+    "log_throttle_queries_not_using_indexes",
     "skip_character_set_client_handshake",
     "skip_show_database",
     "sql_generate_invisible_primary_key",
@@ -184,6 +195,7 @@ const DEFAULT_ONLY: &[&str] = &[
     "ssl_crl",
     "ssl_crlpath",
     "ssl_fips_mode",
+    "table_encryption_privilege_check",
     "tls_ciphersuites",
     "tls_version",
     "xa_detach_on_prepare",
@@ -222,6 +234,25 @@ mod tests {
                 _ => VarValue::Str("other".into()),
             };
             assert_eq!(refuse_unsupported(def, &other).unwrap_err().code, 1235, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_name_is_there_once_and_takes_its_own_default() {
+        let registry = Registry::get();
+        for pair in registry.defs.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
+        for def in &registry.defs {
+            // 0 bytes of memory for all connections: what the machine has decides.
+            if def.name == "global_connection_memory_limit"
+                || !matches!(def.kind, Kind::UInt(..) | Kind::Enum(_))
+            {
+                continue;
+            }
+            let default = def.default.value();
+            let given = Given::Text(default.text());
+            assert_eq!(coerce(def, &given), Ok((default, None)), "{}", def.name);
         }
     }
 

@@ -43,7 +43,6 @@ const IN_MYSQL: &[&str] = &[
     "pseudo_replica_mode",
     "pseudo_slave_mode",
     "rbr_exec_mode",
-    "restrict_fk_on_non_standard_key",
     "sql_generate_invisible_primary_key",
     "sql_require_primary_key",
     "xa_detach_on_prepare",
@@ -70,6 +69,7 @@ pub(crate) fn of_setting(name: &str, scope: Option<VarScope>, dialect: Dialect) 
     // MariaDB has no rights on variables as such.
     if dialect == Dialect::Mysql {
         needed.extend(match name {
+            "binlog_encryption" => Some(Privileges::BINLOG_ENCRYPTION_ADMIN),
             "default_table_encryption" => Some(Privileges::TABLE_ENCRYPTION_ADMIN),
             name if name.starts_with(super::AUDIT_PREFIX) => Some(Privileges::AUDIT_ADMIN),
             "mandatory_roles" => Some(Privileges::ROLE_ADMIN),

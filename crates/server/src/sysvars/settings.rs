@@ -4,7 +4,7 @@
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
-use omnibus_sql::api::{BinlogFormat, Isolation, RowImage, SessionSettings};
+use omnibus_sql::api::{BinlogFormat, DEFAULT_ENGINE, Isolation, RowImage, SessionSettings};
 use omnibus_value::locale;
 use omnibus_value::temporal::{UTC, Zone};
 use std::path::Path;
@@ -126,6 +126,12 @@ fn binlog_format(value: &VarValue) -> BinlogFormat {
     }
 }
 
+/// The level of `binlog_transaction_compression`, if it is on.
+fn compression_level<'v>(value: &impl Fn(&str) -> &'v VarValue) -> Option<i32> {
+    let on = value("binlog_transaction_compression").as_bool();
+    on.then(|| value("binlog_transaction_compression_level_zstd").as_u64() as i32)
+}
+
 fn collation(name: &str) -> u16 {
     charset::by_name(name).map_or(charset::DEFAULT_ID, |c| c.id)
 }
@@ -185,7 +191,7 @@ pub fn session_settings(
         binlog_format: binlog_format(v("binlog_format")),
         binlog_row_image: row_image(v("binlog_row_image")),
         rbr_idempotent: v("rbr_exec_mode").as_str() == "IDEMPOTENT",
-        binlog_transaction_compression: v("binlog_transaction_compression").as_bool(),
+        binlog_transaction_compression: compression_level(&v),
         binlog_rows_query_log_events: v("binlog_rows_query_log_events").as_bool(),
         binlog_row_metadata_full: globals.named("binlog_row_metadata").as_str() == "FULL",
         sql_log_bin: v("sql_log_bin").as_bool(),
@@ -219,7 +225,7 @@ pub fn session_settings(
         insert_id: Some(v("insert_id").as_u64()).filter(|n| *n != 0),
         ignore_unsupported_constraints: v("ignore_unsupported_constraints").as_bool(),
         default_storage_engine: crate::engines::find(v("default_storage_engine").as_str())
-            .unwrap_or(crate::engines::DEFAULT),
+            .unwrap_or(DEFAULT_ENGINE),
         sql_safe_updates: v("sql_safe_updates").as_bool(),
         cte_max_recursion_depth: v("cte_max_recursion_depth").as_u64(),
         max_join_size: match v("sql_big_selects").as_bool() {

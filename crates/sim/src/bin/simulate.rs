@@ -1,6 +1,7 @@
 //! `make simulate`: seeds one after the other until told to stop, or the one that `SEED` names. Findings go to standard output and
 //! the run goes on, unless `STOP` is set; the exit status says whether there was one.
 
+use clap::Parser;
 use omnibus_sim::{Mutant, run};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -8,17 +9,45 @@ use std::time::{Duration, Instant};
 /// How often it says how far it is.
 const SAY: Duration = Duration::from_secs(10);
 
+/// Simulated crashes of the log, the commit pipeline and recovery, a history for each seed, until told to stop.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Runs this one only, again and again.
+    #[arg(long, env = "SEED")]
+    seed: Option<u64>,
+    /// How often it runs the one.
+    #[arg(long, env = "TIMES", default_value_t = 20)]
+    times: u64,
+    /// Begins with this seed [default: another one each time].
+    #[arg(long, env = "FIRST")]
+    first: Option<u64>,
+    /// Ends after so many.
+    #[arg(long, env = "SEEDS")]
+    seeds: Option<u64>,
+    /// Breaks the code under test on purpose; needs the feature `mutants`.
+    #[arg(long, env = "MUTANT", value_parser = mutant)]
+    mutant: Option<Mutant>,
+    /// Ends at the first finding, and names each seed before it runs, since a breakage may end the process. As a variable, with
+    /// any value.
+    #[arg(long)]
+    stop: bool,
+}
+
+fn mutant(name: &str) -> Result<Mutant, String> {
+    Mutant::named(name).ok_or_else(|| format!("there is none; one is {:?}", Mutant::all()[0]))
+}
+
 fn main() -> ExitCode {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let mutant = std::env::var("MUTANT").ok().and_then(|name| Mutant::named(&name));
-    if let Some(seed) = number("SEED") {
-        return replay(seed, number("TIMES").unwrap_or(20), mutant);
+    let options = Options::parse();
+    let mutant = options.mutant;
+    if let Some(seed) = options.seed {
+        return replay(seed, options.times, mutant);
     }
-    let first = number("FIRST").unwrap_or_else(seed_of_today);
-    let last = number("SEEDS").map_or(u64::MAX, |count| first + count);
+    let first = options.first.unwrap_or_else(seed_of_today);
+    let last = options.seeds.map_or(u64::MAX, |count| first.saturating_add(count));
     let (started, mut said) = (Instant::now(), Instant::now());
     let (mut crashes, mut found) = (0, 0);
-    let stops = std::env::var_os("STOP").is_some();
+    let stops = options.stop || std::env::var_os("STOP").is_some();
     for seed in first..last {
         if stops {
             // A breakage may end the process.

@@ -206,6 +206,11 @@ pub trait AccessCheck: Send + Sync {
         Ok(Arc::new(AllowAll))
     }
 
+    /// Whether there is a role of this name, in MariaDB's dialect.
+    fn is_role(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Whether the account may name another one as a definer.
     ///
     /// # Errors
@@ -257,6 +262,11 @@ impl<'a> Deref for Rights<'a> {
 pub struct AllowAll;
 
 impl AccessCheck for AllowAll {
+    // A log names accounts with their hosts, and roles without.
+    fn is_role(&self, _: &str) -> bool {
+        true
+    }
+
     fn check(&self, _: &str, _: Option<&str>, _: Priv) -> SqlResult<()> {
         Ok(())
     }

@@ -5,7 +5,7 @@
 use super::{AccessCheck, SessionSettings};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_parser::ast::{Statement, VarScope};
+use omnibus_parser::ast::{HintValue, Ident, Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -53,6 +53,19 @@ pub trait SessionHost: Send + Sync {
     /// As SET.
     fn assign(&self, assignment: &Assignment<'_>) -> SqlResult<(SessionSettings, Option<SqlError>)> {
         Err(SqlError::unknown_system_variable(assignment.name))
+    }
+    /// Sets system variables for one statement, until `unhint`: the settings under which it runs, and what was wrong with hints.
+    fn hint(
+        &self,
+        _hints: &[(&Ident, &HintValue)],
+        _access: &dyn AccessCheck,
+        settings: &SessionSettings,
+    ) -> (SessionSettings, Vec<SqlError>) {
+        (settings.clone(), Vec::new())
+    }
+    /// The statement of the last `hint` is over. The session's settings, which were `before` when it began.
+    fn unhint(&self, before: &SessionSettings) -> SessionSettings {
+        before.clone()
     }
     /// All variables (SHOW VARIABLES), name and value as text.
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;

@@ -4,8 +4,8 @@
 mod access;
 mod budget;
 pub mod client_text;
-mod engine;
 mod host;
+mod keywords;
 mod kill;
 mod mode;
 mod progress;
@@ -14,10 +14,12 @@ mod settings;
 mod tally;
 mod turns;
 
+pub use crate::catalog::{DEFAULT_ENGINE, is_default_engine, is_foreign_engine, is_own_engine};
 pub use access::{AccessCheck, AllowAll, ColumnGrants, Columns, Priv, Rights, Routine};
 pub use budget::Budget;
-pub use engine::{is_foreign_engine, is_own_engine};
 pub use host::{Assignment, NoHost, SessionHost, VariableScope};
+pub use keywords::is_keyword;
+pub(crate) use keywords::keywords;
 pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};

@@ -125,8 +125,8 @@ pub struct SessionSettings {
     pub binlog_format: BinlogFormat,
     /// `binlog_row_image`.
     pub binlog_row_image: RowImage,
-    /// `binlog_transaction_compression`.
-    pub binlog_transaction_compression: bool,
+    /// `binlog_transaction_compression`, if it is on: at this level of zstd's.
+    pub binlog_transaction_compression: Option<i32>,
     /// `binlog_rows_query_log_events`.
     pub binlog_rows_query_log_events: bool,
     /// `binlog_row_metadata=FULL`.
@@ -234,7 +234,7 @@ impl Default for SessionSettings {
             collation_server: crate::catalog::charset::server_default(),
             binlog_format: BinlogFormat::Row,
             binlog_row_image: RowImage::Full,
-            binlog_transaction_compression: false,
+            binlog_transaction_compression: None,
             binlog_rows_query_log_events: false,
             binlog_row_metadata_full: false,
             sql_log_bin: true,
@@ -258,7 +258,7 @@ impl Default for SessionSettings {
             rbr_idempotent: false,
             insert_id: None,
             ignore_unsupported_constraints: false,
-            default_storage_engine: "LSM",
+            default_storage_engine: super::DEFAULT_ENGINE,
             sql_safe_updates: false,
             cte_max_recursion_depth: 1000,
             max_join_size: u64::MAX,
@@ -297,7 +297,7 @@ impl SessionSettings {
 
     /// What of `sql_mode` the grammar depends on.
     #[must_use]
-    pub(crate) fn parse_options(&self) -> ParseOptions {
+    pub fn parse_options(&self) -> ParseOptions {
         let has = |bit: u64| self.sql_mode & bit != 0;
         ParseOptions {
             ansi_quotes: has(sql_mode::ANSI_QUOTES),

@@ -145,7 +145,7 @@ impl Applier {
         session.state.settings.isolation = Isolation::RepeatableRead;
         // A snapshot would be of what is durable, and the transaction before may not be that yet.
         session.read_newest();
-        session.trx().count_commits(settings.in_flight.clone());
+        session.trx().log.count_commits(settings.in_flight.clone());
         Applier {
             mariadb: session.state.settings.mariadb,
             session,
@@ -195,7 +195,7 @@ impl Applier {
             position: position.map(position::pair),
             even_empty: trx.gtid.is_some(),
         };
-        self.session.trx().set_applied(applied);
+        self.session.trx().log.set_applied(applied);
     }
 
     fn end_rows(&mut self) -> Result<(), ApplyError> {
@@ -239,7 +239,7 @@ impl Applier {
             return Ok(Outcome::ok());
         }
         if self.reads_snapshot(&statement.node, text) {
-            self.session.trx().await_published();
+            self.session.trx().log.await_published();
         }
         if let Some(server) = &mut self.server
             && let Some(result) = server.execute(&mut self.session, statement, text)
@@ -294,9 +294,9 @@ impl Applier {
         if !matches!(statement, Statement::Xa(_)) {
             self.open();
         }
-        self.session.leaves_open = leaves_open;
+        self.session.replayed.leaves_open = leaves_open;
         let result = self.execute(&meant);
-        self.session.leaves_open = false;
+        self.session.replayed.leaves_open = false;
         Ok(result.map_err(error_of)?)
     }
 
@@ -340,7 +340,7 @@ impl Applier {
     /// Ends what is open with what was said to be taken along.
     fn finish(&mut self) -> Result<Ticket, ApplyError> {
         self.open();
-        if !self.session.trx().has_events() {
+        if !self.session.trx().log.has_events() {
             self.session.begin_rows(b"", Mode::Blocking);
         }
         let (_, trx) = self.session.parts();
@@ -350,7 +350,7 @@ impl Applier {
     }
 
     fn over(&mut self) {
-        self.session.trx().take_applied();
+        self.session.trx().log.take_applied();
         let Some((owner, mut tables)) = std::mem::take(&mut self.ongoing).swapped else { return };
         self.session.swap_temporary_tables(&mut tables);
         if !tables.is_empty() {
@@ -413,7 +413,7 @@ impl ApplyTarget for Applier {
         let before = std::mem::replace(&mut self.ongoing.stage, Stage::Changed);
         let result = self.run(view, matches!(before, Stage::Begun));
         if !self.ongoing.at_last {
-            self.session.trx().take_applied();
+            self.session.trx().log.take_applied();
         }
         let result = match result {
             Ok(()) => Ok(()),
@@ -444,7 +444,7 @@ impl ApplyTarget for Applier {
 
     fn commit(&mut self, position: Option<&Position>) -> Result<Ticket, ApplyError> {
         self.end_rows()?;
-        let left = self.session.trx().take_applied().is_some();
+        let left = self.session.trx().log.take_applied().is_some();
         let ticket = if self.ongoing.at_last && !left {
             // A definition, or the end of an XA transaction, has taken everything along.
             match std::mem::take(&mut self.ongoing.stage) {
@@ -508,7 +508,11 @@ fn nothing() -> Ticket {
 
 /// Statements that change nothing that another server would miss.
 fn is_harmless(statement: &Statement) -> bool {
-    matches!(statement, Statement::Flush(_) | Statement::Maintenance(_))
+    match statement {
+        Statement::Flush(_) => true,
+        Statement::Maintenance(what) => what.histograms.is_none(),
+        _ => false,
+    }
 }
 
 fn has_word(text: &[u8], word: &[u8]) -> bool {

@@ -3,17 +3,19 @@
 //! Literals and variables are in `leaf`, operators in `operators` and `compare`, calls in `calls`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
+use super::exists::Sought;
 use super::scope::{Scope, ScopeTable};
 use super::uses::{self, Uses, UsesCell};
 use super::windows::BlockWindows;
 use crate::api::{AllowAll, Columns, ResultColumn, Rights};
-use crate::catalog::{Catalog, Table, View};
+use crate::catalog::{Catalog, Definer, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::exec::Exec;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::slot_set::SlotSet;
 use crate::expr::types::{BindContext, ExprType};
+use crate::plan::hints::HintPlace;
 use crate::plan::{NoVirtualTables, VirtualTables};
 use crate::state::SessionState;
 use crate::storage::{LockMode, NoStorage};
@@ -32,8 +34,8 @@ pub(crate) struct Author<'a> {
     pub client: u16,
     /// The collation that literals have.
     pub connection: u16,
-    /// CURRENT_USER() of who has the rights of a view's definer.
-    pub account: Option<Arc<str>>,
+    /// The definer of a view with whose rights they are bound: CURRENT_USER() is it.
+    pub account: Option<Definer>,
 }
 
 /// Where a name is written: what it may mean, and how an error calls the place.
@@ -249,6 +251,8 @@ pub struct Binder<'a> {
     pub(crate) meaning: Option<&'a RefCell<Meaning>>,
     /// Query blocks, innermost last.
     pub blocks: Vec<BlockScope>,
+    /// The EXISTS that is bound.
+    pub(super) exists: Option<Sought>,
     /// Stored tables used, each once per use.
     pub tables: Vec<Arc<Table>>,
     /// What each slot stands for.
@@ -267,6 +271,8 @@ pub struct Binder<'a> {
     pub(crate) last_scope: Scope,
     pub(crate) common: Vec<CommonTable>,
     pub(crate) depth: Depth,
+    /// Where the hints of the block that is bound next stand.
+    pub(crate) hint_place: HintPlace,
     /// Warnings of the names in it, which each run gives.
     pub(crate) warnings: Vec<SqlError>,
     scratch: Option<Box<SessionState>>,
@@ -291,6 +297,7 @@ impl<'a> Binder<'a> {
             views: Vec::new(),
             meaning: None,
             blocks: Vec::new(),
+            exists: None,
             tables: Vec::new(),
             slots: Vec::new(),
             subqueries: 0,
@@ -301,6 +308,7 @@ impl<'a> Binder<'a> {
             last_scope: Scope::default(),
             common: Vec::new(),
             depth: Depth::default(),
+            hint_place: HintPlace::Inner,
             warnings: Vec::new(),
             scratch: None,
         }
@@ -468,6 +476,7 @@ impl<'a> Binder<'a> {
                 Ok(self.extract(*unit, e))
             }
             E::DateArith { expr, value, unit, subtract } => self.date_arith(expr, value, *unit, *subtract),
+            E::JsonValue(call) => self.json_value(call),
             E::Unit(unit) => Ok(Expr { kind: Kind::Unit(*unit), ty: ExprType::null() }),
             E::Trim(trim) => self.trim(trim),
             E::Match(_) => Err(SqlError::not_supported_yet("MATCH ... AGAINST")),

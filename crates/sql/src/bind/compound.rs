@@ -48,7 +48,10 @@ pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlRes
     }
     let columns: Vec<ResultColumn> =
         types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
-    Ok(plan_of(Body::Values(bound), columns, types))
+    let rows = bound.len() as f64;
+    let mut plan = plan_of(Body::Values(bound), columns, types);
+    plan.rows = rows;
+    Ok(plan)
 }
 
 pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResult<QueryPlan> {
@@ -108,9 +111,11 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
     let volatile = left.volatile || bound.iter().any(|(_, plan)| plan.volatile);
     let locks = left.locks || bound.iter().any(|(_, plan)| plan.locks);
     let compound = Compound { left, rest: bound, slot, types: types.clone(), order, limit };
+    let rows = crate::plan::rows::of_compound(&compound);
     let mut plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
+    plan.rows = rows;
     Ok(plan)
 }
 

@@ -162,10 +162,7 @@ impl<'q> From<'q> {
             (None, None) => return Err(SqlError::no_db()),
         };
         if let Some(table) = binder.virtuals.find(schema, name) {
-            // One that stands for a stored table asks for what that would.
-            if binder.catalog.find_table(schema, name).is_some() {
-                binder.author.access.check(schema, Some(name), Priv::Select)?;
-            }
+            may_read_computed(binder, schema, name)?;
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let columns = table.columns();
             let mut scope = computed(binder.new_slot(), alias, columns);
@@ -398,6 +395,15 @@ pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResul
         return Err(SqlError::nonuniq_table(&scope.alias));
     }
     block.scope.tables.push(scope);
+    Ok(())
+}
+
+/// A computed table that stands for a stored one asks for what that would, and some of `information_schema` are not everybody's.
+fn may_read_computed(binder: &Binder<'_>, schema: &str, name: &str) -> SqlResult<()> {
+    let stored = binder.catalog.find_table(schema, name).is_some();
+    if stored || schema.eq_ignore_ascii_case("information_schema") {
+        binder.author.access.check(schema, Some(name), Priv::Select)?;
+    }
     Ok(())
 }
 

@@ -9,11 +9,13 @@ mod calls;
 mod compare;
 mod compound;
 mod computed_columns;
+mod exists;
 mod fixed_args;
 mod from;
 mod full_group;
 mod join_condition;
 mod json_table;
+mod json_value;
 mod leaf;
 mod operators;
 pub mod query;
@@ -38,8 +40,10 @@ pub(crate) use view::{Outline, expand, invalid, outline, rights};
 use crate::api::{AccessCheck, Rights};
 use crate::catalog::Catalog;
 use crate::error::SqlResult;
+use crate::plan::hints::HintPlace;
 use crate::plan::tree::Body;
 use crate::plan::{QueryPlan, VirtualTables};
+use crate::state::Inside;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ast::{Query, QueryBody};
@@ -64,6 +68,9 @@ pub fn prepare(
     binder.author.access = Rights::Session(access);
     binder.params = params;
     binder.default_lock = lock;
+    if session.programs.inside == Inside::Nothing {
+        binder.hint_place = HintPlace::Query;
+    }
     let mut plan = query::query(&mut binder, query)?;
     if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
         plan.late_limit = match &mut plan.body {

@@ -8,16 +8,16 @@ use super::compound::compound;
 use super::computed_columns::use_computed_columns;
 use super::from::From;
 use super::scope::{ScopeTable, same};
-use super::{full_group, rollup};
+use super::{exists, full_group, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
-use crate::plan::hints::name_indexes;
+use crate::plan::hints::{HintPlace, name_indexes};
 use crate::plan::needed::Needed;
 use crate::plan::nest::Nest;
 use crate::plan::rules::is_volatile;
 use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
-use crate::plan::{join_order, order, shared};
+use crate::plan::{join_order, order, rows, shared};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
@@ -54,6 +54,7 @@ pub(crate) fn changing(
     };
     with_clause(binder, with, 0)?;
     binder.blocks.push(BlockScope::default());
+    binder.hint_place = HintPlace::Change;
     let mut clauses = clauses(binder, select, &query, From::new(&[]))?;
     choose(binder, &mut clauses.nest, &mut clauses.outputs)?;
     clauses.names.resize(clauses.outputs.len(), Arc::from(""));
@@ -209,17 +210,19 @@ pub(super) struct Clauses {
     pub nest: Nest,
     pub outputs: Vec<Expr>,
     pub names: Vec<Arc<str>>,
-    group: Vec<Expr>,
-    having: Option<Expr>,
+    pub group: Vec<Expr>,
+    pub having: Option<Expr>,
     pub order: Vec<(Expr, bool)>,
-    limit: Limit,
+    pub limit: Limit,
 }
 
 pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<QueryPlan> {
     binder.blocks.push(BlockScope::default());
     let clauses = clauses(binder, select, query, From::new(&query.locking));
     let block = binder.blocks.pop().unwrap_or_default();
-    finish_block(binder, select, clauses?, block)
+    let clauses = clauses?;
+    exists::seek(binder, select, &clauses, &block)?;
+    finish_block(binder, select, clauses, block)
 }
 
 pub(super) fn clauses(
@@ -228,10 +231,9 @@ pub(super) fn clauses(
     query: &Query,
     mut from: From<'_>,
 ) -> SqlResult<Clauses> {
+    let place = std::mem::take(&mut binder.hint_place);
     let (mut nest, star) = from.bind(binder, &select.from)?;
-    for warning in name_indexes(&mut nest, &select.hints) {
-        binder.warn(warning);
-    }
+    name_indexes(&mut nest, &select.hints, place).into_iter().for_each(|warning| binder.warn(warning));
     binder.name_windows(&select.windows)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
@@ -485,7 +487,8 @@ fn finish_block(
             volatile |= is_volatile(e);
         });
     }
-    let planned = join_order::plan(binder.session, &mut binder.subqueries, nest, &own, select, &needed)?;
+    let (session, read) = (binder.session, !binder.blocks.is_empty());
+    let planned = join_order::plan(session, &mut binder.subqueries, nest, &own, select, &needed, read)?;
     let row_slots: Vec<u16> = tables().map(|table| table.slot).collect();
     binder.last_scope = scope.scope;
     let late_outputs = row_slots.clone();
@@ -527,7 +530,6 @@ fn finish_block(
         _ => {}
     }
     grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, &mut binder.subqueries));
-    let rows = expected_rows(planned.rows, grouping.as_ref(), &limit);
     let volatile = volatile || outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
     let mut block = Block {
         constants: planned.constants,
@@ -548,24 +550,8 @@ fn finish_block(
     let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
     plan.volatile = volatile;
     plan.locks = locks;
-    plan.rows = rows;
+    plan.rows = rows::of_block(&plan.body, planned.rows, session.settings.zone);
     Ok(plan)
-}
-
-/// Rows expected of a block, given those of its loops.
-fn expected_rows(joined: f64, grouping: Option<&Grouping>, limit: &Limit) -> f64 {
-    /// Rows that become one group, where nothing is known.
-    const GROUP: f64 = 5.0;
-    let rows = match grouping {
-        Some(grouping) if grouping.keys.is_empty() => 1.0,
-        Some(_) => joined / GROUP,
-        None => joined,
-    };
-    let most = match limit.count.as_ref().and_then(Expr::as_const) {
-        Some(omnibus_value::Value::Int(most)) => *most as f64,
-        _ => f64::MAX,
-    };
-    rows.min(most).max(1.0)
 }
 
 fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {

@@ -2,18 +2,24 @@
 
 use super::binder::{Binder, OuterReads};
 use super::compare::comparison;
+use super::exists::Sought;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::subquery::{Member, Subquery, SubqueryKind};
 use crate::expr::types::ExprType;
 use crate::plan::QueryPlan;
+use crate::plan::tree::Body;
 use omnibus_parser::ast::{self, BinaryOp, Quantifier};
 use std::sync::Arc;
 
 impl Binder<'_> {
     fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind, operands: Vec<Expr>) -> SqlResult<Expr> {
-        let (mut plan, outer) = super::query::subquery(self, query)?;
         let exists = kind == SubqueryKind::Exists;
+        let around = std::mem::replace(&mut self.exists, exists.then(|| Sought::at(self.blocks.len() + 1)));
+        let bound = super::query::subquery(self, query);
+        let sought = std::mem::replace(&mut self.exists, around);
+        let (mut plan, outer) = bound?;
+        let is_block = matches!(plan.body, Body::Block(_));
         if exists {
             plan.stop_at_first();
         } else if plan.types.len() != operands.len() {
@@ -32,11 +38,14 @@ impl Binder<'_> {
         let mut e = self.subquery_of(&Arc::new(plan), outer, kind, ty);
         if let Kind::Subquery(subquery) = &mut e.kind {
             (subquery.operands, subquery.members, subquery.slot) = (sides, members, slot);
+            if is_block && let Some(found) = sought.and_then(|sought| sought.found) {
+                subquery.set = self.row_set(found, subquery);
+            }
         }
         Ok(e)
     }
 
-    fn subquery_of(
+    pub(super) fn subquery_of(
         &mut self,
         plan: &Arc<QueryPlan>,
         outer: OuterReads,
@@ -56,6 +65,7 @@ impl Binder<'_> {
             outer_slots: outer.slots,
             outer_columns: outer.columns,
             given,
+            set: None,
         };
         Expr { kind: Kind::Subquery(Box::new(subquery)), ty }
     }

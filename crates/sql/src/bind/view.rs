@@ -94,7 +94,7 @@ fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlRe
     binder.descend()?;
     let access = rights(view, &binder.author.access)?;
     let account = match def.security {
-        Security::Definer => Some(Arc::from(def.definer.plain())),
+        Security::Definer => Some(def.definer.clone()),
         Security::Invoker => binder.author.account.clone(),
     };
     let client = charset::server_default();

@@ -58,7 +58,7 @@ impl Resolved {
 }
 
 /// Where a function's results come from.
-struct Place {
+struct FramePlace {
     window: usize,
     frame: Frame,
 }
@@ -203,7 +203,7 @@ impl Binder<'_> {
         })
     }
 
-    fn placed(&mut self, name: &str, args: Vec<Expr>, place: Place) -> SqlResult<Expr> {
+    fn placed(&mut self, name: &str, args: Vec<Expr>, place: FramePlace) -> SqlResult<Expr> {
         let mariadb = self.session.settings.mariadb;
         let count = || {
             let mut ty = if mariadb { ExprType::bigint() } else { ExprType::ubigint() };
@@ -254,7 +254,7 @@ impl Binder<'_> {
     }
 
     /// The window of an OVER, and the frame in it.
-    fn place(&mut self, over: &Over) -> SqlResult<Place> {
+    fn place(&mut self, over: &Over) -> SqlResult<FramePlace> {
         let depth = self.windows()?.named.len();
         let said = match over {
             Over::Name(name) => self.named_window(name, depth)?,
@@ -270,7 +270,7 @@ impl Binder<'_> {
         }
         let window = self.window_of(partition, order)?;
         let frame = self.frame(window, &said)?;
-        Ok(Place { window, frame })
+        Ok(FramePlace { window, frame })
     }
 
     /// A member of PARTITION BY or ORDER BY; `None` for a constant, which sorts nothing.
@@ -302,7 +302,7 @@ impl Binder<'_> {
     }
 
     /// Has a window evaluate an expression for each row: its place among the inputs, and how functions read it.
-    fn input(&mut self, place: &Place, e: Expr) -> SqlResult<(usize, Expr)> {
+    fn input(&mut self, place: &FramePlace, e: Expr) -> SqlResult<(usize, Expr)> {
         self.input_of(place.window, e)
     }
 
@@ -317,7 +317,7 @@ impl Binder<'_> {
     }
 
     /// Adds a function to its window: the expression that has its value.
-    fn result(&mut self, place: Place, call: WindowCall, ty: ExprType) -> SqlResult<Expr> {
+    fn result(&mut self, place: FramePlace, call: WindowCall, ty: ExprType) -> SqlResult<Expr> {
         let slot = match self.windows()?.slot {
             Some(slot) => slot,
             None => self.new_slot(),

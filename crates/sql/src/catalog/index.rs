@@ -40,6 +40,8 @@ pub struct Index {
     pub clustered: bool,
     /// INVISIBLE: not used by the planner.
     pub invisible: bool,
+    /// A foreign key got it, as there was none that would do: it goes when there is one.
+    pub of_foreign_key: bool,
     /// COMMENT.
     pub comment: Arc<str>,
 }

@@ -8,9 +8,11 @@
 pub mod charset;
 pub mod codec;
 mod column;
+mod engine;
 mod event;
 mod expression;
 mod foreign_key;
+pub mod histogram;
 mod index;
 pub mod persist;
 mod program;
@@ -24,16 +26,18 @@ mod view;
 
 pub use column::{Column, ColumnDefault};
 pub(crate) use column::{HIDDEN, NOT_FIXED};
+pub use engine::{DEFAULT_ENGINE, is_default_engine, is_foreign_engine, is_own_engine};
 pub use event::{EventDef, EventTimes, local_text};
 pub use expression::{Check, Generated, StoredExpr};
 pub use foreign_key::{Child, ForeignKey, ReferenceAction};
+pub use histogram::Histogram;
 pub use index::{Index, IndexKind, IndexPart};
 pub use program::{ProgramDef, ProgramKey, program_key};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{
-    foreign_key_text, quote_ident, quote_string, show_create_table, show_table, type_text,
+    engine_text, foreign_key_text, quote_ident, quote_string, show_create_table, show_table, type_text,
 };
-pub use statistics::{IndexStatistics, Statistics};
+pub use statistics::{IndexStatistics, RowSample, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};
 pub use usage::{Fetched, Usage, Uses};
 pub(crate) use view::parse_view;

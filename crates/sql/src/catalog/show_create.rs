@@ -41,8 +41,7 @@ pub fn show_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
     create_text(def, auto_increment, zone, false)
 }
 
-/// The whole statement, hidden columns included. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`. The engine is in a
-/// comment that other servers skip: they know none of this name.
+/// The whole statement, hidden columns included. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
     create_text(def, auto_increment, zone, true)
@@ -65,7 +64,7 @@ fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, hidden: bool) ->
         let _ = writeln!(out, "  {line}{comma}");
     }
     out.push(')');
-    let _ = write!(out, " /*!{OWN_VERSION} ENGINE={} */", def.engine);
+    out.push_str(&engine_text(&def.engine));
     if auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }
@@ -82,6 +81,15 @@ fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, hidden: bool) ->
         let _ = write!(out, " COMMENT={}", quote_string(&def.comment));
     }
     out
+}
+
+/// The ENGINE option with a space before it, in a comment that others skip if only servers of this kind have such an engine.
+#[must_use]
+pub fn engine_text(engine: &str) -> String {
+    match super::is_own_engine(engine) {
+        true => format!(" /*!{OWN_VERSION} ENGINE={engine} */"),
+        false => format!(" ENGINE={engine}"),
+    }
 }
 
 fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
@@ -177,6 +185,9 @@ fn index_line(index: &Index, def: &TableDef, hidden: bool) -> String {
     }
     if index.invisible {
         out.push_str(" /*!80000 INVISIBLE */");
+    }
+    if hidden && index.of_foreign_key {
+        let _ = write!(out, " /*!{OWN_VERSION} OF FOREIGN KEY */");
     }
     out
 }

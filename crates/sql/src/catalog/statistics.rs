@@ -33,6 +33,20 @@ pub struct IndexStatistics {
     pub samples: Vec<Bytes>,
 }
 
+/// How far a key is from `low` on the way to `high`, by the first bytes in which these two differ.
+pub(super) fn distance(low: &[u8], key: &[u8], high: &[u8]) -> f64 {
+    let common = low.iter().zip(high).take_while(|(a, b)| a == b).count();
+    let number = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        let rest = key.get(common..).unwrap_or_default();
+        let width = rest.len().min(8);
+        bytes[..width].copy_from_slice(&rest[..width]);
+        u64::from_be_bytes(bytes) as f64
+    };
+    let (low, key, high) = (number(low), number(key), number(high));
+    if high > low { ((key - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
+}
+
 impl IndexStatistics {
     /// Where a key stands among the entries: 0 before the first, 1 behind the last. Between two samples by how far its bytes are
     /// from theirs. `None` without samples.
@@ -45,16 +59,7 @@ impl IndexStatistics {
         }
         let Some(next) = self.samples.get(above) else { return Some(1.0) };
         let before = &self.samples[above - 1];
-        let common = before.iter().zip(next).take_while(|(a, b)| a == b).count();
-        let number = |key: &[u8]| {
-            let mut bytes = [0; 8];
-            let rest = key.get(common..).unwrap_or_default();
-            let width = rest.len().min(8);
-            bytes[..width].copy_from_slice(&rest[..width]);
-            u64::from_be_bytes(bytes) as f64
-        };
-        let (low, high) = (number(before), number(next));
-        let within = if high > low { ((number(key) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
+        let within = distance(before, key, next);
         Some(((above - 1) as f64 + within) / last as f64)
     }
 
@@ -62,6 +67,69 @@ impl IndexStatistics {
     #[must_use]
     pub fn bucket(&self) -> f64 {
         1.0 / self.samples.len().saturating_sub(1).max(1) as f64
+    }
+}
+
+/// What an entry is taken to need as long as there is no sample of them: of the clustered index, and of another one.
+const GUESSED_BYTES: (u64, u64) = (128, 16);
+
+/// Rows of a table in its present form, spread evenly over it.
+#[derive(Debug)]
+pub struct RowSample {
+    /// Row images.
+    pub rows: Vec<Bytes>,
+    /// What was counted when they were read.
+    counted: Arc<Statistics>,
+}
+
+impl RowSample {
+    /// Rows that were read where `counted` has keys.
+    #[must_use]
+    pub fn new(rows: Vec<Bytes>, counted: &Arc<Statistics>) -> RowSample {
+        RowSample { rows, counted: counted.clone() }
+    }
+
+    /// Whether these are all the rows that the table had.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.rows.len() as u64 == self.counted.rows
+    }
+}
+
+impl Table {
+    /// Rows of it, if some were read since it is as it is.
+    #[must_use]
+    pub fn sample(&self) -> Option<Arc<RowSample>> {
+        self.sample.read().clone()
+    }
+
+    /// About how many bytes an entry of an index has, key and value: the mean of those that were sampled.
+    #[must_use]
+    pub fn entry_bytes(&self, index: usize) -> u64 {
+        let mean = |entries: &[Bytes]| {
+            let bytes: usize = entries.iter().map(Bytes::len).sum();
+            bytes.div_ceil(entries.len().max(1)) as u64
+        };
+        let statistics = self.statistics();
+        let sampled =
+            statistics.as_ref().and_then(|found| found.indexes.get(&self.def.indexes[index].space.0));
+        let key = sampled.map_or(0, |found| mean(&found.samples));
+        let entry = if index == 0 { key + self.sample().map_or(0, |sample| mean(&sample.rows)) } else { key };
+        let (row, other) = GUESSED_BYTES;
+        match entry {
+            0 if index == 0 => row,
+            0 => other,
+            bytes => bytes,
+        }
+    }
+
+    /// Whether its sample is as new as what was counted.
+    pub(crate) fn is_sampled_for(&self, counted: &Arc<Statistics>) -> bool {
+        self.sample.read().as_ref().is_some_and(|sample| Arc::ptr_eq(&sample.counted, counted))
+    }
+
+    pub(crate) fn set_sample(&self, sample: RowSample) {
+        *self.sample.write() = Some(Arc::new(sample));
     }
 }
 

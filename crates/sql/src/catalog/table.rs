@@ -4,12 +4,13 @@
 //! with [`TableState`], the counters that survive an ALTER.
 
 use super::usage::Usage;
-use super::{Check, Column, ForeignKey, Index, IndexKind, Statistics};
+use super::{Check, Column, ForeignKey, Histogram, Index, IndexKind, Statistics};
 use crate::catalog::codec::{KeyCodec, RowCodec, RowVersions};
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -81,6 +82,8 @@ pub struct TableState {
     pub(crate) sequence: super::sequence::SequenceState,
     /// What was counted.
     pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
+    /// Histograms by the names of their columns in lower case.
+    pub(crate) histograms: parking_lot::RwLock<BTreeMap<String, Arc<Histogram>>>,
 }
 
 /// A table that statements can use.
@@ -108,6 +111,8 @@ pub struct Table {
     pub state: Arc<TableState>,
     /// What its rows were read and changed for.
     pub usage: Usage,
+    /// Rows of it that plans are made by. Not of other definitions: they may read them otherwise.
+    pub(crate) sample: parking_lot::RwLock<Option<Arc<super::RowSample>>>,
     /// The table as it is here exists since this commit; older snapshots must not read it
     /// (error 1412). Zero after a restart.
     pub(crate) valid_from: AtomicU64,
@@ -134,6 +139,7 @@ impl Table {
             key_columns,
             usage: Usage::new(def.indexes.len()),
             state,
+            sample: parking_lot::RwLock::default(),
             valid_from: AtomicU64::new(0),
             stale: AtomicBool::new(false),
             def,
@@ -268,6 +274,16 @@ impl Table {
     #[must_use]
     pub fn statistics(&self) -> Option<Arc<Statistics>> {
         self.state.statistics.read().clone()
+    }
+
+    /// What is known of a column's values.
+    #[must_use]
+    pub fn histogram(&self, column: usize) -> Option<Arc<Histogram>> {
+        let histograms = self.state.histograms.read();
+        if histograms.is_empty() {
+            return None;
+        }
+        histograms.get(&self.def.columns.get(column)?.name.to_lowercase()).cloned()
     }
 
     /// Whether a foreign key may name this table.

@@ -9,7 +9,7 @@ use omnibus_parser::{ParseOptions, ViewText};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The account whose rights a definition has: name and host.
+/// The account whose rights a definition has: name and host. In MariaDB's dialect it may be a role, whose host is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definer {
     /// Its name.
@@ -23,6 +23,31 @@ impl Definer {
     #[must_use]
     pub fn plain(&self) -> String {
         format!("{}@{}", self.user, self.host)
+    }
+
+    /// The role that it is.
+    #[must_use]
+    pub fn role(&self) -> Option<&Arc<str>> {
+        (self.host.is_empty() && !self.user.is_empty()).then_some(&self.user)
+    }
+
+    /// As definitions name it: `` `user`@`host` ``, a role by its name alone.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        let user = super::quote_ident(&self.user);
+        if self.role().is_some() { user } else { format!("{user}@{}", super::quote_ident(&self.host)) }
+    }
+
+    /// CURRENT_USER() of whoever has its rights: a role is nobody.
+    #[must_use]
+    pub fn current_user(&self) -> String {
+        if self.role().is_some() { "@".to_owned() } else { self.plain() }
+    }
+
+    /// The name and the host by which accounts are kept: a role has every host.
+    #[must_use]
+    pub fn account(&self) -> (&str, &str) {
+        (&self.user, if self.role().is_some() { "%" } else { &self.host })
     }
 }
 
@@ -147,14 +172,13 @@ impl ViewDef {
     /// The words in front of VIEW.
     #[must_use]
     pub fn head(&self, verb: &str) -> String {
-        use super::quote_ident;
         let security = match self.security {
             Security::Definer => "DEFINER",
             Security::Invoker => "INVOKER",
         };
         let algorithm = self.algorithm.word();
-        let (user, host) = (quote_ident(&self.definer.user), quote_ident(&self.definer.host));
-        format!("{verb} ALGORITHM={algorithm} DEFINER={user}@{host} SQL SECURITY {security}")
+        let definer = self.definer.quoted();
+        format!("{verb} ALGORITHM={algorithm} DEFINER={definer} SQL SECURITY {security}")
     }
 
     /// ` (a,b)`, where its query cannot have the names.

@@ -19,6 +19,7 @@ use crate::catalog::show_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
+use crate::store::kept_statistics::histogram_key;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
 use omnibus_value::FixedKind;
@@ -72,7 +73,7 @@ impl Ddl<'_> {
         for action in actions {
             // As RENAME TABLE, it waits for who has locked a table of the new name. Under LOCK TABLES that one is not there.
             if let AlterAction::Rename(new) = action
-                && !self.trx.has_locked_tables()
+                && !self.trx.locks.has_locked_tables()
             {
                 names.push((self.schema_of(new)?, new.name.to_string()));
             }
@@ -110,9 +111,14 @@ impl Ddl<'_> {
     pub(super) fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
         let zone = self.state.zone();
         let shown = || table.def.columns.iter().filter(|column| !column.is_hidden());
+        let mut tree = parse_create(&show_table(&table.def, 0, zone))?;
+        for key in &mut tree.indexes {
+            let known = key.name.as_deref().and_then(|name| table.index_named(name));
+            key.of_foreign_key = known.is_some_and(|at| table.indexes()[at].of_foreign_key);
+        }
         let mut edit = Edit {
             // Columns for keys over expressions are made again.
-            tree: parse_create(&show_table(&table.def, 0, zone))?,
+            tree,
             sources: (0..shown().count()).map(ColumnSource::Old).collect(),
             old: shown().map(|column| (Arc::from(&*column.name), false)).collect(),
             renamed: Vec::new(),
@@ -216,7 +222,7 @@ impl Ddl<'_> {
         edit: &Edit,
         online: Online,
     ) -> ExecResult<()> {
-        let locked = self.trx.has_locked_tables();
+        let locked = self.trx.locks.has_locked_tables();
         let beside = |way| online.beside(way).filter(|_| !locked);
         let kept = match edit.force || online.copies() {
             true => None,
@@ -349,6 +355,7 @@ impl Ddl<'_> {
             rename_checks(&table.def, &mut def);
         }
         self.follow_names(change, table, &def, &edit.renamed);
+        self.drop_histograms(change, table, &def, &edit.sources);
         let new = self.replace_def(change, table, def);
         self.check_relations(change, &new, Some(table))?;
         if let Some(value) = edit.auto_increment {
@@ -357,13 +364,40 @@ impl Ddl<'_> {
         Ok(new)
     }
 
+    /// Histograms go with their columns, and with their columns' names and types.
+    fn drop_histograms(
+        &mut self,
+        change: &mut Change,
+        table: &Table,
+        def: &TableDef,
+        sources: &[ColumnSource],
+    ) {
+        let known: Vec<String> = table.state.histograms.read().keys().cloned().collect();
+        let stays = |name: &String| {
+            def.columns.iter().zip(sources).any(|(new, source)| {
+                let ColumnSource::Old(at) = *source else { return false };
+                let old = &table.columns()[at];
+                old.name.to_lowercase() == *name && new.name.to_lowercase() == *name && old.ty == new.ty
+            })
+        };
+        let gone: Vec<String> = known.into_iter().filter(|name| !stays(name)).collect();
+        if gone.is_empty() {
+            return;
+        }
+        for name in &gone {
+            self.trx.writes_mut().delete(histogram_key(table.def.id, name));
+        }
+        let state = table.state.clone();
+        change.hooks.push(Box::new(move |_| state.histograms.write().retain(|name, _| !gone.contains(name))));
+    }
+
     /// AUTO_INCREMENT = value: never below what is in the table.
     fn set_auto_increment(&mut self, change: &mut Change, table: &Arc<Table>, value: u64) -> SqlResult<()> {
         if table.auto_column.is_none() {
             return Ok(());
         }
-        let next = value.max(self.trx.least_auto_increment(table)?).max(1);
-        self.trx.replace_auto_counter(table, next);
+        let next = value.max(self.trx.counters.least_auto_increment(table)?).max(1);
+        self.trx.counters.replace_auto_counter(table, next, &mut self.trx.changes.writes);
         let state = table.state.clone();
         change.hooks.push(Box::new(move |_| state.reset_auto_increment(next)));
         Ok(())

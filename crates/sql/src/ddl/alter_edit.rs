@@ -166,6 +166,7 @@ impl Edit {
                     return Err(SqlError::dup_keyname(new));
                 }
                 self.tree.indexes[at].name = Some(new.clone());
+                self.tree.indexes[at].of_foreign_key = false;
             }
             AlterAction::SetIndexVisibility { name, invisible } => {
                 let at = self
@@ -247,7 +248,10 @@ impl Edit {
     }
 
     fn set_option(&mut self, option: &TableOption) {
-        let other = |old: &TableOption| std::mem::discriminant(old) != std::mem::discriminant(option);
+        let other = |old: &TableOption| match (old, option) {
+            (TableOption::Other { name: old, .. }, TableOption::Other { name, .. }) => !old.is(name),
+            _ => std::mem::discriminant(old) != std::mem::discriminant(option),
+        };
         self.tree.options.retain(|old| super::not_built::is_kept(old) || other(old));
         // A new character set without COLLATE means that set's default collation.
         if matches!(option, TableOption::Charset(_)) {
@@ -302,6 +306,7 @@ impl Edit {
                     invisible: false,
                     key_block_size: None,
                     parser: None,
+                    of_foreign_key: false,
                 });
             }
         }
@@ -314,6 +319,8 @@ impl Edit {
         let source = self.sources.remove(at);
         self.tree.columns.remove(at);
         let to = self.place(position, at)?;
+        let parts = self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts);
+        parts.filter(|part| part_is(part, old)).for_each(|part| fit_prefix(part, &column.ty));
         let column = self.without_keys(column);
         self.tree.columns.insert(to, column);
         self.sources.insert(to, source);
@@ -323,6 +330,21 @@ impl Edit {
 
 fn no_check(name: &str) -> SqlError {
     SqlError::new(3821, b"HY000", format!("Check constraint '{name}' is not found in the table."))
+}
+
+/// A key takes the whole of a column that is no longer longer than its prefix, or has none.
+fn fit_prefix(part: &mut ast::KeyPart, ty: &ast::DataType) {
+    use ast::TypeName as T;
+    let KeyTarget::Column { prefix: Some(length), .. } = &part.target else { return };
+    let fits = match ty.name {
+        T::Char | T::VarChar | T::Binary | T::VarBinary => *length < ty.length.unwrap_or(1),
+        T::TinyText | T::Text | T::MediumText | T::LongText | T::Json => true,
+        T::TinyBlob | T::Blob | T::MediumBlob | T::LongBlob => true,
+        _ => false,
+    };
+    if let (KeyTarget::Column { prefix, .. }, false) = (&mut part.target, fits) {
+        *prefix = None;
+    }
 }
 
 fn part_is(part: &ast::KeyPart, column: &str) -> bool {

@@ -156,9 +156,9 @@ impl Ddl<'_> {
         let port = self.trx.shared().port.clone();
         let build = Build::begin(self.trx.shared(), table.def.indexes[0].space);
         // Locks may go before a commit is published: the snapshot must have all that was done under them.
-        self.trx.await_snapshot_of(port.numbered())?;
+        self.trx.shared().await_snapshot_of(port.numbered())?;
         let mut before = HeldSnapshot::newest(&*port);
-        self.trx.step_aside(table.def.id, TableMode::IntentShared)?;
+        self.trx.locks.step_aside(table.def.id, TableMode::IntentShared)?;
         let mut changes = Changes::new(build, &self.exec());
         let progress = self.state.budget.progress.clone();
         let rows = Rows::at(&*before.snapshot, table);
@@ -213,7 +213,7 @@ impl Ddl<'_> {
     /// Locks the table exclusively again. `change` becomes one on the catalog of now.
     fn lock_again(&mut self, change: &mut Change, names: Names<'_>, table: &Arc<Table>) -> ExecResult<()> {
         *change = self.begin(names)?;
-        self.trx.step_back();
+        self.trx.locks.step_back();
         match change.next.table(&table.def.db, &table.def.name) {
             Ok(now) if Arc::ptr_eq(now, table) => Ok(()),
             _ => Err(SqlError::internal("a table was defined anew while its rows were read").into()),
@@ -228,7 +228,7 @@ impl Ddl<'_> {
         table: &Arc<Table>,
         read: impl FnOnce(&mut Self) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        self.trx.step_aside(table.def.id, TableMode::Shared)?;
+        self.trx.locks.step_aside(table.def.id, TableMode::Shared)?;
         let done = read(self)?;
         self.lock_again(change, names, table)?;
         Ok(done)

@@ -184,7 +184,11 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
             TableOption::Other { name, value } if name.is("NOT_BUILT") => {
                 options.rest.push(not_built::option(&String::from_utf8_lossy(value)));
             }
-            TableOption::Other { .. } => {}
+            TableOption::Other { name, value } => {
+                if let Some(warning) = not_built::passed_over(name, value) {
+                    context.diagnostics.warn(warning);
+                }
+            }
         }
     }
     if let Some(id) = pick_collation(charset, collation, context.utf8mb4)? {
@@ -208,12 +212,12 @@ impl BuildContext<'_> {
     fn default(&self) -> EngineInfo {
         let default =
             self.engines.iter().find(|engine| engine.name.eq_ignore_ascii_case(self.default_engine));
-        let any = EngineInfo { name: "LSM", comment: "", slot: 0 };
+        let any = EngineInfo { name: crate::api::DEFAULT_ENGINE, comment: "", slot: 0 };
         default.or(self.engines.first()).copied().unwrap_or(any)
     }
 }
 
-/// ENGINE= : one of ours, or the default engine in place of one that another server has, with a note.
+/// ENGINE= : one of ours, or that of `default_storage_engine` in place of one that another server has, with a note.
 pub(crate) fn pick_engine(
     name: &Ident,
     table: &str,
@@ -221,12 +225,13 @@ pub(crate) fn pick_engine(
 ) -> SqlResult<(Arc<str>, u8)> {
     if context.engines.is_empty() {
         // Its spaces are stored beside it.
-        return Ok((Arc::from(name.to_uppercase()), 0));
+        let default = crate::api::is_default_engine(name).then_some(crate::api::DEFAULT_ENGINE);
+        return Ok((default.map_or_else(|| name.to_uppercase().into(), Arc::from), 0));
     }
     if let Some(engine) = context.engines.iter().find(|engine| name.is(engine.name)) {
         return Ok(named(*engine));
     }
-    if name.is("omnibus") {
+    if crate::api::is_default_engine(name) {
         return Ok(named(context.engines[0]));
     }
     if !crate::api::is_foreign_engine(name) {

@@ -27,7 +27,7 @@ impl Ddl<'_> {
         }
         let mut change = self.begin(match tree.or_replace {
             true => Names::Database(name),
-            false if self.trx.has_locked_tables() => Names::Database(name),
+            false if self.trx.locks.has_locked_tables() => Names::Database(name),
             false => Names::Tables(&[]),
         })?;
         if change.next.schemas.contains_key(name) {
@@ -50,8 +50,26 @@ impl Ddl<'_> {
         self.commit(change)
     }
 
+    /// What somebody asks for to be safe is refused, not passed over.
+    fn check_options(&mut self, options: &DatabaseOptions) -> SqlResult<()> {
+        if options.read_only == Some(true) {
+            return Err(SqlError::not_supported_yet("READ ONLY databases"));
+        }
+        if !options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y")) {
+            return Ok(());
+        }
+        if !self.state.settings.ignore_unsupported_constraints {
+            let hint = "with ignore_unsupported_constraints=ON the database is made without";
+            return Err(SqlError::not_supported_yet(format!("ENCRYPTION='Y'; {hint}")));
+        }
+        let message = "ENCRYPTION='Y': the database is made without (ignore_unsupported_constraints=ON)";
+        self.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
+        Ok(())
+    }
+
     /// The collation that a database's options name.
     fn picked_collation(&mut self, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
+        self.check_options(options)?;
         let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
         if self.state.settings.ignore_unsupported_constraints
             && let Some((said, options)) = not_built::database_charset(options)
@@ -71,7 +89,7 @@ impl Ddl<'_> {
             tree.name.as_ref().map(|name| name.to_string()).or_else(|| current.map(|name| name.to_string()));
         let name = name.ok_or_else(SqlError::no_db)?;
         self.check(&name, None, Priv::Alter)?;
-        let mut change = self.begin(match self.trx.has_locked_tables() {
+        let mut change = self.begin(match self.trx.locks.has_locked_tables() {
             true => Names::Database(&name),
             false => Names::Tables(&[]),
         })?;

@@ -58,8 +58,8 @@ pub(crate) struct Change {
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
     pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
-        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        self.trx.lock_for_definition(names)?;
+        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
+        self.trx.locks.lock_for_definition(names)?;
         let mut next = Catalog::clone(&self.trx.catalog());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
@@ -142,7 +142,7 @@ impl Ddl<'_> {
         let next = Arc::new(std::mem::take(&mut change.next));
         let tables = change.fresh.clone();
         let effect = Box::new(effect(self.trx, change, next.clone()));
-        self.trx.open_definition(OpenDefinition::new(next, tables, effect));
+        self.trx.changes.open_definition(OpenDefinition::new(next, tables, effect));
         Ok(())
     }
 

@@ -30,6 +30,13 @@ pub(crate) fn build_indexes(
     for key in &tree.indexes {
         indexes.push(build_index(key, columns)?);
     }
+    // What a foreign key got for itself goes when there is another.
+    let own: Vec<Index> = indexes.extract_if(.., |index| index.of_foreign_key).collect();
+    for index in own {
+        if !indexes.iter().any(|other| covers(other, &index)) {
+            indexes.push(index);
+        }
+    }
     for key in &tree.foreign_keys {
         let index = foreign_key_index(key, columns)?;
         if !indexes.iter().any(|other| covers(other, &index)) {
@@ -63,6 +70,7 @@ fn blank(kind: IndexKind, parts: Vec<IndexPart>) -> Index {
         space: omnibus_engine::SpaceId(0),
         clustered: false,
         invisible: false,
+        of_foreign_key: false,
         comment: Arc::from(""),
     }
 }
@@ -109,6 +117,7 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
         index.name = Arc::from(name.as_str());
     }
     index.invisible = key.invisible;
+    index.of_foreign_key = key.of_foreign_key;
     index.comment = Arc::from(&*String::from_utf8_lossy(key.comment.as_deref().unwrap_or_default()));
     Ok(index)
 }
@@ -130,6 +139,7 @@ fn foreign_key_index(key: &ast::ForeignKey, columns: &[Column]) -> SqlResult<Ind
         invisible: false,
         key_block_size: None,
         parser: None,
+        of_foreign_key: true,
     };
     build_index(&index, columns)
 }

@@ -1,6 +1,6 @@
 //! `ignore_unsupported_constraints`: what a definition asks for and the table does without.
 //!
-//! Partitions, FULLTEXT and SPATIAL indexes are left out; a column of a spatial type is a LONGBLOB, and text of a character set that is
+//! Partitions, encryption, FULLTEXT and SPATIAL indexes are left out; a column of a spatial type is a LONGBLOB, and text of a character set that is
 //! not had is utf8mb4, which has all its characters. What was asked for stays in the definition, as an option in a comment that
 //! only servers of this kind read: SHOW CREATE TABLE shows it, and a dump keeps it.
 
@@ -48,6 +48,13 @@ pub(super) fn without_unsupported<'t>(
         let kind = if key.kind == IndexKind::FullText { "FULLTEXT" } else { "SPATIAL" };
         found.without(&format!("{kind} indexes"), index_text(kind, key))?;
     }
+    for option in &tree.options {
+        let TableOption::Other { name, value } = option else { continue };
+        let value = String::from_utf8_lossy(value).trim_matches(['\'', '"']).to_ascii_uppercase();
+        if name.is("ENCRYPTION") && value == "Y" || name.is("ENCRYPTED") && value == "YES" {
+            found.without("encryption", format!("{name}={}", quote_string(&value)))?;
+        }
+    }
     if let Some(partition) = &tree.partition {
         found.without("PARTITION BY", String::from_utf8_lossy(partition).trim().to_owned())?;
     }
@@ -66,6 +73,22 @@ pub(super) fn without_unsupported<'t>(
 /// Whether an option of a definition is one of these.
 pub(super) fn is_kept(option: &TableOption) -> bool {
     matches!(option, TableOption::Other { name, .. } if name.is("NOT_BUILT"))
+}
+
+/// The warning of an option that says where or how rows are kept, and that changes nothing here.
+pub(super) fn passed_over(name: &Ident, value: &[u8]) -> Option<SqlError> {
+    let value = String::from_utf8_lossy(value).trim_matches(['\'', '"', '`']).to_ascii_uppercase();
+    let usual = match name.to_ascii_uppercase().as_str() {
+        "DATA DIRECTORY" | "INDEX DIRECTORY" | "UNION" => false,
+        "TABLESPACE" => value == "INNODB_FILE_PER_TABLE",
+        "CONNECTION" => value.is_empty(),
+        "COMPRESSION" => matches!(&*value, "" | "NONE"),
+        "PAGE_COMPRESSED" => matches!(&*value, "0" | "OFF" | "NO" | "DEFAULT"),
+        "INSERT_METHOD" => value == "NO",
+        "SECONDARY_ENGINE" => value == "NULL",
+        _ => true,
+    };
+    (!usual).then(|| SqlError::new(1618, b"HY000", format!("<{name}> option ignored")))
 }
 
 /// What a database's character set and collation are, if they are not had.

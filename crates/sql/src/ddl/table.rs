@@ -9,6 +9,7 @@ use crate::catalog::sequence::no_option;
 use crate::catalog::{Child, Table, TableDef, TableState, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
+use crate::store::kept_statistics::histogram_key;
 use bytes::Bytes;
 use omnibus_parser::ast::{CreateTable, DropTable, ObjectName};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Ddl<'_> {
         // that wait for it, are.
         let mut names: Vec<_> = named_parents(tree.foreign_keys.iter(), &db).collect();
         names.retain(|parent| *parent != (db.clone(), name.to_owned()));
-        if tree.or_replace || self.trx.has_locked_tables() {
+        if tree.or_replace || self.trx.locks.has_locked_tables() {
             names.push((db.clone(), name.to_owned()));
         }
         let mut change = self.begin(Names::Tables(&names))?;
@@ -80,7 +81,7 @@ impl Ddl<'_> {
                 build_table(&tree, &mut context, &mut ids(&mut change.next))?
             }
         };
-        self.trx.lock_successor(built.def.id)?;
+        self.trx.locks.lock_successor(built.def.id)?;
         let table = self.add_table(&mut change, built);
         check_expressions(&table, self.state, &change.next)?;
         self.check_relations(&mut change, &table, None)?;
@@ -110,6 +111,7 @@ impl Ddl<'_> {
         def.id = ids.table();
         for index in &mut def.indexes {
             index.space = ids.space(index.space.slot());
+            index.of_foreign_key = false;
         }
         def.db = Arc::from(db);
         def.name = Arc::from(name);
@@ -124,6 +126,9 @@ impl Ddl<'_> {
         let covered = table.state.auto_covered.load(Ordering::Acquire);
         let writes = self.trx.writes_mut();
         persist::delete_table(writes, table.def.id);
+        for column in table.state.histograms.read().keys() {
+            writes.delete(histogram_key(table.def.id, column));
+        }
         if covered != 0 {
             writes.delete(persist::counter_key(table.def.id, covered));
         }
@@ -149,14 +154,20 @@ impl Ddl<'_> {
         change.stale.push(table.clone());
     }
 
-    /// DROP TABLE: all of them or none.
-    pub(crate) fn drop_tables(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
+    /// What a DROP names, once the session may drop it.
+    pub(super) fn names_to_drop(&self, tree: &DropTable) -> ExecResult<Vec<(String, String)>> {
         let mut names = Vec::with_capacity(tree.tables.len());
         for name in &tree.tables {
             let db = self.schema_of(name)?;
             self.check(&db, Some(&name.name), Priv::Drop)?;
             names.push((db, name.name.to_string()));
         }
+        Ok(names)
+    }
+
+    /// DROP TABLE: all of them or none.
+    pub(crate) fn drop_tables(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
+        let names = self.names_to_drop(tree)?;
         let mut change = self.begin(Names::Tables(&names))?;
         let mut missing = Vec::new();
         for (db, name) in &names {
@@ -183,14 +194,27 @@ impl Ddl<'_> {
         if !missing.is_empty() && !tree.if_exists {
             return Err(SqlError::bad_table(missing.join(",")).into());
         }
-        for name in missing {
-            self.state.diagnostics.note(SqlError::bad_table(name));
-        }
+        self.note_missing(missing);
         if change.stale.is_empty() {
             self.trx.rollback();
             return Ok(Outcome::ok());
         }
         self.commit(change)
+    }
+
+    /// What DROP TABLE IF EXISTS says of tables that are not there: of each, or in the mariadb dialect of all at once.
+    pub(super) fn note_missing(&mut self, names: Vec<String>) {
+        for names in self.told_together(names) {
+            self.state.diagnostics.note(SqlError::bad_table(names));
+        }
+    }
+
+    /// What one note tells of.
+    pub(super) fn told_together(&self, names: Vec<String>) -> Vec<String> {
+        match self.state.settings.mariadb && !names.is_empty() {
+            true => vec![names.join(",")],
+            false => names,
+        }
     }
 
     /// TRUNCATE TABLE: the same definition over new spaces.
@@ -215,7 +239,7 @@ impl Ddl<'_> {
         for index in &mut def.indexes {
             index.space = ids.space(index.space.slot());
         }
-        self.trx.lock_successor(def.id)?;
+        self.trx.locks.lock_successor(def.id)?;
         self.add_table(&mut change, Built { def, auto_increment: None });
         self.commit(change)
     }
@@ -235,7 +259,7 @@ impl Ddl<'_> {
         // The tables before the names that they get: whoever waits for one of them must not get in between.
         let sources = names.iter().map(|(db, name, ..)| (db.clone(), name.clone()));
         let targets = names.iter().map(|(.., db, name)| (db.clone(), name.clone()));
-        let locks: Vec<_> = match self.trx.has_locked_tables() {
+        let locks: Vec<_> = match self.trx.locks.has_locked_tables() {
             true => sources
                 .filter(|source| !names.iter().any(|(.., db, name)| (db, name) == (&source.0, &source.1)))
                 .collect(),

@@ -27,7 +27,7 @@ impl Ddl<'_> {
             return Err(SqlError::cannot_add_foreign().into());
         }
         let schema = self.trx.catalog().schema(&db)?.clone();
-        let existing = self.trx.temporary_table(&db, name);
+        let existing = self.trx.temp.table(&db, name);
         if existing.is_some() && !tree.or_replace {
             if tree.if_not_exists {
                 self.state.diagnostics.note(SqlError::table_exists(name));
@@ -47,22 +47,22 @@ impl Ddl<'_> {
             }
         };
         if existing.is_some() {
-            self.trx.drop_temporary_table(&db, name);
+            self.trx.temp.drop_table(&db, name);
         }
         let table = Arc::new(Table::temporary(def, counter));
         check_expressions(&table, self.state, &self.trx.catalog())?;
-        self.trx.put_temporary_table(table.clone());
+        self.trx.temp.put_table(table.clone());
         Ok(Some(table))
     }
 
     /// The session's next ids, in a catalog, where building takes them from.
     fn temporary_ids(&mut self) -> Catalog {
-        let (table, space) = self.trx.temporary_ids();
+        let (table, space) = self.trx.temp.ids();
         Catalog { next_table_id: *table, next_space_id: *space, ..Catalog::default() }
     }
 
     fn keep_temporary_ids(&mut self, used: &Catalog) {
-        let (table, space) = self.trx.temporary_ids();
+        let (table, space) = self.trx.temp.ids();
         (*table, *space) = (used.next_table_id, used.next_space_id);
     }
 
@@ -80,7 +80,7 @@ impl Ddl<'_> {
     /// The table of a LIKE clause.
     pub(super) fn table_to_copy(&self, name: &ObjectName) -> SqlResult<Arc<Table>> {
         let db = self.schema_of(name)?;
-        if let Some(table) = self.trx.temporary_table(&db, &name.name) {
+        if let Some(table) = self.trx.temp.table(&db, &name.name) {
             return Ok(table);
         }
         self.check(&db, Some(&name.name), Priv::Select)?;
@@ -105,7 +105,7 @@ impl Ddl<'_> {
         let mut missing = Vec::new();
         for name in &tree.tables {
             let db = self.schema_of(name)?;
-            match self.trx.temporary_table(&db, &name.name) {
+            match self.trx.temp.table(&db, &name.name) {
                 Some(table) => found.push(table),
                 None => missing.push(format!("{db}.{}", name.name)),
             }
@@ -113,11 +113,9 @@ impl Ddl<'_> {
         if !missing.is_empty() && !tree.if_exists {
             return Err(SqlError::bad_table(missing.join(",")));
         }
-        for name in missing {
-            self.state.diagnostics.note(SqlError::bad_table(name));
-        }
+        self.note_missing(missing);
         for table in found {
-            self.trx.drop_temporary_table(&table.def.db, &table.def.name);
+            self.trx.temp.drop_table(&table.def.db, &table.def.name);
         }
         Ok(())
     }
@@ -127,7 +125,7 @@ impl Ddl<'_> {
         let mut rest = DropTable { tables: Vec::new(), ..*tree };
         for name in &tree.tables {
             let db = self.schema_of(name)?;
-            if self.trx.drop_temporary_table(&db, &name.name).is_none() {
+            if self.trx.temp.drop_table(&db, &name.name).is_none() {
                 rest.tables.push(name.clone());
             }
         }
@@ -141,8 +139,8 @@ impl Ddl<'_> {
     }
 
     fn replace_temporary(&mut self, old: &Table, new: Table) {
-        self.trx.drop_temporary_table(&old.def.db, &old.def.name);
-        self.trx.put_temporary_table(Arc::new(new));
+        self.trx.temp.drop_table(&old.def.db, &old.def.name);
+        self.trx.temp.put_table(Arc::new(new));
     }
 
     /// ALTER TABLE, CREATE INDEX and DROP INDEX of a temporary table; the number of rows.
@@ -163,14 +161,14 @@ impl Ddl<'_> {
             let db = self.schema_of(name)?;
             self.trx.catalog().schema(&db)?;
             let same = *db == *table.def.db && *name.name == *table.def.name;
-            if !same && self.trx.temporary_table(&db, &name.name).is_some() {
+            if !same && self.trx.temp.table(&db, &name.name).is_some() {
                 return Err(SqlError::table_exists(&name.name).into());
             }
             (def.db, def.name) = (Arc::from(db), Arc::from(name.name.as_str()));
         }
         if actions.iter().all(|action| matches!(action, AlterAction::Rename(_))) {
             let def = TableDef { db: def.db, name: def.name, ..table.def.clone() };
-            self.trx.rename_temporary_table(table, def);
+            self.trx.temp.rename_table(table, def);
             return Ok(0);
         }
         online.allow_temporary(table)?;
@@ -182,8 +180,8 @@ impl Ddl<'_> {
         let new = Arc::new(Table::temporary(def, counter));
         check_expressions(&new, self.state, &self.trx.catalog())?;
         let count = self.refill(table, &new, &edit.sources)?;
-        self.trx.drop_temporary_table(&table.def.db, &table.def.name);
-        self.trx.put_temporary_table(new);
+        self.trx.temp.drop_table(&table.def.db, &table.def.name);
+        self.trx.temp.put_table(new);
         Ok(count)
     }
 

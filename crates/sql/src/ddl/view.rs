@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The account of a session as the definer of what it makes.
-pub(crate) fn own_account(state: &SessionState) -> Definer {
+fn own_account(state: &SessionState) -> Definer {
     let (user, host) = state.account.rsplit_once('@').unwrap_or((&state.account, ""));
     Definer { user: Arc::from(user), host: Arc::from(host) }
 }
@@ -32,8 +32,19 @@ pub(crate) fn named_definer(
     state: &mut SessionState,
 ) -> SqlResult<Definer> {
     let own = own_account(state);
-    let Some(UserName::Named { user, host }) = name else { return Ok(own) };
-    let definer = Definer { user: Arc::from(&**user), host: Arc::from(&**host) };
+    let definer = match name {
+        None | Some(UserName::CurrentUser) => return Ok(own),
+        Some(UserName::CurrentRole) => {
+            let role = state.current_role().ok_or_else(SqlError::malformed_definer)?;
+            Definer { user: Arc::from(role), host: Arc::from("") }
+        }
+        Some(UserName::Named { user, host }) => {
+            // Without a host a role is meant, if there is one.
+            let role = host.is_empty() && state.settings.mariadb && access.is_role(user);
+            let host = if host.is_empty() && !role { "%" } else { &**host };
+            Definer { user: Arc::from(&**user), host: Arc::from(host) }
+        }
+    };
     if definer != own {
         access.check_names_definer(&definer)?;
         if let Err(missing) = access.of_definer(&definer) {
@@ -85,7 +96,7 @@ impl Ddl<'_> {
             None => {}
         }
         def.id = ids(&mut change.next).table();
-        self.trx.lock_successor(def.id)?;
+        self.trx.locks.lock_successor(def.id)?;
         let text = self.logged_view(tree, &def);
         persist::put_view(self.trx.writes_mut(), &def);
         change.next.put_view(Arc::new(View::new(def)));
@@ -213,29 +224,25 @@ impl Ddl<'_> {
 
     /// DROP VIEW: all of them or none.
     pub(crate) fn drop_views(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
-        let mut names = Vec::with_capacity(tree.tables.len());
-        for name in &tree.tables {
-            let db = self.schema_of(name)?;
-            self.check(&db, Some(&name.name), Priv::Drop)?;
-            names.push((db, name.name.to_string()));
-        }
+        let names = self.names_to_drop(tree)?;
         let mut change = self.begin(Names::Tables(&names))?;
         let mut missing = Vec::new();
         for (db, name) in &names {
             match change.next.schemas.get(&**db).and_then(|schema| schema.views.get(&**name)).cloned() {
                 Some(view) => self.forget_view(&mut change, &view),
-                None if tree.if_exists => {
-                    let note = self.unknown_view(format!("{db}.{name}"));
-                    self.state.diagnostics.note(note);
-                }
+                None if tree.if_exists => missing.push(format!("{db}.{name}")),
                 None if change.next.find_table(db, name).is_some() => {
                     return Err(SqlError::wrong_object(db, name, "VIEW").into());
                 }
                 None => missing.push(format!("{db}.{name}")),
             }
         }
-        if !missing.is_empty() {
+        if !missing.is_empty() && !tree.if_exists {
             return Err(self.unknown_view(missing.join(",")).into());
+        }
+        for names in self.told_together(missing) {
+            let note = self.unknown_view(names);
+            self.state.diagnostics.note(note);
         }
         if change.stale_views.is_empty() {
             self.trx.rollback();

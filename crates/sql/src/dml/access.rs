@@ -1,21 +1,22 @@
 //! How UPDATE and DELETE of one table find their rows, locked exclusively: along the path that SELECT would choose.
 
-use super::Run;
 use super::chosen::{ChosenRows, Finding};
 use super::plan::{Planner, TargetTable};
-use crate::bind::ComputedColumns;
+use super::{Names, Run};
+use crate::bind::{Binder, ComputedColumns};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::exec::{Exec, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::access::{self, TableAccess, Wanted};
 use crate::plan::estimate::Known;
+use crate::plan::hints::{HintPlace, OneTable, name_indexes};
 use crate::plan::nest::column_of;
 use crate::plan::rules;
 use crate::select::{Change, RowReader};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
-use omnibus_parser::ast::IndexHint;
+use omnibus_parser::ast::{Hint, IndexHint};
 use omnibus_value::Value;
 
 /// How the rows of a WHERE clause are found.
@@ -41,6 +42,20 @@ pub(crate) fn by_computed_columns(
     Ok(conditions)
 }
 
+/// The index hints of the table that a statement changes: those behind its name, or what optimizer hints have in their place.
+pub(crate) fn hinted_indexes(
+    binder: &mut Binder<'_>,
+    names: &Names,
+    behind_name: &[IndexHint],
+    hints: &[Hint],
+) -> Vec<IndexHint> {
+    let mut one = OneTable { alias: &names.alias, table: &names.table, hints: behind_name.to_vec() };
+    for warning in name_indexes(&mut one, hints, HintPlace::Change) {
+        binder.warn(warning);
+    }
+    one.hints
+}
+
 impl Finder {
     /// Chooses.
     pub(crate) fn new(
@@ -48,7 +63,7 @@ impl Finder {
         conditions: Vec<Expr>,
         mut order: Vec<(Expr, bool)>,
         ignore: bool,
-        known: Known,
+        known: Known<'_>,
         hints: &[IndexHint],
     ) -> SqlResult<Finder> {
         access::check_hints(&target.table, &target.table.def.name, hints)?;

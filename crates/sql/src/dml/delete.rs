@@ -1,6 +1,6 @@
 //! DELETE from one table.
 
-use super::access::{Finder, by_computed_columns};
+use super::access::{Finder, by_computed_columns, hinted_indexes};
 use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::returning::{Returned, Returning};
@@ -54,10 +54,11 @@ impl DeletePlan {
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
         let returning = Returning::bind(&mut binder, &tree.returning)?;
+        let hints = hinted_indexes(&mut binder, &names, &factor.hints, &tree.hints);
         let target = TargetTable::new(names.table, slot, &binder);
         conditions.extend(filter);
         let conditions = by_computed_columns(planner, &target, conditions)?;
-        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
+        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &hints)?;
         // Nothing of a row that goes is computed: these are for the triggers.
         let expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
         Ok(DeletePlan { target, finder, limit, ignore: tree.ignore, expressions, returning })

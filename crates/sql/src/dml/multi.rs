@@ -32,8 +32,8 @@ use crate::store::RowAt;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use omnibus_parser::ast::{
-    Delete, Expr, Ident, Join, Literal, ObjectName, Select, SelectItem, SelectOptions, TableFactor, TableRef,
-    TriggerEvent, TriggerTime, Update,
+    Delete, Expr, Hint, Ident, Join, Literal, ObjectName, Select, SelectItem, SelectOptions, TableFactor,
+    TableRef, TriggerEvent, TriggerTime, Update,
 };
 use omnibus_value::Value;
 use std::collections::HashSet;
@@ -87,7 +87,7 @@ impl MultiPlan {
         let columns = tree.assignments.iter().map(|set| item(Expr::Column(set.column.clone())));
         let values = tree.assignments.iter().filter(|set| !matches!(set.value, Expr::Default));
         let items = columns.chain(values.map(|set| item(set.value.clone()))).collect();
-        let select = select(items, &tree.tables, tree.filter.clone());
+        let select = select(&tree.hints, items, &tree.tables, tree.filter.clone());
         let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
         let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
             let values = outputs.split_off(tree.assignments.len());
@@ -111,7 +111,7 @@ impl MultiPlan {
     /// Compiles DELETE.
     pub(crate) fn delete(planner: &Planner<'_>, tree: &Delete) -> SqlResult<MultiPlan> {
         let items = vec![item(Expr::Literal(Literal::Null))];
-        let select = select(items, &tree.from, tree.filter.clone());
+        let select = select(&tree.hints, items, &tree.from, tree.filter.clone());
         let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
         let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
             outputs.clear();
@@ -463,10 +463,10 @@ fn item(expr: Expr) -> SelectItem {
     SelectItem::Expr { expr, alias: None, text: Bytes::from_static(b"value") }
 }
 
-fn select(items: Vec<SelectItem>, from: &[TableRef], filter: Option<Expr>) -> Select {
+fn select(hints: &[Hint], items: Vec<SelectItem>, from: &[TableRef], filter: Option<Expr>) -> Select {
     Select {
         options: SelectOptions::default(),
-        hints: Vec::new(),
+        hints: hints.to_vec(),
         items,
         from: from.to_vec(),
         filter,

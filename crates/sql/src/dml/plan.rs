@@ -92,8 +92,8 @@ impl<'a> Planner<'a> {
     }
 
     /// What is known when a path is chosen.
-    pub(crate) fn known(&self) -> Known {
-        Known { zone: self.session.settings.zone }
+    pub(crate) fn known(&self) -> Known<'static> {
+        Known { zone: self.session.settings.zone, sampled: None }
     }
 
     /// What the table's definition says of rows that are written.

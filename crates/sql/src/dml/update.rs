@@ -1,6 +1,6 @@
 //! UPDATE of one table.
 
-use super::access::{Finder, by_computed_columns};
+use super::access::{Finder, by_computed_columns, hinted_indexes};
 use super::change::{RowUpdate, Written, on_update_columns};
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::chosen_rows;
@@ -63,11 +63,12 @@ impl UpdatePlan {
         let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
         let order = bind_order(&mut binder, &tree.order_by)?;
         let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
+        let hints = hinted_indexes(&mut binder, &names, &factor.hints, &tree.hints);
         let target = TargetTable::new(names.table.clone(), slot, &binder);
         let check = ViewCheck::of(&names, &target, &binder);
         conditions.extend(filter);
         let conditions = by_computed_columns(planner, &target, conditions)?;
-        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &factor.hints)?;
+        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
         let expressions = planner.row_expressions(&target.table)?;

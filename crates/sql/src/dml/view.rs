@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// How a statement names the columns of the table that it changes.
 pub(crate) struct Names {
     pub table: Arc<Table>,
-    alias: String,
+    pub(super) alias: String,
     /// The view that it goes through, and the table's slot.
     view: Option<(Arc<MergedView>, u16)>,
     granted: Granted,

@@ -73,15 +73,21 @@ pub fn char_count(text: &[u8], collation: u16) -> usize {
 /// `length` characters from character `start` on, or as many as there are.
 #[must_use]
 pub fn slice_chars(text: &Bytes, start: usize, length: usize, collation: u16) -> Bytes {
+    text.slice(char_range(text, start, length, collation))
+}
+
+/// Where `length` characters from character `start` on lie, or as many as there are.
+#[must_use]
+pub fn char_range(text: &[u8], start: usize, length: usize, collation: u16) -> std::ops::Range<usize> {
     if is_single_byte(collation) || text.is_ascii() {
         let from = start.min(text.len());
-        return text.slice(from..from.saturating_add(length).min(text.len()));
+        return from..from.saturating_add(length).min(text.len());
     }
     let width = |from: usize, count: usize| -> usize {
         chars(&text[from..], collation).take(count).map(<[u8]>::len).sum()
     };
     let from = width(0, start);
-    text.slice(from..from + width(from, length))
+    from..from + width(from, length)
 }
 
 /// The text in upper case; binary strings stay as they are.

@@ -8,7 +8,7 @@ use super::convert::text_to_f64;
 use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
-use super::{compare, in_place};
+use super::{compare, in_place, in_place_number};
 use crate::error::ExecResult;
 use crate::exec::held;
 use bytes::Bytes;
@@ -110,6 +110,7 @@ impl Expr {
             Kind::DateArith { args, unit, subtract } => {
                 super::interval::date_arith(args, *unit, *subtract, &self.ty, cx)
             }
+            Kind::JsonValue(call) => call.eval(cx),
             Kind::Extract(unit, e) => super::interval::extract(*unit, e, cx),
             Kind::Unit(_) => Ok(Value::Null),
             Kind::Row(_) => Err(crate::error::SqlError::operand_columns(1).into()),
@@ -179,10 +180,13 @@ impl Expr {
 }
 
 fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
-    if op != CompareOp::NullSafeEq
-        && let Some(result) = in_place::compare(op, collation, pair, cx)?
-    {
-        return Ok(result);
+    if op != CompareOp::NullSafeEq {
+        if let Some(result) = in_place::compare(op, collation, pair, cx)? {
+            return Ok(result);
+        }
+        if let Some(order) = in_place_number::order(&pair[0], &pair[1], cx)? {
+            return Ok(order.map(|order| op.accepts(order)));
+        }
     }
     let left = pair[0].eval(cx)?;
     if op == CompareOp::NullSafeEq {
@@ -247,6 +251,9 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
     if let Some(result) = in_place::is_in(operand, list, collation, cx)? {
         return Ok(result);
     }
+    if let Some(result) = in_place_number::is_in(operand, list, cx)? {
+        return Ok(result);
+    }
     let value = operand.eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(None);
@@ -271,6 +278,9 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
 }
 
 fn between(args: &[Expr; 3], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    if let Some(result) = in_place_number::is_between(args, cx)? {
+        return Ok(result);
+    }
     let value = args[0].eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(None);
@@ -282,11 +292,16 @@ fn between(args: &[Expr; 3], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Op
     }
     let bound = args[2].eval(cx)?;
     let high = order(&args[0], &value, &args[2], &bound, collation, cx).map(Ordering::is_le);
-    Ok(match (low, high) {
-        (_, Some(false)) => Some(false),
+    Ok(both(low, high))
+}
+
+/// AND of two comparisons.
+pub(super) fn both(low: Option<bool>, high: Option<bool>) -> Option<bool> {
+    match (low, high) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
         _ => None,
-    })
+    }
 }
 
 fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {

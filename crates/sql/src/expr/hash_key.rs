@@ -4,6 +4,7 @@
 use super::charset;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::DateTime;
 
 /// Appends a value's key. Each key says where it ends, so keys may follow one another.
 pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
@@ -25,14 +26,8 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
         Value::Float(n) => real(f64::from(*n), out),
         Value::Double(n) => real(*n, out),
         Value::Bytes(text) => write_text(text, collation, out),
-        Value::Date(d) => {
-            out.push(5);
-            out.extend_from_slice(&omnibus_value::temporal::DateTime::from(*d).packed().to_be_bytes());
-        }
-        Value::DateTime(d) => {
-            out.push(5);
-            out.extend_from_slice(&d.packed().to_be_bytes());
-        }
+        Value::Date(d) => day(DateTime::from(*d), out),
+        Value::DateTime(d) => day(*d, out),
         Value::Time(t) => {
             out.push(6);
             out.extend_from_slice(&t.packed().to_be_bytes());
@@ -57,9 +52,26 @@ pub(super) fn write_text(text: &[u8], collation: u16, out: &mut Vec<u8>) {
     charset::collation(collation).write_sort_key(text, out);
 }
 
-fn integer(n: i128, out: &mut Vec<u8>) {
-    out.push(1);
-    out.extend_from_slice(&n.to_be_bytes());
+/// As `write`, of an integer. Nearly all are short: keys of up to 16 bytes are hashed quickly.
+#[inline]
+pub(super) fn integer(n: i128, out: &mut Vec<u8>) {
+    match i64::try_from(n) {
+        Ok(n) => {
+            out.push(1);
+            out.extend_from_slice(&n.to_be_bytes());
+        }
+        Err(_) => {
+            out.push(9);
+            out.extend_from_slice(&n.to_be_bytes());
+        }
+    }
+}
+
+/// As `write`, of a DATE or DATETIME.
+#[inline]
+pub(super) fn day(at: DateTime, out: &mut Vec<u8>) {
+    out.push(5);
+    out.extend_from_slice(&at.packed().to_be_bytes());
 }
 
 fn real(n: f64, out: &mut Vec<u8>) {

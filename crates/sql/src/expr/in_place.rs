@@ -4,8 +4,9 @@
 //! short text costs. Everything else is evaluated.
 
 use super::exec::{Exec, Row, Slot};
+use super::functions::string::FixedPart;
 use super::node::{CompareOp, Expr, Kind};
-use super::{charset, hash_key};
+use super::{charset, hash_key, in_place_number};
 use crate::api::sql_mode;
 use crate::error::ExecResult;
 use omnibus_value::{ColumnKind, Value};
@@ -29,6 +30,13 @@ impl Exec<'_> {
             Kind::Column { slot, column, .. } if self.is_stored_text(e) => {
                 text_of(&self.frame[usize::from(*slot)], *column)
             }
+            Kind::Call(def, args) => match FixedPart::of(def, args) {
+                Some(part) => Ok(match self.text_in_place(&args[0])? {
+                    Text::Bytes(text) => Text::Bytes(part.cut(text, e.ty.column.collation)),
+                    other => other,
+                }),
+                None => Ok(Text::Other),
+            },
             _ => Ok(Text::Other),
         }
     }
@@ -148,6 +156,9 @@ pub(crate) fn write_key(e: &Expr, collation: u16, cx: &mut Exec<'_>, out: &mut V
             return Ok(false);
         }
         Text::Null | Text::Other => {}
+    }
+    if in_place_number::write_key(e, cx, out)? {
+        return Ok(false);
     }
     let value = e.eval(cx)?;
     hash_key::write(&value, collation, out);

@@ -193,6 +193,8 @@ pub enum Kind {
         /// Minus.
         subtract: bool,
     },
+    /// MySQL's JSON_VALUE.
+    JsonValue(Box<super::json_value::JsonValue>),
     /// EXTRACT(unit FROM expr).
     Extract(IntervalUnit, Box<Expr>),
     /// A unit keyword as an argument.
@@ -379,6 +381,7 @@ impl Expr {
                 pair.iter().for_each(visit);
             }
             Kind::DateArith { args, .. } => args.iter().for_each(visit),
+            Kind::JsonValue(call) => visit(&call.doc),
             Kind::Between { args, .. } => args.iter().for_each(visit),
             Kind::And(list) | Kind::Or(list) | Kind::Row(list) => list.iter().for_each(visit),
             Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => {
@@ -427,6 +430,7 @@ impl Expr {
                 pair.iter_mut().for_each(visit);
             }
             Kind::DateArith { args, .. } => args.iter_mut().for_each(visit),
+            Kind::JsonValue(call) => visit(&mut call.doc),
             Kind::Between { args, .. } => args.iter_mut().for_each(visit),
             Kind::And(list) | Kind::Or(list) | Kind::Row(list) => list.iter_mut().for_each(visit),
             Kind::In { args, .. } | Kind::Call(_, args) | Kind::ServerCall(_, args) => {

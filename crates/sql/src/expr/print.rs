@@ -2,6 +2,7 @@
 
 use super::exec::Exec;
 use super::node::{ArithOp, BitOp, Expr, IsKind, Kind};
+use super::stored::StoredCall;
 use super::subquery::{Subquery, SubqueryKind};
 use omnibus_value::Value;
 
@@ -103,9 +104,7 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
         Kind::Const(value) => plain(value, e),
         Kind::Param(_) => "?".into(),
         Kind::Local(number) => names.local(*number),
-        Kind::Stored(call) => {
-            format!("`{}`.`{}`({})", call.def.db, call.def.name, list(&*call.args, ",", names))
-        }
+        Kind::Stored(call) => stored_call(call, names),
         Kind::Column { slot, column, .. } => names.column(*slot, *column),
         Kind::UserVariable(name) => format!("(@`{name}`)"),
         Kind::Assign(assign) => format!("(@{}:={})", assign.0, text(&assign.1)),
@@ -161,12 +160,17 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
             let sign = if *subtract { '-' } else { '+' };
             format!("({} {sign} interval {} {})", text(&args[0]), text(&args[1]), unit.word().to_lowercase())
         }
+        Kind::JsonValue(call) => format!("json_value({},'{}')", text(&call.doc), call.path_text),
         Kind::Extract(unit, e) => format!("extract({} from {})", unit.word().to_lowercase(), text(e)),
         Kind::Unit(unit) => unit.word().to_lowercase(),
         Kind::Row(parts) => format!("({})", list(&**parts, ",", names)),
         Kind::Subquery(subquery) => around(subquery, names),
         Kind::Sequence(_) | Kind::RowKey(_) | Kind::Present(_) => "...".into(),
     }
+}
+
+fn stored_call(call: &StoredCall, names: &dyn Names) -> String {
+    format!("`{}`.`{}`({})", call.def.db, call.def.name, list(&*call.args, ",", names))
 }
 
 fn plain(value: &Value, e: &Expr) -> String {

@@ -56,6 +56,7 @@ fn same_node(a: &Kind, b: &Kind) -> bool {
         (Kind::DateArith { unit: a, subtract: x, .. }, Kind::DateArith { unit: b, subtract: y, .. }) => {
             (a, x) == (b, y)
         }
+        (Kind::JsonValue(a), Kind::JsonValue(b)) => a.is_like(b),
         (Kind::Extract(a, _), Kind::Extract(b, _)) | (Kind::Unit(a), Kind::Unit(b)) => a == b,
         (Kind::Call(a, _), Kind::Call(b, _)) => std::ptr::eq(*a, *b),
         (Kind::ServerCall(a, _), Kind::ServerCall(b, _)) => a == b,

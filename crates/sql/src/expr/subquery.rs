@@ -5,7 +5,7 @@
 
 use super::exec::Row;
 use super::node::{CompareOp, Expr, Kind};
-use super::{Exec, SlotSet, eval, hash_key};
+use super::{Exec, SlotSet, eval, hash_key, in_place};
 use crate::error::{ExecResult, SqlError};
 use crate::exec::distinct::KEY_COST;
 use crate::exec::kept::KeptRows;
@@ -33,6 +33,10 @@ pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
     fn run(&self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow>;
     /// Whether two runs with the same outer rows may differ.
     fn is_volatile(&self) -> bool;
+    /// How many rows are expected.
+    fn rows(&self) -> f64;
+    /// What running it costs, in the unit of `plan::cost`.
+    fn cost(&self) -> f64;
 }
 
 /// What is asked of the subquery.
@@ -80,6 +84,20 @@ pub struct Subquery {
     pub outer_columns: Vec<Expr>,
     /// The columns that decide its result, each once; none if the result is not to be kept.
     pub given: Vec<Expr>,
+    /// EXISTS as IN over rows that do not depend on what is outside.
+    pub set: Option<Box<RowSet>>,
+}
+
+/// `EXISTS (.. WHERE inner = outer AND ..)` as `outer IN (SELECT inner .. WHERE ..)`: dear to make, and cheap to ask. A NULL outside
+/// equals nothing.
+#[derive(Clone, Debug)]
+pub struct RowSet {
+    /// The list.
+    pub list: Subquery,
+    /// How often EXISTS runs by itself before the set is made: until both have cost about the same.
+    pub after: u64,
+    /// What making it costs, in the unit of `plan::cost`.
+    pub cost: f64,
 }
 
 /// A column of a subquery behind IN, ANY or ALL.
@@ -111,6 +129,8 @@ pub enum SubqueryState {
     Results(Box<Results>),
     /// What it reads from outside is hardly ever the same.
     Changing,
+    /// How often a subquery has run that is to become a set.
+    Asked(u64),
     /// No subquery: what several aggregates read of a row, and of which (`Exec::grouped_rows`).
     Once(u64, Value),
 }
@@ -126,11 +146,81 @@ pub struct Members {
     values: Vec<Value>,
     /// Rows of several columns: those without NULL, and those with.
     rows: [Vec<Box<[Value]>>; 2],
+    /// The different rows without NULL, if somebody looks them up and they are not too many.
+    listed: Listed,
     /// What they take: they are asked for again and again, and stay in memory.
     account: Option<Account>,
 }
 
+impl RowSet {
+    /// Whether it is worth making by now; counts one more time that it is asked.
+    fn is_due(&self, cx: &mut Exec<'_>) -> bool {
+        match &mut cx.subqueries[self.list.id] {
+            SubqueryState::Asked(times) => {
+                *times += 1;
+                *times > self.after
+            }
+            state => {
+                *state = SubqueryState::Asked(1);
+                self.after == 0
+            }
+        }
+    }
+}
+
+/// The different rows of a subquery.
+#[derive(Debug, Default)]
+enum Listed {
+    /// Nobody wants them.
+    #[default]
+    Unasked,
+    /// All of them.
+    All(Vec<Box<[Value]>>),
+    /// They are more than this.
+    TooMany(usize),
+}
+
+impl Members {
+    /// The different rows without NULL, if they were wanted and are not too many.
+    #[must_use]
+    pub fn list(&self) -> &[Box<[Value]>] {
+        if let Listed::All(rows) = &self.listed { rows } else { &[] }
+    }
+
+    /// Whether there is an answer to whether there are more than `most` different rows: then that answer.
+    fn exceeds(&self, most: usize) -> Option<bool> {
+        match &self.listed {
+            Listed::Unasked => None,
+            Listed::All(rows) => Some(rows.len() > most),
+            Listed::TooMany(limit) => (most <= *limit).then_some(true),
+        }
+    }
+
+    /// Lists one more row.
+    fn list_row(&mut self, row: &[Value], account: &mut Account, cx: &Exec<'_>) -> ExecResult<()> {
+        let Listed::All(rows) = &mut self.listed else { return Ok(()) };
+        account.grow(memory_of(row), &cx.session.settings)?;
+        rows.push(row.iter().cloned().map(eval::own).collect());
+        Ok(())
+    }
+}
+
 impl Subquery {
+    /// Whether it is IN over rows that are the same whatever is read outside, and whose equality is that of hash keys.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.kind == SubqueryKind::In { negated: false } && self.is_constant() && self.hashable()
+    }
+
+    /// Its different rows without NULL, as they are compared; `None` if they are more than `most`. It must be a list.
+    ///
+    /// # Errors
+    /// Whatever the query meets.
+    pub fn list(&self, most: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Rc<Members>>> {
+        let members = self.members(Some(most), cx)?;
+        Ok(if members.exceeds(most) == Some(false) { Some(members) } else { None })
+    }
+
     fn is_constant(&self) -> bool {
         self.outer_slots.is_empty() && !self.plan.is_volatile()
     }
@@ -156,6 +246,11 @@ impl Subquery {
     /// # Errors
     /// 1242 for a scalar with two rows; whatever the query meets.
     pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+        if let Some(set) = &self.set
+            && matches!(cx.subqueries[set.list.id], SubqueryState::Rows(_))
+        {
+            return Ok(Value::Int(i64::from(set.list.contains(cx)? == Some(true))));
+        }
         if self.given.is_empty() || !cx.keeps_results {
             return self.compute(cx);
         }
@@ -217,6 +312,11 @@ impl Subquery {
         if let SubqueryState::Exists(found) = &cx.subqueries[self.id] {
             return Ok(Value::Int(i64::from(*found)));
         }
+        if let Some(set) = &self.set
+            && set.is_due(cx)
+        {
+            return Ok(Value::Int(i64::from(set.list.contains(cx)? == Some(true))));
+        }
         let mut found = false;
         self.plan.run(cx, &mut |_, _| {
             found = true;
@@ -264,13 +364,14 @@ impl Subquery {
     }
 
     fn contains(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
-        let mut wanted = Vec::with_capacity(self.operands.len());
-        for operand in &self.operands {
-            wanted.push(operand.eval(cx)?);
-        }
         if self.is_constant() && self.hashable() {
-            return self.contains_hashed(&wanted, cx);
+            let mut key = std::mem::take(&mut cx.key);
+            key.clear();
+            let found = self.contains_hashed(&mut key, cx);
+            cx.key = key;
+            return found;
         }
+        let wanted = self.wanted(cx)?;
         let (mut found, mut unknown) = (false, false);
         self.plan.run(cx, &mut |cx, row| {
             let row = self.compared(row, cx)?;
@@ -291,26 +392,32 @@ impl Subquery {
         })
     }
 
-    fn contains_hashed(&self, wanted: &[Value], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
-        let members = self.members(cx)?;
+    /// The operands' values.
+    fn wanted(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Value>> {
+        self.operands.iter().map(|operand| operand.eval(cx)).collect()
+    }
+
+    fn contains_hashed(&self, key: &mut Vec<u8>, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+        let mut open = false;
+        for (operand, member) in self.operands.iter().zip(&self.members) {
+            open |= in_place::write_key(operand, member.collation, cx, key)?;
+        }
+        let members = self.members(None, cx)?;
         if members.keys.is_empty() && !members.has_null {
             return Ok(Some(false));
         }
-        let open = wanted.iter().any(|value| matches!(value, Value::Null));
-        if !open {
-            let mut key = Vec::new();
-            for (value, member) in wanted.iter().zip(&self.members) {
-                hash_key::write(value, member.collation, &mut key);
-            }
-            if members.keys.contains(&key[..]) {
-                return Ok(Some(true));
-            }
+        if !open && members.keys.contains(&key[..]) {
+            return Ok(Some(true));
         }
-        if wanted.len() == 1 {
+        if self.operands.len() == 1 {
             return Ok(if open || members.has_null { None } else { Some(false) });
         }
-        // A NULL leaves open only rows whose other columns are equal.
         let [whole, with_null] = &members.rows;
+        if with_null.is_empty() && !open {
+            return Ok(Some(false));
+        }
+        let wanted = &self.wanted(cx)?;
+        // A NULL leaves open only rows whose other columns are equal.
         for row in with_null.iter().chain(whole.iter().filter(|_| open)) {
             cx.tick()?;
             if self.equals(wanted, row, cx).is_none() {
@@ -320,13 +427,17 @@ impl Subquery {
         Ok(Some(false))
     }
 
-    fn members(&self, cx: &mut Exec<'_>) -> ExecResult<Rc<Members>> {
-        if let SubqueryState::Rows(members) = &cx.subqueries[self.id] {
+    /// Its rows; with a list of them if they are no more than `most`.
+    fn members(&self, most: Option<usize>, cx: &mut Exec<'_>) -> ExecResult<Rc<Members>> {
+        if let SubqueryState::Rows(members) = &cx.subqueries[self.id]
+            && most.is_none_or(|most| members.exceeds(most).is_some())
+        {
             return Ok(members.clone());
         }
         let hashable = self.hashable();
         let compared = matches!(self.kind, SubqueryKind::Quantified { .. });
-        let mut members = Members::default();
+        let listed = if most.is_some() { Listed::All(Vec::new()) } else { Listed::Unasked };
+        let mut members = Members { listed, ..Members::default() };
         let mut account = Account::new(&cx.session.memory);
         self.plan.run(cx, &mut |cx, row| {
             let row = &*self.compared(row, cx)?;
@@ -347,6 +458,11 @@ impl Subquery {
                 if !members.keys.contains(&key[..]) {
                     account.grow(key.len() + KEY_COST, &cx.session.settings)?;
                     members.keys.insert(key.into());
+                    match most {
+                        Some(most) if members.keys.len() > most => members.listed = Listed::TooMany(most),
+                        Some(_) => members.list_row(row, &mut account, cx)?,
+                        None => {}
+                    }
                 }
             }
             if compared && let [only] = row {
@@ -368,7 +484,7 @@ impl Subquery {
             return Ok(Value::Null);
         };
         let wanted = operand.eval(cx)?;
-        let members = self.members(cx)?;
+        let members = self.members(None, cx)?;
         let mut unknown = members.has_null;
         for value in &members.values {
             cx.tick()?;

@@ -13,9 +13,17 @@ use omnibus_value::{ColumnType, Value};
 /// 1193 when there is none of that name.
 pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
     let number = |n: u64| Ok((Value::UInt(n), ExprType::ubigint().column));
+    // A statement that uses tables has forgotten what the one before left.
+    let before = session.conditions_before.filter(|_| session.programs.tables.is_empty());
     match name {
-        "warning_count" => number(u64::from(session.diagnostics.count())),
-        "error_count" => number(session.diagnostics.error_count()),
+        "warning_count" => {
+            let (all, _) = before.unwrap_or_else(|| session.diagnostics.counts());
+            number(all)
+        }
+        "error_count" => {
+            let (_, errors) = before.unwrap_or_else(|| session.diagnostics.counts());
+            number(errors)
+        }
         "last_insert_id" | "identity" => number(session.last_insert_id),
         "pseudo_thread_id" => number(u64::from(session.thread_id())),
         // A program runs under its own, whatever the session has.

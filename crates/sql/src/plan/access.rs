@@ -3,11 +3,14 @@
 //! Plain data that a plan keeps; `ranges` makes the candidates, `choose` takes the cheapest, `select::reader` reads along it.
 
 use super::estimate::Known;
+use super::sampled::Sampled;
 use super::{cost, ranges};
 use crate::catalog::{IndexKind, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::node::Expr;
+use crate::expr::subquery::Subquery;
+use crate::state::SessionState;
 use omnibus_parser::ast::{IndexHint, IndexHintKind};
 use omnibus_value::temporal::UTC;
 use std::sync::Arc;
@@ -37,6 +40,21 @@ pub enum Part {
     One(Equal),
     /// One of several (IN).
     Any(Vec<Expr>),
+    /// One of those that a subquery gives (IN), which runs once.
+    Among(Among),
+}
+
+/// A column of what a subquery gives. Parts that have columns of the same subquery take their values from one row of it.
+#[derive(Clone, Debug)]
+pub struct Among {
+    /// `.. IN (SELECT ..)`, which reads nothing from outside.
+    pub subquery: Arc<Subquery>,
+    /// Which of its columns.
+    pub member: usize,
+    /// More rows of it than this are not looked up: to read all that the parts before leave costs less.
+    pub most: usize,
+    /// What it costs to have its rows, beside looking them up.
+    pub cost: f64,
 }
 
 /// What is asked of the index part behind the leading ones.
@@ -115,6 +133,8 @@ pub struct TableAccess {
     pub access: Access,
     /// Backwards.
     pub reverse: bool,
+    /// The order in which its rows come is relied on.
+    pub ordered: bool,
     /// The entries of the index say all that is wanted: no row is looked up.
     pub covered: bool,
     /// Conditions that every row must still meet.
@@ -148,13 +168,27 @@ pub(super) fn usable_indexes(table: &Table, hints: &[IndexHint]) -> Vec<usize> {
         matching.flat_map(|h| &h.indexes).filter_map(|name| table.index_named(name)).collect()
     };
     let wanted: Vec<usize> = [named(IndexHintKind::Use), named(IndexHintKind::Force)].concat();
-    let restricted = hints.iter().any(|h| h.kind != IndexHintKind::Ignore);
+    let restricted = hints.iter().any(|h| matches!(h.kind, IndexHintKind::Use | IndexHintKind::Force));
     let ignored = named(IndexHintKind::Ignore);
     (0..table.indexes().len())
         .filter(|at| !table.indexes()[*at].invisible && !table.indexes()[*at].parts.is_empty())
         .filter(|at| !restricted || wanted.contains(at))
         .filter(|at| !ignored.contains(at))
         .collect()
+}
+
+/// Whether a path reads ranges of an index of which hints say that it must not.
+pub(super) fn is_forbidden(table: &Table, hints: &[IndexHint], access: &Access) -> bool {
+    let plain = |ranges: &IndexRanges| matches!(&ranges.intervals[..], [only] if only.is_equality());
+    let hinted = |index: usize| {
+        let mut named = hints.iter().filter(|hint| hint.kind == IndexHintKind::NoRange);
+        named.any(|hint| hint.indexes.iter().any(|name| table.index_named(name) == Some(index)))
+    };
+    match access {
+        Access::Ranges(ranges) => !plain(ranges) && hinted(ranges.index),
+        Access::Union(branches) => branches.iter().any(|branch| hinted(branch.ranges.index)),
+        Access::Full { .. } | Access::Point { .. } => false,
+    }
 }
 
 /// What a path is chosen for.
@@ -169,7 +203,7 @@ pub(crate) struct Wanted<'a> {
     pub locks: bool,
     /// The columns that are read, if it is known which.
     pub needed: Option<&'a [u16]>,
-    pub known: Known,
+    pub known: Known<'a>,
 }
 
 /// A candidate path and which conjuncts it absorbs.
@@ -206,7 +240,7 @@ pub(crate) fn choose(wanted: &Wanted<'_>, conjuncts: Vec<Expr>) -> TableAccess {
         if absorbed.contains(&at) { implied.push(conjunct) } else { filter.push(conjunct) }
     }
     let covered = matches!(&access, Access::Ranges(ranges) if wanted.covered(ranges.index));
-    TableAccess { access, reverse: false, covered, filter, implied, rows, cost, possible }
+    TableAccess { access, reverse: false, ordered: false, covered, filter, implied, rows, cost, possible }
 }
 
 impl Wanted<'_> {
@@ -234,6 +268,8 @@ impl Interval {
             match part {
                 Part::One(equal) => visit(&equal.expr),
                 Part::Any(list) => list.iter().for_each(&mut *visit),
+                // It reads nothing from outside.
+                Part::Among(_) => {}
             }
         }
         match &self.tail {
@@ -266,6 +302,7 @@ impl TableAccess {
         TableAccess {
             access: Access::Full { index: 0 },
             reverse: false,
+            ordered: false,
             covered: false,
             filter,
             implied: Vec::new(),
@@ -290,8 +327,10 @@ impl TableAccess {
 
     /// How many of a hundred rows meet `filter`, as EXPLAIN says; `slot` is the table's.
     #[must_use]
-    pub fn filtered(&self, table: &Table, slot: u16) -> f64 {
-        let known = Known { zone: UTC };
+    pub fn filtered(&self, table: &Arc<Table>, slot: u16) -> f64 {
+        let session = SessionState::default();
+        let sampled = Sampled::new(&session);
+        let known = Known { zone: UTC, sampled: Some(&sampled) };
         let share: f64 = self.filter.iter().map(|e| known.selectivity(table, slot, e)).product();
         (share * 100.0).clamp(0.01, 100.0)
     }
@@ -330,6 +369,7 @@ impl TableAccess {
         match order_of(table, self.index(), self.fixed_parts(), keys) {
             Some(reverse) => {
                 self.reverse = reverse;
+                self.ordered = true;
                 true
             }
             None => false,

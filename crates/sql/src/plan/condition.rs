@@ -1,8 +1,9 @@
 //! Conditions as indexes see them: what a conjunct says about one column.
 
-use crate::catalog::Table;
+use crate::catalog::{Column, Table};
 use crate::expr::SlotSet;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
+use crate::expr::subquery::{Member, Subquery};
 use crate::expr::types::Family;
 use omnibus_value::ColumnKind;
 
@@ -29,18 +30,9 @@ pub(crate) fn says<'e>(
         _ => None,
     };
     let usable = |column: usize, value: &Expr, collation: u16| {
-        if value.slots().meets(missing) || calls_anew(value) {
-            return false;
-        }
-        let ty = &table.columns()[column].ty;
-        match crate::expr::types::family(ty.kind) {
-            Family::String if ty.kind == ColumnKind::Enum => value.ty.column.kind == ColumnKind::Enum,
-            Family::String => {
-                let text = value.ty.family() == Family::String || value.ty.is_null();
-                text && (collation == ty.collation || value.ty.is_null())
-            }
-            _ => true,
-        }
+        !value.slots().meets(missing)
+            && !calls_anew(value)
+            && orders(&table.columns()[column], value, collation)
     };
     match &condition.kind {
         Kind::Compare(op, collation, pair) => {
@@ -83,6 +75,60 @@ pub(crate) fn says<'e>(
             Some((column, Says::Equal(null_constant(), true)))
         }
         _ => None,
+    }
+}
+
+/// Whether an index on a column has its values in the order in which they are compared with `value`.
+fn orders(column: &Column, value: &Expr, collation: u16) -> bool {
+    match crate::expr::types::family(column.ty.kind) {
+        Family::String if column.ty.kind == ColumnKind::Enum => value.ty.column.kind == ColumnKind::Enum,
+        Family::String => {
+            let text = value.ty.family() == Family::String || value.ty.is_null();
+            text && (collation == column.ty.collation || value.ty.is_null())
+        }
+        _ => true,
+    }
+}
+
+/// What a subquery gives, to be looked up.
+pub(crate) struct Listed<'e> {
+    pub subquery: &'e Subquery,
+    /// What it costs to have it, if the condition could be asked without.
+    pub cost: f64,
+    /// Columns of the table, and which columns of the subquery they are among.
+    pub columns: Vec<(usize, usize)>,
+}
+
+/// `.. IN (SELECT ..)`, or an EXISTS that can be put so, whose values can be looked up through indexes of the table in slot `slot`.
+pub(crate) fn among<'e>(condition: &'e Expr, slot: u16, table: &Table) -> Option<Listed<'e>> {
+    let Kind::Subquery(subquery) = &condition.kind else { return None };
+    let (subquery, cost) = match &subquery.set {
+        Some(set) => (&set.list, set.cost),
+        None if subquery.is_list() => (&**subquery, 0.0),
+        None => return None,
+    };
+    let of = |(number, (operand, member)): (usize, (&Expr, &Member))| {
+        let Kind::Column { slot: s, column, .. } = &operand.kind else { return None };
+        let column = usize::from(*column);
+        let usable = *s == slot && finds(&table.columns()[column], &member.compared, member.collation);
+        usable.then_some((column, number))
+    };
+    let columns: Vec<_> =
+        subquery.operands.iter().zip(&subquery.members).enumerate().filter_map(of).collect();
+    (!columns.is_empty()).then_some(Listed { subquery, cost, columns })
+}
+
+/// Whether the rows with a value are where an index on the column has that value, whatever the value is: what it cannot hold is not
+/// there.
+fn finds(column: &Column, value: &Expr, collation: u16) -> bool {
+    use ColumnKind as K;
+    match column.ty.kind {
+        K::Float | K::Set | K::Enum | K::Bit | K::Year | K::Json | K::Geometry => false,
+        K::Decimal => {
+            value.ty.family() == Family::Integer
+                || value.ty.family() == Family::Decimal && value.ty.column.decimals <= column.ty.decimals
+        }
+        _ => orders(column, value, collation),
     }
 }
 

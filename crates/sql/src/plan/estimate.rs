@@ -2,14 +2,18 @@
 
 use super::access::{Interval, Part, Tail};
 use super::condition::{Says, says};
+use super::sampled::{Count, Sampled};
 use crate::catalog::{IndexKind, IndexStatistics, Table};
 use crate::expr::SlotSet;
 use crate::expr::like::LikeMatcher;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
-use crate::plan::key::{self, BoundValue, KeyRange};
+use crate::expr::subquery::SubqueryKind;
+use crate::plan::key::{self, BoundValue, Fit, KeyRange};
+use crate::plan::nest::column_of;
 use crate::storage::Scan;
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
+use std::sync::Arc;
 
 /// Rows of a table that nobody has counted.
 const UNKNOWN_ROWS: f64 = 1000.0;
@@ -27,13 +31,15 @@ const ONE_VALUE: f64 = 0.05;
 /// The same of a column without an index.
 const ONE_VALUE_UNINDEXED: f64 = 0.1;
 /// The share of the rows for which any other condition is true.
-const ANYTHING: f64 = 0.5;
+pub(super) const ANYTHING: f64 = 0.5;
 
 /// What is known when a plan is made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'s> {
     /// The session's zone, for TIMESTAMP columns.
     pub zone: Zone,
+    /// What samples of rows say; `None` where nobody asks for more than indexes do.
+    pub sampled: Option<&'s Sampled<'s>>,
 }
 
 /// The value of an expression, if it is known by now. Plans of prepared statements are kept for other values of `?`.
@@ -44,7 +50,7 @@ fn value_of(e: &Expr) -> Option<Value> {
     }
 }
 
-impl Known {
+impl Known<'_> {
     /// About how many rows a table has.
     pub(crate) fn rows(self, table: &Table) -> f64 {
         match table.rows_estimate() {
@@ -54,7 +60,7 @@ impl Known {
     }
 
     /// Rows with one value of the leading `parts` of an index.
-    fn rows_of_value(self, table: &Table, index: usize, parts: usize, total: f64) -> f64 {
+    pub(super) fn rows_of_value(self, table: &Table, index: usize, parts: usize, total: f64) -> f64 {
         let definition = &table.indexes()[index];
         if definition.kind != IndexKind::Plain && parts >= definition.parts.len() {
             return 1.0;
@@ -71,11 +77,7 @@ impl Known {
         if let Some(rows) = self.sampled(table, index, interval, total) {
             return (rows.clamp(1.0, most), 1.0);
         }
-        let pieces: f64 = interval
-            .parts
-            .iter()
-            .map(|part| if let Part::Any(list) = part { list.len() as f64 } else { 1.0 })
-            .product();
+        let pieces = pieces(interval);
         let before = match interval.parts.len() {
             0 => total,
             parts => self.rows_of_value(table, index, parts, total),
@@ -129,39 +131,144 @@ impl Known {
     }
 
     /// The share of a table's rows that meet a condition, other tables' columns taken as values.
-    pub(crate) fn selectivity(self, table: &Table, slot: u16, condition: &Expr) -> f64 {
-        match &condition.kind {
-            Kind::And(list) => return list.iter().map(|e| self.selectivity(table, slot, e)).product(),
-            Kind::Or(list) => {
-                let none: f64 = list.iter().map(|e| 1.0 - self.selectivity(table, slot, e)).product();
-                return 1.0 - none;
+    pub(crate) fn selectivity(self, table: &Arc<Table>, slot: u16, condition: &Expr) -> f64 {
+        let counted = || self.sampled.and_then(|sampled| sampled.count(table, slot, condition));
+        let parts: &[Expr] = match &condition.kind {
+            Kind::And(list) | Kind::Or(list) => list,
+            Kind::Not(e) => std::slice::from_ref(&**e),
+            _ => {
+                let indexed = self.indexed(table, slot, condition);
+                let known = indexed.or_else(|| self.in_histogram(table, slot, condition));
+                let known = known.or_else(|| counted().map(Count::share));
+                return known.unwrap_or_else(|| self.by_rule(table, slot, condition));
             }
-            Kind::Not(e) => return 1.0 - self.selectivity(table, slot, e),
-            _ => {}
-        }
-        let Some((column, says)) = says(condition, slot, &SlotSet::of(slot), table) else {
-            return by_rule(condition);
         };
+        if let Some(counted) = counted().filter(|count| count.is_sure()) {
+            return counted.share();
+        }
+        let shares = parts.iter().map(|e| self.selectivity(table, slot, e));
+        match &condition.kind {
+            Kind::And(_) => shares.product(),
+            Kind::Or(_) => 1.0 - shares.map(|share| 1.0 - share).product::<f64>(),
+            _ => 1.0 - shares.sum::<f64>(),
+        }
+    }
+
+    /// What an index says of a condition.
+    fn indexed(self, table: &Table, slot: u16, condition: &Expr) -> Option<f64> {
+        let (column, says) = says(condition, slot, &SlotSet::of(slot), table)?;
         let total = self.rows(table).max(1.0);
         let equal = |value: &Expr, null_safe| {
             let one = super::access::Equal { expr: value.clone(), null_safe };
             self.column(table, column, Interval { parts: vec![Part::One(one)], tail: Tail::Whole }, total)
-                .unwrap_or_else(|| unindexed(value, total))
         };
-        let bound = |e: &Expr, inclusive| Some(super::access::Bound { expr: e.clone(), inclusive });
-        let (low, high) = match says {
-            Says::Equal(value, null_safe) => return equal(value, null_safe),
+        match says {
+            Says::Equal(value, null_safe) => equal(value, null_safe),
             Says::In(list) => {
-                return list.iter().map(|value| equal(value, false)).sum::<f64>().min(1.0);
+                let shares: Option<f64> = list.iter().map(|value| equal(value, false)).sum();
+                shares.map(|share| share.min(1.0))
             }
-            Says::Like(..) => return BEGINNING,
-            Says::Between(low, high) => (bound(low, true), bound(high, true)),
-            Says::Low(e, inclusive) => (bound(e, inclusive), None),
-            Says::High(e, inclusive) => (None, bound(e, inclusive)),
+            Says::Like(..) => None,
+            Says::Between(..) | Says::Low(..) | Says::High(..) => {
+                self.column(table, column, range_of(says)?, total)
+            }
+        }
+    }
+
+    /// What a histogram says of a condition.
+    fn in_histogram(self, table: &Arc<Table>, slot: u16, condition: &Expr) -> Option<f64> {
+        if let Some((positive, column)) = negated(condition, slot) {
+            let histogram = table.histogram(column)?;
+            // NULL meets neither, but for IS NOT NULL.
+            let nulls = if matches!(condition.kind, Kind::Is { .. }) { 0.0 } else { histogram.nulls() };
+            return Some((1.0 - nulls - self.selectivity(table, slot, &positive)).clamp(0.0, 1.0));
+        }
+        let (column, says) = says(condition, slot, &SlotSet::of(slot), table)?;
+        let equal = |value, null_safe| self.of_histogram(table, column, Asked::Equal(value, null_safe));
+        match says {
+            Says::Equal(value, null_safe) => equal(value, null_safe),
+            Says::In(list) => {
+                let shares: Option<f64> = list.iter().map(|value| equal(value, false)).sum();
+                shares.map(|share| share.min(1.0))
+            }
+            Says::Like(..) => None,
+            Says::Between(..) | Says::Low(..) | Says::High(..) => {
+                let Tail::Between { low, high } = range_of(says)?.tail else { return None };
+                self.of_histogram(table, column, Asked::Between(low.as_ref(), high.as_ref()))
+            }
+        }
+    }
+
+    /// The share of the rows by the histogram of a column; `None` without one, or if values are not known yet.
+    fn of_histogram(self, table: &Table, at: usize, asked: Asked<'_>) -> Option<f64> {
+        let histogram = table.histogram(at)?;
+        let column = &table.columns()[at];
+        let fitted = |e: &Expr| Some(key::fit(&value_of(e)?, column, self.zone));
+        match asked {
+            Asked::Equal(value, null_safe) => {
+                let Some(fit) = fitted(value) else { return Some(histogram.any_value()) };
+                Some(match fit {
+                    Fit::Exact(value) => histogram.equal(&value, &column.ty),
+                    Fit::Null if null_safe => histogram.nulls(),
+                    Fit::Unknown => return None,
+                    _ => 0.0,
+                })
+            }
+            Asked::Between(low, high) => {
+                // The share of what lies below an end.
+                let below = |bound: &super::access::Bound, up_to: bool| {
+                    Some(match fitted(&bound.expr)? {
+                        Fit::Exact(value) => histogram.below(&value, &column.ty, up_to),
+                        Fit::After(value) => histogram.below(&value, &column.ty, true),
+                        Fit::Below => 0.0,
+                        Fit::Above => 1.0 - histogram.nulls(),
+                        Fit::Null | Fit::Unknown => return None,
+                    })
+                };
+                let from = low.map_or(Some(0.0), |bound| below(bound, !bound.inclusive))?;
+                let to = high.map_or(Some(1.0 - histogram.nulls()), |bound| below(bound, bound.inclusive))?;
+                Some((to - from).max(0.0))
+            }
+        }
+    }
+
+    /// How many values a column has, by an index that begins with it.
+    pub(super) fn values(self, table: &Table, column: usize) -> Option<f64> {
+        let begins = |index: &crate::catalog::Index| {
+            index.parts.first().is_some_and(|part| part.column == column && part.prefix.is_none())
         };
-        let rule = if low.is_some() && high.is_some() { BOTH_ENDS } else { ONE_END };
-        let interval = Interval { parts: Vec::new(), tail: Tail::Between { low, high } };
-        self.column(table, column, interval, total).unwrap_or(rule)
+        let index = table.indexes().iter().position(begins)?;
+        let definition = &table.indexes()[index];
+        if definition.unique() && definition.parts.len() == 1 {
+            return Some(self.rows(table));
+        }
+        table.cardinality(index, 1).map(|values| values.max(1) as f64)
+    }
+
+    /// The share of the rows whose value of a column is among what a subquery gives.
+    fn in_subquery(self, table: &Table, slot: u16, condition: &Expr) -> Option<f64> {
+        let Kind::Subquery(subquery) = &condition.kind else { return None };
+        let (SubqueryKind::In { negated }, [operand]) = (&subquery.kind, &subquery.operands[..]) else {
+            return None;
+        };
+        let values = self.values(table, column_of(operand, slot)?)?;
+        let share = (subquery.plan.rows() / values).min(1.0);
+        Some(if *negated { 1.0 - share } else { share })
+    }
+
+    /// What is said of a condition without knowing anything.
+    fn by_rule(self, table: &Table, slot: u16, condition: &Expr) -> f64 {
+        let Some((_, says)) = says(condition, slot, &SlotSet::of(slot), table) else {
+            return self.in_subquery(table, slot, condition).unwrap_or_else(|| by_rule(condition));
+        };
+        let total = self.rows(table).max(1.0);
+        match says {
+            Says::Equal(value, _) => unindexed(value, total),
+            Says::In(list) => list.iter().map(|value| unindexed(value, total)).sum::<f64>().min(1.0),
+            Says::Like(..) => BEGINNING,
+            Says::Between(..) => BOTH_ENDS,
+            Says::Low(..) | Says::High(..) => ONE_END,
+        }
     }
 
     /// The share of the rows in a piece of an index that begins with a column; `None` if there is no such index.
@@ -172,6 +279,66 @@ impl Known {
         let index = table.indexes().iter().position(begins)?;
         Some((self.interval(table, index, &interval, total).0 / total).min(1.0))
     }
+}
+
+/// Of how many pieces an interval is made.
+fn pieces(interval: &Interval) -> f64 {
+    let count = |(at, part): (usize, &Part)| match part {
+        Part::One(_) => 1.0,
+        Part::Any(list) => list.len() as f64,
+        Part::Among(among) => {
+            let same = |part: &Part| matches!(part, Part::Among(a) if a.subquery.id == among.subquery.id);
+            if interval.parts[..at].iter().any(same) { 1.0 } else { among.subquery.plan.rows() }
+        }
+    };
+    interval.parts.iter().enumerate().map(count).product()
+}
+
+/// What a condition asks of a column's values.
+enum Asked<'e> {
+    Equal(&'e Expr, bool),
+    Between(Option<&'e super::access::Bound>, Option<&'e super::access::Bound>),
+}
+
+/// What a condition denies, and of which column: `<>`, NOT IN, NOT BETWEEN, IS NOT NULL.
+fn negated(condition: &Expr, slot: u16) -> Option<(Expr, usize)> {
+    let column_of = |e: &Expr| match &e.kind {
+        Kind::Column { slot: s, column, .. } if *s == slot => Some(usize::from(*column)),
+        _ => None,
+    };
+    let mut positive = condition.clone();
+    let column = match &mut positive.kind {
+        Kind::Compare(op @ CompareOp::Ne, _, pair) => {
+            *op = CompareOp::Eq;
+            column_of(&pair[0]).or_else(|| column_of(&pair[1]))
+        }
+        Kind::Between { negated: negated @ true, args, .. } => {
+            *negated = false;
+            column_of(&args[0])
+        }
+        Kind::In { negated: negated @ true, args, .. } => {
+            *negated = false;
+            column_of(&args[0])
+        }
+        Kind::Is { negated: negated @ true, what: IsKind::Null, expr } => {
+            *negated = false;
+            column_of(expr)
+        }
+        _ => return None,
+    };
+    Some((positive, column?))
+}
+
+/// The piece of an index that a comparison asks for.
+fn range_of(says: Says<'_>) -> Option<Interval> {
+    let bound = |e: &Expr, inclusive| Some(super::access::Bound { expr: e.clone(), inclusive });
+    let (low, high) = match says {
+        Says::Between(low, high) => (bound(low, true), bound(high, true)),
+        Says::Low(e, inclusive) => (bound(e, inclusive), None),
+        Says::High(e, inclusive) => (None, bound(e, inclusive)),
+        _ => return None,
+    };
+    Some(Interval { parts: Vec::new(), tail: Tail::Between { low, high } })
 }
 
 /// The share of the entries that are in a range.

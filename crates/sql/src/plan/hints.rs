@@ -4,45 +4,121 @@
 //! left to the planner.
 
 use super::nest::{Item, ItemSource, Nest, TableItem};
-use crate::catalog::same_name;
+use crate::catalog::{Table, same_name};
 use crate::error::SqlError;
 use crate::expr::SlotSet;
-use omnibus_parser::ast::{Hint, IndexHint, IndexHintKind, IndexHintScope, JoinPlace};
+use omnibus_parser::ast::{Hint, HintValue, IndexHint, IndexHintKind, IndexHintScope, JoinPlace};
 
-/// Gives the tables of a nest what hints say of their indexes, in place of what stands behind their names in FROM. Returns warnings
+/// Where hints stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HintPlace {
+    /// In the first block of a query that is a statement.
+    Query,
+    /// In a statement that changes rows.
+    Change,
+    /// In any other block, and in a stored program.
+    #[default]
+    Inner,
+}
+
+/// A table that hints may name.
+pub(crate) struct Hinted<'a> {
+    slot: u16,
+    /// `None`: what has no indexes.
+    table: Option<&'a Table>,
+    hints: &'a mut Vec<IndexHint>,
+}
+
+/// The tables that the hints of a block may name.
+pub(crate) trait HintedTables {
+    /// The table of this alias.
+    fn named(&mut self, alias: &str) -> Option<Hinted<'_>>;
+}
+
+impl HintedTables for Nest {
+    fn named(&mut self, alias: &str) -> Option<Hinted<'_>> {
+        let TableItem { slot, source, hints, .. } = item_of(self, alias)?;
+        let table = match source {
+            ItemSource::Table(table) => Some(&**table),
+            _ => None,
+        };
+        Some(Hinted { slot: *slot, table, hints })
+    }
+}
+
+/// The one table that a statement changes.
+pub(crate) struct OneTable<'a> {
+    pub alias: &'a str,
+    pub table: &'a Table,
+    /// What stands behind its name, until hints say something else.
+    pub hints: Vec<IndexHint>,
+}
+
+impl HintedTables for OneTable<'_> {
+    fn named(&mut self, alias: &str) -> Option<Hinted<'_>> {
+        let named = same_name(self.alias, alias);
+        named.then_some(Hinted { slot: 0, table: Some(self.table), hints: &mut self.hints })
+    }
+}
+
+/// Gives the tables of a block what hints say of their indexes, in place of what stands behind their names in FROM. Returns warnings
 /// of all hints.
-pub(crate) fn name_indexes(nest: &mut Nest, hints: &[Hint]) -> Vec<SqlError> {
+pub(crate) fn name_indexes(tables: &mut dyn HintedTables, hints: &[Hint], place: HintPlace) -> Vec<SqlError> {
     let mut warnings = Vec::new();
     let mut hinted: Vec<u16> = Vec::new();
     for hint in hints {
         match hint {
             Hint::Index { table, indexes, kind } => {
-                let word = if *kind == IndexHintKind::Force { "INDEX" } else { "NO_INDEX" };
-                let Some(item) = item_of(nest, table) else {
+                let word = match kind {
+                    IndexHintKind::Use | IndexHintKind::Force => "INDEX",
+                    IndexHintKind::Ignore => "NO_INDEX",
+                    IndexHintKind::NoRange => "NO_RANGE_OPTIMIZATION",
+                };
+                let Some(mut found) = tables.named(table) else {
                     warnings.push(unresolved(&table_name(table), word));
                     continue;
                 };
-                if !hinted.contains(&item.slot) {
-                    item.hints.clear();
-                    hinted.push(item.slot);
+                if *kind != IndexHintKind::NoRange && !hinted.contains(&found.slot) {
+                    found.hints.clear();
+                    hinted.push(found.slot);
                 }
-                hint_indexes(item, indexes, *kind, |index| {
+                hint_indexes(&mut found, indexes, *kind, |index| {
                     warnings.push(unresolved(&format!("{} `{index}`", table_name(table)), word));
                 });
             }
-            Hint::JoinOrder { place, tables } => {
+            Hint::JoinOrder { place, tables: named } => {
                 let word = match place {
                     JoinPlace::Order => "JOIN_ORDER",
                     JoinPlace::First => "JOIN_PREFIX",
                     JoinPlace::Last => "JOIN_SUFFIX",
                 };
-                let missing = tables.iter().filter(|table| member_of(nest, table).is_none());
+                let missing = named.iter().filter(|table| tables.named(table).is_none());
                 warnings.extend(missing.map(|table| unresolved(&table_name(table), word)));
             }
-            Hint::JoinFixedOrder | Hint::MaxExecutionTime(_) => {}
+            Hint::Wrong(message) => warnings.push(SqlError::new(1064, b"42000", message.clone())),
+            Hint::MaxExecutionTime(_) if place != HintPlace::Query => {
+                let message =
+                    "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT statements only";
+                warnings.push(SqlError::new(3125, b"HY000", message));
+            }
+            Hint::SetVar { name, value } if place == HintPlace::Inner => {
+                warnings.push(passed_over(name, value));
+            }
+            Hint::JoinFixedOrder | Hint::MaxExecutionTime(_) | Hint::SetVar { .. } => {}
         }
     }
     warnings
+}
+
+/// The warning of a SET_VAR that another one, or its place, keeps from acting.
+pub(crate) fn passed_over(name: &str, value: &HintValue) -> SqlError {
+    let value = match value {
+        HintValue::Int(number) => number.to_string(),
+        HintValue::Real(number) => number.clone(),
+        HintValue::Text(text) => format!("'{text}'"),
+    };
+    let message = format!("Hint SET_VAR({name}={value})  is ignored as conflicting/duplicated");
+    SqlError::new(3126, b"HY000", message)
 }
 
 fn table_name(table: &str) -> String {
@@ -55,12 +131,12 @@ fn unresolved(name: &str, hint: &str) -> SqlError {
 
 /// One hint about a table's indexes; none are named: all of them.
 fn hint_indexes(
-    item: &mut TableItem,
+    hinted: &mut Hinted<'_>,
     indexes: &[omnibus_parser::ast::Ident],
     kind: IndexHintKind,
     mut missing: impl FnMut(&str),
 ) {
-    let ItemSource::Table(table) = &item.source else { return };
+    let Some(table) = hinted.table else { return };
     let mut found = Vec::new();
     for index in indexes {
         match table.index_named(index) {
@@ -69,7 +145,7 @@ fn hint_indexes(
         }
     }
     let hint = match (indexes.is_empty(), kind) {
-        (true, IndexHintKind::Force) => {
+        (true, IndexHintKind::Force | IndexHintKind::NoRange) => {
             found = table
                 .indexes()
                 .iter()
@@ -83,7 +159,7 @@ fn hint_indexes(
         (false, _) if found.is_empty() => return,
         (false, kind) => kind,
     };
-    item.hints.push(IndexHint { kind: hint, scope: IndexHintScope::All, indexes: found });
+    hinted.hints.push(IndexHint { kind: hint, scope: IndexHintScope::All, indexes: found });
 }
 
 /// The table of this alias, inside outer joins, too.

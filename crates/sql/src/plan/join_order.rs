@@ -6,17 +6,20 @@
 
 use super::access::TableAccess;
 use super::equalities::{Equated, equal_columns};
-use super::estimate::Known;
+use super::estimate::{ANYTHING, Known};
 use super::hints::order_joins;
 use super::needed::Needed;
+use super::rows::is_unique;
 use super::rules::is_volatile;
+use super::sampled::Sampled;
 use super::scan::{Step, Stored, keep_if_whole};
 use super::simplify::{add_implied, simplify};
 use super::{cost, late};
 use crate::error::SqlResult;
-use crate::expr::{Expr, SlotSet};
+use crate::expr::node::CompareOp;
+use crate::expr::{Expr, Kind, SlotSet};
 use crate::plan::VirtualTable;
-use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
+use crate::plan::nest::{Item, ItemSource, Nest, TableItem, column_of};
 use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
 use crate::state::SessionState;
 use omnibus_parser::ast::{Hint, Select};
@@ -26,6 +29,8 @@ use std::collections::HashMap;
 const EXHAUSTIVE: usize = 8;
 /// Rows of a computed table.
 const COMPUTED_ROWS: f64 = 400.0;
+/// The share of the rows of a computed or derived table that meet a condition.
+const COMPUTED_SHARE: f64 = 0.1;
 
 /// Loops and what is checked before them.
 #[derive(Debug)]
@@ -38,7 +43,7 @@ pub(crate) struct Planned {
 }
 
 /// Plans a block; `own` are the slots that belong to it, `subqueries` counts those of the statement and the tables kept for its
-/// joins.
+/// joins; `read`: a query around it reads the block's rows, so that it matters how many they are.
 pub(crate) fn plan(
     session: &SessionState,
     subqueries: &mut usize,
@@ -46,6 +51,7 @@ pub(crate) fn plan(
     own: &SlotSet,
     select: &Select,
     needed: &Needed,
+    read: bool,
 ) -> SqlResult<Planned> {
     let mut constants = Vec::new();
     let mut nest = simplify(nest);
@@ -59,9 +65,11 @@ pub(crate) fn plan(
     constants.extend(checked_first);
     nest.conditions = rest;
     add_implied(&mut nest, own);
-    let known = Known { zone: session.settings.zone };
+    let sampled = Sampled::new(session);
+    let known = Known { zone: session.settings.zone, sampled: Some(&sampled) };
     let (nodes, rows) =
-        Planner { session, subqueries, known, straight, needed }.nest(nest, own.clone(), None)?;
+        Planner { session, subqueries, known, straight, needed, read }.nest(nest, own.clone(), None)?;
+    sampled.finish()?;
     Ok(Planned { nodes, constants, volatile, rows })
 }
 
@@ -87,9 +95,10 @@ struct Members<'n> {
 struct Planner<'b> {
     session: &'b SessionState,
     subqueries: &'b mut usize,
-    known: Known,
+    known: Known<'b>,
     straight: bool,
     needed: &'b Needed,
+    read: bool,
 }
 
 impl Planner<'_> {
@@ -141,6 +150,7 @@ impl Planner<'_> {
             rows = rows.max(1.0 / outside.unwrap_or(1.0).max(1.0));
             steps.push(late::Step { missing: missing.clone(), rows });
         }
+        rows *= ANYTHING.powi(late.len() as i32);
         late::place(late, &steps, &mut nodes);
         Ok((nodes, rows))
     }
@@ -266,7 +276,8 @@ impl Planner<'_> {
             }
             source => {
                 let rows = computed_rows(source);
-                let left = 0.1f64.powi(conditions.len().min(3) as i32);
+                let shares = conditions.iter().map(|c| share_of_computed(item, c, rows));
+                let left = shares.product::<f64>().max(1e-3f64.min(1.0 / rows.max(1.0)));
                 let each = if conditions.is_empty() { rows * cost::ROW } else { cost::HASH_PROBE };
                 Step { once: rows * cost::ROW, each, rows: rows * left, hashed: false }
             }
@@ -291,7 +302,7 @@ impl Planner<'_> {
         let concerning: Vec<&Expr> = conditions.iter().collect();
         let rows = match before {
             // Nobody asks of a table by itself.
-            None if matches!(item.source, ItemSource::Table(_)) && missing.within(&own) => 1.0,
+            None if !self.read && matches!(item.source, ItemSource::Table(_)) && missing.within(&own) => 1.0,
             before => self.step(&item, &concerning, missing, before.unwrap_or(1.0)).rows,
         };
         let (source, keep) = match &item.source {
@@ -378,6 +389,25 @@ fn computed_rows(source: &ItemSource) -> f64 {
         ItemSource::Virtual(table) => virtual_rows(table.as_ref()),
         _ => COMPUTED_ROWS,
     }
+}
+
+/// The share of the rows of what is not a stored table that meet a condition.
+fn share_of_computed(item: &TableItem, condition: &Expr, rows: f64) -> f64 {
+    let Some((column, value)) = column_equality(condition, item.slot) else { return COMPUTED_SHARE };
+    match &item.source {
+        _ if value.slots().is_empty() => COMPUTED_SHARE,
+        ItemSource::Derived { plan, .. } if is_unique(plan, column) => 1.0 / rows.max(1.0),
+        // Joins are by columns of many values.
+        _ => (1.0 / rows.max(1.0).sqrt()).min(COMPUTED_SHARE),
+    }
+}
+
+/// The column of a slot that a condition says is equal to a value that reads no row of it.
+fn column_equality(condition: &Expr, slot: u16) -> Option<(usize, &Expr)> {
+    let Kind::Compare(CompareOp::Eq, _, pair) = &condition.kind else { return None };
+    let [a, b] = &**pair;
+    let of = |e: &Expr, other: &Expr| column_of(e, slot).filter(|_| !other.slots().contains(slot));
+    of(a, b).map(|column| (column, b)).or_else(|| of(b, a).map(|column| (column, a)))
 }
 
 /// Takes the conditions that can be checked while `missing` slots are not there; all of them behind

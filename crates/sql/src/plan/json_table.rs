@@ -1,7 +1,7 @@
 //! JSON_TABLE: a table made of a document, whose columns are paths. It reads the tables in front of it in its FROM, so
 //! its rows are made for each of theirs.
 
-use super::virtual_table::VirtualTable;
+use super::virtual_table::{Asked, VirtualTable};
 use crate::api::{ResultColumn, sql_mode};
 use crate::catalog::Column;
 use crate::error::{ExecResult, Interrupt, SqlError};
@@ -84,7 +84,7 @@ impl VirtualTable for JsonTable {
         self.columns.clone()
     }
 
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, _asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let Some(doc) = document(std::slice::from_ref(&self.doc), 0, "json_table", cx)? else {
             return Ok(Rows::default());
         };

@@ -61,9 +61,12 @@ pub(super) fn place(late: Vec<Expr>, steps: &[Step], nodes: &mut [Node]) {
     }
 }
 
-/// Whether a subquery inside runs for each row, and no index could use what the condition says.
+/// Whether a subquery inside runs for each row, and no index could use what the condition says: that of an EXISTS is looked for where it
+/// has no other table to wait for.
 fn waits(condition: &Expr, items: &[Item]) -> bool {
-    weight(condition) == 3 && !feeds_an_index(condition, items)
+    let alone =
+        items.len() == 1 && matches!(&condition.kind, Kind::Subquery(subquery) if subquery.set.is_some());
+    weight(condition) == 3 && !alone && !feeds_an_index(condition, items)
 }
 
 /// How much asking costs, roughly.

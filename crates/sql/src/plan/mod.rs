@@ -4,7 +4,8 @@
 //! Not binding ([`crate::bind`]) and not execution (`select::run`, `select::reader`). The way of a FROM: `rules`
 //! rewrites conditions into conjuncts, `condition` says what a conjunct asks of a column, `access` makes paths of that,
 //! `simplify` what several say together, `equalities` which columns are equal by then; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
-//! off what a subquery makes dear, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by. Everything here runs once a plan, on the session's thread, and reads no rows.
+//! off what a subquery makes dear, `rows` says how many rows a block gives, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by, and `sampled` asks sampled rows a condition. Everything here runs once a plan,
+//! on the session's thread, and reads no other rows.
 
 pub mod access;
 pub(crate) mod condition;
@@ -21,7 +22,9 @@ pub mod nest;
 pub mod numbers;
 pub(crate) mod order;
 mod ranges;
+pub(crate) mod rows;
 pub(crate) mod rules;
+mod sampled;
 mod scan;
 pub(crate) mod shared;
 mod simplify;
@@ -31,4 +34,4 @@ pub mod window;
 
 pub use numbers::Numbers;
 pub use tree::QueryPlan;
-pub use virtual_table::{NoVirtualTables, VirtualTable, VirtualTables};
+pub use virtual_table::{Asked, NoVirtualTables, VirtualTable, VirtualTables};

@@ -4,7 +4,7 @@ use super::access::Access;
 use crate::expr::SlotSet;
 use crate::expr::node::{Expr, Kind};
 use crate::plan::nest::{Item, ItemSource, Nest};
-use crate::plan::tree::{Node, NodeSource, ScanNode};
+use crate::plan::tree::{Block, Node, NodeSource, ScanNode, SortBy};
 use crate::storage::LockMode;
 use std::collections::HashMap;
 
@@ -41,6 +41,32 @@ fn for_each_scan(nodes: &mut [Node], each: &mut dyn FnMut(&mut ScanNode)) {
 }
 
 impl Needed {
+    /// What a planned block reads.
+    pub(crate) fn of_block(block: &Block) -> Needed {
+        let mut needed = Needed::default();
+        needed.add_nodes(&block.nodes);
+        block.outputs.iter().chain(&block.constants).chain(&block.having).for_each(|e| needed.add(e));
+        if let Some(grouping) = &block.grouping {
+            grouping.keys.iter().for_each(|e| needed.add(e));
+            for aggregate in &grouping.aggregates {
+                aggregate
+                    .args
+                    .iter()
+                    .chain(aggregate.order.iter().map(|(e, _)| e))
+                    .for_each(|e| needed.add(e));
+            }
+        }
+        if let Some(windows) = &block.windows {
+            windows.visit(&mut |e| needed.add(e));
+        }
+        for key in &block.order {
+            if let SortBy::Expr(e) = &key.expr {
+                needed.add(e);
+            }
+        }
+        needed
+    }
+
     /// Takes up what planned loops read.
     fn add_nodes(&mut self, nodes: &[Node]) {
         for node in nodes {

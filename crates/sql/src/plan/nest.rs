@@ -10,7 +10,7 @@ use omnibus_parser::ast::IndexHint;
 use std::sync::Arc;
 
 /// Tables that are inner-joined, and the conditions on them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Nest {
     /// Members, in the order written.
     pub items: Vec<Item>,
@@ -21,7 +21,7 @@ pub struct Nest {
 }
 
 /// What the views say whose tables stand in a nest.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct OfViews {
     /// The order of its rows, of one that is alone.
     pub order: Vec<(Expr, bool)>,
@@ -32,7 +32,7 @@ pub struct OfViews {
 }
 
 /// A member of a nest.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Item {
     /// One table.
     Table(Box<TableItem>),
@@ -48,7 +48,7 @@ pub enum Item {
 }
 
 /// A table to be read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TableItem {
     /// Its slot.
     pub slot: u16,
@@ -67,6 +67,7 @@ pub struct TableItem {
 }
 
 /// What a table item reads.
+#[derive(Clone)]
 pub enum ItemSource {
     /// A stored table.
     Table(Arc<Table>),

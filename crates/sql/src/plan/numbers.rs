@@ -4,7 +4,7 @@
 //!
 //! Numbers are made as they are read, so that a table with many takes no memory.
 
-use super::virtual_table::VirtualTable;
+use super::virtual_table::{Asked, VirtualTable};
 use crate::api::{ResultColumn, flag};
 use crate::error::ExecResult;
 use crate::exec::rows::{Rows, RowsBuilder};
@@ -83,7 +83,7 @@ impl VirtualTable for NumberTable {
         self.columns.clone()
     }
 
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, _asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let mut rows = RowsBuilder::new(cx);
         for number in self.numbers.iter() {
             cx.tick()?;

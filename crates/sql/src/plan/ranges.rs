@@ -5,26 +5,70 @@
 //! any index. A piece may have more rows than are wanted, never fewer: what it does not say itself stays in the filter.
 
 use super::access::{
-    Access, Bound, Candidate, Equal, IndexRanges, Interval, Part, Tail, UnionBranch, Wanted, usable_indexes,
+    Access, Among, Bound, Candidate, Equal, IndexRanges, Interval, Part, Tail, UnionBranch, Wanted,
+    is_forbidden, usable_indexes,
 };
-use super::condition::{Says, says};
+use super::condition::{Says, among, says};
 use super::{cost, rules};
 use crate::catalog::IndexKind;
 use crate::expr::charset;
 use crate::expr::node::Expr;
+use crate::expr::subquery::Subquery;
+use std::sync::Arc;
 
 /// More combinations of values than this are not looked up one by one: the parts behind are left to the filter.
 const MOST_PIECES: usize = 10_000;
 
 /// What a conjunct says about a column.
-type Fact<'e> = Option<(usize, Says<'e>)>;
+#[derive(Clone, Copy)]
+struct Fact<'e> {
+    /// Its number.
+    conjunct: usize,
+    column: usize,
+    says: Asks<'e>,
+}
 
-/// A piece of an index, and which facts went into it.
+/// What is asked of a column.
+#[derive(Clone, Copy)]
+enum Asks<'e> {
+    /// Something about values that are known when it is read.
+    Values(Says<'e>),
+    /// That it is among what a column of a subquery gives, which costs so much to have.
+    Among(&'e Subquery, usize, f64),
+}
+
+/// What conjuncts say, those from number `first` on.
+fn facts<'e>(wanted: &Wanted<'_>, first: usize, conjuncts: impl Iterator<Item = &'e Expr>) -> Vec<Fact<'e>> {
+    let mut facts = Vec::new();
+    for (at, condition) in conjuncts.enumerate() {
+        let conjunct = first + at;
+        if let Some((column, said)) = says(condition, wanted.slot, wanted.missing, wanted.table) {
+            facts.push(Fact { conjunct, column, says: Asks::Values(said) });
+        } else if let Some(listed) = among(condition, wanted.slot, wanted.table) {
+            let of = |(column, member)| Fact {
+                conjunct,
+                column,
+                says: Asks::Among(listed.subquery, member, listed.cost),
+            };
+            facts.extend(listed.columns.into_iter().map(of));
+        }
+    }
+    facts
+}
+
+/// What the conjuncts of a table say.
+struct Facts<'e> {
+    all: Vec<Fact<'e>>,
+    /// How many conjuncts there are.
+    conjuncts: usize,
+}
+
+/// A piece of an index, and which conjuncts went into it.
 struct Built {
     interval: Interval,
-    /// Facts that every row of the piece meets.
+    /// Conjuncts that every row of the piece meets.
     absorbed: Vec<usize>,
-    /// Facts that made it narrower.
+    /// Conjuncts that made it narrower.
     used: Vec<usize>,
     /// All parts of the index have one value that is not NULL.
     complete: bool,
@@ -36,8 +80,7 @@ pub(super) fn candidates(
     conjuncts: &[&Expr],
     total: f64,
 ) -> (Vec<Candidate>, Vec<usize>) {
-    let facts: Vec<Fact<'_>> =
-        conjuncts.iter().map(|c| says(c, wanted.slot, wanted.missing, wanted.table)).collect();
+    let facts = Facts { all: facts(wanted, 0, conjuncts.iter().copied()), conjuncts: conjuncts.len() };
     let ors: Vec<(usize, Vec<&[Expr]>)> =
         conjuncts.iter().enumerate().filter_map(|(at, c)| Some((at, rules::branches(c)?))).collect();
     let indexes = usable_indexes(wanted.table, wanted.hints);
@@ -63,14 +106,15 @@ pub(super) fn candidates(
             }
         }
     }
+    found.retain(|candidate| !is_forbidden(wanted.table, wanted.hints, &candidate.access));
     possible.sort_unstable();
     possible.dedup();
     (found, possible)
 }
 
 /// The path that the conjuncts other than ORs give.
-fn one_index(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>], total: f64) -> Option<Candidate> {
-    let built = interval(wanted, index, facts)?;
+fn one_index(wanted: &Wanted<'_>, index: usize, facts: &Facts<'_>, total: f64) -> Option<Candidate> {
+    let built = interval(wanted, index, &facts.all, total)?;
     let clustered = wanted.table.indexes()[index].clustered;
     if built.complete {
         let mut key = Vec::with_capacity(built.interval.parts.len());
@@ -93,23 +137,29 @@ fn priced(wanted: &Wanted<'_>, ranges: IndexRanges, absorbed: Vec<usize>, total:
 
 /// Rows and cost of pieces of an index.
 fn price(wanted: &Wanted<'_>, ranges: &IndexRanges, covered: bool, total: f64) -> (f64, f64) {
-    let (mut rows, mut pieces) = (0.0, 0.0);
+    let definition = &wanted.table.indexes()[ranges.index];
+    let (mut rows, mut pieces, mut have, mut unique) = (0.0, 0.0, 0.0, definition.unique());
     for interval in &ranges.intervals {
         let (more, count) = wanted.known.interval(wanted.table, ranges.index, interval, total);
         rows += more;
         pieces += count;
+        have += interval
+            .parts
+            .iter()
+            .map(|part| if let Part::Among(a) = part { a.cost } else { 0.0 })
+            .fold(0.0, f64::max);
+        unique &= interval.parts.len() == definition.parts.len();
     }
     let rows = f64::min(rows, total.max(1.0));
     let locks = if wanted.locks { rows * cost::LOCK } else { 0.0 };
-    let in_place = wanted.table.indexes()[ranges.index].clustered || covered;
-    (rows, cost::ranges(pieces, rows, in_place) + locks)
+    (rows, pieces_cost(pieces, rows, definition.clustered || covered, unique) + locks + have)
 }
 
 /// The pieces of an index that an OR gives, one a branch.
 fn pieces_of_or(
     wanted: &Wanted<'_>,
     index: usize,
-    facts: &[Fact<'_>],
+    facts: &Facts<'_>,
     or: usize,
     branches: &[&[Expr]],
     total: f64,
@@ -118,7 +168,7 @@ fn pieces_of_or(
     let mut absorbed: Option<Vec<usize>> = None;
     let mut or_is_implied = true;
     for branch in branches {
-        let (built, own) = branch_interval(wanted, index, facts, branch)?;
+        let (built, own) = branch_interval(wanted, index, facts, branch, total)?;
         if !built.used.iter().any(|at| own.contains(at)) {
             return None;
         }
@@ -142,20 +192,21 @@ fn pieces_of_or(
 fn branch_interval(
     wanted: &Wanted<'_>,
     index: usize,
-    facts: &[Fact<'_>],
+    outside: &Facts<'_>,
     branch: &[Expr],
+    total: f64,
 ) -> Option<(Built, std::ops::Range<usize>)> {
-    let mut all: Vec<Fact<'_>> = facts.to_vec();
-    all.extend(branch.iter().map(|c| says(c, wanted.slot, wanted.missing, wanted.table)));
-    let own = facts.len()..all.len();
-    Some((interval(wanted, index, &all)?, own))
+    let mut all = outside.all.clone();
+    all.extend(facts(wanted, outside.conjuncts, branch.iter()));
+    let own = outside.conjuncts..outside.conjuncts + branch.len();
+    Some((interval(wanted, index, &all, total)?, own))
 }
 
 /// An OR whose branches are found through different indexes.
 fn union(
     wanted: &Wanted<'_>,
     indexes: &[usize],
-    facts: &[Fact<'_>],
+    facts: &Facts<'_>,
     or: usize,
     branches: &[&[Expr]],
     total: f64,
@@ -169,7 +220,7 @@ fn union(
     for branch in branches {
         let mut best: Option<(f64, f64, IndexRanges)> = None;
         for &index in indexes {
-            let Some((built, own)) = branch_interval(wanted, index, facts, branch) else { continue };
+            let Some((built, own)) = branch_interval(wanted, index, facts, branch, total) else { continue };
             if !built.used.iter().any(|at| own.contains(at)) {
                 continue;
             }
@@ -190,7 +241,7 @@ fn union(
 }
 
 /// The longest piece that facts give of an index; `None` if they say nothing about its first part.
-fn interval(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>]) -> Option<Built> {
+fn interval(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>], total: f64) -> Option<Built> {
     let definition = &wanted.table.indexes()[index];
     let mut built = Built {
         interval: Interval { parts: Vec::new(), tail: Tail::Whole },
@@ -207,38 +258,105 @@ fn interval(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>]) -> Option<Bui
             built.complete = false;
             break;
         }
-        let of = |accepts: fn(&Says<'_>) -> bool| {
-            facts.iter().position(
-                |fact| matches!(fact, Some((column, says)) if *column == part.column && accepts(says)),
-            )
+        let Some((fact, added)) =
+            equality(wanted, index, part.column, facts, &built.interval, total).filter(|(_, added)| {
+                match added {
+                    Part::Any(list) => pieces == 1 || pieces.saturating_mul(list.len()) <= MOST_PIECES,
+                    Part::Among(among) => {
+                        pieces == 1 || asked_of(wanted, index, &built.interval, &among.subquery) > 0
+                    }
+                    Part::One(_) => true,
+                }
+            })
+        else {
+            built.complete = false;
+            built.interval.tail = tail(part.column, exact, facts, &mut built.used, &mut built.absorbed);
+            break;
         };
-        // Of a value that is known before the statement runs, samples tell how many rows there are.
-        let at = of(|says| matches!(says, Says::Equal(value, _) if value.as_const().is_some()))
-            .or_else(|| of(|says| matches!(says, Says::Equal(..))))
-            .or_else(|| of(|says| matches!(says, Says::In(_))));
-        let added = match at.and_then(|at| facts[at].as_ref()) {
-            Some((_, Says::Equal(expr, null_safe))) => {
-                built.complete &= !null_safe && exact;
-                Part::One(Equal { expr: (*expr).clone(), null_safe: *null_safe })
-            }
-            Some((_, Says::In(list))) if pieces.saturating_mul(list.len()) <= MOST_PIECES || pieces == 1 => {
+        match &added {
+            Part::One(equal) => built.complete &= !equal.null_safe && exact,
+            Part::Any(list) => {
                 built.complete = false;
                 pieces = pieces.saturating_mul(list.len());
-                Part::Any(list.to_vec())
             }
-            _ => {
+            Part::Among(among) => {
                 built.complete = false;
-                built.interval.tail = tail(part.column, exact, facts, &mut built.used, &mut built.absorbed);
-                break;
+                pieces = pieces.saturating_mul(among.most);
             }
+        }
+        built.used.push(fact.conjunct);
+        // A row of a subquery is looked for by as many of its columns as the index has.
+        let whole = match fact.says {
+            Asks::Among(subquery, ..) => {
+                asked_of(wanted, index, &built.interval, subquery) + 1 == subquery.members.len()
+            }
+            Asks::Values(_) => true,
         };
-        built.used.extend(at);
-        if exact {
-            built.absorbed.extend(at);
+        if exact && whole {
+            built.absorbed.push(fact.conjunct);
         }
         built.interval.parts.push(added);
     }
     (!built.used.is_empty()).then_some(built)
+}
+
+/// What makes the next part of a piece equal to something: one value if there is, else one of several.
+fn equality<'f, 'e>(
+    wanted: &Wanted<'_>,
+    index: usize,
+    column: usize,
+    facts: &'f [Fact<'e>],
+    before: &Interval,
+    total: f64,
+) -> Option<(&'f Fact<'e>, Part)> {
+    let of = |accepts: fn(&Asks<'_>) -> bool| {
+        facts.iter().find(|fact| fact.column == column && accepts(&fact.says))
+    };
+    // Of a value that is known before the statement runs, samples tell how many rows there are.
+    let fact = of(|asks| matches!(asks, Asks::Values(Says::Equal(value, _)) if value.as_const().is_some()))
+        .or_else(|| of(|asks| matches!(asks, Asks::Values(Says::Equal(..)))))
+        .or_else(|| of(|asks| matches!(asks, Asks::Values(Says::In(_)))))
+        .or_else(|| of(|asks| matches!(asks, Asks::Among(..))))?;
+    let part = match fact.says {
+        Asks::Values(Says::Equal(expr, null_safe)) => Part::One(Equal { expr: expr.clone(), null_safe }),
+        Asks::Values(Says::In(list)) => Part::Any(list.to_vec()),
+        Asks::Among(subquery, member, cost) => {
+            let most = worth_looking_up(wanted, index, before.parts.len(), total);
+            Part::Among(Among { subquery: Arc::new(subquery.clone()), member, most, cost })
+        }
+        Asks::Values(_) => return None,
+    };
+    Some((fact, part))
+}
+
+/// Of how many columns of a subquery a piece has the whole values.
+fn asked_of(wanted: &Wanted<'_>, index: usize, interval: &Interval, subquery: &Subquery) -> usize {
+    let same = |part: &Part| matches!(part, Part::Among(among) if among.subquery.id == subquery.id);
+    let parts = interval.parts.iter().zip(&wanted.table.indexes()[index].parts);
+    parts.filter(|(part, of)| same(part) && of.prefix.is_none()).count()
+}
+
+/// How many values of the part behind `before` others are worth looking up one by one: more cost more than what the parts before
+/// leave, or the table.
+fn worth_looking_up(wanted: &Wanted<'_>, index: usize, before: usize, total: f64) -> usize {
+    let in_place = wanted.table.indexes()[index].clustered || wanted.covered(index);
+    let locks = |rows: f64| if wanted.locks { rows * cost::LOCK } else { 0.0 };
+    let all = if before == 0 {
+        cost::scan(total) + locks(total)
+    } else {
+        let rows = wanted.known.rows_of_value(wanted.table, index, before, total);
+        cost::ranges(1.0, rows, in_place) + locks(rows)
+    };
+    let rows = wanted.known.rows_of_value(wanted.table, index, before + 1, total);
+    let definition = &wanted.table.indexes()[index];
+    let unique = definition.unique() && before + 1 == definition.parts.len();
+    let each = pieces_cost(1.0, rows, in_place, unique) + locks(rows);
+    ((all + cost::GROWTH) / each) as usize
+}
+
+/// So many pieces of an index; `unique`: each is a complete key.
+fn pieces_cost(pieces: f64, rows: f64, in_place: bool, unique: bool) -> f64 {
+    if unique { pieces * cost::point(in_place) } else { cost::ranges(pieces, rows, in_place) }
 }
 
 /// What facts say about the column of the part behind the leading ones: the first lower and the first upper bound, others
@@ -252,30 +370,28 @@ fn tail(
 ) -> Tail {
     let (mut low, mut high) = (None, None);
     let bound = |expr: &Expr, inclusive| Some(Bound { expr: expr.clone(), inclusive });
-    for (at, fact) in facts.iter().enumerate() {
-        match fact {
-            Some((c, _)) if *c != column => continue,
-            Some((_, Says::Between(from, to))) if low.is_none() && high.is_none() => {
+    for fact in facts.iter().filter(|fact| fact.column == column) {
+        let Asks::Values(said) = fact.says else { continue };
+        match said {
+            Says::Between(from, to) if low.is_none() && high.is_none() => {
                 (low, high) = (bound(from, true), bound(to, true));
             }
-            Some((_, Says::Low(expr, inclusive))) if low.is_none() => low = bound(expr, *inclusive),
-            Some((_, Says::High(expr, inclusive))) if high.is_none() => high = bound(expr, *inclusive),
+            Says::Low(expr, inclusive) if low.is_none() => low = bound(expr, inclusive),
+            Says::High(expr, inclusive) if high.is_none() => high = bound(expr, inclusive),
             _ => continue,
         }
-        used.push(at);
+        used.push(fact.conjunct);
         if exact {
-            absorbed.push(at);
+            absorbed.push(fact.conjunct);
         }
     }
     if low.is_some() || high.is_some() {
         return Tail::Between { low, high };
     }
-    for (at, fact) in facts.iter().enumerate() {
-        if let Some((c, Says::Like(pattern, escape))) = fact
-            && *c == column
-        {
-            used.push(at);
-            return Tail::Begins { pattern: (*pattern).clone(), escape: *escape };
+    for fact in facts.iter().filter(|fact| fact.column == column) {
+        if let Asks::Values(Says::Like(pattern, escape)) = fact.says {
+            used.push(fact.conjunct);
+            return Tail::Begins { pattern: pattern.clone(), escape };
         }
     }
     Tail::Whole

@@ -42,7 +42,7 @@ pub(super) struct Stored<'a> {
     pub table: &'a Arc<Table>,
     /// Slots that are not read by then, its own among them.
     pub missing: &'a SlotSet,
-    pub known: Known,
+    pub known: Known<'a>,
     /// The columns that the block reads of it, if it is known which.
     pub needed: Option<&'a [u16]>,
 }

@@ -7,7 +7,7 @@ use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Exec, Expr, Row};
-use crate::plan::access::{Access, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
+use crate::plan::access::{Access, Among, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
 use crate::plan::key::{self, BoundValue, KeyRange};
 use crate::storage::{LockMode, Scan, WaitPolicy};
 use bytes::Bytes;
@@ -29,7 +29,7 @@ pub struct RowReader<'p> {
     path: &'p TableAccess,
     lock: LockMode,
     wait: WaitPolicy,
-    state: State,
+    state: ReadState,
     /// Pieces of indexes still to come, last first.
     queue: Vec<Piece>,
     /// How many branches of a union have begun.
@@ -63,7 +63,19 @@ struct Piece {
     point: Option<Bytes>,
 }
 
-enum State {
+/// Pieces while they are made.
+#[derive(Default)]
+struct Making {
+    /// Of one interval alone.
+    only: bool,
+    /// Values of the parts so far.
+    values: Vec<(Value, bool)>,
+    /// Subqueries whose rows give some of them, and which.
+    rows: Vec<(usize, Box<[Value]>)>,
+    pieces: Vec<Piece>,
+}
+
+enum ReadState {
     /// Of an index, by its complete key.
     Point(usize, Option<Bytes>),
     Scan(Scan),
@@ -116,7 +128,7 @@ impl<'p> RowReader<'p> {
             path,
             lock,
             wait,
-            state: State::Done,
+            state: ReadState::Done,
             queue: Vec::new(),
             branch: 0,
             batch: Vec::new(),
@@ -134,7 +146,7 @@ impl<'p> RowReader<'p> {
         };
         reader.start(cx)?;
         // A key that says everything leads to a row that matches.
-        reader.late_locks &= !(path.filter.is_empty() && matches!(reader.state, State::Point(..)));
+        reader.late_locks &= !(path.filter.is_empty() && matches!(reader.state, ReadState::Point(..)));
         reader.keyed |= reader.late_locks || reader.framed;
         Ok(reader)
     }
@@ -144,7 +156,7 @@ impl<'p> RowReader<'p> {
             Access::Full { index } => {
                 cx.session.budget.tally.read_whole();
                 self.fetched.by(Some(*index).filter(|index| *index > 0));
-                self.state = State::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))))
+                self.state = ReadState::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))))
             }
             Access::Point { index, key } => {
                 let found = match &key[..] {
@@ -158,12 +170,12 @@ impl<'p> RowReader<'p> {
                 match found {
                     Ok(key) => {
                         self.fetched.by(Some(*index));
-                        self.state = State::Point(*index, key);
+                        self.state = ReadState::Point(*index, key);
                     }
                     Err(()) => {
                         self.exact = false;
                         self.state =
-                            State::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))));
+                            ReadState::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))));
                     }
                 }
             }
@@ -175,11 +187,11 @@ impl<'p> RowReader<'p> {
 
     /// The pieces of an index, in its order and each key once.
     fn queue_ranges(&mut self, ranges: &'p IndexRanges, cx: &mut Exec<'_>) -> ExecResult<()> {
-        let mut pieces = Vec::with_capacity(ranges.intervals.len());
+        let mut making = Making { only: ranges.intervals.len() == 1, ..Making::default() };
         for interval in &ranges.intervals {
-            let mut values = Vec::with_capacity(interval.parts.len());
-            self.pieces(ranges.index, interval, &mut values, &mut pieces, cx)?;
+            self.pieces(ranges.index, interval, &mut making, cx)?;
         }
+        let mut pieces = making.pieces;
         if pieces.len() > 1 {
             pieces.sort_by(|a, b| a.from.cmp(&b.from));
             pieces.dedup_by(|next, before| {
@@ -203,36 +215,93 @@ impl<'p> RowReader<'p> {
         &mut self,
         index: usize,
         interval: &'p Interval,
-        values: &mut Vec<(Value, bool)>,
-        out: &mut Vec<Piece>,
+        making: &mut Making,
         cx: &mut Exec<'_>,
     ) -> ExecResult<()> {
-        match interval.parts.get(values.len()) {
+        match interval.parts.get(making.values.len()) {
             Some(Part::One(equal)) => {
-                let value = self.known(index, values.len(), &equal.expr, cx)?;
-                values.push((value, equal.null_safe));
-                self.pieces(index, interval, values, out, cx)?;
-                values.pop();
-                Ok(())
+                let value = self.known(index, making.values.len(), &equal.expr, cx)?;
+                self.pieces_of((value, equal.null_safe), index, interval, making, cx)
             }
             Some(Part::Any(list)) => {
                 for member in list {
-                    let value = self.known(index, values.len(), member, cx)?;
-                    values.push((value, false));
-                    self.pieces(index, interval, values, out, cx)?;
-                    values.pop();
+                    let value = self.known(index, making.values.len(), member, cx)?;
+                    self.pieces_of((value, false), index, interval, making, cx)?;
                 }
                 Ok(())
             }
+            Some(Part::Among(among)) => self.pieces_among(among, index, interval, making, cx),
             None => {
-                let Some(range) = self.tail(index, &interval.tail, values, cx)? else { return Ok(()) };
+                let Some(range) = self.tail(index, &interval.tail, &making.values, cx)? else {
+                    return Ok(());
+                };
                 if let KeyRange::Scan(scan, exact) = range {
                     self.exact &= exact;
-                    out.push(Piece { index, from: scan.from, to: scan.to, point: None });
-                    self.note_point(index, values, exact, out, cx);
+                    making.pieces.push(Piece { index, from: scan.from, to: scan.to, point: None });
+                    self.note_point(index, &making.values, exact, &mut making.pieces, cx);
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Those with one value of the next part.
+    fn pieces_of(
+        &mut self,
+        value: (Value, bool),
+        index: usize,
+        interval: &'p Interval,
+        making: &mut Making,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<()> {
+        making.values.push(value);
+        self.pieces(index, interval, making, cx)?;
+        making.values.pop();
+        Ok(())
+    }
+
+    /// Those with the values that a subquery gives for the next part.
+    fn pieces_among(
+        &mut self,
+        among: &Among,
+        index: usize,
+        interval: &'p Interval,
+        making: &mut Making,
+        cx: &mut Exec<'_>,
+    ) -> ExecResult<()> {
+        let id = among.subquery.id;
+        let chosen = making.rows.iter().find(|(of, _)| *of == id);
+        if let Some((_, row)) = chosen {
+            let value = row[among.member].clone();
+            return self.pieces_of((value, false), index, interval, making, cx);
+        }
+        let Some(members) = among.subquery.list(among.most, cx)? else {
+            self.all_before(index, making, cx);
+            return Ok(());
+        };
+        for row in members.list() {
+            cx.tick()?;
+            making.rows.push((id, row.clone()));
+            self.pieces_of((row[among.member].clone(), false), index, interval, making, cx)?;
+            making.rows.pop();
+        }
+        Ok(())
+    }
+
+    /// The piece that the parts before leave: all of the table, as it lies, if there are none and its order is not wanted.
+    fn all_before(&mut self, index: usize, making: &mut Making, cx: &Exec<'_>) {
+        self.exact = false;
+        let index = match making.values.is_empty() {
+            true => {
+                cx.session.budget.tally.read_whole();
+                let any = making.only && !self.path.ordered && !self.path.covered;
+                if any { 0 } else { index }
+            }
+            false => index,
+        };
+        if let KeyRange::Scan(scan, _) = key::range(self.table, index, &making.values, None, None, cx.zone())
+        {
+            making.pieces.push(Piece { index, from: scan.from, to: scan.to, point: None });
         }
     }
 
@@ -421,15 +490,15 @@ impl<'p> RowReader<'p> {
                 return Ok(Some(Row::Values(self.table.row_of_entry(self.path.index(), key, value)?)));
             }
             match &mut self.state {
-                State::Point(index, key) => {
+                ReadState::Point(index, key) => {
                     let (index, key) = (*index, key.take());
-                    self.state = State::Done;
+                    self.state = ReadState::Done;
                     let Some(key) = key else { continue };
                     if let Some(row) = self.point(index, &key, cx)? {
                         return Ok(Some(Row::Image(row)));
                     }
                 }
-                State::Scan(scan) if !scan.done => {
+                ReadState::Scan(scan) if !scan.done => {
                     self.batch.clear();
                     self.at = 0;
                     self.entries.clear();
@@ -451,12 +520,12 @@ impl<'p> RowReader<'p> {
                 _ => match self.queue.pop() {
                     Some(Piece { index, point: Some(key), .. }) => {
                         self.fetched.by(Some(index));
-                        self.state = State::Point(index, Some(key))
+                        self.state = ReadState::Point(index, Some(key))
                     }
                     Some(piece) => {
                         self.fetched.by(Some(piece.index));
                         let scan = Scan::new(piece.index, (piece.from, piece.to));
-                        self.state = State::Scan(self.prepared(scan));
+                        self.state = ReadState::Scan(self.prepared(scan));
                     }
                     None => {
                         self.next_branch(cx)?;

@@ -19,8 +19,8 @@ use crate::expr::profile::{self, Step};
 pub use crate::expr::subquery::Consumer;
 use crate::expr::subquery::{Subplan, SubqueryState};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
-use crate::plan::Numbers;
 use crate::plan::tree::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
+use crate::plan::{Asked, Numbers};
 use crate::storage::LockMode;
 use omnibus_value::Value;
 use std::rc::Rc;
@@ -61,6 +61,14 @@ impl Subplan for QueryPlan {
 
     fn is_volatile(&self) -> bool {
         self.volatile
+    }
+
+    fn rows(&self) -> f64 {
+        self.rows
+    }
+
+    fn cost(&self) -> f64 {
+        crate::plan::cost::of_plan(self)
     }
 }
 
@@ -397,7 +405,7 @@ fn read(
             let rows = match kept(cx, *id) {
                 Some(rows) => rows,
                 None => {
-                    let rows = Rc::new(table.rows(cx)?);
+                    let rows = Rc::new(table.rows(Asked { slot: scan.slot, conditions: filter }, cx)?);
                     if table.outer().is_none() {
                         cx.subqueries[*id] = SubqueryState::Table(rows.clone());
                     }

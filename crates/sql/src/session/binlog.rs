@@ -80,12 +80,12 @@ impl SqlSession {
         if self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
-        let bytes = from_base64(text)
+        let bytes = omnibus_value::json::from_base64(text)
             .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
         self.enter();
-        let mut input = std::mem::take(&mut self.binlog_input);
+        let mut input = std::mem::take(&mut self.replayed.binlog_input);
         let result = self.binlog_events(&mut input, &bytes, call.access);
-        self.binlog_input = input;
+        self.replayed.binlog_input = input;
         result.map(|()| Outcome::ok())
     }
 
@@ -203,46 +203,5 @@ impl From<&str> for Damage {
 impl From<DecodeError> for Damage {
     fn from(error: DecodeError) -> Damage {
         Damage(error.to_string())
-    }
-}
-
-/// Decodes runs of base64, each with its own padding, with blanks and line ends anywhere.
-fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut group = [0u8; 4];
-    let (mut filled, mut padding) = (0, 0);
-    for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        group[filled] = match byte {
-            b'A'..=b'Z' if padding == 0 => byte - b'A',
-            b'a'..=b'z' if padding == 0 => byte - b'a' + 26,
-            b'0'..=b'9' if padding == 0 => byte - b'0' + 52,
-            b'+' if padding == 0 => 62,
-            b'/' if padding == 0 => 63,
-            b'=' if filled >= 2 => {
-                padding += 1;
-                0
-            }
-            _ => return None,
-        };
-        filled += 1;
-        if filled == 4 {
-            let bits = group.iter().fold(0u32, |bits, six| bits << 6 | u32::from(*six));
-            out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-            (filled, padding) = (0, 0);
-        }
-    }
-    (filled == 0).then_some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_runs_follow_each_other() {
-        assert_eq!(from_base64(b"\nAP8n\nAQ==\n/+8=\n").as_deref(), Some(&b"\x00\xff\x27\x01\xff\xef"[..]));
-        for bad in ["A", "AA=A", "=AAA", "A===", "AA*A", "AAAAA"] {
-            assert_eq!(from_base64(bad.as_bytes()), None, "{bad}");
-        }
     }
 }

@@ -28,7 +28,7 @@ impl SqlSession {
         let (full, names) = with_columns_of(tree, &plan)?;
         call.access.check(&self.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
         // What it reads before the lock that all definitions wait for.
-        self.trx.lock_views(&plan.views)?;
+        self.trx.locks.lock_views(&plan.views)?;
         for table in &plan.tables {
             self.trx.lock_table(table, TableMode::IntentShared)?;
         }

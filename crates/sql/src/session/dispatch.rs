@@ -31,7 +31,7 @@ impl SqlSession {
                 Ok(Outcome::ok())
             }
             Statement::ReleaseSavepoint(name) => {
-                self.trx.release_savepoint(name)?;
+                self.trx.savepoints.release(name)?;
                 Ok(Outcome::ok())
             }
             Statement::Xa(xa) => self.xa(xa, call),
@@ -41,7 +41,7 @@ impl SqlSession {
             Statement::UnlockTables => self.unlock_tables(),
             Statement::LockInstance => self.lock_instance(call),
             Statement::UnlockInstance => {
-                self.trx.unlock_instance();
+                self.trx.locks.unlock_instance();
                 Ok(Outcome::ok())
             }
             Statement::Flush(flush) => self.flush_with_read_lock(flush, call),
@@ -77,22 +77,22 @@ impl SqlSession {
     }
 
     fn start_transaction(&mut self, how: StartTransaction) -> ExecResult<Outcome> {
-        self.trx.check_no_branch()?;
+        self.trx.branch.check_none()?;
         let ticket = self.commit_for_new()?;
         let (isolation, read_only) = self.next_characteristics();
         self.trx.open(isolation, how.read_only.unwrap_or(read_only));
         if how.consistent_snapshot && isolation >= crate::api::Isolation::RepeatableRead {
-            self.trx.open_snapshot();
+            self.trx.view.take_with_position();
         }
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
 
     /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
     fn commit_for_new(&mut self) -> ExecResult<Option<omnibus_commit::Ticket>> {
-        if self.trx.has_locked_tables() {
+        if self.trx.locks.has_locked_tables() {
             // As the manuals say: a new transaction ends LOCK TABLES, and not FLUSH TABLES WITH READ LOCK.
-            if !self.trx.has_read_lock() {
-                self.trx.unlock_tables();
+            if !self.trx.locks.has_read_lock() {
+                self.trx.locks.unlock_tables();
             }
             return Ok(self.commit_now()?);
         }
@@ -100,7 +100,7 @@ impl SqlSession {
     }
 
     fn commit(&mut self, how: Completion) -> ExecResult<Outcome> {
-        self.trx.check_no_branch()?;
+        self.trx.branch.check_none()?;
         let characteristics = self.trx.characteristics();
         let ticket = self.commit_now()?;
         if how.chain == Some(true) {
@@ -110,7 +110,7 @@ impl SqlSession {
     }
 
     fn rollback(&mut self, how: Completion) -> ExecResult<Outcome> {
-        self.trx.check_no_branch()?;
+        self.trx.branch.check_none()?;
         let characteristics = self.trx.characteristics();
         self.trx.rollback();
         if how.chain == Some(true) {
@@ -119,7 +119,7 @@ impl SqlSession {
         Ok(Outcome::ok())
     }
 
-    fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
+    pub(super) fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
         let catalog = self.catalog();
         let known = ["information_schema", "performance_schema", "sys"]
             .iter()
@@ -214,7 +214,7 @@ impl SqlSession {
         }
         let sql = statement_text(call.text);
         let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
-        if !starts_transaction(tree) && !self.leaves_open {
+        if !starts_transaction(tree) && !self.replayed.leaves_open {
             let result = ddl.create_table(tree);
             return self.end_definition(result);
         }
@@ -236,8 +236,8 @@ impl SqlSession {
 
     /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
-        self.trx.check_no_branch()?;
-        self.trx.check_no_read_lock()?;
+        self.trx.branch.check_none()?;
+        self.trx.locks.check_no_read_lock()?;
         let ticket = self.commit_now()?;
         self.finish_commit(ticket)
     }

@@ -43,6 +43,13 @@ pub(super) enum Given {
     Once,
 }
 
+/// The id that the next transaction was given.
+#[derive(Default)]
+pub(super) struct NextGtid {
+    pub(super) given: Given,
+    pub(super) commits: GivenCommit,
+}
+
 /// Which commit of the running statement uses the id up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum GivenCommit {
@@ -101,23 +108,23 @@ impl SqlSession {
     /// # Errors
     /// 1790 while a transaction with a given id is open.
     pub fn give_gtid(&mut self, given: GivenGtid) -> SqlResult<()> {
-        if let (Given::Owned(gtid), true) = (self.given, self.trx.is_open()) {
+        if let (Given::Owned(gtid), true) = (self.gtid.given, self.trx.is_open()) {
             let message = format!(
                 "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns {gtid}. Ownership \
                  is released on COMMIT or ROLLBACK."
             );
             return Err(SqlError::new(1790, b"HY000", message));
         }
-        if self.given != Given::Automatic {
-            self.trx.take_applied();
+        if self.gtid.given != Given::Automatic {
+            self.trx.log.take_applied();
         }
-        self.given = match given {
+        self.gtid.given = match given {
             GivenGtid::Automatic => Given::Automatic,
             GivenGtid::Executed(gtid) => Given::Executed(gtid),
             GivenGtid::Owned { origin, guard } => {
                 let gtid = guard.gtid();
                 let guard = Some(guard);
-                self.trx.set_applied(Applied {
+                self.trx.log.set_applied(Applied {
                     origin: Some(origin),
                     guard,
                     even_empty: true,
@@ -126,7 +133,7 @@ impl SqlSession {
                 Given::Owned(gtid)
             }
             GivenGtid::Once(origin) => {
-                self.trx.set_applied(Applied { origin: Some(origin), ..Applied::default() });
+                self.trx.log.set_applied(Applied { origin: Some(origin), ..Applied::default() });
                 Given::Once
             }
         };
@@ -136,14 +143,14 @@ impl SqlSession {
     /// Whether an id of `gtid_seq_no` waits for its transaction.
     #[must_use]
     pub fn gtid_waits(&self) -> bool {
-        self.given == Given::Once
+        self.gtid.given == Given::Once
     }
 
     /// Before a statement. Only with an id given.
     pub(super) fn gate(&mut self, statement: &Statement) -> Gate {
         // As logs have it: between BEGIN and the table's rows.
         let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
-            && !self.trx.has_events();
+            && !self.trx.log.has_events();
         self.judge(Class::of(statement), super::dispatch::commits_implicitly(statement), belongs)
     }
 
@@ -153,7 +160,7 @@ impl SqlSession {
     /// # Errors
     /// 1837 after the id was used, 1778 inside a transaction.
     pub fn enter_server_statement(&mut self) -> SqlResult<bool> {
-        if self.given == Given::Automatic {
+        if self.gtid.given == Given::Automatic {
             return Ok(true);
         }
         match self.judge(Class::Changing, true, false) {
@@ -165,27 +172,27 @@ impl SqlSession {
 
     /// After it. `true`: nothing has changed, and the id is to be committed all the same.
     pub fn leave_server_statement(&mut self, failed: bool) -> bool {
-        if self.given == Given::Automatic {
+        if self.gtid.given == Given::Automatic {
             return false;
         }
         self.follow_given();
         if failed {
             self.given_after_error();
         }
-        matches!(self.given, Given::Owned(_))
+        matches!(self.gtid.given, Given::Owned(_))
     }
 
     /// `implicit`: the statement commits what is open; `belongs`: but not where the id's own transaction is.
     fn judge(&mut self, class: Class, implicit: bool, belongs: bool) -> Gate {
         self.follow_given();
-        self.commits_given = match class {
+        self.gtid.commits = match class {
             // A definition takes the id along itself; one that changed nothing leaves it behind.
             Class::Changing if implicit => GivenCommit::Last,
             Class::Changing | Class::Commit => GivenCommit::First,
             Class::Begin if self.trx.is_open() => GivenCommit::First,
             Class::Begin | Class::Reading | Class::Rollback => GivenCommit::None,
         };
-        match (self.given, class) {
+        match (self.gtid.given, class) {
             (Given::Spent(gtid), Class::Changing) => {
                 let message = format!(
                     "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a \
@@ -196,7 +203,7 @@ impl SqlSession {
             }
             (Given::Executed(gtid), Class::Changing) => {
                 if !self.trx.is_open() && self.state.settings.autocommit {
-                    self.given = Given::Spent(gtid);
+                    self.gtid.given = Given::Spent(gtid);
                 }
                 self.state.diagnostics.clear();
                 Gate::Done(Ok(Outcome::ok()))
@@ -220,10 +227,10 @@ impl SqlSession {
         self.follow_given();
         let ended =
             class == Class::Rollback || class == Class::Commit || result.is_err() && !self.trx.is_open();
-        match self.given {
+        match self.gtid.given {
             Given::Owned(gtid) | Given::Executed(gtid) if ended => {
-                self.trx.take_applied();
-                self.given = Given::Spent(gtid);
+                self.trx.log.take_applied();
+                self.gtid.given = Given::Spent(gtid);
             }
             _ => {}
         }
@@ -231,24 +238,24 @@ impl SqlSession {
 
     /// A statement failed while it waited for a lock.
     pub(super) fn given_after_error(&mut self) {
-        if let (Given::Owned(gtid), false) = (self.given, self.trx.is_open()) {
-            self.trx.take_applied();
-            self.given = Given::Spent(gtid);
+        if let (Given::Owned(gtid), false) = (self.gtid.given, self.trx.is_open()) {
+            self.trx.log.take_applied();
+            self.gtid.given = Given::Spent(gtid);
         }
     }
 
     /// The statement has done what it does: its own commit follows.
     pub(super) fn before_last_commit(&mut self) {
-        if self.commits_given == GivenCommit::Last {
-            self.commits_given = GivenCommit::First;
+        if self.gtid.commits == GivenCommit::Last {
+            self.gtid.commits = GivenCommit::First;
         }
     }
 
     /// A commit has taken the id along.
     fn follow_given(&mut self) {
-        match self.given {
-            Given::Owned(gtid) if !self.trx.has_applied() => self.given = Given::Spent(gtid),
-            Given::Once if !self.trx.has_applied() => self.given = Given::Automatic,
+        match self.gtid.given {
+            Given::Owned(gtid) if !self.trx.log.has_applied() => self.gtid.given = Given::Spent(gtid),
+            Given::Once if !self.trx.log.has_applied() => self.gtid.given = Given::Automatic,
             _ => {}
         }
     }

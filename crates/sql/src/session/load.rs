@@ -41,7 +41,7 @@ impl SqlSession {
     }
 
     pub(super) fn load_data(&mut self, tree: &LoadData, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let supplied = self.load_input.clone();
+        let supplied = self.attempt.load_input.clone();
         if tree.local && supplied.is_none() && !self.state.settings.local_infile {
             return Err(SqlError::local_files_disabled().into());
         }

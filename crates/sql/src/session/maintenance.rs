@@ -3,8 +3,10 @@
 //! ANALYZE counts rows and the different values of every index's leading parts; what it found is kept beside the
 //! catalog, survives restarts, and is what row lookup and SHOW INDEX go by. CHECK reads every row and compares every
 //! index with the rows. CHECKSUM adds up the rows' own sums ([`RowSum`]), so that the order does not matter. OPTIMIZE and REPAIR have nothing to do here.
-//! Each reads one snapshot, without locks, on a thread that may block. None is written to the binary log.
+//! Each reads one snapshot, without locks, on a thread that may block. All but CHECK and CHECKSUM are in the binary log, as
+//! MySQL has them, unless they are LOCAL or the server is read-only; a replica passes over those that change no histogram.
 
+use super::histograms::{self, Changes, Message};
 use super::row_sum::RowSum;
 use super::show::answer_column;
 use super::{Call, SqlSession};
@@ -13,9 +15,10 @@ use crate::bind;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::store::kept_statistics;
-use crate::store::{HeldSnapshot, by_ref, whole_index};
+use crate::store::{HeldSnapshot, by_ref, samples, whole_index};
+use omnibus_commit::Ticket;
 use omnibus_engine::Snapshot;
-use omnibus_parser::ast::{Maintenance, MaintenanceKind, ObjectName};
+use omnibus_parser::ast::{Histograms, Maintenance, MaintenanceKind, ObjectName};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,9 +37,19 @@ impl SqlSession {
         if what.kind == MaintenanceKind::Checksum {
             return self.checksum_tables(what, call);
         }
-        if what.kind == MaintenanceKind::Analyze && what.options.iter().any(|option| option.is("histogram")) {
-            return Err(SqlError::not_supported_yet("histograms (ANALYZE TABLE .. UPDATE HISTOGRAM)").into());
+        if let Some(wanted) = &what.histograms {
+            histograms::check(wanted)?;
         }
+        for name in &what.tables {
+            let db = self.schema_of(name)?;
+            self.check(Priv::Select, &db, name, call)?;
+            if what.kind != MaintenanceKind::Check {
+                self.check(Priv::Insert, &db, name, call)?;
+            }
+        }
+        self.trx.branch.check_none()?;
+        let ticket = self.commit_now()?;
+        self.finish_commit(ticket)?;
         call.sink.columns(&[
             answer_column("Table", ColumnKind::VarChar, 128),
             answer_column("Op", ColumnKind::VarChar, 10),
@@ -44,29 +57,76 @@ impl SqlSession {
             answer_column("Msg_text", ColumnKind::VarChar, 131_072),
         ])?;
         let op = match what.kind {
+            MaintenanceKind::Analyze if what.histograms.is_some() => "histogram",
             MaintenanceKind::Analyze => "analyze",
             MaintenanceKind::Check => "check",
             MaintenanceKind::Optimize => "optimize",
             _ => "repair",
         };
+        let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
+        if let Some(wanted) = &what.histograms {
+            let (full, messages, wait) = self.histograms_of(what, wanted, call)?;
+            for (kind, message) in messages {
+                call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
+            }
+            return Ok(Outcome { wait, ..Outcome::rows() });
+        }
+        let mut changes = Vec::new();
         for name in &what.tables {
             let db = self.schema_of(name)?;
-            self.check(Priv::Select, &db, name, call)?;
-            if what.kind != MaintenanceKind::Check {
-                self.check(Priv::Insert, &db, name, call)?;
-            }
             let full = format!("{db}.{}", name.name);
-            for (kind, message) in self.maintain_one(what.kind, &db, name)? {
-                let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
+            for (kind, message) in self.maintain_one(what.kind, &db, name, &mut changes)? {
                 call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
             }
         }
-        Ok(Outcome::rows())
+        let local = what.local || what.kind == MaintenanceKind::Check || self.state.settings.server_read_only;
+        if local && changes.is_empty() {
+            return Ok(Outcome::rows());
+        }
+        let ticket = self.keep_histograms(changes, local, call)?;
+        Ok(Outcome { wait: Some(ticket), ..Outcome::rows() })
+    }
+
+    /// UPDATE HISTOGRAM and DROP HISTOGRAM: the table's name, what became of each column, and the commit, which is done.
+    fn histograms_of(
+        &mut self,
+        what: &Maintenance,
+        wanted: &Histograms,
+        call: &Call<'_>,
+    ) -> ExecResult<(String, Vec<Message>, Option<Ticket>)> {
+        let error = |full: String, text: String| Ok((full, vec![("Error", text)], None));
+        let [name] = &what.tables[..] else {
+            let message = "Only one table can be specified while modifying histogram statistics.";
+            return error(String::new(), message.into());
+        };
+        let db = self.schema_of(name)?;
+        let full = format!("{db}.{}", name.name);
+        if self.state.settings.server_read_only {
+            return error(full, "The server is in read-only mode.".into());
+        }
+        if self.catalog().find_view(&db, &name.name).is_some() {
+            return error(full, "Cannot create histogram statistics for a view.".into());
+        }
+        if self.trx.temp.table(&db, &name.name).is_some() {
+            return error(full, "Cannot create histogram statistics for a temporary table.".into());
+        }
+        let table = match self.catalog().table(&db, &name.name) {
+            Ok(table) => table.clone(),
+            Err(error) => {
+                return Ok((
+                    full,
+                    vec![("Error", error.message), ("status", "Operation failed".into())],
+                    None,
+                ));
+            }
+        };
+        let (messages, ticket) = self.change_histograms(&table, wanted, what.local, call)?;
+        Ok((full, messages, ticket))
     }
 
     /// Whoever made a temporary table may do anything with it.
     fn check(&self, privilege: Priv, db: &str, name: &ObjectName, call: &Call<'_>) -> SqlResult<()> {
-        if self.trx.temporary_table(db, &name.name).is_some() {
+        if self.trx.temp.table(db, &name.name).is_some() {
             return Ok(());
         }
         call.access.check(db, Some(&name.name), privilege)
@@ -78,13 +138,15 @@ impl SqlSession {
         kind: MaintenanceKind,
         db: &str,
         name: &ObjectName,
-    ) -> ExecResult<Vec<(&'static str, String)>> {
+        changes: &mut Vec<Changes>,
+    ) -> ExecResult<Vec<Message>> {
         if let Some(view) =
             self.catalog().find_view(db, &name.name).filter(|_| kind == MaintenanceKind::Check)
         {
             let found = bind::outline(view, &self.state, &self.catalog(), self.database.virtual_tables());
             return Ok(match found {
                 Ok(_) => vec![("status", "OK".into())],
+                Err(error) if error.is_of_the_statement() => return Err(error.into()),
                 Err(error) => vec![("Error", error.message), ("error", "Corrupt".into())],
             });
         }
@@ -104,6 +166,7 @@ impl SqlSession {
         match kind {
             MaintenanceKind::Analyze => {
                 self.analyze(&table)?;
+                changes.extend(self.renew_histograms(&table)?);
                 Ok(ok("OK"))
             }
             MaintenanceKind::Check => {
@@ -136,6 +199,7 @@ impl SqlSession {
         let found = kept_statistics::count(&*snapshot.snapshot, table, &mut || self.kill.check())?;
         kept_statistics::store(&**self.database.port(), table.def.id, &found)?;
         table.state.set_statistics(found);
+        samples::refresh(&*snapshot.snapshot, table).map_err(SqlError::from)?;
         self.database.shared.statistics.fetch_add(1, Ordering::Release);
         Ok(())
     }

@@ -6,6 +6,8 @@ mod create_select;
 mod database;
 mod dispatch;
 mod given;
+mod hints;
+mod histograms;
 mod load;
 mod maintenance;
 mod prepared;

@@ -174,7 +174,7 @@ impl SqlSession {
         PlanKey {
             catalog: self.database.shared.catalog.version(),
             statistics: self.database.shared.statistics.load(Ordering::Acquire),
-            temporary: self.trx.temporary_generation(),
+            temporary: self.trx.temp.generation(),
             sql_mode: self.state.settings.sql_mode,
             collation: self.state.settings.collation_connection,
             zone: self.state.settings.zone,
@@ -222,7 +222,7 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        if self.given == Given::Automatic {
+        if self.gtid.given == Given::Automatic {
             return self.execute_prepared_plain(prepared, params, mode, access, sink);
         }
         let statement = prepared.statement.clone();
@@ -245,21 +245,23 @@ impl SqlSession {
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
         let text = prepared.text.clone();
-        if self.answer.is_some() {
+        if self.programs.answer.is_some() {
             let mut call = Call { mode, access, sink, text: &text, params, inner: None };
             return self.resume_call(&mut call);
         }
         let mut call = Call { mode, access, sink, text: &text, params, inner: None };
         self.begin(&text, false);
-        self.bound_time(&prepared.statement.node);
-        if params.len() != prepared.params {
-            return Err(SqlError::wrong_arguments("EXECUTE").into());
-        }
         let statement = prepared.statement.clone();
-        if let Some(result) = self.called(&statement.node, &mut call) {
-            return result;
-        }
-        self.run(&mut call, |session, call| session.run_prepared(prepared, call))
+        self.hinted(&statement.node, access, |session| {
+            session.bound_time(&statement.node);
+            if params.len() != prepared.params {
+                return Err(SqlError::wrong_arguments("EXECUTE").into());
+            }
+            if let Some(result) = session.called(&statement.node, &mut call) {
+                return result;
+            }
+            session.run(&mut call, |session, call| session.run_prepared(prepared, call))
+        })
     }
 
     pub(crate) fn run_prepared(
@@ -352,7 +354,6 @@ impl SqlSession {
         if params.len() != prepared.params {
             return Err(SqlError::wrong_arguments("EXECUTE").into());
         }
-        self.bound_time(&prepared.statement.node);
         let text = prepared.text.clone();
         let mut inner = Call {
             mode: call.mode,
@@ -362,7 +363,11 @@ impl SqlSession {
             params,
             inner: None,
         };
-        self.run_prepared(prepared, &mut inner)
+        let statement = prepared.statement.clone();
+        self.hinted(&statement.node, call.access, |session| {
+            session.bound_time(&statement.node);
+            session.run_prepared(prepared, &mut inner)
+        })
     }
 
     fn variable_text(&self, name: &Ident) -> Bytes {

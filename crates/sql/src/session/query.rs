@@ -1,7 +1,7 @@
 //! SELECT, DO and the data-changing statements as a session runs them: plan, check, run.
 
 use super::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome, Priv, Rights, VariableScope};
+use crate::api::{AccessCheck, Mode, Outcome, Priv, ResultColumn, Rights, RowSink, VariableScope};
 use crate::bind::scope::Scope;
 use crate::bind::uses::UsesCell;
 use crate::bind::{Binder, Clause};
@@ -26,6 +26,20 @@ fn may_explain(plan: &QueryPlan, access: &dyn AccessCheck) -> SqlResult<()> {
         let message = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
         SqlError::new(1345, b"HY000", message)
     })
+}
+
+/// Takes a result of one value.
+#[derive(Default)]
+struct OneValue(Value);
+
+impl RowSink for OneValue {
+    fn columns(&mut self, _: &[ResultColumn]) -> SqlResult<()> {
+        Ok(())
+    }
+    fn row(&mut self, values: &[Value]) -> SqlResult<()> {
+        self.0 = values.first().cloned().unwrap_or_default();
+        Ok(())
+    }
 }
 
 /// A compiled statement.
@@ -89,7 +103,7 @@ impl SqlSession {
         tables.extend(plan.tables.iter().map(|table| table.def.id));
         if !plan.tables.is_empty() || !plan.views.is_empty() {
             self.enter();
-            self.trx.lock_views(&plan.views)?;
+            self.trx.locks.lock_views(&plan.views)?;
         }
         if self.state.settings.max_join_size != u64::MAX
             && plan.examines() > self.state.settings.max_join_size as f64
@@ -120,8 +134,27 @@ impl SqlSession {
         warnings.iter().for_each(|warning| self.state.diagnostics.push(Level::Warning, warning.clone()));
     }
 
-    /// EXPLAIN, EXPLAIN ANALYZE and MariaDB's ANALYZE.
+    /// EXPLAIN, EXPLAIN ANALYZE and MariaDB's ANALYZE, where it is to be understood, and into where it goes.
     pub(super) fn explain(&mut self, explain: &ast::Explain, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if let Some(schema) = &explain.schema {
+            let own = self.state.database.clone();
+            self.use_database(schema, call)?;
+            let done = self.explain(&ast::Explain { schema: None, ..explain.clone() }, call);
+            self.state.database = own;
+            return done;
+        }
+        let Some(name) = &explain.into else { return self.explain_here(explain, call) };
+        if explain.analyze || !explain.format.as_ref().is_some_and(|format| format.is("JSON")) {
+            return Err(SqlError::not_supported_yet("EXPLAIN INTO without FORMAT=JSON").into());
+        }
+        let mut only = OneValue::default();
+        self.explain_here(explain, &mut Call { sink: &mut only, ..*call })?;
+        let ty = crate::expr::types::string_column(u32::MAX, 45);
+        self.state.set_user_variable(name.to_lowercase(), (only.0, ty))?;
+        Ok(Outcome::ok())
+    }
+
+    fn explain_here(&mut self, explain: &ast::Explain, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let statement = match &explain.target {
             ast::ExplainTarget::Statement(statement) => statement,
             ast::ExplainTarget::Connection(id) => return self.explain_connection(explain, *id, call),
@@ -149,6 +182,7 @@ impl SqlSession {
                     self.begin_query(&plan)?;
                     profile = Some(select::profiled(&plan, &mut self.state, &mut self.trx, call.params)?);
                 }
+                self.warn(&plan.warnings);
                 select::explain(&select::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
@@ -158,6 +192,7 @@ impl SqlSession {
                 }
                 let catalog = self.catalog();
                 let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
+                self.warn(&plan.uses.warnings);
                 select::explain(&plan.subject(), form, None, call.sink)?;
             }
             _ => {
@@ -256,7 +291,7 @@ impl SqlSession {
 
     pub(super) fn run_write(&mut self, plan: &WritePlan, call: &mut Call<'_>) -> ExecResult<Outcome> {
         self.enter();
-        self.trx.lock_views(&plan.uses.views)?;
+        self.trx.locks.lock_views(&plan.uses.views)?;
         let nested = self.state.programs.inside == Inside::Statement;
         self.note_tables(plan, nested)?;
         let as_text = if nested { None } else { self.choose_format(plan)? };

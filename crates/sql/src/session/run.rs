@@ -3,6 +3,7 @@
 
 use super::SqlSession;
 use super::given::{Gate, Given, GivenCommit};
+use super::hints::hinted_time;
 use super::prepared::is_planned;
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
@@ -13,11 +14,8 @@ use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Expr, Hint, InnerStatement, QueryBody, Spanned, Statement};
+use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, SelectItem, Spanned, Statement};
 use std::sync::Arc;
-
-/// Lock waits after which an inline statement moves to a thread that may block.
-const WAITS: u8 = 3;
 
 /// How often a statement is planned anew because a definition changed under it.
 const REPLANS: usize = 20;
@@ -47,11 +45,11 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        if self.answer.is_some() {
+        if self.programs.answer.is_some() {
             let mut call = Call { mode, access, sink, text, params: &[], inner: None };
             return self.resume_call(&mut call);
         }
-        if self.given == Given::Automatic || takes_call(&statement.node) {
+        if self.gtid.given == Given::Automatic || takes_call(&statement.node) {
             return self.execute_plain(statement, text, mode, access, sink);
         }
         match self.gate(&statement.node) {
@@ -78,39 +76,52 @@ impl SqlSession {
         let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
         let mut call = Call { mode, access, sink, text, params: &[], inner: None };
         self.begin(text, keeps_diagnostics(&statement.node));
+        self.hinted(&statement.node, access, |session| session.execute_begun(statement, &mut call))
+    }
+
+    fn execute_begun(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         self.bound_time(&statement.node);
-        if let Some(result) = self.called(&statement.node, &mut call) {
+        if let Some(result) = self.called(&statement.node, call) {
             return result;
         }
         if is_planned(&statement.node)
             && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
         {
-            let result = self.run(&mut call, |session, call| session.run_prepared(&mut plan, call));
+            let result = self.run(call, |session, call| session.run_prepared(&mut plan, call));
             self.statements.keep_plan(plan);
             return result;
         }
-        self.run(&mut call, |session, call| session.dispatch(&statement.node, call))
+        self.run(call, |session, call| session.dispatch(&statement.node, call))
     }
 
     /// What every statement does before it runs.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         let outside = self.state.programs.inside == Inside::Nothing;
-        if !self.resumed {
+        if !self.attempt.resumed {
             // Who runs statements forgets a KILL of the one before, before it parses this one.
             if outside {
                 self.kill.clear_deadline();
+            }
+            if self.state.programs.inside != Inside::Statement {
+                self.state.conditions_before = Some(self.state.diagnostics.counts());
             }
             self.state.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => omnibus_commit::now_us() as i64,
             };
         }
-        if !keep_diagnostics && !self.resumed {
-            self.state.diagnostics.clear();
+        match (keep_diagnostics, self.attempt.resumed) {
+            (false, false) => self.state.diagnostics.clear(),
+            (true, false) if outside => self.state.diagnostics.keep(),
+            _ => {}
         }
         self.state.programs.tables.clear();
         self.state.last_insert_id_set = None;
-        if self.state.new_insert_id == NewInsertId::Asked && !self.resumed {
+        if self.state.new_insert_id == NewInsertId::Asked && !self.attempt.resumed {
             self.state.new_insert_id = NewInsertId::None;
         }
         self.state.statement = text.clone();
@@ -118,13 +129,13 @@ impl SqlSession {
 
     /// Starts the time that a statement may take.
     pub(super) fn bound_time(&self, statement: &Statement) {
-        if self.resumed {
+        if self.attempt.resumed {
             return;
         }
         let settings = &self.state.settings;
         let query = match statement {
-            Statement::Select(query) => {
-                let hint = hinted_time(&query.body).map(u64::from);
+            Statement::Select(_) => {
+                let hint = hinted_time(statement).map(u64::from);
                 Some(hint.unwrap_or(settings.max_execution_time_ms))
             }
             _ => None,
@@ -145,9 +156,9 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let mut replans = 0;
         let result = loop {
-            self.trx.again(self.resumed || replans > 0);
+            self.trx.again(self.attempt.resumed || replans > 0);
             let before = self.state.checkpoint();
-            self.state.budget.begin(call.mode, self.resumed || replans > 0);
+            self.state.budget.begin(call.mode, self.attempt.resumed || replans > 0);
             let marks = self.begin_statement(call);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
@@ -188,7 +199,8 @@ impl SqlSession {
     fn begin_statement(&mut self, call: &Call<'_>) -> Marks {
         let marks = self.trx.begin_statement(call.mode, &self.state.info(call.text));
         if !self.trx.is_open() {
-            self.trx.use_characteristics(self.next_isolation, self.next_read_only);
+            let (isolation, read_only) = self.next.said();
+            self.trx.use_characteristics(isolation, read_only);
         }
         marks
     }
@@ -205,12 +217,15 @@ impl SqlSession {
             };
         };
         // What a failed statement changed before stays, where it stayed at its source.
-        if self.keep_failed == Some(error.code) && self.trx.is_open() && self.trx.end_statement().is_ok() {
+        if self.replayed.keep_failed == Some(error.code)
+            && self.trx.is_open()
+            && self.trx.end_statement().is_ok()
+        {
             return interrupt;
         }
         // A deadlock's victim gives up everything; other errors only the statement.
         if error.code == 1213 {
-            self.trx.deadlocked();
+            self.trx.branch.deadlocked();
         }
         if error.code == 1213 || !self.trx.is_open() || self.trx.rollback_statement(marks).is_err() {
             self.trx.rollback();
@@ -221,8 +236,7 @@ impl SqlSession {
     /// Opens a transaction if autocommit is off and the statement needs one.
     pub(crate) fn enter(&mut self) {
         if !self.trx.is_open() && !self.state.settings.autocommit {
-            let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
-            let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
+            let (isolation, read_only) = self.next_characteristics();
             self.trx.open(isolation, read_only);
         }
     }
@@ -238,23 +252,23 @@ impl SqlSession {
 
     /// Commits what is open.
     pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
-        self.next_isolation = None;
-        self.next_read_only = None;
-        if self.given != Given::Automatic && self.commits_given == GivenCommit::First {
+        self.next.forget();
+        if self.gtid.given != Given::Automatic && self.gtid.commits == GivenCommit::First {
             self.trx.finish_applied()?;
         }
         self.trx.commit(omnibus_commit::now_us())
     }
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
-        self.resumed = false;
+        self.attempt.resumed = false;
         self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
             if self.state.programs.inside == Inside::Nothing {
                 self.kill.clear_deadline();
             }
             self.state.settings.insert_id = None;
-            self.load_input = None;
+            self.state.conditions_before = None;
+            self.attempt.load_input = None;
         }
         match &result {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
@@ -265,23 +279,9 @@ impl SqlSession {
                 self.state.row_count = -1;
                 self.state.diagnostics.push(Level::Error, error.clone());
             }
-            Err(_) => self.resumed = true,
+            Err(_) => self.attempt.resumed = true,
         }
-        match result {
-            // Dropping the wait withdraws the request; the blocking run asks again.
-            Err(Interrupt::LockWait(_)) if self.waits >= WAITS => {
-                self.waits = 0;
-                Err(Interrupt::NeedBlocking)
-            }
-            Err(Interrupt::LockWait(wait)) => {
-                self.waits += 1;
-                Err(Interrupt::LockWait(wait))
-            }
-            result => {
-                self.waits = 0;
-                result
-            }
-        }
+        self.attempt.end(result)
     }
 
     /// A lock wait that `execute` asked for ended without the lock: the statement's error. After a
@@ -289,7 +289,7 @@ impl SqlSession {
     pub fn wait_failed(&mut self, outcome: WaitOutcome) -> SqlError {
         let error = wait_failure(outcome, &self.kill);
         if outcome == WaitOutcome::Deadlock {
-            self.trx.deadlocked();
+            self.trx.branch.deadlocked();
         }
         if outcome == WaitOutcome::Deadlock || !self.trx.is_open() {
             self.trx.rollback();
@@ -300,9 +300,7 @@ impl SqlSession {
 
     /// A statement that was interrupted will not be run again.
     pub fn give_up(&mut self, error: &SqlError) {
-        self.load_input = None;
-        self.resumed = false;
-        self.waits = 0;
+        self.attempt.give_up();
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
         self.given_after_error();
@@ -317,9 +315,7 @@ impl SqlSession {
     }
 
     pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {
-        let isolation = self.next_isolation.take().unwrap_or(self.state.settings.isolation);
-        let read_only = self.next_read_only.take().unwrap_or(self.state.settings.read_only);
-        (isolation, read_only)
+        self.next.take(&self.state.settings)
     }
 }
 
@@ -339,21 +335,18 @@ fn keeps_diagnostics(statement: &Statement) -> bool {
         Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
         Statement::GetDiagnostics(_) => true,
         Statement::Signal(signal) => signal.resignal,
+        Statement::Select(query) => match &query.body {
+            QueryBody::Select(select) => select.from.is_empty() && select.items.iter().any(counts_conditions),
+            _ => false,
+        },
         _ => false,
     }
 }
 
-/// The milliseconds that a hint behind the query's first SELECT gives it; 0 is no limit.
-fn hinted_time(body: &QueryBody) -> Option<u32> {
-    match body {
-        QueryBody::Select(select) => select.hints.iter().find_map(|hint| match hint {
-            Hint::MaxExecutionTime(time) => Some(*time),
-            _ => None,
-        }),
-        QueryBody::SetOperation { left, .. } => hinted_time(left),
-        QueryBody::Nested(query) => hinted_time(&query.body),
-        _ => None,
-    }
+/// `@@warning_count` and `@@error_count`.
+fn counts_conditions(item: &SelectItem) -> bool {
+    let SelectItem::Expr { expr: Expr::SysVar { name, .. }, .. } = item else { return false };
+    name.is("warning_count") || name.is("error_count")
 }
 
 impl SqlSession {
@@ -399,16 +392,30 @@ impl SqlSession {
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
         let class = match inside {
-            Inside::Procedure if self.given != Given::Automatic => match self.gate(&statement.node) {
+            Inside::Procedure if self.gtid.given != Given::Automatic => match self.gate(&statement.node) {
                 Gate::Done(result) => return result,
                 Gate::Run(class) => Some(class),
             },
             _ => None,
         };
         self.begin(call.text, keeps_diagnostics(&statement.node));
+        let result =
+            self.hinted(&statement.node, call.access, |session| session.run_hinted(statement, inside, call));
+        if let Some(class) = class {
+            self.passed(class, &result);
+        }
+        result
+    }
+
+    fn run_hinted(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        inside: Inside,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         let writes =
             matches!(statement.node, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
-        let result = if is_planned(&statement.node) {
+        if is_planned(&statement.node) {
             let mut plan = self.statements.take_program(statement, call.text, self.state.database.as_ref());
             let result =
                 self.run_within(inside, call, writes, |session, call| session.run_prepared(&mut plan, call));
@@ -416,10 +423,6 @@ impl SqlSession {
             result
         } else {
             self.run_within(inside, call, writes, |session, call| session.dispatch(&statement.node, call))
-        };
-        if let Some(class) = class {
-            self.passed(class, &result);
         }
-        result
     }
 }

@@ -2,11 +2,11 @@
 
 use super::Database;
 use super::binlog::BinlogInput;
-use super::given::{Given, GivenCommit};
+use super::given::{Given, NextGtid};
 use super::statements::StatementCache;
-use crate::api::{Budget, Isolation, KillFlag};
+use crate::api::{Budget, Isolation, KillFlag, SessionSettings};
 use crate::catalog::Catalog;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::load::LoadInput;
 use crate::memory::SessionMemory;
 use crate::session::programs::{Interpreter, Machine};
@@ -24,28 +24,105 @@ pub struct SqlSession {
     pub(crate) trx: Trx,
     pub(crate) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
-    pub(super) binlog_input: BinlogInput,
-    /// The file that the running LOAD DATA was given.
-    pub(super) load_input: Option<LoadInput>,
     /// `gtid_next`.
-    pub(super) given: Given,
-    pub(super) commits_given: GivenCommit,
+    pub(super) gtid: NextGtid,
     /// SET TRANSACTION: for the next transaction only.
-    pub(super) next_isolation: Option<Isolation>,
-    pub(super) next_read_only: Option<bool>,
-    /// The statement is being run again after an interrupt: it began at the first attempt.
+    pub(super) next: NextTransaction,
+    /// The running statement.
+    pub(super) attempt: Attempt,
+    /// What others logged.
+    pub(crate) replayed: Replayed,
+    /// Stored programs.
+    pub(crate) programs: Programs,
+}
+
+/// What SET TRANSACTION without a scope has said.
+#[derive(Default)]
+pub(super) struct NextTransaction {
+    isolation: Option<Isolation>,
+    read_only: Option<bool>,
+}
+
+impl NextTransaction {
+    /// A transaction begins: it has the characteristics that it was given, and those of `settings` else.
+    pub(super) fn take(&mut self, settings: &SessionSettings) -> (Isolation, bool) {
+        let next = std::mem::take(self);
+        (next.isolation.unwrap_or(settings.isolation), next.read_only.unwrap_or(settings.read_only))
+    }
+
+    /// What was said, for a statement that is a transaction of its own.
+    pub(super) fn said(&self) -> (Option<Isolation>, Option<bool>) {
+        (self.isolation, self.read_only)
+    }
+
+    /// It was for a transaction that is over.
+    pub(super) fn forget(&mut self) {
+        *self = NextTransaction::default();
+    }
+
+    fn set(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
+        self.isolation = isolation.or(self.isolation);
+        self.read_only = read_only.or(self.read_only);
+    }
+}
+
+/// Lock waits after which an inline statement moves to a thread that may block.
+const WAITS: u8 = 3;
+
+/// How far a statement is that interrupts end and that is run again.
+#[derive(Default)]
+pub(super) struct Attempt {
+    /// It is being run again after an interrupt: it began at the first attempt.
     pub(super) resumed: bool,
     /// How often it has met a lock.
-    pub(super) waits: u8,
-    /// It executes what others logged: statements that write read the newest versions, under locks.
+    waits: u8,
+    /// The file that the running LOAD DATA was given.
+    pub(super) load_input: Option<LoadInput>,
+}
+
+impl Attempt {
+    /// An attempt has ended with this; what to do about it. Dropping a wait withdraws the request: the blocking run asks again.
+    pub(super) fn end<T>(&mut self, result: ExecResult<T>) -> ExecResult<T> {
+        match result {
+            Err(Interrupt::LockWait(_)) if self.waits >= WAITS => {
+                self.waits = 0;
+                Err(Interrupt::NeedBlocking)
+            }
+            Err(Interrupt::LockWait(wait)) => {
+                self.waits += 1;
+                Err(Interrupt::LockWait(wait))
+            }
+            result => {
+                self.waits = 0;
+                result
+            }
+        }
+    }
+
+    /// It will not be run again.
+    pub(super) fn give_up(&mut self) {
+        *self = Attempt::default();
+    }
+}
+
+/// How statements and rows are run that others logged.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    pub(super) binlog_input: BinlogInput,
+    /// Statements that write read the newest versions, under locks.
     pub(super) reads_newest: bool,
     /// A statement that fails with this error keeps what it did before.
     pub(super) keep_failed: Option<u16>,
     /// CREATE TABLE is the first part of a transaction: its rows follow.
     pub(crate) leaves_open: bool,
+}
+
+/// The stored programs that a session runs.
+pub(crate) struct Programs {
     pub(crate) interpreter: Arc<Interpreter>,
-    /// Procedures that wait for the server, innermost last, and what it has to say to that one.
+    /// Procedures that wait for the server, innermost last.
     pub(crate) suspended: Vec<Machine>,
+    /// What it has to say to that one.
     pub(crate) answer: Option<SqlResult<()>>,
 }
 
@@ -73,34 +150,25 @@ impl SqlSession {
             trx,
             kill,
             statements: StatementCache::default(),
-            binlog_input: BinlogInput::default(),
-            load_input: None,
-            given: Given::Automatic,
-            commits_given: GivenCommit::None,
-            next_isolation: None,
-            next_read_only: None,
-            resumed: false,
-            waits: 0,
-            reads_newest: false,
-            keep_failed: None,
-            leaves_open: false,
-            interpreter,
-            suspended: Vec::new(),
-            answer: None,
+            gtid: NextGtid::default(),
+            next: NextTransaction::default(),
+            attempt: Attempt::default(),
+            replayed: Replayed::default(),
+            programs: Programs { interpreter, suspended: Vec::new(), answer: None },
         }
     }
 
     /// Writing statements of this session read rows under shared locks from now on, and so see what is committed but not
     /// durable yet: an applier's transactions follow each other without waiting for the device.
     pub(crate) fn read_newest(&mut self) {
-        self.reads_newest = true;
+        self.replayed.reads_newest = true;
         self.state.budget.take_no_turns();
     }
 
     /// Whether a statement that fails keeps what it did before, if it fails with this error: changes of tables without
     /// transactions, as their source kept them.
     pub(crate) fn keep_failed(&mut self, error: Option<u16>) {
-        self.keep_failed = error;
+        self.replayed.keep_failed = error;
     }
 
     /// The database behind it.
@@ -112,7 +180,7 @@ impl SqlSession {
     /// What KILL uses to end a lock wait, beside the kill flag.
     #[must_use]
     pub fn lock_waiter(&self) -> Arc<LockWaiter> {
-        self.trx.lock_waiter()
+        self.trx.locks.rows.lock_waiter()
     }
 
     /// SERVER_STATUS_IN_TRANS.
@@ -124,7 +192,7 @@ impl SqlSession {
     /// Whether another session has LOCK INSTANCE FOR BACKUP.
     #[must_use]
     pub fn others_back_up(&self) -> bool {
-        self.trx.others_back_up()
+        self.trx.locks.others_back_up()
     }
 
     /// The transaction, for the server's own statements on system tables.
@@ -152,15 +220,14 @@ impl SqlSession {
         if self.trx.is_open() {
             return Err(SqlError::cant_change_tx_characteristics());
         }
-        self.next_isolation = isolation.or(self.next_isolation);
-        self.next_read_only = read_only.or(self.next_read_only);
+        self.next.set(isolation, read_only);
         Ok(())
     }
 
     /// The file for the LOAD DATA that is executed next, whatever file it names: a client's, or one
     /// that comes with a replicated statement.
     pub fn supply_file(&mut self, input: LoadInput) {
-        self.load_input = Some(input);
+        self.attempt.load_input = Some(input);
     }
 
     /// A commit that was handed over was refused: its locks are the session's to release.
@@ -173,18 +240,22 @@ impl SqlSession {
 
     /// The client is gone: everything open is rolled back.
     pub fn close(&mut self) {
-        if self.given != Given::Automatic {
-            self.given = Given::Automatic;
-            self.trx.take_applied();
+        if self.gtid.given != Given::Automatic {
+            self.gtid.given = Given::Automatic;
+            self.trx.log.take_applied();
         }
         self.trx.leave_branch();
-        self.trx.unlock_tables();
-        self.trx.unlock_instance();
+        self.trx.locks.unlock_tables();
+        self.trx.locks.unlock_instance();
         self.trx.abandon();
         if let Some(locks) = &mut self.state.named_locks {
             locks.release_all();
         }
-        self.trx.drop_temporary_tables();
+        self.trx.temp.drop_tables();
+        debug_assert!(
+            !self.trx.is_open() && self.trx.branch.get().is_none(),
+            "SESSION-2: nothing stays open"
+        );
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.
@@ -192,7 +263,7 @@ impl SqlSession {
     pub fn reset(&mut self) {
         self.close();
         self.statements.clear_prepared();
-        self.binlog_input = BinlogInput::default();
+        self.replayed.binlog_input = BinlogInput::default();
         self.state.set_user_variables(Arc::default());
         self.state.diagnostics.clear();
         self.state.sequence_values.clear();
@@ -200,11 +271,10 @@ impl SqlSession {
         self.state.new_insert_id = NewInsertId::None;
         self.state.row_count = 0;
         self.state.found_rows = 0;
-        self.next_isolation = None;
-        self.next_read_only = None;
-        self.resumed = false;
-        self.suspended.clear();
-        self.answer = None;
+        self.next.forget();
+        self.attempt.resumed = false;
+        self.programs.suspended.clear();
+        self.programs.answer = None;
     }
 
     /// The state and the transaction at once, for changes that no statement of ours makes.
@@ -214,18 +284,18 @@ impl SqlSession {
 
     /// Exchanges the session's temporary tables for others, between transactions.
     pub fn swap_temporary_tables(&mut self, others: &mut crate::store::TemporaryTables) {
-        self.trx.swap_temporary_tables(others);
+        self.trx.temp.swap(others);
     }
 
     /// The catalog now, this session's temporary tables in front.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.trx.with_temporary_tables(self.trx.stored_catalog())
+        self.trx.temp.over(self.trx.stored_catalog())
     }
 
     /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
     pub(crate) fn catalog_to_plan(&self) -> Arc<Catalog> {
-        let stored = self.trx.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
-        self.trx.with_temporary_tables(stored)
+        let stored = self.trx.changes.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
+        self.trx.temp.over(stored)
     }
 
     /// What the session's replies wait for.

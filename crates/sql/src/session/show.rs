@@ -91,7 +91,7 @@ impl SqlSession {
 
     fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let db = self.schema_of(name)?;
-        if self.trx.temporary_table(&db, &name.name).is_none() {
+        if self.trx.temp.table(&db, &name.name).is_none() {
             call.access.check(&db, Some(&name.name), Priv::AnyOfAll)?;
         }
         if self.catalog().find_view(&db, &name.name).is_some() {
@@ -99,7 +99,7 @@ impl SqlSession {
         }
         let table = self.catalog().table(&db, &name.name)?.clone();
         let next = match table.auto_column {
-            Some(_) => self.trx.auto_increment(&table)?,
+            Some(_) => self.trx.counters.auto_increment(&table)?,
             None => 0,
         };
         call.sink.columns(&[
@@ -122,6 +122,9 @@ impl SqlSession {
         let view = catalog.view(&db, &name.name)?;
         let (client, connection) = (view.def.client, view.def.connection);
         if let Err(error) = bind::outline(view, &self.state, &catalog, self.database.virtual_tables()) {
+            if error.is_of_the_statement() {
+                return Err(error.into());
+            }
             self.state.diagnostics.warn(error);
         }
         call.sink.columns(&[
@@ -150,7 +153,7 @@ impl SqlSession {
         self.trx.floor().see_everything();
         let def = &table.def;
         let mut sql = format!("CREATE SEQUENCE {} {}", catalog::quote_ident(&def.name), row.text());
-        sql.push_str(&format!(" /*!{} ENGINE={} */", omnibus_parser::OWN_VERSION, def.engine));
+        sql.push_str(&catalog::engine_text(&def.engine));
         if !def.comment.is_empty() {
             sql.push_str(&format!(" COMMENT={}", catalog::quote_string(&def.comment)));
         }

@@ -41,7 +41,7 @@ impl SqlSession {
     /// A form about one table. A temporary one is in no computed table but for this query.
     fn run_about(&mut self, table: &ObjectName, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
         let db = self.schema_of(table)?;
-        if self.trx.temporary_table(&db, &table.name).is_some() {
+        if self.trx.temp.table(&db, &table.name).is_some() {
             self.state.described = Some(self.catalog());
         }
         let result = self.run_form(form, call);
@@ -148,7 +148,7 @@ impl SqlSession {
             Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
             Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
             Show::EngineStatus { .. } => {
-                Form::new("Type", "SELECT 'LSM' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
+                Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
             }
             other => {
                 let name = other.kind().replace('_', " ").to_uppercase();
@@ -188,7 +188,7 @@ impl SqlSession {
         {
             return Ok((column.schema.to_string(), column.org_table.to_string()));
         }
-        if self.trx.temporary_table(&db, &name.name).is_none() {
+        if self.trx.temp.table(&db, &name.name).is_none() {
             call.access.check(&db, Some(&name.name), Priv::Any)?;
         }
         let catalog = self.catalog();

@@ -42,7 +42,7 @@ impl SqlSession {
     /// As `read_lock` for the statements that InnoDB lets read without locks at READ COMMITTED: what INSERT and CREATE TABLE
     /// select, subqueries of an UPDATE.
     pub(super) fn source_lock(&self) -> LockMode {
-        if self.reads_committed() && !self.reads_newest { LockMode::None } else { LockMode::Share }
+        if self.reads_committed() && !self.replayed.reads_newest { LockMode::None } else { LockMode::Share }
     }
 
     fn reads_committed(&self) -> bool {
@@ -76,7 +76,7 @@ impl SqlSession {
         if mixed && (unsafe_bits != 0 || uses.bits & uses::STORED_FUNCTION != 0) {
             return Ok(None);
         }
-        self.trx.log_as_text();
+        self.trx.log.log_as_text();
         Ok(Some(Before::of(&self.state, uses, unsafe_bits)))
     }
 
@@ -88,10 +88,10 @@ impl SqlSession {
         call: &Call<'_>,
     ) -> SqlResult<()> {
         let sql = self.text_of(call);
-        let insert_id = before.insert_id.or(self.trx.first_auto_value());
+        let insert_id = before.insert_id.or(self.trx.counters.first_auto_value());
         let file_collation = self.state.settings.collation_database.or_else(|| self.database_collation());
         let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id, file, file_collation };
-        self.trx.log_text(&view)?;
+        self.trx.log.log_text(&view)?;
         for reason in safety::reasons(before.unsafe_bits) {
             self.state.diagnostics.note(unsafe_statement(reason));
         }

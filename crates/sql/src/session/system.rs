@@ -175,7 +175,7 @@ impl SqlSession {
         text: &Bytes,
         change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
     ) -> ExecResult<Outcome> {
-        self.trx.without_row_events();
+        self.trx.log.without_row_events();
         change(&mut SystemTables { catalog: self.database.catalog(), trx: &mut self.trx })?;
         self.trx.take_along_applied()?;
         self.trx.log_ddl(&self.state.info(text), &[])?;

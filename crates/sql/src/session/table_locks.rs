@@ -19,14 +19,14 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        self.trx.unlock_tables();
+        self.trx.locks.unlock_tables();
         self.commit_before_definition()?;
-        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
+        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         let catalog = self.catalog();
         let mut wanted = Vec::with_capacity(tables.len());
         for lock in tables {
             let db = self.schema_of(&lock.table)?;
-            if self.trx.temporary_table(&db, &lock.table.name).is_none() {
+            if self.trx.temp.table(&db, &lock.table.name).is_none() {
                 call.access.check(&db, Some(&lock.table.name), Priv::LockTables)?;
                 call.access.check(&db, Some(&lock.table.name), Priv::Select)?;
             }
@@ -51,17 +51,17 @@ impl SqlSession {
             }
             wanted.push((Locked::Table(table), mode));
         }
-        self.trx.lock_tables(wanted)?;
+        self.trx.locks.lock_tables(wanted)?;
         Ok(Outcome::ok())
     }
 
     pub(super) fn unlock_tables(&mut self) -> ExecResult<Outcome> {
-        if !self.trx.has_locked_tables() {
+        if !self.trx.locks.has_locked_tables() {
             return Ok(Outcome::ok());
         }
         // A transaction begun under the read lock goes on; LOCK TABLES ends with its transaction.
-        let goes_on = self.trx.has_read_lock() && self.trx.is_open();
-        self.trx.unlock_tables();
+        let goes_on = self.trx.locks.has_read_lock() && self.trx.is_open();
+        self.trx.locks.unlock_tables();
         let ticket = if goes_on { None } else { self.commit_now()? };
         Ok(Outcome { wait: ticket, ..Outcome::ok() })
     }
@@ -71,8 +71,9 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        self.trx.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
-        self.trx.lock_instance()?;
+        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
+        let defines = self.trx.changes.open_catalog().is_some();
+        self.trx.locks.lock_instance(defines)?;
         // What definitions made is durable before anybody copies files.
         self.trx.see_everything();
         Ok(Outcome::ok())
@@ -101,22 +102,22 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        if self.trx.has_read_lock() {
+        if self.trx.locks.has_read_lock() {
             return Ok(Outcome::ok());
         }
-        self.trx.unlock_tables();
+        self.trx.locks.unlock_tables();
         self.commit_before_definition()?;
         let patience = self.state.settings.metadata_lock_wait_timeout_ms;
-        self.trx.set_lock_wait(patience);
-        self.trx.take_read_lock()?;
+        self.trx.locks.rows.set_lock_wait(patience);
+        self.trx.locks.take_read_lock()?;
         let begun = Instant::now();
-        while self.trx.others_write() {
+        while self.trx.locks.rows.others_write() {
             let stopped = match begun.elapsed() >= Duration::from_millis(patience) {
                 true => Err(SqlError::lock_wait_timeout()),
                 false => self.trx.check_killed(),
             };
             if let Err(error) = stopped {
-                self.trx.unlock_tables();
+                self.trx.locks.unlock_tables();
                 return Err(error.into());
             }
             std::thread::sleep(LOOK);

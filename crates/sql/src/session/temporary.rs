@@ -21,7 +21,7 @@ impl SqlSession {
     ) -> Option<ExecResult<Outcome>> {
         let named = |session: &SqlSession, name: &ObjectName| {
             let db = session.schema_of(name).ok()?;
-            session.trx.temporary_table(&db, &name.name)
+            session.trx.temp.table(&db, &name.name)
         };
         let defines = match statement {
             Statement::CreateTable(tree) => tree.temporary,
@@ -39,7 +39,7 @@ impl SqlSession {
                 let done = self.temporary_ddl(call).drop_temporary(tree);
                 Some(done.map(|()| Outcome::ok()).map_err(Into::into))
             }
-            _ if !self.trx.has_temporary_tables() => None,
+            _ if !self.trx.temp.has_tables() => None,
             Statement::Truncate(name) => {
                 let table = named(self, name)?;
                 Some(self.change_temporary(call, |ddl| {
@@ -129,7 +129,7 @@ impl SqlSession {
                 self.run_as_rows(&WritePlan::of_insert(plan), call)
             });
         if result.is_err() {
-            self.trx.drop_temporary_table(&table.def.db, &table.def.name);
+            self.trx.temp.drop_table(&table.def.db, &table.def.name);
         }
         result
     }

@@ -32,7 +32,7 @@ impl SqlSession {
     }
 
     fn branch_state(&self) -> Option<BranchState> {
-        self.trx.branch().map(|(_, state)| state)
+        self.trx.branch.get().map(|(_, state)| state)
     }
 
     fn rmfail(&self) -> Interrupt {
@@ -40,7 +40,7 @@ impl SqlSession {
     }
 
     fn is_own(&self, xid: &Xid) -> bool {
-        self.trx.branch().is_some_and(|(own, _)| own == xid)
+        self.trx.branch.get().is_some_and(|(own, _)| own == xid)
     }
 
     fn xa_start(&mut self, xid: &Xid, join: bool, resume: bool) -> ExecResult<Outcome> {
@@ -48,7 +48,7 @@ impl SqlSession {
             if !self.is_own(xid) {
                 return Err(SqlError::xaer_nota().into());
             }
-            self.trx.set_branch_state(BranchState::Active);
+            self.trx.branch.set_state(BranchState::Active);
             return Ok(Outcome::ok());
         }
         if join || resume {
@@ -57,7 +57,7 @@ impl SqlSession {
         if self.branch_state().is_some() {
             return Err(self.rmfail());
         }
-        if self.trx.is_open() || self.trx.has_locked_tables() {
+        if self.trx.is_open() || self.trx.locks.has_locked_tables() {
             return Err(SqlError::xaer_outside().into());
         }
         self.database.shared.branches.start(xid)?;
@@ -73,7 +73,7 @@ impl SqlSession {
         }
         match self.branch_state() {
             Some(BranchState::Active) if self.is_own(xid) => {
-                self.trx.set_branch_state(BranchState::Idle);
+                self.trx.branch.set_state(BranchState::Idle);
                 Ok(Outcome::ok())
             }
             Some(BranchState::Active) => Err(SqlError::xaer_nota().into()),

@@ -7,6 +7,7 @@ use crate::catalog::{Column, ColumnDefault, IndexKind, Table, View, charset};
 use crate::error::ExecResult;
 use crate::expr::types::{Family, family};
 use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub(super) const DEFS: &[Def] = &[Def {
@@ -39,13 +40,17 @@ pub(super) const DEFS: &[Def] = &[Def {
     rows: columns,
 }];
 
-/// The columns of the computed tables, which never change.
-static COMPUTED: LazyLock<Vec<Vec<Value>>> = LazyLock::new(computed_columns);
+/// The rows of one table's columns.
+type Described = Vec<Vec<Value>>;
 
-fn computed_columns() -> Vec<Vec<Value>> {
-    let mut rows = Vec::new();
-    for def in all() {
-        for (at, (name, ty)) in def.columns.iter().enumerate() {
+/// The columns of the computed tables, which never change.
+static COMPUTED: LazyLock<HashMap<(&str, &str), Described>> =
+    LazyLock::new(|| all().map(|def| ((def.schema, def.name), computed_columns(def))).collect());
+
+fn computed_columns(def: &'static Def) -> Described {
+    let columns = def.columns.iter().enumerate();
+    columns
+        .map(|(at, (name, ty))| {
             let place = [text("def"), text(def.schema), text(def.name), text(name)];
             let facts = Facts {
                 default: Value::Null,
@@ -55,16 +60,15 @@ fn computed_columns() -> Vec<Vec<Value>> {
                 comment: "",
                 generation: "",
             };
-            rows.push(row(place, at, &column_type(*ty), facts));
-        }
-    }
-    rows
+            row(place, at, &column_type(*ty), facts)
+        })
+        .collect()
 }
 
 fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = COMPUTED.clone();
-    if !reader.sees("mysql", None) {
-        rows.retain(|row| row[1] != text("mysql"));
+    let mut rows = Vec::new();
+    for def in reader.computed() {
+        rows.extend(COMPUTED.get(&(def.schema, def.name)).into_iter().flatten().cloned());
     }
     let computed = rows.len();
     for table in reader.tables() {
@@ -73,7 +77,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             let facts = Facts {
                 default: default_value(column),
                 nullable: column.nullable,
-                key: key_of(table, at),
+                key: key_of(&table, at),
                 extra: extra(column),
                 comment: &column.comment,
                 generation: column.generated.as_ref().map_or("", |generated| &generated.expr.text),
@@ -81,7 +85,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             rows.push(row(place, at, &column.ty, facts));
         }
     }
-    for (view, outline) in reader.views() {
+    for (view, outline) in reader.views()? {
         match outline {
             Ok(outline) => rows.extend(of_view(&view, &outline)),
             Err(error) => reader.cx.warn(error),

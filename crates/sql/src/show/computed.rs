@@ -1,12 +1,13 @@
 //! Computed tables: their definitions, and how a query finds them.
 
+use super::names::Names;
 use crate::api::{ResultColumn, flag};
 use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec::rows::Rows;
 use crate::expr::Exec;
-use crate::plan::{VirtualTable, VirtualTables};
+use crate::plan::{Asked, VirtualTable, VirtualTables};
 use crate::store::TrxContext;
 use bytes::Bytes;
 use omnibus_engine::EngineInfo;
@@ -68,6 +69,7 @@ pub(super) struct Reader<'a, 'b> {
     catalog: &'a Catalog,
     shared: &'a Arc<TrxContext>,
     pub engines: Vec<EngineInfo>,
+    names: Names<'a>,
     pub cx: &'a mut Exec<'b>,
 }
 
@@ -83,29 +85,43 @@ impl Reader<'_, '_> {
         self.catalog.schemas.values()
     }
 
-    /// Every stored table the account may know of, in order.
-    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
-        self.cx.storage.see_definitions();
-        self.catalog.tables().filter(|table| self.sees(&table.def.db, Some(&table.def.name)))
+    /// Whether the query asks for a table and the account may know of it.
+    fn shows(&mut self, db: &str, table: &str) -> bool {
+        self.names.asked(db, table, self.cx) && self.sees(db, Some(table))
     }
 
-    /// Every computed table the account may know of.
-    pub fn computed(&self) -> impl Iterator<Item = &'static Def> {
-        all().filter(|def| def.schema != "mysql" || self.sees(def.schema, Some(def.name)))
+    /// Every stored table that is asked for and that the account may know of, in order.
+    pub fn tables(&mut self) -> Vec<Arc<Table>> {
+        self.cx.storage.see_definitions();
+        let catalog = self.catalog;
+        catalog.tables().filter(|table| self.shows(&table.def.db, &table.def.name)).cloned().collect()
     }
 
-    /// Every view the account may know of, in order, as it looks now.
-    pub fn views(&self) -> Vec<(Arc<View>, SqlResult<Outline>)> {
+    /// Every computed table that is asked for and that the account may know of.
+    pub fn computed(&mut self) -> Vec<&'static Def> {
+        let mut shown = |def: &Def| {
+            self.names.asked(def.schema, def.name, self.cx)
+                && (def.schema != "mysql" || self.sees(def.schema, Some(def.name)))
+        };
+        all().filter(|def| shown(def)).collect()
+    }
+
+    /// Every view that is asked for and that the account may know of, in order, as it looks now.
+    ///
+    /// # Errors
+    /// The statement is to be run elsewhere, or to end: what a view's own definition has wrong comes with the view.
+    pub fn views(&mut self) -> ExecResult<Vec<(Arc<View>, SqlResult<Outline>)>> {
         self.cx.storage.see_definitions();
-        let views = self.catalog.views().filter(|view| self.sees(&view.def.db, Some(&view.def.name)));
+        let catalog = self.catalog;
+        let views = catalog.views().filter(|view| self.shows(&view.def.db, &view.def.name));
         let views: Vec<_> = views.cloned().collect();
         if views.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let virtuals = InformationSchema::new(self.shared);
-        let look = |view: Arc<View>| {
-            let outline = outline(&view, self.cx.session, self.catalog, &virtuals);
-            (view, outline)
+        let look = |view: Arc<View>| match outline(&view, self.cx.session, self.catalog, &virtuals) {
+            Err(error) if error.is_of_the_statement() => Err(error.into()),
+            outline => Ok((view, outline)),
         };
         views.into_iter().map(look).collect()
     }
@@ -145,7 +161,7 @@ pub(super) fn yes_no(value: bool) -> Value {
 
 /// The computed tables that code answers for, information_schema's in the order of their names.
 pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
-    let groups: [&'static [Def]; 14] = [
+    let groups: [&'static [Def]; 15] = [
         super::charsets::DEFS,
         super::columns::DEFS,
         super::constraints::DEFS,
@@ -156,6 +172,7 @@ pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
         super::replication::DEFS,
         super::schemata::DEFS,
         super::server::DEFS,
+        super::sizes::DEFS,
         super::statistics::DEFS,
         super::tables::DEFS,
         super::views::DEFS,
@@ -167,6 +184,14 @@ pub(super) fn answering() -> impl Iterator<Item = &'static Def> {
 /// All computed tables.
 pub(super) fn all() -> impl Iterator<Item = &'static Def> {
     answering().chain(super::empty::tables())
+}
+
+/// The columns of a computed table, in order; none if there is no such table.
+#[must_use]
+pub fn computed_columns(schema: &str, table: &str) -> Vec<&'static str> {
+    let named = |def: &&Def| def.schema.eq_ignore_ascii_case(schema) && def.name.eq_ignore_ascii_case(table);
+    let columns = all().find(named).map_or(&[][..], |def| def.columns);
+    columns.iter().map(|(name, _)| *name).collect()
 }
 
 /// Names of the schemas that have only computed tables.
@@ -236,11 +261,12 @@ impl VirtualTable for Computed {
         self.columns.clone()
     }
 
-    fn rows(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let name = self.def.name;
-        let mut reader = Reader { name, catalog: &catalog, shared: &self.shared, engines, cx };
+        let names = Names::of(self.def, asked);
+        let mut reader = Reader { names, name, catalog: &catalog, shared: &self.shared, engines, cx };
         let mut rows = (self.def.rows)(&mut reader)?;
         for (at, (_, ty)) in self.def.columns.iter().enumerate() {
             let column = rows.iter_mut().filter_map(|row| row.get_mut(at));

@@ -134,7 +134,7 @@ fn key_column_usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> 
             }
         }
         for key in &table.def.foreign_keys {
-            rows.extend((0..key.columns.len()).map(|at| foreign_key_column(table, key, at)));
+            rows.extend((0..key.columns.len()).map(|at| foreign_key_column(&table, key, at)));
         }
     }
     Ok(rows)

@@ -3,8 +3,6 @@
 use super::computed::{Def, Reader, Ty, text};
 use crate::error::ExecResult;
 use omnibus_value::Value;
-use std::collections::HashSet;
-use std::sync::LazyLock;
 
 pub(super) const DEFS: &[Def] = &[
     Def {
@@ -33,22 +31,10 @@ pub(super) const DEFS: &[Def] = &[
     },
 ];
 
-static WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| words().collect());
-
-fn words() -> impl Iterator<Item = &'static str> {
-    include_str!("keywords.txt").lines().filter(|line| !line.starts_with('#'))
-}
-
-/// Whether MySQL's grammar has a word, given in upper case, be it reserved or not.
-#[must_use]
-pub fn is_keyword(word: &str) -> bool {
-    WORDS.contains(word)
-}
-
 /// The words of MySQL's grammar; which of them are reserved is what our own says.
 fn keywords(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let row = |word: &str| vec![text(word), Value::Int(i64::from(omnibus_parser::is_reserved(word)))];
-    Ok(words().map(row).collect())
+    Ok(crate::api::keywords().map(row).collect())
 }
 
 /// Nothing is loaded: these are the parts that clients look for by such names.

@@ -48,6 +48,8 @@ hosted! {
     memory_summary_global_by_event_name
     metadata_locks
     persisted_variables
+    session_account_connect_attrs
+    session_connect_attrs
     threads
 }
 

@@ -294,7 +294,8 @@ fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             at_time(reader, def.modified_us),
             sql_mode(reader, def),
             text(String::from_utf8_lossy(what.comment.as_deref().unwrap_or_default())),
-            definer(def),
+            // Only here a role has no `@`.
+            def.definer().role().map_or_else(|| definer(def), text),
         ]);
         row.extend(charsets(def));
         rows.push(row);

@@ -1,41 +1,68 @@
-//! STATISTICS: one row per index part.
+//! STATISTICS: one row per index part; COLUMN_STATISTICS: one per histogram.
 
 use super::computed::{Def, Reader, Ty, text, yes_no};
 use crate::catalog::{Index, Table};
 use crate::error::ExecResult;
 use omnibus_value::Value;
 
-pub(super) const DEFS: &[Def] = &[Def {
-    schema: "information_schema",
-    name: "STATISTICS",
-    columns: &[
-        ("TABLE_CATALOG", Ty::Text(64)),
-        ("TABLE_SCHEMA", Ty::Name),
-        ("TABLE_NAME", Ty::Name),
-        ("NON_UNIQUE", Ty::Int),
-        ("INDEX_SCHEMA", Ty::Name),
-        ("INDEX_NAME", Ty::Text(64)),
-        ("SEQ_IN_INDEX", Ty::UInt),
-        ("COLUMN_NAME", Ty::Text(64)),
-        ("COLLATION", Ty::Text(1)),
-        ("CARDINALITY", Ty::Int),
-        ("SUB_PART", Ty::Int),
-        ("PACKED", Ty::Text(1)),
-        ("NULLABLE", Ty::Text(3)),
-        ("INDEX_TYPE", Ty::Text(11)),
-        ("COMMENT", Ty::Text(8)),
-        ("INDEX_COMMENT", Ty::Text(2048)),
-        ("IS_VISIBLE", Ty::Text(3)),
-        ("EXPRESSION", Ty::Long),
-    ],
-    rows: statistics,
-}];
+pub(super) const DEFS: &[Def] = &[
+    Def {
+        schema: "information_schema",
+        name: "STATISTICS",
+        columns: &[
+            ("TABLE_CATALOG", Ty::Text(64)),
+            ("TABLE_SCHEMA", Ty::Name),
+            ("TABLE_NAME", Ty::Name),
+            ("NON_UNIQUE", Ty::Int),
+            ("INDEX_SCHEMA", Ty::Name),
+            ("INDEX_NAME", Ty::Text(64)),
+            ("SEQ_IN_INDEX", Ty::UInt),
+            ("COLUMN_NAME", Ty::Text(64)),
+            ("COLLATION", Ty::Text(1)),
+            ("CARDINALITY", Ty::Int),
+            ("SUB_PART", Ty::Int),
+            ("PACKED", Ty::Text(1)),
+            ("NULLABLE", Ty::Text(3)),
+            ("INDEX_TYPE", Ty::Text(11)),
+            ("COMMENT", Ty::Text(8)),
+            ("INDEX_COMMENT", Ty::Text(2048)),
+            ("IS_VISIBLE", Ty::Text(3)),
+            ("EXPRESSION", Ty::Long),
+        ],
+        rows: statistics,
+    },
+    Def {
+        schema: "information_schema",
+        name: "COLUMN_STATISTICS",
+        columns: &[
+            ("SCHEMA_NAME", Ty::Name),
+            ("TABLE_NAME", Ty::Name),
+            ("COLUMN_NAME", Ty::Text(64)),
+            ("HISTOGRAM", Ty::Json),
+        ],
+        rows: histograms,
+    },
+];
+
+fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for table in reader.tables() {
+        for (at, column) in table.columns().iter().enumerate() {
+            let document = table.histogram(at).and_then(|found| found.document().encode().ok());
+            if let Some(document) = document {
+                let names = [&table.def.db, &table.def.name, &column.name].map(text);
+                rows.push(names.into_iter().chain([Value::Json(document)]).collect());
+            }
+        }
+    }
+    Ok(rows)
+}
 
 fn statistics(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for table in reader.tables() {
         for index in table.indexes() {
-            rows.extend((0..index.parts.len()).map(|at| row(table, index, at)));
+            rows.extend((0..index.parts.len()).map(|at| row(&table, index, at)));
         }
     }
     Ok(rows)

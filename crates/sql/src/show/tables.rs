@@ -1,6 +1,7 @@
-//! TABLES. Sizes are estimates from the row count: engines do not say what a table takes.
+//! TABLES.
 
 use super::computed::{Def, Reader, Ty, text};
+use super::sizes::{Size, tables_and_sizes};
 use crate::catalog::{Table, charset};
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -35,16 +36,13 @@ pub(super) const DEFS: &[Def] = &[Def {
     rows: tables,
 }];
 
-/// What an average row is taken to need.
-const ROW_BYTES: u64 = 128;
-/// The least a table takes.
-const LEAST_BYTES: u64 = 16 << 10;
-
 fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows: Vec<Vec<Value>> = reader.computed().map(|def| computed(def.schema, def.name)).collect();
+    let mut rows: Vec<Vec<Value>> =
+        reader.computed().into_iter().map(|def| computed(def.schema, def.name)).collect();
     rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
-    let mut stored: Vec<Vec<Value>> = reader.tables().map(|table| stored(reader, table)).collect();
-    stored.extend(views(reader));
+    let sized = tables_and_sizes(reader);
+    let mut stored: Vec<Vec<Value>> = sized.iter().map(|(table, size)| stored(reader, table, size)).collect();
+    stored.extend(views(reader)?);
     // The catalog has tables and views apart.
     stored.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
     rows.append(&mut stored);
@@ -69,9 +67,9 @@ fn computed(schema: &str, name: &str) -> Vec<Value> {
     row
 }
 
-fn views(reader: &mut Reader<'_, '_>) -> Vec<Vec<Value>> {
+fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for (view, outline) in reader.views() {
+    for (view, outline) in reader.views()? {
         let comment = match outline {
             Ok(_) => "VIEW".to_owned(),
             Err(error) => {
@@ -86,14 +84,11 @@ fn views(reader: &mut Reader<'_, '_>) -> Vec<Vec<Value>> {
         row.push(text(comment));
         rows.push(row);
     }
-    rows
+    Ok(rows)
 }
 
-fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {
+fn stored(reader: &Reader<'_, '_>, table: &Table, size: &Size) -> Vec<Value> {
     let def = &table.def;
-    let rows = table.rows_estimate();
-    let size = |bytes: u64| Value::UInt(bytes.max(LEAST_BYTES));
-    let secondary = def.indexes.len().saturating_sub(1) as u64;
     let auto = table.auto_column.map_or(Value::Null, |_| {
         let next = table.state.auto_increment.load(Ordering::Relaxed);
         Value::UInt(next.max(1))
@@ -113,11 +108,11 @@ fn stored(reader: &Reader<'_, '_>, table: &Table) -> Vec<Value> {
         text(&def.engine),
         Value::UInt(10),
         text(title(format.unwrap_or("Dynamic"))),
-        Value::UInt(rows),
-        Value::UInt(if rows == 0 { 0 } else { ROW_BYTES }),
-        size(rows.saturating_mul(ROW_BYTES)),
+        Value::UInt(size.rows),
+        Value::UInt(size.row),
+        Value::UInt(size.data),
         Value::UInt(0),
-        if secondary == 0 { Value::UInt(0) } else { size(rows.saturating_mul(secondary * 16)) },
+        Value::UInt(size.indexes),
         Value::UInt(0),
         auto,
         reader.time(def.created),

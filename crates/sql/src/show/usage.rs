@@ -9,12 +9,14 @@ use omnibus_value::Value;
 use std::sync::Arc;
 
 /// All that the account may see; none where `performance_schema` is off.
-fn tables(reader: &Reader<'_, '_>) -> Vec<Arc<Table>> {
+fn tables(reader: &mut Reader<'_, '_>) -> Vec<Arc<Table>> {
     let shown = reader.cx.session.host.variable(VariableScope::Global, "performance_schema");
     if shown.is_ok_and(|(value, _)| matches!(value, Value::Int(0) | Value::UInt(0))) {
         return Vec::new();
     }
-    reader.tables().filter(|table| !table.def.is_sequence()).cloned().collect()
+    let mut tables = reader.tables();
+    tables.retain(|table| !table.def.is_sequence());
+    tables
 }
 
 fn row(table: &Table, index: Option<&str>, uses: Uses) -> Vec<(&'static str, Value)> {

@@ -42,7 +42,7 @@ pub(super) const DEFS: &[Def] = &[
 
 fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for (view, outline) in reader.views() {
+    for (view, outline) in reader.views()? {
         let def = &view.def;
         let host = &reader.cx.session.host;
         let shown = host.may(&def.db, &def.name, Priv::ShowView);
@@ -74,7 +74,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 
 fn usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for (view, _) in reader.views() {
+    for (view, _) in reader.views()? {
         for (db, table) in view.def.tables() {
             if reader.sees(&db, Some(&table)) {
                 let place = [text("def"), text(&view.def.db), text(&view.def.name)];

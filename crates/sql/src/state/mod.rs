@@ -6,7 +6,7 @@ mod programs;
 
 pub use named_locks::NamedLocks;
 pub(crate) use programs::{
-    Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,
+    DefinerRole, Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,
 };
 
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
@@ -47,6 +47,8 @@ pub struct SessionState {
     pub variable_types: u64,
     /// SHOW WARNINGS of the last statement, and what the running one adds.
     pub diagnostics: Diagnostics,
+    /// While a statement runs: how many conditions the one before left, and how many of them are errors.
+    pub conditions_before: Option<(u64, u64)>,
     /// LAST_INSERT_ID().
     pub last_insert_id: u64,
     /// Whether `sql_auto_is_null` gives it.
@@ -104,6 +106,14 @@ pub enum NewInsertId {
 }
 
 impl SessionState {
+    /// CURRENT_ROLE().
+    pub(crate) fn current_role(&self) -> Option<String> {
+        match &self.programs.role {
+            DefinerRole::Of(role) if self.settings.mariadb => role.as_ref().map(|role| role.to_string()),
+            _ => self.host.current_role(),
+        }
+    }
+
     /// What `restore` needs.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
@@ -206,6 +216,7 @@ impl Default for SessionState {
             user_variables: Arc::default(),
             variable_types: 0,
             diagnostics: Diagnostics::default(),
+            conditions_before: None,
             last_insert_id: 0,
             new_insert_id: NewInsertId::None,
             last_insert_id_set: None,

@@ -99,6 +99,16 @@ pub(crate) enum Inside {
     Statement,
 }
 
+/// Which role CURRENT_ROLE() is, in MariaDB's dialect.
+#[derive(Clone, Default)]
+pub(crate) enum DefinerRole {
+    /// The session's.
+    #[default]
+    OfSession,
+    /// The definer's of the running program: what it is, if it is one.
+    Of(Option<Arc<str>>),
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct ProgramState {
@@ -121,6 +131,7 @@ pub(crate) struct ProgramState {
     pub used: Vec<u64>,
     /// In whose name the running program acts, if not in the client's.
     pub access: Option<Arc<dyn AccessCheck>>,
+    pub role: DefinerRole,
     /// What runs functions and triggers; nothing outside of a session.
     pub runner: Option<Arc<dyn Programs>>,
 }

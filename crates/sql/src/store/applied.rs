@@ -2,10 +2,11 @@
 //!
 //! Set by whoever applies them before the commit; a definition's commit takes it along by itself. On the session's thread.
 
-use super::trx::Trx;
+use super::log::TrxLog;
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_commit::GtidGuard;
+use omnibus_engine::WriteSet;
 use omnibus_format::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ pub(crate) struct Applied {
     pub even_empty: bool,
 }
 
-impl Trx {
+impl TrxLog {
     /// Whether anything of the transaction is in its trx cache.
     pub(crate) fn has_events(&self) -> bool {
         !self.cache.is_empty()
@@ -43,7 +44,7 @@ impl Trx {
         while counter.load(Ordering::Acquire) > 0 && std::time::Instant::now() < patience {
             std::thread::sleep(Duration::from_micros(20));
         }
-        let port = &self.shared.port;
+        let port = &self.port;
         let _ = port.wait_published(port.numbered()).wait();
     }
 
@@ -61,10 +62,10 @@ impl Trx {
     ///
     /// # Errors
     /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
+    pub(crate) fn finish_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
-            self.writes.put(key.clone(), value);
+            writes.put(key.clone(), value);
             self.position.push(key);
         }
         if let Some(origin) = applied.origin {
@@ -75,10 +76,15 @@ impl Trx {
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
+    pub(crate) fn take_along_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
         if let Some(applied) = &mut self.applied {
             applied.even_empty = false;
         }
-        self.finish_applied()
+        self.finish_applied(writes)
+    }
+
+    /// Whether a commit has yet to take along what `set_applied` said.
+    pub(crate) fn has_applied(&self) -> bool {
+        self.applied.is_some()
     }
 }

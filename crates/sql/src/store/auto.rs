@@ -5,11 +5,12 @@
 //! before a restart: the first transaction that deletes an uncovered value also writes a counter
 //! row, and later deletions below that counter write nothing.
 
+use super::counters::{Counters, Covers};
 use super::range::KeyRange;
-use super::trx::{Covers, Trx};
 use crate::catalog::{Table, TableState, persist};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
+use omnibus_engine::WriteSet;
 use omnibus_value::{ColumnKind, Value};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(crate) fn auto_value(value: &Value) -> u64 {
     }
 }
 
-impl Trx {
+impl Counters {
     /// The next AUTO_INCREMENT value of a table, without taking it.
     ///
     /// # Errors
@@ -75,19 +76,16 @@ impl Trx {
         offset: u64,
     ) -> SqlResult<u64> {
         // A statement that is run again would leave gaps if it took new ones.
-        let taken = self.auto_taken.get(self.auto_reused);
-        if let Some((_, _, first)) = taken.filter(|(id, many, _)| *id == table.def.id && *many == count) {
-            self.auto_reused += 1;
-            return Ok(*first);
+        let again = self.auto.take_again(|(id, many, _)| *id == table.def.id && *many == count);
+        if let Some((_, _, first)) = again {
+            return Ok(first);
         }
-        self.auto_taken.truncate(self.auto_reused);
         let first = self.new_auto_values(table, count, increment, offset)?;
-        self.auto_taken.push((table.def.id, count, first));
-        self.auto_reused += 1;
+        self.auto.push((table.def.id, count, first));
         Ok(first)
     }
 
-    fn new_auto_values(
+    pub(super) fn new_auto_values(
         &mut self,
         table: &Arc<Table>,
         count: u64,
@@ -131,7 +129,12 @@ impl Trx {
     }
 
     /// A row with this value goes away: make sure that the counter does not.
-    pub(super) fn cover_auto_value(&mut self, table: &Arc<Table>, values: &[Value]) -> SqlResult<()> {
+    pub(super) fn cover_auto_value(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Value],
+        writes: &mut WriteSet,
+    ) -> SqlResult<()> {
         let Some(column) = table.auto_column else { return Ok(()) };
         let value = auto_value(&values[column]);
         if value == 0 || value < table.state.auto_covered.load(Ordering::Acquire) {
@@ -141,25 +144,25 @@ impl Trx {
         for covers in self.covers.iter().filter(covers) {
             // A rolled back statement takes its counter row along.
             if let Some(key) = &covers.keys[0]
-                && self.writes.has(key)?
+                && writes.has(key)?
             {
                 return Ok(());
             }
         }
         let next = self.auto_increment(table)?;
-        self.write_auto_counter(table, next);
+        self.write_auto_counter(table, next, writes);
         Ok(())
     }
 
     /// Persists the counter of a table with this transaction.
-    pub(crate) fn write_auto_counter(&mut self, table: &Arc<Table>, next: u64) {
+    pub(crate) fn write_auto_counter(&mut self, table: &Arc<Table>, next: u64, writes: &mut WriteSet) {
         let before = table.state.auto_covered.load(Ordering::Acquire);
         let old = (before != 0 && before < next).then(|| persist::counter_key(table.def.id, before));
         if let Some(old) = &old {
-            self.writes.delete(old.clone());
+            writes.delete(old.clone());
         }
         let key = persist::counter_key(table.def.id, next);
-        self.writes.put(key.clone(), Bytes::new());
+        writes.put(key.clone(), Bytes::new());
         self.covers.push(Covers { state: table.state.clone(), value: next, keys: [Some(key), old] });
     }
 
@@ -169,7 +172,7 @@ impl Trx {
     }
 
     /// The counter row that ALTER TABLE writes takes the place of every other.
-    pub(crate) fn replace_auto_counter(&mut self, table: &Arc<Table>, next: u64) {
+    pub(crate) fn replace_auto_counter(&self, table: &Table, next: u64, writes: &mut WriteSet) {
         let range = persist::counter_range(table.def.id);
         let latest = self.shared.port.latest();
         let old: Vec<Bytes> = latest
@@ -177,13 +180,13 @@ impl Trx {
             .filter_map(|pair| pair.ok().map(|(key, _)| key))
             .collect();
         for key in old {
-            self.writes.delete(key);
+            writes.delete(key);
         }
-        self.writes.put(persist::counter_key(table.def.id, next), Bytes::new());
+        writes.put(persist::counter_key(table.def.id, next), Bytes::new());
     }
 
     /// The greatest value in the column, from the index that starts with it.
-    fn greatest_auto_value(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
+    pub(super) fn greatest_auto_value(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
         let Some(column) = table.auto_column else { return Ok(0) };
         let first_is_auto =
             |index: &crate::catalog::Index| index.parts.first().is_some_and(|part| part.column == column);
@@ -201,14 +204,19 @@ impl Trx {
     }
 
     /// The first or last committed pair of an index.
-    fn edge_pair(&self, table: &Table, index: usize, last: bool) -> SqlResult<Option<(Bytes, Bytes)>> {
+    pub(super) fn edge_pair(
+        &self,
+        table: &Table,
+        index: usize,
+        last: bool,
+    ) -> SqlResult<Option<(Bytes, Bytes)>> {
         let (from, to) = table.whole_index(index);
         let latest = self.shared.port.latest();
         let pair = latest.scan(Bound::Included(&from), Bound::Excluded(&to), last).next().transpose()?;
         Ok(pair)
     }
 
-    fn covered_auto_value(&self, table: &Table) -> SqlResult<u64> {
+    pub(super) fn covered_auto_value(&self, table: &Table) -> SqlResult<u64> {
         let range = persist::counter_range(table.def.id);
         let latest = self.shared.port.latest();
         let last =
@@ -218,8 +226,7 @@ impl Trx {
 
     /// The first AUTO_INCREMENT value that the running statement took.
     pub(crate) fn first_auto_value(&self) -> Option<u64> {
-        let (_, _, first) = self.auto_taken.first().filter(|_| self.auto_reused > 0)?;
-        Some(*first)
+        self.auto.first().map(|(_, _, first)| *first)
     }
 
     /// A new hidden row id.

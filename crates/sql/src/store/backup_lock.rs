@@ -4,7 +4,7 @@
 //! that lock, so no definition is under way afterwards. It belongs to the session, not to a transaction. On a thread that may
 //! block.
 
-use super::trx::Trx;
+use super::table_lock::SessionLocks;
 use crate::error::{ExecResult, SqlError};
 use omnibus_locks::TableMode;
 use std::sync::atomic::Ordering;
@@ -15,13 +15,13 @@ pub(super) const DDL_LOCK: u64 = 0;
 /// How often a definition looks whether the backups have ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-impl Trx {
+impl SessionLocks {
     /// Takes the lock that makes definitions wait for each other, or says that there is a backup: it is not kept then, for
     /// the next backup goes through it.
     pub(super) fn lock_definitions(&mut self) -> ExecResult<bool> {
-        self.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+        self.rows.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
         if self.others_back_up() {
-            self.locks.release_table(DDL_LOCK);
+            self.rows.owned.release_table(DDL_LOCK);
             return Ok(false);
         }
         Ok(true)
@@ -29,15 +29,15 @@ impl Trx {
 
     /// The definition has ended, and the session's other locks stay.
     pub(super) fn unlock_definitions(&self) {
-        self.locks.release_table(DDL_LOCK);
+        self.rows.owned.release_table(DDL_LOCK);
     }
 
     /// Waits until no other session has LOCK INSTANCE FOR BACKUP.
     pub(super) fn wait_for_backups(&mut self) -> ExecResult<()> {
         let begun = Instant::now();
         while self.others_back_up() {
-            self.check_killed()?;
-            if begun.elapsed() >= self.lock_wait {
+            self.rows.budget.kill().check()?;
+            if begun.elapsed() >= self.rows.wait {
                 return Err(SqlError::lock_wait_timeout().into());
             }
             std::thread::sleep(LOOK);
@@ -48,22 +48,22 @@ impl Trx {
     /// Whether another session has LOCK INSTANCE FOR BACKUP.
     #[must_use]
     pub fn others_back_up(&self) -> bool {
-        self.shared.backups.load(Ordering::SeqCst) > u32::from(self.backup_lock)
+        self.shared.backups.load(Ordering::SeqCst) > u32::from(self.backup)
     }
 
-    /// LOCK INSTANCE FOR BACKUP. In force when it returns.
-    pub(crate) fn lock_instance(&mut self) -> ExecResult<()> {
-        if self.backup_lock {
+    /// LOCK INSTANCE FOR BACKUP. In force when it returns. `defines`: the transaction has an open definition.
+    pub(crate) fn lock_instance(&mut self, defines: bool) -> ExecResult<()> {
+        if self.backup {
             return Ok(());
         }
-        self.backup_lock = true;
+        self.backup = true;
         self.shared.backups.fetch_add(1, Ordering::SeqCst);
         // An own open definition has the lock, and is nobody's concern here.
-        if self.definition.is_some() {
+        if defines {
             return Ok(());
         }
-        match self.lock_table_id(DDL_LOCK, TableMode::Shared) {
-            Ok(()) => self.locks.release_table(DDL_LOCK),
+        match self.rows.lock_table_id(DDL_LOCK, TableMode::Shared) {
+            Ok(()) => self.rows.owned.release_table(DDL_LOCK),
             Err(error) => {
                 self.unlock_instance();
                 return Err(error);
@@ -74,7 +74,7 @@ impl Trx {
 
     /// UNLOCK INSTANCE.
     pub(crate) fn unlock_instance(&mut self) {
-        if std::mem::take(&mut self.backup_lock) {
+        if std::mem::take(&mut self.backup) {
             self.shared.backups.fetch_sub(1, Ordering::SeqCst);
         }
     }

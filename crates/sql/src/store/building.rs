@@ -7,6 +7,7 @@
 //!
 //! Other definitions of the table wait for a build behind a lock of its own: in the table's queue they would keep everybody from using it.
 
+use super::table_lock::SessionLocks;
 use super::trx::{Trx, TrxContext};
 use crate::error::{ExecResult, SqlResult};
 use bytes::Bytes;
@@ -109,7 +110,7 @@ impl Drop for Build {
     }
 }
 
-impl Trx {
+impl SessionLocks {
     /// Lets other sessions define again, and use a table that it has locked exclusively beside `mode`. No other definition of
     /// the table begins until the transaction ends.
     ///
@@ -118,10 +119,10 @@ impl Trx {
     pub(crate) fn step_aside(&mut self, table: u64, mode: TableMode) -> ExecResult<()> {
         // Whoever is in its way is the victim of a deadlock: definitions that wait for the table (they begin again), and later a
         // reader of the table that begins to write while this waits for its readers.
-        self.locks.set_weight(u64::MAX);
-        self.lock_table_id(BUILDING | table, TableMode::Shared)?;
+        self.rows.owned.set_weight(u64::MAX);
+        self.rows.lock_table_id(BUILDING | table, TableMode::Shared)?;
         self.aside = Some((table, mode));
-        self.locks.keep_tables(&[(BUILDING | table, TableMode::Shared), (table, mode)]);
+        self.rows.owned.keep_tables(&[(BUILDING | table, TableMode::Shared), (table, mode)]);
         Ok(())
     }
 
@@ -134,31 +135,33 @@ impl Trx {
     pub(super) fn announce_definition(&mut self, table: u64) -> ExecResult<()> {
         match self.aside {
             Some((own, _)) if own == table => Ok(()),
-            _ => self.lock_table_id(BUILDING | table, TableMode::IntentExclusive),
+            _ => self.rows.lock_table_id(BUILDING | table, TableMode::IntentExclusive),
         }
     }
 
     /// The table is locked, or not to be.
     pub(super) fn end_announcement(&self, table: u64) {
         if self.aside.is_none_or(|(own, _)| own != table) {
-            self.locks.release_table(BUILDING | table);
+            self.rows.owned.release_table(BUILDING | table);
         }
-    }
-
-    /// Runs `write`, which commits, behind the gate that FLUSH TABLES WITH READ LOCK closes.
-    pub(crate) fn write_aside<T>(&mut self, write: impl FnOnce(&mut Trx) -> ExecResult<T>) -> ExecResult<T> {
-        let Some((table, mode)) = self.aside else { return write(self) };
-        self.lock_table_id(table, TableMode::IntentExclusive)?;
-        let done = write(self);
-        self.locks.weaken_table(table, mode);
-        done
     }
 
     /// Gives a table's lock back, or what it holds of it beyond `step_aside`.
     pub(super) fn release_defined(&self, table: u64) {
         match self.aside {
-            Some((own, mode)) if own == table => self.locks.weaken_table(table, mode),
-            _ => self.locks.release_table(table),
+            Some((own, mode)) if own == table => self.rows.owned.weaken_table(table, mode),
+            _ => self.rows.owned.release_table(table),
         }
+    }
+}
+
+impl Trx {
+    /// Runs `write`, which commits, behind the gate that FLUSH TABLES WITH READ LOCK closes.
+    pub(crate) fn write_aside<T>(&mut self, write: impl FnOnce(&mut Trx) -> ExecResult<T>) -> ExecResult<T> {
+        let Some((table, mode)) = self.locks.aside else { return write(self) };
+        self.locks.rows.lock_table_id(table, TableMode::IntentExclusive)?;
+        let done = write(self);
+        self.locks.rows.owned.weaken_table(table, mode);
+        done
     }
 }

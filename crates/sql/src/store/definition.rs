@@ -31,6 +31,11 @@ impl OpenDefinition {
         OpenDefinition { catalog, tables, effect: Some(effect) }
     }
 
+    /// The catalog that the commit makes.
+    pub(super) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
     /// Its transaction commits.
     pub(super) fn commit(mut self) -> Option<Effect> {
         self.effect.take()
@@ -48,19 +53,9 @@ impl Drop for OpenDefinition {
 }
 
 impl Trx {
-    /// The commit that follows makes this true.
-    pub(crate) fn open_definition(&mut self, definition: OpenDefinition) {
-        self.definition = Some(Box::new(definition));
-    }
-
-    /// The catalog that an open definition of this transaction makes.
-    pub(crate) fn open_catalog(&self) -> Option<&Arc<Catalog>> {
-        self.definition.as_ref().map(|definition| &definition.catalog)
-    }
-
     /// The catalog now, or as the open transaction makes it.
     pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
-        self.open_catalog().cloned().unwrap_or_else(|| self.catalog())
+        self.changes.open_catalog().cloned().unwrap_or_else(|| self.catalog())
     }
 
     /// Writes the events of an open definition: BEGIN, what recovery needs, and the statement.
@@ -73,16 +68,16 @@ impl Trx {
         bodies: &[Vec<u8>],
     ) -> SqlResult<()> {
         let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
-        self.cache.set_context(info.timestamp, info.settings.server_id);
-        self.events.begin_definition(&mut self.cache, info)?;
-        write_set_event(&mut self.cache, &self.writes)?;
+        self.log.cache.set_context(info.timestamp, info.settings.server_id);
+        self.log.events.begin_definition(&mut self.log.cache, info)?;
+        write_set_event(&mut self.log.cache, &self.changes.writes)?;
         for body in bodies {
-            private_event(&mut self.cache, body)?;
+            private_event(&mut self.log.cache, body)?;
         }
         let mut text = info.sql.to_vec();
-        if self.cache.dialect() == Dialect::Mysql && !info.sql.ends_with(b"START TRANSACTION") {
+        if self.log.cache.dialect() == Dialect::Mysql && !info.sql.ends_with(b"START TRANSACTION") {
             text.extend_from_slice(ROWS_FOLLOW);
         }
-        self.events.ddl(&mut self.cache, &StatementInfo { sql: &text, ..*info }, xid)
+        self.log.events.ddl(&mut self.log.cache, &StatementInfo { sql: &text, ..*info }, xid)
     }
 }

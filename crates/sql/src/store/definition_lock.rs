@@ -5,7 +5,7 @@
 //! there already. What a name means is looked up before and after: somebody may have given it to another table meanwhile.
 //! Locks that are held are kept then, because those who wait behind them must not get in between.
 
-use super::trx::Trx;
+use super::table_lock::SessionLocks;
 use crate::catalog::{Catalog, Table};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use omnibus_locks::TableMode;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// How often the locks are given up and asked for again because of a deadlock. Two definitions, or LOCK TABLES, that meet
-/// need one attempt more; a deadlock that comes back is the statement's error.
-const ATTEMPTS: u32 = 10;
+/// need one attempt more, and beside many writers it may be several; a deadlock that comes back is the statement's error.
+const ATTEMPTS: u32 = 100;
 
 /// What a definition statement changes.
 #[derive(Clone, Copy)]
@@ -83,13 +83,13 @@ impl Names<'_> {
     }
 }
 
-impl Trx {
+impl SessionLocks {
     /// Takes all locks of a definition statement; what the catalog then says of the names stays true until it commits.
     ///
     /// # Errors
     /// Lock waits; under LOCK TABLES 1100, 1099 and 1192 for what is not locked.
     pub(crate) fn lock_for_definition(&mut self, names: Names<'_>) -> ExecResult<()> {
-        if self.locked_tables {
+        if self.kept {
             self.check_locked(names)?;
         }
         let begun = Instant::now();
@@ -98,7 +98,7 @@ impl Trx {
             self.wait_for_backups()?;
             let found = names.find(&self.shared.catalog.load());
             let wanted: Vec<_> = found.into_iter().map(|id| (id, TableMode::Exclusive)).collect();
-            if !self.locked_tables {
+            if !self.kept {
                 self.lock_together(&wanted, &mut held)?;
             }
             if !self.lock_definitions()? {
@@ -106,12 +106,12 @@ impl Trx {
                 self.release_tables(&mut held);
             } else {
                 let now = names.find(&self.shared.catalog.load());
-                if self.locked_tables || now.iter().all(|id| held.contains(id)) {
+                if self.kept || now.iter().all(|id| held.contains(id)) {
                     return Ok(());
                 }
                 self.unlock_definitions();
             }
-            if begun.elapsed() >= self.lock_wait {
+            if begun.elapsed() >= self.rows.wait {
                 return Err(SqlError::lock_wait_timeout().into());
             }
         }
@@ -144,24 +144,24 @@ impl Trx {
         }
     }
 
-    fn lock_one(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_one(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
         if mode != TableMode::Exclusive {
-            return self.lock_table_id(id, mode);
+            return self.rows.lock_table_id(id, mode);
         }
         self.announce_definition(id)?;
-        let locked = self.lock_table_id(id, mode);
+        let locked = self.rows.lock_table_id(id, mode);
         self.end_announcement(id);
         locked
     }
 
-    fn release_tables(&mut self, held: &mut Vec<u64>) {
+    pub(super) fn release_tables(&mut self, held: &mut Vec<u64>) {
         for id in held.drain(..) {
             self.release_defined(id);
         }
     }
 
     /// Whether the tables that a definition names are locked as it needs them.
-    fn check_locked(&self, names: Names<'_>) -> ExecResult<()> {
+    pub(super) fn check_locked(&self, names: Names<'_>) -> ExecResult<()> {
         let Names::Tables(names) = names else { return Err(tables_are_locked().into()) };
         let catalog = self.shared.catalog.load();
         for (db, name) in names {
@@ -179,8 +179,8 @@ impl Trx {
 
     /// Under LOCK TABLES, a table that takes the place of a locked one is locked as that was.
     pub(crate) fn lock_successor(&mut self, id: u64) -> ExecResult<()> {
-        if self.locked_tables {
-            self.lock_table_id(id, TableMode::Exclusive)?;
+        if self.kept {
+            self.rows.lock_table_id(id, TableMode::Exclusive)?;
             self.tables.push((id, TableMode::Exclusive));
         }
         Ok(())

@@ -4,11 +4,12 @@
 //! What must happen at its place in the order runs in the flush stage, on the leader's thread.
 
 use super::backup_lock::DDL_LOCK;
-use super::trx::{Covers, Trx};
+use super::counters::Covers;
+use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::TableState;
 use crate::error::{ExecResult, Interrupt, SqlResult};
-use omnibus_commit::{CommitRequest, OnDurable, Ticket, TrxCache};
+use omnibus_commit::{CommitRequest, OnDurable, Ticket};
 use omnibus_engine::CommitNo;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,21 +23,23 @@ impl Trx {
     /// back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
-        let keeps_id = std::mem::take(&mut self.keeps_id);
-        self.writes.settle_all();
-        if self.writes.is_empty() && (self.cache.origin().is_none() || self.cache.is_empty() && !keeps_id) {
+        let keeps_id = std::mem::take(&mut self.log.keeps_id);
+        self.changes.writes.settle_all();
+        if self.changes.writes.is_empty()
+            && (self.log.cache.origin().is_none() || self.log.cache.is_empty() && !keeps_id)
+        {
             self.end();
             return Ok(None);
         }
-        if let Some(error) = self.shared.port.engine().refuses(&self.writes) {
+        if let Some(error) = self.shared.port.engine().refuses(&self.changes.writes) {
             self.rollback();
             return Err(error.into());
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
-        let unlogged = self.unlogged_keys();
+        let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position);
         let logged = unlogged.and_then(|keys| {
-            let logged = self.events.commit(&mut self.cache, &self.writes, xid, &keys)?;
-            Ok((logged, self.shared.builds.written(&self.writes)?))
+            let logged = self.log.events.commit(&mut self.log.cache, &self.changes.writes, xid, &keys)?;
+            Ok((logged, self.shared.builds.written(&self.changes.writes)?))
         });
         let (logged, written) = match logged {
             Ok(logged) => logged,
@@ -45,15 +48,15 @@ impl Trx {
                 return Err(error);
             }
         };
-        count_rows(&mut self.deltas);
-        let locks = self.locks.clone();
-        let covers = std::mem::take(&mut self.covers);
-        let sequences = std::mem::take(&mut self.sequences);
-        let keep_tables = self.locked_tables;
+        count_rows(&mut self.changes.deltas);
+        let locks = self.locks.rows.owned.clone();
+        let covers = std::mem::take(&mut self.counters.covers);
+        let sequences = std::mem::take(&mut self.counters.sequences);
+        let keep_tables = self.locks.kept;
         let large = self.is_large() && !keep_tables;
         if large {
             // The session goes on with a new set while these are being released.
-            self.replace_locks();
+            self.locks.rows.replace();
         }
         let release = move || {
             if large {
@@ -69,19 +72,19 @@ impl Trx {
             true => (Some(release), None),
             false => (None, Some(Box::new(release) as OnDurable)),
         };
-        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
-        let defines = self.definition.take().and_then(|definition| definition.commit());
+        let (cache, writes) = (self.log.take_cache(), std::mem::take(&mut self.changes.writes));
+        let defines = self.changes.definition.take().and_then(|definition| definition.commit());
         let is_definition = defines.is_some();
         // Definitions take no part in two phases.
         let two_phase = logged && self.branch.is_none() && !is_definition;
-        let in_flight = self.in_flight.clone();
+        let in_flight = self.log.in_flight.clone();
         if let Some(counter) = &in_flight {
             counter.fetch_add(1, Ordering::AcqRel);
         }
         let request = CommitRequest {
             xid: two_phase.then_some(xid),
             on_durable: late,
-            awaited: early.is_some() && self.locks.anyone_waits(),
+            awaited: early.is_some() && self.locks.rows.owned.anyone_waits(),
             on_ordered: Some(Box::new(move |no| {
                 if let Some(defines) = defines {
                     defines(no);
@@ -98,10 +101,10 @@ impl Trx {
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
-        self.handed_over = true;
+        self.locks.handed_over = true;
         // Who applies a log commits in its order: one that waited for the device would make all the others wait, and the
         // log would never see two of them at once.
-        let ticket = match self.in_flight {
+        let ticket = match self.log.in_flight {
             None => self.shared.port.commit(request),
             // The next one may use what it defines, which is there only then.
             Some(_) if is_definition => Ticket::done(self.shared.port.commit(request).wait()),
@@ -114,36 +117,32 @@ impl Trx {
     /// Whether the last statement has handed a commit over.
     #[must_use]
     pub fn has_committed(&self) -> bool {
-        self.handed_over
+        self.locks.handed_over
     }
 
     /// Whether ending it takes so long that it needs a thread that may block.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.writes.is_spilled()
-            || self.writes.entries() >= omnibus_commit::STAGED_KEYS
-            || self.cache.is_large()
+        self.changes.writes.is_spilled()
+            || self.changes.writes.entries() >= omnibus_commit::STAGED_KEYS
+            || self.log.cache.is_large()
     }
 
     /// Asks for a thread that may block, if the transaction is large.
     pub(crate) fn may_run_here(&self) -> ExecResult<()> {
-        let long = self.is_large() || self.events.compresses && self.cache.takes_long_to_compress();
-        if self.mode == Mode::Inline && long { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        let long = self.is_large()
+            || self.log.events.compression.is_some() && self.log.cache.takes_long_to_compress();
+        if self.locks.rows.mode == Mode::Inline && long { Err(Interrupt::NeedBlocking) } else { Ok(()) }
     }
 
     /// Rolls back without waiting for what that takes: for a session that is gone.
     pub(crate) fn abandon(&mut self) {
-        if self.is_large() && !self.locked_tables {
-            let locks = self.locks.clone();
-            self.replace_locks();
-            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.writes), locks));
+        if self.is_large() && !self.locks.kept {
+            let locks = self.locks.rows.owned.clone();
+            self.locks.rows.replace();
+            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.changes.writes), locks));
         }
         self.rollback();
-    }
-
-    /// The filled cache, for a commit to take along; an empty one is in its place.
-    pub(super) fn take_cache(&mut self) -> TrxCache {
-        std::mem::replace(&mut self.cache, self.shared.port.new_cache())
     }
 
     /// Commits a DDL transaction whose events are already in the cache; `on_ordered` runs before the
@@ -155,12 +154,12 @@ impl Trx {
         gone: Vec<u64>,
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
-        let locks = self.locks.clone();
-        let keep_tables = self.locked_tables;
+        let locks = self.locks.rows.owned.clone();
+        let keep_tables = self.locks.kept;
         if keep_tables {
-            self.tables.retain(|(id, _)| !gone.contains(id));
+            self.locks.tables.retain(|(id, _)| !gone.contains(id));
         }
-        let (cache, writes) = (self.take_cache(), std::mem::take(&mut self.writes));
+        let (cache, writes) = (self.log.take_cache(), std::mem::take(&mut self.changes.writes));
         let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
@@ -173,7 +172,7 @@ impl Trx {
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
-        self.handed_over = true;
+        self.locks.handed_over = true;
         let ticket = self.shared.port.commit(request);
         self.end();
         ticket
@@ -181,44 +180,39 @@ impl Trx {
 
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
-        self.branch_rolled_back();
+        self.branch.rolled_back();
         self.temp.rollback();
         self.end();
     }
 
+    /// Takes along what belongs to a transaction of another server: its commit follows.
+    ///
+    /// # Errors
+    /// The trx cache could not take BEGIN.
+    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
+        self.log.finish_applied(&mut self.changes.writes)
+    }
+
+    /// As `finish_applied`, for a definition, whose events follow.
+    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
+        self.log.take_along_applied(&mut self.changes.writes)
+    }
+
     pub(super) fn end(&mut self) {
         self.temp.settle();
-        self.aside = None;
-        self.definition = None;
-        self.writes.clear();
-        self.memory.ended();
-        self.cache.clear();
-        self.events.end();
-        self.covers.clear();
-        self.sequences.clear();
-        self.deltas.clear();
-        self.savepoints.clear();
-        self.drop_snapshot();
-        self.snapshot_position = None;
-        self.position.clear();
-        self.open = false;
-        self.read_only = false;
-        if !self.locked_tables {
-            self.tables.clear();
-        }
-        match (self.handed_over, self.locked_tables) {
-            (true, _) => {}
-            (false, true) => {
-                self.locks.release_records();
-                self.unlock_definitions();
-            }
-            (false, false) => self.locks.release_all(),
-        }
+        self.changes.end();
+        self.log.end();
+        self.counters.end();
+        self.savepoints.end();
+        self.view.end();
+        self.characteristics.open = false;
+        self.characteristics.read_only = false;
+        self.locks.end();
     }
 
     /// A commit's ticket has been waited for within the statement that began it.
     pub(crate) fn commit_is_over(&mut self) {
-        self.handed_over = false;
+        self.locks.handed_over = false;
     }
 }
 

@@ -5,7 +5,7 @@
 //! beside it, because recovery executes no SQL.
 
 use super::private_events::{all_writes_events, unlogged_event, write_set_event};
-use super::trx::{Trx, cache_error};
+use super::trx::cache_error;
 use crate::api::{RowImage, SessionSettings};
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
@@ -68,8 +68,8 @@ pub(crate) struct StatementEvents {
     context: Option<(ContextKey, StatementContext)>,
     database: String,
     logged: bool,
-    /// `binlog_transaction_compression`.
-    pub(super) compresses: bool,
+    /// `binlog_transaction_compression`, if it is on: zstd's level.
+    pub(super) compression: Option<i32>,
     /// The running statement is logged as text; whether it has changed anything.
     as_text: bool,
     changed: bool,
@@ -84,7 +84,7 @@ impl StatementEvents {
     pub(super) fn begin(&mut self, info: &StatementInfo<'_>) {
         let settings = info.settings;
         self.logged = settings.sql_log_bin;
-        self.compresses = settings.binlog_transaction_compression;
+        self.compression = settings.binlog_transaction_compression;
         self.as_text = false;
         if !self.logged {
             return;
@@ -286,8 +286,8 @@ impl StatementEvents {
             cache.open_as_transaction();
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
-        if self.compresses {
-            cache.compress().map_err(cache_error)?;
+        if let Some(level) = self.compression {
+            cache.compress(level).map_err(cache_error)?;
         }
         Ok(true)
     }
@@ -361,21 +361,6 @@ impl StatementEvents {
         let options = info.settings.parse_options();
         let sql = omnibus_parser::set_engines_aside(info.sql, &options, crate::api::is_own_engine);
         generate::ddl(context, &mut Sink(cache), database, &sql, xid, utf8mb4).map_err(cache_error)
-    }
-}
-
-impl Trx {
-    /// The running statement is logged as text, not as rows.
-    pub(crate) fn log_as_text(&mut self) {
-        self.events.log_as_text();
-    }
-
-    /// Logs the running statement as text, if it was to be logged so and has changed something.
-    ///
-    /// # Errors
-    /// The cache is full (1197) or its spill file failed: undo the statement.
-    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
-        self.events.text(&mut self.cache, view)
     }
 }
 

@@ -79,25 +79,13 @@ impl Trx {
             let mut wanted = vec![(table.def.id, TableMode::IntentExclusive)];
             relations(&catalog, table, &mut wanted);
             for (id, mode) in wanted.drain(1..) {
-                self.lock_relation(id, mode)?;
+                self.locks.lock_relation(id, mode)?;
             }
             if self.shared.catalog.version() == catalog.version {
                 self.foreign_keys.catalog = Some(catalog);
                 return Ok(());
             }
         }
-    }
-
-    /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
-    fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
-        if self.holds_table(id, mode) {
-            return Ok(());
-        }
-        self.lock_table_id(id, mode)?;
-        if !self.locked_tables && !self.tables.iter().any(|(held, _)| *held == id) {
-            self.tables.push((id, mode));
-        }
-        Ok(())
     }
 
     fn relations(&self) -> Arc<Catalog> {
@@ -159,8 +147,8 @@ impl Trx {
         if definition.unique() && definition.parts.len() == columns.len() {
             // Whoever takes the key away, or is about to bring it, has locked it.
             let key = prefix;
-            self.touch()?;
-            self.lock_key(&key, RowMode::Shared, WaitPolicy::Wait)?;
+            self.changes.touch(&self.locks.rows)?;
+            self.locks.rows.lock_key(&key, RowMode::Shared, WaitPolicy::Wait)?;
             return Ok(self.locked_value(&key)?.is_some());
         }
         let mut range = whole_prefix(prefix);
@@ -192,11 +180,11 @@ impl Trx {
         let latest = self.shared.port.latest();
         let mut range = whole_index(table, 0);
         let mut known: Option<Bytes> = None;
-        self.writes.settle_all();
+        self.changes.writes.settle_all();
         loop {
             self.check_kill()?;
             let mut rows = Vec::new();
-            let done = read_batch(&*latest, &self.writes, &range, BATCH, &mut rows)?;
+            let done = read_batch(&*latest, &self.changes.writes, &range, BATCH, &mut rows)?;
             for (_, row) in &rows {
                 count += 1;
                 let values = picked(&table.decode(row)?, &key.columns);
@@ -205,7 +193,7 @@ impl Trx {
                     continue;
                 }
                 let mut found = Vec::new();
-                read_batch(&*latest, &self.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
+                read_batch(&*latest, &self.changes.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
                 if found.is_empty() {
                     return Err(no_parent(table, key).into());
                 }

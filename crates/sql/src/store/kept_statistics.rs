@@ -1,6 +1,6 @@
 //! Statistics of tables, counted and kept. ANALYZE TABLE keeps them as rows of space 4: key is the table's id, value a version,
 //! the number of rows, and for each index its space, how many different values one, two, … of its leading parts have, and
-//! samples of its keys.
+//! samples of its keys. A key that a column's name follows has the column's histogram, as MySQL's document in binary form.
 //!
 //! Written by a commit of its own that no log reader sees; read once at start. A table that is gone leaves its row
 //! behind, which means nothing: ids are never used again.
@@ -10,14 +10,16 @@ use super::port::CommitPort;
 use super::private_events::write_set_event;
 use super::range::by_ref;
 use crate::catalog::statistics::Counter;
-use crate::catalog::{Catalog, IndexStatistics, Statistics, Table};
+use crate::catalog::{Catalog, Histogram, IndexStatistics, Statistics, Table};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{Snapshot, SpaceId, WriteSet};
 use omnibus_format::cursor::{Reader, put_lenenc, put_lenenc_bytes};
+use omnibus_value::json::Json;
 use std::collections::HashMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 const SPACE: SpaceId = SpaceId(4);
 /// With samples. Version 1 had none.
@@ -57,6 +59,11 @@ pub fn count(
 
 fn key(table: u64) -> Bytes {
     [&SPACE.prefix()[..], &table.to_be_bytes()].concat().into()
+}
+
+/// The key of a column's histogram.
+pub fn histogram_key(table: u64, column: &str) -> Bytes {
+    [&SPACE.prefix()[..], &table.to_be_bytes(), column.to_lowercase().as_bytes()].concat().into()
 }
 
 fn encode(statistics: &Statistics) -> Bytes {
@@ -116,10 +123,15 @@ pub fn store(port: &dyn CommitPort, table: u64, statistics: &Statistics) -> SqlR
 pub fn load(port: &dyn CommitPort, catalog: &Catalog) -> SqlResult<()> {
     let (from, to) = (SPACE.prefix(), SpaceId(SPACE.0 + 1).prefix());
     let latest = port.latest();
-    let mut kept = HashMap::new();
+    let (mut kept, mut histograms) = (HashMap::new(), HashMap::<u64, Vec<(String, Bytes)>>::new());
     for pair in latest.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
         let (key, value) = pair?;
         let id = key.get(4..12).and_then(|id| id.try_into().ok()).map(u64::from_be_bytes);
+        if let (Some(id), Some(column @ [_, ..])) = (id, key.get(12..)) {
+            let column = String::from_utf8_lossy(column).into_owned();
+            histograms.entry(id).or_default().push((column, value));
+            continue;
+        }
         if let (Some(id), Some(statistics)) = (id, decode(&value)) {
             kept.insert(id, statistics);
         }
@@ -127,6 +139,15 @@ pub fn load(port: &dyn CommitPort, catalog: &Catalog) -> SqlResult<()> {
     for table in catalog.tables() {
         if let Some(statistics) = kept.remove(&table.def.id) {
             table.state.set_statistics(statistics);
+        }
+        for (name, document) in histograms.remove(&table.def.id).unwrap_or_default() {
+            let column = table.column_index(&name).map(|at| &table.columns()[at]);
+            let document = Json::decode(&document).ok();
+            let read =
+                column.zip(document).and_then(|(column, document)| Histogram::of_document(document, column));
+            if let Some(histogram) = read {
+                table.state.histograms.write().insert(name, Arc::new(histogram));
+            }
         }
     }
     Ok(())

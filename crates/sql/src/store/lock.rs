@@ -1,19 +1,80 @@
 //! Taking row and range locks: now, by an interrupt (inline mode), or by parking (blocking mode).
 
-use super::trx::Trx;
-use crate::api::Mode;
+use super::trx::TrxContext;
+use super::xa::LockWaiter;
+use crate::api::{Budget, Mode};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::storage::WaitPolicy;
 use bytes::Bytes;
-use omnibus_locks::{Request, RowMode, WaitOutcome};
+use omnibus_locks::{Request, RowMode, TableMode, TrxLocks, WaitOutcome};
 use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The space of an encoded key.
 pub(super) fn space_of(key: &[u8]) -> u32 {
     key.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-impl Trx {
+/// The row and table locks that a transaction has asked for, and how it waits for them.
+pub(crate) struct LockSet {
+    shared: Arc<TrxContext>,
+    /// Shared with commits on their way: a session that goes away early must not release them.
+    pub(super) owned: Arc<TrxLocks>,
+    pub(super) waiter: Arc<LockWaiter>,
+    /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
+    pub(super) awaited: Option<Bytes>,
+    pub(super) mode: Mode,
+    /// How long a wait lasts at most.
+    pub(super) wait: Duration,
+    pub(super) budget: Arc<Budget>,
+}
+
+impl LockSet {
+    pub(super) fn new(shared: &Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> LockSet {
+        let owned = Arc::new(shared.locks.begin(session));
+        LockSet {
+            shared: shared.clone(),
+            waiter: Arc::new(LockWaiter::new(owned.handle())),
+            owned,
+            awaited: None,
+            mode: Mode::Inline,
+            wait: Duration::from_secs(50),
+            budget,
+        }
+    }
+
+    /// As `lock_key`; tells whether nothing was held before the statement.
+    pub(super) fn lock_waited(&mut self, key: &Bytes, mode: RowMode) -> ExecResult<bool> {
+        let fresh = match self.owned.lock_record(space_of(key), key, mode) {
+            Request::Granted { fresh } => fresh,
+            Request::Wait(wait) => {
+                let fresh = !wait.is_upgrade();
+                if self.mode == Mode::Inline {
+                    // Granted before the statement runs again, which then may not want it any more.
+                    self.awaited = fresh.then(|| key.clone());
+                    return Err(Interrupt::LockWait(wait));
+                }
+                self.await_lock(Request::Wait(wait))?;
+                fresh
+            }
+        };
+        let awaited = self.awaited.take_if(|awaited| awaited == key).is_some();
+        Ok(fresh || awaited)
+    }
+
+    /// Gives back the lock of a row that does not match any more.
+    pub(crate) fn unlock_match(&mut self, key: &Bytes) {
+        self.owned.release_record(space_of(key), key);
+    }
+
+    /// A lock that the statement waited for, and did not ask for when it ran again.
+    pub(super) fn drop_awaited(&mut self) {
+        if let Some(key) = self.awaited.take() {
+            self.unlock_match(&key);
+        }
+    }
+
     /// Waits for a request as the mode allows. Returns whether the lock is new.
     pub(super) fn await_lock(&mut self, request: Request) -> ExecResult<bool> {
         match request {
@@ -22,7 +83,7 @@ impl Trx {
             Request::Wait(wait) => {
                 self.budget.end();
                 let since = wait.since();
-                let outcome = wait.wait(self.budget.kill().time_left(self.lock_wait));
+                let outcome = wait.wait(self.budget.kill().time_left(self.wait));
                 self.budget.tally.waited(since.elapsed());
                 match outcome {
                     WaitOutcome::Granted => Ok(true),
@@ -36,20 +97,20 @@ impl Trx {
     pub(super) fn lock_key(&mut self, key: &Bytes, mode: RowMode, policy: WaitPolicy) -> ExecResult<bool> {
         let space = space_of(key);
         if policy != WaitPolicy::Wait {
-            return match (self.locks.try_lock_record(space, key, mode), policy) {
+            return match (self.owned.try_lock_record(space, key, mode), policy) {
                 (Some(_), _) => Ok(true),
                 (None, WaitPolicy::NoWait) => Err(SqlError::lock_nowait().into()),
                 (None, _) => Ok(false),
             };
         }
-        let request = self.locks.lock_record(space, key, mode);
+        let request = self.owned.lock_record(space, key, mode);
         self.await_lock(request)?;
         Ok(true)
     }
 
     /// Locks a key that is about to appear, against range locks too.
     pub(super) fn lock_new_key(&mut self, key: &Bytes) -> ExecResult<()> {
-        let request = self.locks.lock_insert(space_of(key), key);
+        let request = self.owned.lock_insert(space_of(key), key);
         self.await_lock(request)?;
         Ok(())
     }
@@ -61,9 +122,52 @@ impl Trx {
             | (_, Bound::Included(key) | Bound::Excluded(key)) => space_of(key),
             _ => return Ok(()),
         };
-        let request = self.locks.lock_range(space, from, to);
+        let request = self.owned.lock_range(space, from, to);
         self.await_lock(request)?;
         Ok(())
+    }
+
+    /// Locks a table by its number, whatever it is. What is waited for first may be the gate in front of all writers.
+    pub(crate) fn lock_table_id(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+        loop {
+            match self.owned.lock_table(id, mode) {
+                Request::Granted { .. } => return Ok(()),
+                wait => self.await_lock(wait)?,
+            };
+        }
+    }
+
+    /// Whether some transaction writes.
+    pub(crate) fn others_write(&self) -> bool {
+        self.owned.others_write()
+    }
+
+    pub(super) fn may_wait(&self) -> ExecResult<()> {
+        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+    }
+
+    /// Gives the session locks of its own; the ones before belong to whoever else has them.
+    pub(super) fn replace(&mut self) {
+        let locks = self.shared.locks.begin(self.owned.id());
+        locks.replace_beside(&self.owned);
+        self.owned = Arc::new(locks);
+        self.waiter.replace(self.owned.handle());
+    }
+
+    /// The session's lock waits, for KILL from other threads.
+    #[must_use]
+    pub fn lock_waiter(&self) -> Arc<LockWaiter> {
+        self.waiter.clone()
+    }
+
+    /// Whether it may not block.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.mode == Mode::Inline
+    }
+
+    /// How long lock waits of the running statement last at most.
+    pub(crate) fn set_lock_wait(&mut self, ms: u64) {
+        self.wait = Duration::from_millis(ms);
     }
 }
 

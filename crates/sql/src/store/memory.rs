@@ -8,8 +8,8 @@
 //! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
 use super::trx::Trx;
-use crate::api::{Mode, SessionSettings};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::api::SessionSettings;
+use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_engine::WriteSet;
 use omnibus_locks::TrxLocks;
@@ -68,8 +68,13 @@ impl TrxMemory {
 
     /// Whether writes are to go to a file.
     #[inline]
-    fn is_full(&self, writes: &WriteSet) -> bool {
+    pub(super) fn is_full(&self, writes: &WriteSet) -> bool {
         writes.held() as u64 > self.writes_max
+    }
+
+    /// Whether so many bytes of writes may go to a file.
+    pub(super) fn may_spill(&self, held: u64) -> bool {
+        self.tmpdir.is_some() && held >= LEAST
     }
 
     /// Moves writes to a file, if they are many.
@@ -78,7 +83,7 @@ impl TrxMemory {
     }
 
     #[cold]
-    fn spill(&self, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(super) fn spill(&self, writes: &mut WriteSet) -> SqlResult<()> {
         let Some(dir) = &self.tmpdir else { return Ok(()) };
         let server = self.session.server();
         writes.spill(&|| {
@@ -148,58 +153,8 @@ fn too_large(limit: u64) -> SqlError {
 }
 
 impl Trx {
-    /// Counts a row that was locked or changed.
-    pub(super) fn touch(&mut self) -> ExecResult<()> {
-        if self.memory.is_full(&self.writes) {
-            self.spill()?;
-        }
-        if let Err(refused) = self.memory.touched(&self.writes, &self.locks) {
-            self.make_room(refused)?;
-        }
-        self.tick_row()
-    }
-
-    /// A limit has no room: writes go to a file. If that gives back little, record locks become those of whole indexes.
-    #[cold]
-    fn make_room(&mut self, refused: SqlError) -> ExecResult<()> {
-        let (held, locks) = (self.writes.held() as u64, self.locks.memory() as u64);
-        let spills = self.memory.tmpdir.is_some() && held >= LEAST;
-        if spills {
-            self.spill()?;
-        }
-        let widened = (held < locks / 4 || !spills) && self.locks.widen() > 0;
-        if !spills && !widened {
-            return Err(refused.into());
-        }
-        if widened {
-            tracing::info!(
-                session = self.locks.id(),
-                "a transaction's row locks do not fit memory: it locks whole indexes"
-            );
-        }
-        self.memory.touched(&self.writes, &self.locks)?;
-        self.memory.undone(&self.writes);
-        Ok(())
-    }
-
-    /// Moves the writes to a file, where a statement may wait for a disk.
-    #[cold]
-    fn spill(&mut self) -> ExecResult<()> {
-        if self.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        self.memory.spill(&mut self.writes)?;
-        self.memory.undone(&self.writes);
-        Ok(())
-    }
-
-    /// Moves the writes to a file, if they are many: for who counts no rows, and may block.
-    pub(crate) fn relieve(&mut self) -> SqlResult<()> {
-        self.memory.relieve(&mut self.writes)
-    }
-
     /// Counts what the transaction keeps with this session's.
     pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
-        self.memory = TrxMemory::new(session);
+        self.changes.memory = TrxMemory::new(session);
     }
 }

@@ -8,8 +8,40 @@ use omnibus_engine::{EngineError, Pending, Snapshot, WriteSet, WriteSetIter};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-/// Merges the engine's pairs with the pending writes, up to `want`: a pending write hides the engine's pair of its key.
-/// Returns whether that was all.
+/// Bytes of a batch beyond which it has no further pair.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What a batch has room for: so many pairs, and of large ones fewer. The first always fits.
+pub(super) struct Room {
+    pairs: usize,
+    bytes: usize,
+}
+
+impl Room {
+    pub(super) fn new(pairs: usize) -> Room {
+        Room { pairs, bytes: MOST_BYTES }
+    }
+
+    /// Of rows that are looked up: what does not fit was looked up in vain, so that has to be rare.
+    pub(super) fn of_rows() -> Room {
+        Room { pairs: usize::MAX, bytes: 4 * MOST_BYTES }
+    }
+
+    /// A pair of so many bytes is in. Whether there is room for another.
+    #[inline]
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        self.pairs = self.pairs.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        !self.is_full()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.pairs == 0 || self.bytes == 0
+    }
+}
+
+/// Merges the engine's pairs with the pending writes, up to `want`, fewer if they are large: a pending write hides the engine's pair of
+/// its key. Returns whether that was all.
 pub(super) fn read_batch(
     snapshot: &dyn Snapshot,
     writes: &WriteSet,
@@ -21,9 +53,11 @@ pub(super) fn read_batch(
         return Ok(true);
     }
     if !range.reverse && !may_have_written(writes, range) {
+        let mut room = Room::new(want);
         return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
+            let more = room.takes(value.len());
             out.push((key.to_bytes(), value));
-            out.len() < want
+            more
         });
     }
     merge(snapshot, writes, range, want, &mut |_, _, written| Ok::<_, EngineError>(!written), out)
@@ -80,8 +114,9 @@ fn merge<E: From<EngineError>>(
     let mut own = OwnWrites::new(writes, range)?;
     let mut stored = snapshot.scan(by_ref(&range.from), by_ref(&range.to), range.reverse);
     let mut next = stored.next().transpose()?;
+    let mut room = Room::new(want);
     loop {
-        if out.len() >= want {
+        if room.is_full() {
             return Ok(false);
         }
         let order = match (&next, own.peek()) {
@@ -95,12 +130,14 @@ fn merge<E: From<EngineError>>(
             && let Some((key, value)) = std::mem::replace(&mut next, stored.next().transpose()?)
             && keep(&key, &value, order.is_eq())?
         {
+            room.takes(value.len());
             out.push((key, value));
         }
         if order.is_ge()
             && let Some(own) = own.take()?
             && let Some(value) = own.write()
         {
+            room.takes(value.len());
             out.push((Bytes::copy_from_slice(own.key()), value));
         }
     }

@@ -6,7 +6,7 @@
 //! inserts, so that nothing appears behind it.
 
 use super::auto::whole_index;
-use super::overlay::{is_current, may_have_written, read_batch, read_entries};
+use super::overlay::{Room, is_current, may_have_written, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::{Trx, need_replan};
 use crate::api::{Isolation, Mode};
@@ -14,54 +14,28 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, Snapshot};
+use omnibus_engine::CommitNo;
 use omnibus_locks::{RowMode, TableMode};
-use std::ops::Bound;
 use std::sync::Arc;
 
 impl Trx {
-    /// The snapshot that consistent reads use, taken at need.
-    pub(super) fn ensure_snapshot(&mut self) -> CommitNo {
-        if let Some((no, _)) = &self.snapshot {
-            return *no;
-        }
-        let no = self.hold.take();
-        self.snapshot = Some((no, self.shared.port.engine().snapshot(no)));
-        no
-    }
-
-    fn snapshot(&mut self) -> &dyn Snapshot {
-        self.ensure_snapshot();
-        // Taken just above; the fallback cannot be reached.
-        &*self
-            .snapshot
-            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)))
-            .1
-    }
-
     /// Checks before a table is read: its definition must be as old as the snapshot. A snapshot that only the running
     /// statement has used gives way to one that has the definition, which is not published yet: the statement runs again.
     fn check_snapshot(&mut self, table: &Table) -> ExecResult<()> {
         let defined = table.valid_from();
-        if self.ensure_snapshot() >= defined {
+        if self.view.ensure() >= defined {
             return Ok(());
         }
-        if self.kept_snapshot {
+        if self.view.kept {
             let message = "Table definition has changed, please retry transaction";
             return Err(SqlError::new(1412, b"HY000", message).into());
         }
-        if self.mode == Mode::Inline {
+        if self.locks.rows.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        self.drop_snapshot();
-        self.await_snapshot_of(defined)?;
+        self.view.release();
+        self.shared.await_snapshot_of(defined)?;
         Err(need_replan().into())
-    }
-
-    /// Waits until snapshots have a commit. Holds none meanwhile. On a thread that may block.
-    pub(crate) fn await_snapshot_of(&mut self, no: CommitNo) -> ExecResult<()> {
-        self.shared.port.wait_published(no).wait().map_err(SqlError::of_commit)?;
-        Ok(())
     }
 
     /// Locks the tables of a query that reads without locks, before it answers anything: what their definitions say then
@@ -80,7 +54,10 @@ impl Trx {
 
     /// The lock that a read takes: plain reads lock at SERIALIZABLE inside a transaction.
     pub(super) fn effective_lock(&self, lock: LockMode) -> LockMode {
-        if lock == LockMode::None && self.isolation == Isolation::Serializable && self.is_open() {
+        if lock == LockMode::None
+            && self.characteristics.isolation == Isolation::Serializable
+            && self.is_open()
+        {
             LockMode::Share
         } else {
             lock
@@ -89,41 +66,41 @@ impl Trx {
 
     /// Whether ranges are locked too.
     pub(super) fn locks_ranges(&self) -> bool {
-        self.isolation >= Isolation::RepeatableRead
+        self.characteristics.isolation >= Isolation::RepeatableRead
     }
 
     /// The pair of `key` as the snapshot and this transaction's writes have it.
     fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.writes.is_empty() {
-            self.writes.settle(key);
-            if let Some(write) = self.writes.get(key)? {
+        if !self.changes.writes.is_empty() {
+            self.changes.writes.settle(key);
+            if let Some(write) = self.changes.writes.get(key)? {
                 return Ok(write);
             }
         }
-        Ok(self.snapshot().get(key)?)
+        Ok(self.view.reader().get(key)?)
     }
 
     /// The value of a unique entry as the snapshot and this transaction's writes have it.
     fn snapshot_entry(&mut self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<Bytes>> {
-        if self.writes.is_empty() {
-            return Ok(self.snapshot().get(key)?);
+        if self.changes.writes.is_empty() {
+            return Ok(self.view.reader().get(key)?);
         }
-        self.writes.settle(key);
-        let written = match self.writes.get(key)? {
+        self.changes.writes.settle(key);
+        let written = match self.changes.writes.get(key)? {
             Some(Some(own)) => return Ok(Some(own)),
             written => written.is_some(),
         };
         // The snapshot's may be another row's, also where an own one has left this key.
-        let Some(value) = self.snapshot().get(key)? else { return Ok(None) };
-        let current = is_current(&self.writes, table, index, key, &value, written)?;
+        let Some(value) = self.view.reader().get(key)? else { return Ok(None) };
+        let current = is_current(&self.changes.writes, table, index, key, &value, written)?;
         Ok(current.then_some(value))
     }
 
     /// Whether a row that was read under its lock is newer than the snapshot.
     pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
-        match &self.snapshot {
-            Some((no, snapshot)) if self.floor.seen() > *no => {
-                Ok(!self.writes.has(&at.key)? && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
+        match &self.view.taken {
+            Some((no, snapshot)) if self.view.floor.seen() > *no => {
+                Ok(!self.changes.writes.has(&at.key)? && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
             }
             _ => Ok(false),
         }
@@ -131,19 +108,19 @@ impl Trx {
 
     /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
     pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.writes.is_empty() {
-            self.writes.settle(key);
-            if let Some(write) = self.writes.get(key)? {
+        if !self.changes.writes.is_empty() {
+            self.changes.writes.settle(key);
+            if let Some(write) = self.changes.writes.get(key)? {
                 return Ok(write);
             }
         }
         match self.shared.port.latest().get_version(key)? {
             Some((no, value)) => {
-                self.floor.see(no);
+                self.view.floor.see(no);
                 Ok(Some(value))
             }
             None => {
-                self.floor.see(self.shared.port.deleted_floor(key));
+                self.view.floor.see(self.shared.port.deleted_floor(key));
                 Ok(None)
             }
         }
@@ -172,15 +149,15 @@ impl Trx {
         wait: WaitPolicy,
     ) -> ExecResult<Option<Bytes>> {
         if table.temporary {
-            return Ok(self.temp_value(key));
+            return Ok(self.temp.value(key));
         }
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         match row_mode(lock) {
             None => Ok(self.snapshot_value(key)?),
             Some(mode) => {
-                self.touch()?;
-                if !self.lock_key(key, mode, wait)? {
+                self.changes.touch(&self.locks.rows)?;
+                if !self.locks.rows.lock_key(key, mode, wait)? {
                     return Ok(None);
                 }
                 Ok(self.locked_value(key)?)
@@ -201,7 +178,7 @@ impl Trx {
         wait: WaitPolicy,
     ) -> ExecResult<Option<RowAt>> {
         if table.temporary {
-            return Ok(self.temp_unique(table, index, key)?);
+            return Ok(self.temp.unique(table, index, key)?);
         }
         if index == 0 {
             let row = self.get_row(table, key, lock, wait)?;
@@ -212,7 +189,7 @@ impl Trx {
         let entry = match row_mode(lock) {
             None => self.snapshot_entry(table, index, key)?,
             Some(mode) => {
-                if !self.lock_key(key, mode, wait)? {
+                if !self.locks.rows.lock_key(key, mode, wait)? {
                     return Ok(None);
                 }
                 self.locked_value(key)?
@@ -235,7 +212,7 @@ impl Trx {
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
-            self.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
+            self.locks.rows.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
         }
         Ok(())
     }
@@ -260,11 +237,12 @@ impl Trx {
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<bool> {
         if table.temporary {
-            return self.temp_scan(table, index, range, want, rows);
+            self.check_kill()?;
+            return self.temp.scan(table, index, range, want, rows);
         }
         let lock = self.effective_lock(lock);
         self.check_kill()?;
-        self.writes.settle_all();
+        self.changes.writes.settle_all();
         let want = want.max(1);
         let mut entries = Vec::with_capacity(want.min(1024));
         // Before the newest versions are taken, which have all of this then.
@@ -273,23 +251,26 @@ impl Trx {
             None => self.snapshot_entries(table, index, range, want, &mut entries)?,
             Some(_) => {
                 let latest = self.shared.port.latest();
-                let done = read_batch(&*latest, &self.writes, range, want, &mut entries)?;
+                let done = read_batch(&*latest, &self.changes.writes, range, want, &mut entries)?;
                 // Rows that are gone leave no version to read; any deletion numbered so far may have
                 // been one of them.
-                self.floor.see_everything();
+                self.view.floor.see_everything();
                 done
             }
         };
-        if let Some((key, _)) = entries.last() {
-            range.resume_after(key.clone());
-        }
-        match row_mode(lock) {
+        let mut last = entries.last().map(|(key, _)| key.clone());
+        let left_at = match row_mode(lock) {
             None => self.rows_of_entries(table, index, entries, rows)?,
             Some(mode) => {
                 self.lock_entries(table, index, Entries { pairs: entries, installed }, (mode, wait), rows)?
             }
+        };
+        let all = left_at.is_none();
+        last = left_at.or(last);
+        if let Some(last) = last {
+            range.resume_after(last);
         }
-        Ok(done)
+        Ok(done && all)
     }
 
     /// Up to `want` pairs of a range as the snapshot and this transaction's writes have them. Whether that was all.
@@ -301,14 +282,14 @@ impl Trx {
         want: usize,
         entries: &mut Vec<(Bytes, Bytes)>,
     ) -> SqlResult<bool> {
-        self.writes.settle_all();
-        if let Some(pairs) = self.near(range, want)? {
+        self.changes.writes.settle_all();
+        if let Some(pairs) = self.read_ahead(range, want)? {
             entries.extend_from_slice(pairs);
             return Ok(true);
         }
-        self.ensure_snapshot();
-        let Some((_, snapshot)) = &self.snapshot else { return Ok(true) };
-        let (snapshot, writes) = (&**snapshot, &self.writes);
+        self.view.ensure();
+        let Some((_, snapshot)) = &self.view.taken else { return Ok(true) };
+        let (snapshot, writes) = (&**snapshot, &self.changes.writes);
         if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
             Ok(read_batch(snapshot, writes, range, want, entries)?)
         } else {
@@ -327,23 +308,23 @@ impl Trx {
         want: usize,
         rows: &mut Vec<Bytes>,
     ) -> ExecResult<Option<bool>> {
-        self.writes.settle_all();
-        if range.reverse || range.is_empty() || may_have_written(&self.writes, range) {
+        self.changes.writes.settle_all();
+        if range.reverse || range.is_empty() || may_have_written(&self.changes.writes, range) {
             return Ok(None);
         }
         self.check_kill()?;
-        if let Some(pairs) = self.near(range, want)? {
+        if let Some(pairs) = self.read_ahead(range, want)? {
             rows.extend(pairs.iter().map(|(_, row)| row.clone()));
             return Ok(Some(true));
         }
-        let (mut left, mut last) = (want.max(1), None);
-        let done = self.snapshot().visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
+        let (mut room, mut last) = (Room::new(want.max(1)), None);
+        let done = self.view.reader().visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
+            let more = room.takes(row.len());
             rows.push(row);
-            left -= 1;
-            if left == 0 {
+            if !more {
                 last = Some(key.to_bytes());
             }
-            left > 0
+            more
         })?;
         if let Some(last) = last {
             range.resume_after(last);
@@ -352,45 +333,69 @@ impl Trx {
     }
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
-    fn near(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
-        let (Bound::Included(from), Bound::Excluded(to)) = (&range.from, &range.to) else { return Ok(None) };
-        if range.reverse || !self.writes.is_empty() {
-            return Ok(None);
-        }
-        self.ensure_snapshot();
-        let Some((_, snapshot)) = &self.snapshot else { return Ok(None) };
-        Ok(self.near.range(&**snapshot, from, to, want)?)
+    fn read_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
+        if self.changes.writes.is_empty() { self.view.near(range, want) } else { Ok(None) }
     }
 
+    /// The rows of a batch of entries. If they are too large, those of its first ones, and the last of these.
     fn rows_of_entries(
         &mut self,
         table: &Arc<Table>,
         index: usize,
         entries: Vec<(Bytes, Bytes)>,
         rows: &mut Vec<RowAt>,
-    ) -> ExecResult<()> {
+    ) -> ExecResult<Option<Bytes>> {
         if index == 0 {
             rows.extend(entries.into_iter().map(|(key, row)| RowAt { key, row }));
-            return Ok(());
+            return Ok(None);
         }
         let begin = rows.len();
-        for (entry, value) in entries {
-            let key = table.clustered_of_entry(index, &entry, &value)?;
+        for (entry, value) in &entries {
+            let key = table.clustered_of_entry(index, entry, value)?;
             rows.push(RowAt { key, row: Bytes::new() });
         }
         // In the order of their keys: each search then finds most of its way in the processor's caches.
         let mut order: Vec<usize> = (begin..rows.len()).collect();
         order.sort_unstable_by(|a, b| rows[*a].key.cmp(&rows[*b].key));
+        let mut room = Room::of_rows();
         for at in order {
-            self.budget.tick()?;
-            match self.snapshot_value(&rows[at].key)? {
-                Some(row) => rows[at].row = row,
-                None => return Err(dangling(table, index).into()),
+            rows[at].row = self.indexed_row(table, index, &rows[at].key)?;
+            if !room.takes(rows[at].row.len()) {
+                return self.first_rows(table, index, &entries, rows, begin);
             }
         }
-        Ok(())
+        Ok(None)
     }
 
+    fn indexed_row(&mut self, table: &Table, index: usize, key: &Bytes) -> ExecResult<Bytes> {
+        self.budget.tick()?;
+        Ok(self.snapshot_value(key)?.ok_or_else(|| dangling(table, index))?)
+    }
+
+    /// As many of the rows from `begin` on as there is room for. The entry of the last one if that are not all. Some of them are there.
+    fn first_rows(
+        &mut self,
+        table: &Table,
+        index: usize,
+        entries: &[(Bytes, Bytes)],
+        rows: &mut Vec<RowAt>,
+        begin: usize,
+    ) -> ExecResult<Option<Bytes>> {
+        let mut room = Room::of_rows();
+        for (at, (entry, _)) in entries.iter().enumerate() {
+            let RowAt { key, row } = &mut rows[begin + at];
+            if row.is_empty() {
+                *row = self.indexed_row(table, index, key)?;
+            }
+            if !room.takes(row.len()) {
+                rows.truncate(begin + at + 1);
+                return Ok((at + 1 < entries.len()).then(|| entry.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Locks the rows of a batch of entries. If they are too large, those of its first ones, and the last of these.
     fn lock_entries(
         &mut self,
         table: &Arc<Table>,
@@ -398,30 +403,36 @@ impl Trx {
         entries: Entries,
         (mode, wait): (RowMode, WaitPolicy),
         rows: &mut Vec<RowAt>,
-    ) -> ExecResult<()> {
+    ) -> ExecResult<Option<Bytes>> {
+        let mut room = Room::of_rows();
         for (entry, value) in entries.pairs {
-            self.touch()?;
+            self.changes.touch(&self.locks.rows)?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
-            if !self.lock_key(&key, mode, wait)? {
+            if !self.locks.rows.lock_key(&key, mode, wait)? {
                 continue;
             }
             // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what
             // it found is the newest; else that may be history now.
-            if index == 0 && self.shared.port.numbered() == entries.installed {
-                rows.push(RowAt { key, row: value });
-                continue;
-            }
-            let Some(row) = self.locked_value(&key)? else { continue };
-            if index != 0 {
-                let values = table.decode(&row)?;
-                if table.keys[index].entry(&values, &key).key != entry {
-                    continue;
+            let row = if index == 0 && self.shared.port.numbered() == entries.installed {
+                value
+            } else {
+                let Some(row) = self.locked_value(&key)? else { continue };
+                if index != 0 {
+                    let values = table.decode(&row)?;
+                    if table.keys[index].entry(&values, &key).key != entry {
+                        continue;
+                    }
                 }
-            }
+                row
+            };
+            let full = !room.takes(row.len());
             rows.push(RowAt { key, row });
+            if full {
+                return Ok(Some(entry));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

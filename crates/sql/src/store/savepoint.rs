@@ -9,19 +9,55 @@ pub(super) struct Savepoint {
     marks: Marks,
 }
 
-impl Trx {
+/// The savepoints of a transaction, in order.
+#[derive(Default)]
+pub(crate) struct Savepoints(Vec<Savepoint>);
+
+impl Savepoints {
     /// SAVEPOINT: an older one of the same name goes.
-    pub fn savepoint(&mut self, name: &str) {
-        self.savepoints.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
-        let marks = self.marks();
-        self.savepoints.push(Savepoint { name: name.to_owned(), marks });
+    fn add(&mut self, name: &str, marks: Marks) {
+        self.0.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
+        self.0.push(Savepoint { name: name.to_owned(), marks });
     }
 
-    fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
-        self.savepoints
+    /// The transaction is over.
+    pub(super) fn end(&mut self) {
+        self.0.clear();
+    }
+
+    fn find(&self, name: &str) -> SqlResult<usize> {
+        self.0
             .iter()
             .position(|savepoint| savepoint.name.eq_ignore_ascii_case(name))
             .ok_or_else(|| SqlError::sp_does_not_exist("SAVEPOINT", name))
+    }
+
+    /// ROLLBACK TO SAVEPOINT: the later ones go. Where to return to.
+    ///
+    /// # Errors
+    /// 1305.
+    fn rollback_to(&mut self, name: &str) -> SqlResult<Marks> {
+        let at = self.find(name)?;
+        self.0.truncate(at + 1);
+        Ok(self.0[at].marks)
+    }
+
+    /// RELEASE SAVEPOINT: it and the later ones go.
+    ///
+    /// # Errors
+    /// 1305.
+    pub fn release(&mut self, name: &str) -> SqlResult<()> {
+        let at = self.find(name)?;
+        self.0.truncate(at);
+        Ok(())
+    }
+}
+
+impl Trx {
+    /// SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) {
+        let marks = self.marks();
+        self.savepoints.add(name, marks);
     }
 
     /// ROLLBACK TO SAVEPOINT. Locks stay.
@@ -29,18 +65,7 @@ impl Trx {
     /// # Errors
     /// 1305, or the spill file failed.
     pub fn rollback_to_savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at + 1);
-        self.undo(self.savepoints[at].marks)
-    }
-
-    /// RELEASE SAVEPOINT: it and the later ones go.
-    ///
-    /// # Errors
-    /// 1305.
-    pub fn release_savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
-        Ok(())
+        let marks = self.savepoints.rollback_to(name)?;
+        self.undo(marks)
     }
 }

@@ -10,10 +10,9 @@
 
 use super::events::{StatementEvents, StatementInfo};
 use super::trx::{Trx, set_cache_context};
-use crate::api::Mode;
 use crate::catalog::sequence::{SequenceBlock, SequenceRow, Step};
 use crate::catalog::{Table, TableState};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::storage::SequenceAsk;
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
@@ -47,16 +46,12 @@ impl Trx {
     /// 4084; lock waits; the log.
     pub(crate) fn next_value(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
         self.start_sequence(table, ask)?;
-        let taken = self.numbers_taken.get(self.numbers_reused);
-        if let Some((_, number)) = taken.filter(|(id, _)| *id == table.def.id) {
-            self.numbers_reused += 1;
-            return Ok(*number);
+        if let Some((_, number)) = self.counters.numbers.take_again(|(id, _)| *id == table.def.id) {
+            return Ok(number);
         }
-        self.numbers_taken.truncate(self.numbers_reused);
         let number = self.new_number(table, ask)?;
-        if self.numbers_reused < KEPT {
-            self.numbers_taken.push((table.def.id, number));
-            self.numbers_reused += 1;
+        if self.counters.numbers.count() < KEPT {
+            self.counters.numbers.push((table.def.id, number));
         }
         Ok(number)
     }
@@ -71,7 +66,7 @@ impl Trx {
         {
             return Ok(number);
         }
-        self.may_wait()?;
+        self.locks.rows.may_wait()?;
         let mut row = self.sequence_row(table)?;
         let run_out = || {
             let message = format!("Sequence '{}.{}' has run out", table.def.db, table.def.name);
@@ -95,7 +90,7 @@ impl Trx {
         ask: &SequenceAsk<'_>,
     ) -> ExecResult<bool> {
         self.start_sequence(table, ask)?;
-        self.may_wait()?;
+        self.locks.rows.may_wait()?;
         let state = table.state.clone();
         let mut slot = self.own_block(&state)?;
         let version = state.sequence.version.load(Ordering::Acquire);
@@ -122,16 +117,12 @@ impl Trx {
         self.start_write(table)
     }
 
-    fn may_wait(&self) -> ExecResult<()> {
-        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
-    }
-
     /// The block, which others may have for as long as a write to the device takes.
     fn own_block<'s>(&self, state: &'s TableState) -> ExecResult<MutexGuard<'s, SequenceBlock>> {
         if let Some(block) = state.sequence.block.try_lock() {
             return Ok(block);
         }
-        self.may_wait()?;
+        self.locks.rows.may_wait()?;
         Ok(state.sequence.block.lock())
     }
 
@@ -187,12 +178,12 @@ impl Trx {
     /// # Errors
     /// Lock waits, a full trx cache.
     pub(crate) fn put_sequence(&mut self, table: &Arc<Table>, row: Bytes) -> ExecResult<()> {
-        self.touch()?;
+        self.changes.touch(&self.locks.rows)?;
         let key = row_key(table);
-        self.lock_new_key(&key)?;
-        self.events.insert(&mut self.cache, table, Some(ROW), &row)?;
-        self.writes.put(key, row);
-        self.sequences.push(table.state.clone());
+        self.locks.rows.lock_new_key(&key)?;
+        self.log.events.insert(&mut self.log.cache, table, Some(ROW), &row)?;
+        self.changes.writes.put(key, row);
+        self.counters.sequences.push(table.state.clone());
         Ok(())
     }
 }

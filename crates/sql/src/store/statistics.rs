@@ -5,10 +5,10 @@
 //! so that a server stops without waiting for it.
 
 use super::auto::whole_index;
-use super::kept_statistics;
 use super::port::CommitPort;
 use super::range::by_ref;
 use super::trx::Trx;
+use super::{kept_statistics, samples};
 use crate::catalog::statistics::Counter;
 use crate::catalog::{Statistics, Table};
 use omnibus_engine::EngineError;
@@ -18,6 +18,8 @@ use std::sync::{Arc, Weak};
 
 /// Rows that are counted at once.
 const AT_ONCE: usize = 2000;
+/// In no more bytes than these.
+const BYTES_AT_ONCE: usize = 64 << 20;
 /// The guess for a larger table while it is being counted.
 const MANY: u64 = 100_000;
 /// Entries of a piece: some milliseconds.
@@ -27,25 +29,47 @@ impl Trx {
     /// About how many rows a table has. Commits keep it up to date.
     pub(super) fn row_estimate(&mut self, table: &Arc<Table>) -> u64 {
         let known = table.rows_estimate();
-        if table.temporary || !table.state.is_outdated() {
+        if table.temporary {
+            return known;
+        }
+        if !table.state.is_outdated() {
+            self.sample(table);
             return known;
         }
         let range = whole_index(table, 0);
         let latest = self.shared.port.latest();
-        let rows = latest.scan(by_ref(&range.from), by_ref(&range.to), false).take(AT_ONCE + 1).count();
-        if rows <= AT_ONCE {
+        let (mut rows, mut bytes) = (0, 0);
+        let small = latest.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
+            (rows, bytes) = (rows + 1, bytes + row.len());
+            rows <= AT_ONCE && bytes <= BYTES_AT_ONCE
+        });
+        if small.is_ok_and(|small| small) {
             if let Ok(found) = kept_statistics::count(&*latest, table, &mut || Ok(())) {
                 table.state.set_statistics(found);
+                self.sample(table);
             }
             return table.rows_estimate();
         }
         if known == 0 {
-            let next = self.auto_increment(table).ok().filter(|_| table.auto_column.is_some());
+            let next = self.counters.auto_increment(table).ok().filter(|_| table.auto_column.is_some());
             let guess = next.map_or(MANY, |next| next.max(AT_ONCE as u64));
             table.state.rows_estimate.store(guess, Ordering::Relaxed);
         }
         self.count_in_background(table);
         table.rows_estimate()
+    }
+
+    /// Reads rows for plans, if there are none as new as what was counted.
+    fn sample(&self, table: &Table) {
+        if table.statistics().is_none_or(|counted| table.is_sampled_for(&counted)) {
+            return;
+        }
+        match samples::refresh(&*self.shared.port.latest(), table) {
+            Ok(true) => drop(self.shared.statistics.fetch_add(1, Ordering::Release)),
+            Ok(false) => {}
+            // Plans go by rules then; whoever reads the table is told.
+            Err(error) => tracing::debug!(%error, "no sample of a table"),
+        }
     }
 
     fn count_in_background(&self, table: &Arc<Table>) {
@@ -57,6 +81,8 @@ impl Trx {
         let counting = move || {
             if let Ok(Some(found)) = count(&port, &table) {
                 table.state.set_statistics(found);
+                let sampled = port.upgrade().map(|port| samples::refresh(&*port.latest(), &table));
+                drop(sampled);
                 if let Some(shared) = shared.upgrade() {
                     shared.statistics.fetch_add(1, Ordering::Release);
                 }

@@ -47,7 +47,7 @@ impl Storage for Trx {
     }
 
     fn see_definitions(&self) {
-        self.floor.see_definitions();
+        self.view.floor.see_definitions();
     }
 
     fn get(
@@ -175,11 +175,11 @@ impl Storage for Trx {
     }
 
     fn unlock_row(&mut self, key: &Bytes) {
-        self.unlock_match(key);
+        self.locks.rows.unlock_match(key);
     }
 
     fn need_blocking(&mut self) -> ExecResult<()> {
-        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        if self.locks.rows.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
     }
 
     fn check_killed(&mut self) -> ExecResult<()> {

@@ -1,11 +1,14 @@
 //! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
 //! READ LOCK).
 
-use super::trx::{Trx, need_replan};
+use super::lock::LockSet;
+use super::trx::{Trx, TrxContext, need_replan};
+use crate::api::{Budget, Mode};
 use crate::catalog::{Table, View};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use omnibus_locks::{Request, TableMode};
+use omnibus_locks::TableMode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What LOCK TABLES locks.
 pub(crate) enum Locked {
@@ -29,7 +32,77 @@ impl Locked {
     }
 }
 
-impl Trx {
+/// The locks of a session: its transaction's, and those that outlive it.
+pub(crate) struct SessionLocks {
+    pub(super) shared: Arc<TrxContext>,
+    pub(crate) rows: LockSet,
+    /// Tables locked by this transaction, and how.
+    pub(super) tables: Vec<(u64, TableMode)>,
+    /// Held by LOCK TABLES, kept across transactions.
+    pub(super) kept: bool,
+    /// FLUSH TABLES WITH READ LOCK is in force; then so is `kept`.
+    read_lock: bool,
+    /// The session has LOCK INSTANCE FOR BACKUP.
+    pub(super) backup: bool,
+    /// The table that a definition statement lets others use meanwhile, and what it holds of it.
+    pub(super) aside: Option<(u64, TableMode)>,
+    /// A commit is on its way, which will release the locks when its versions are installed.
+    /// Whoever released them sooner would let others read what it is about to replace.
+    pub(super) handed_over: bool,
+}
+
+impl SessionLocks {
+    pub(super) fn new(shared: &Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> SessionLocks {
+        SessionLocks {
+            rows: LockSet::new(shared, session, budget),
+            tables: Vec::new(),
+            kept: false,
+            read_lock: false,
+            backup: false,
+            aside: None,
+            handed_over: false,
+            shared: shared.clone(),
+        }
+    }
+
+    /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
+    /// locks to itself, and this statement waits for them like anybody.
+    pub(super) fn begin_statement(&mut self, mode: Mode, wait: Duration) {
+        if self.handed_over && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
+            self.rows.replace();
+        }
+        self.handed_over = false;
+        (self.rows.mode, self.rows.wait) = (mode, wait);
+    }
+
+    /// The transaction is over: what neither its commit nor LOCK TABLES has goes.
+    pub(super) fn end(&mut self) {
+        self.aside = None;
+        if !self.kept {
+            self.tables.clear();
+        }
+        match (self.handed_over, self.kept) {
+            (true, _) => {}
+            (false, true) => {
+                self.rows.owned.release_records();
+                self.unlock_definitions();
+            }
+            (false, false) => self.rows.owned.release_all(),
+        }
+    }
+
+    /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
+    pub(super) fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+        if self.holds_table(id, mode) {
+            return Ok(());
+        }
+        self.rows.lock_table_id(id, mode)?;
+        if !self.kept && !self.tables.iter().any(|(held, _)| *held == id) {
+            self.tables.push((id, mode));
+        }
+        Ok(())
+    }
+
     /// LOCK TABLES: all at once or none. They outlive transactions until `unlock_tables`.
     ///
     /// # Errors
@@ -44,41 +117,24 @@ impl Trx {
             return Err(need_replan().into());
         }
         // Who had the locks before may have given them back ahead of the device: its rows are there for readers, too.
-        self.await_snapshot_of(self.shared.port.numbered())?;
+        self.shared.await_snapshot_of(self.shared.port.numbered())?;
         self.tables = wanted;
-        self.locked_tables = true;
+        self.kept = true;
         Ok(())
     }
 
     /// Whether LOCK TABLES is in force.
     #[must_use]
     pub fn has_locked_tables(&self) -> bool {
-        self.locked_tables
+        self.kept
     }
 
     /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
     pub fn unlock_tables(&mut self) {
-        self.locked_tables = false;
+        self.kept = false;
         if std::mem::take(&mut self.read_lock) {
-            self.locks.open_gate();
+            self.rows.owned.open_gate();
         }
-    }
-
-    /// Locks a table for this transaction and checks that `table` is still what it is called.
-    ///
-    /// # Errors
-    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
-    /// TABLES if the table was not among them.
-    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
-        self.check_branch()?;
-        if table.temporary {
-            return Ok(());
-        }
-        self.lock_named(table.def.id, &table.def.name, mode)?;
-        if table.is_stale() {
-            return Err(need_replan().into());
-        }
-        Ok(())
     }
 
     /// Keeps the views of a statement as they are until the transaction ends, so that the log has them in an order that others
@@ -96,47 +152,37 @@ impl Trx {
         Ok(())
     }
 
-    fn lock_named(&mut self, id: u64, name: &str, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_named(&mut self, id: u64, name: &str, mode: TableMode) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
         let held = self.held_table(id);
         if self.read_lock {
             return if mode == TableMode::IntentShared {
-                self.lock_table_id(id, mode)
+                self.rows.lock_table_id(id, mode)
             } else {
                 Err(read_locked().into())
             };
         }
-        if self.locked_tables && held.is_none() {
+        if self.kept && held.is_none() {
             return Err(not_locked(name).into());
         }
-        if self.locked_tables && held == Some(TableMode::Shared) {
+        if self.kept && held == Some(TableMode::Shared) {
             return Err(only_read_locked(name).into());
         }
-        self.lock_table_id(id, mode)?;
+        self.rows.lock_table_id(id, mode)?;
         self.tables.retain(|(held, _)| *held != id);
         self.tables.push((id, mode));
         Ok(())
     }
 
-    fn held_table(&self, id: u64) -> Option<TableMode> {
+    pub(super) fn held_table(&self, id: u64) -> Option<TableMode> {
         self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
     }
 
     /// Whether the transaction has a table locked as strongly as this.
     pub(super) fn holds_table(&self, id: u64, mode: TableMode) -> bool {
         self.held_table(id).is_some_and(|held| table_mode_rank(held) >= table_mode_rank(mode))
-    }
-
-    /// Locks a table by its number, whatever it is. What is waited for first may be the gate in front of all writers.
-    pub(crate) fn lock_table_id(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
-        loop {
-            match self.locks.lock_table(id, mode) {
-                Request::Granted { .. } => return Ok(()),
-                wait => self.await_lock(wait)?,
-            };
-        }
     }
 
     /// Whether FLUSH TABLES WITH READ LOCK is in force.
@@ -152,25 +198,39 @@ impl Trx {
 
     /// FLUSH TABLES WITH READ LOCK, first half: nobody begins to write. In force when `others_write` is false.
     pub(crate) fn take_read_lock(&mut self) -> ExecResult<()> {
-        let request = self.locks.close_gate();
-        if let Err(error) = self.await_lock(request) {
-            self.locks.open_gate();
+        let request = self.rows.owned.close_gate();
+        if let Err(error) = self.rows.await_lock(request) {
+            self.rows.owned.open_gate();
             return Err(error);
         }
         self.read_lock = true;
-        self.locked_tables = true;
+        self.kept = true;
         Ok(())
     }
+}
 
-    /// Whether some transaction writes.
-    pub(crate) fn others_write(&self) -> bool {
-        self.locks.others_write()
+impl Trx {
+    /// Locks a table for this transaction and checks that `table` is still what it is called.
+    ///
+    /// # Errors
+    /// Waits as any lock; 1615 if the definition changed meanwhile: plan again; 1100 under LOCK
+    /// TABLES if the table was not among them.
+    pub fn lock_table(&mut self, table: &Table, mode: TableMode) -> ExecResult<()> {
+        self.branch.check_active()?;
+        if table.temporary {
+            return Ok(());
+        }
+        self.locks.lock_named(table.def.id, &table.def.name, mode)?;
+        if table.is_stale() {
+            return Err(need_replan().into());
+        }
+        Ok(())
     }
 
     /// Locks that outlive transactions are the session's when what was written under others' before is published, since
     /// plain reads follow: the reply that grants them waits for it.
     pub(crate) fn see_everything(&self) {
-        self.floor.see_everything();
+        self.view.floor.see_everything();
     }
 }
 

@@ -8,9 +8,10 @@
 //! Spaces and ids are the session's own and never used again in it, so what a dropped table leaves
 //! behind is garbage that nothing refers to; it goes when the transaction ends.
 
+use super::counters::Counters;
+use super::memory::TrxMemory;
 use super::overlay::read_batch;
 use super::range::{KeyRange, RowAt};
-use super::trx::Trx;
 use super::write::{Duplicate, InsertOutcome, RowChange};
 use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, TableDef};
@@ -117,8 +118,8 @@ impl TempStore {
         let old = std::mem::take(&mut self.rows);
         let dropped = std::mem::take(&mut self.dropped);
         let gone = |key: &[u8]| dropped.iter().any(|space| key.starts_with(&space.prefix()));
-        // Nothing moves them to files.
-        for (key, write) in old.into_writes().into_iter().flatten() {
+        let old = old.into_writes().expect("nothing moves the rows of temporary tables to files");
+        for (key, write) in old {
             if let Some(value) = write
                 && !gone(&key)
             {
@@ -135,32 +136,30 @@ impl TempStore {
         self.generation = GENERATION.fetch_add(1, Ordering::Relaxed);
         *self.overlay.get_mut() = None;
     }
-}
 
-impl Trx {
     /// Whether the session has temporary tables.
-    pub(crate) fn has_temporary_tables(&self) -> bool {
-        !self.temp.tables.is_empty()
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
     }
 
     /// Plans made at another value may mean other tables.
-    pub(crate) fn temporary_generation(&self) -> u64 {
-        self.temp.generation
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// The catalog as this session sees it.
-    pub(crate) fn with_temporary_tables(&self, base: Arc<Catalog>) -> Arc<Catalog> {
-        if self.temp.tables.is_empty() {
+    pub(crate) fn over(&self, base: Arc<Catalog>) -> Arc<Catalog> {
+        if self.tables.is_empty() {
             return base;
         }
-        let mut overlay = self.temp.overlay.lock();
+        let mut overlay = self.overlay.lock();
         if let Some((version, catalog)) = &*overlay
             && *version == base.version
         {
             return catalog.clone();
         }
         let mut catalog = Catalog::clone(&base);
-        for table in &self.temp.tables {
+        for table in &self.tables {
             catalog.put_table(table.clone());
         }
         let catalog = Arc::new(catalog);
@@ -169,68 +168,68 @@ impl Trx {
     }
 
     /// A temporary table by name.
-    pub(crate) fn temporary_table(&self, db: &str, name: &str) -> Option<Arc<Table>> {
-        self.temp.find(db, name).map(|at| self.temp.tables[at].clone())
+    pub(crate) fn table(&self, db: &str, name: &str) -> Option<Arc<Table>> {
+        self.find(db, name).map(|at| self.tables[at].clone())
     }
 
     /// The next table id and space number, to be counted on by whoever builds a definition.
-    pub(crate) fn temporary_ids(&mut self) -> (&mut u64, &mut u32) {
-        (&mut self.temp.next_table, &mut self.temp.next_space)
+    pub(crate) fn ids(&mut self) -> (&mut u64, &mut u32) {
+        (&mut self.next_table, &mut self.next_space)
     }
 
     /// Adds a table.
-    pub(crate) fn put_temporary_table(&mut self, table: Arc<Table>) {
-        self.temp.tables.push(table);
-        self.temp.changed();
+    pub(crate) fn put_table(&mut self, table: Arc<Table>) {
+        self.tables.push(table);
+        self.changed();
     }
 
     /// Removes a table and forgets its rows.
-    pub(crate) fn drop_temporary_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
-        let at = self.temp.find(db, name)?;
-        let table = self.temp.tables.remove(at);
-        self.temp.dropped.extend(table.def.indexes.iter().map(|index| index.space));
-        self.temp.changed();
+    pub(crate) fn drop_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
+        let at = self.find(db, name)?;
+        let table = self.tables.remove(at);
+        self.dropped.extend(table.def.indexes.iter().map(|index| index.space));
+        self.changed();
         Some(table)
     }
 
     /// Gives a table another name; its rows stay.
-    pub(crate) fn rename_temporary_table(&mut self, old: &Table, def: TableDef) {
-        if let Some(at) = self.temp.find(&old.def.db, &old.def.name) {
+    pub(crate) fn rename_table(&mut self, old: &Table, def: TableDef) {
+        if let Some(at) = self.find(&old.def.db, &old.def.name) {
             let renamed = Table { temporary: true, ..Table::new(def, old.state.clone()) };
-            self.temp.tables[at] = Arc::new(renamed);
-            self.temp.changed();
+            self.tables[at] = Arc::new(renamed);
+            self.changed();
         }
     }
 
     /// The session is over or begins anew.
-    pub(crate) fn drop_temporary_tables(&mut self) {
-        if self.temp.generation != 0 {
-            let (next_table, next_space) = (self.temp.next_table, self.temp.next_space);
-            self.temp = TempStore { next_table, next_space, ..TempStore::default() };
-            self.temp.changed();
+    pub(crate) fn drop_tables(&mut self) {
+        if self.generation != 0 {
+            let (next_table, next_space) = (self.next_table, self.next_space);
+            *self = TempStore { next_table, next_space, ..TempStore::default() };
+            self.changed();
         }
     }
 
     /// Exchanges all of them for others, between transactions: for whoever runs several sessions' statements.
-    pub(crate) fn swap_temporary_tables(&mut self, others: &mut TemporaryTables) {
-        self.temp.settle();
-        std::mem::swap(&mut self.temp, &mut others.0);
+    pub(crate) fn swap(&mut self, others: &mut TemporaryTables) {
+        self.settle();
+        std::mem::swap(self, &mut others.0);
     }
 
-    pub(super) fn temp_value(&self, key: &[u8]) -> Option<Bytes> {
-        self.temp.rows.get_held(key).flatten()
+    pub(super) fn value(&self, key: &[u8]) -> Option<Bytes> {
+        self.rows.get_held(key).flatten()
     }
 
-    pub(super) fn temp_unique(&self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<RowAt>> {
-        let Some(value) = self.temp_value(key) else { return Ok(None) };
+    pub(super) fn unique(&self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<RowAt>> {
+        let Some(value) = self.value(key) else { return Ok(None) };
         if index == 0 {
             return Ok(Some(RowAt { key: key.clone(), row: value }));
         }
         let key = table.clustered_of_entry(index, key, &value)?;
-        Ok(self.temp_value(&key).map(|row| RowAt { key, row }))
+        Ok(self.value(&key).map(|row| RowAt { key, row }))
     }
 
-    pub(super) fn temp_scan(
+    pub(super) fn scan(
         &mut self,
         table: &Table,
         index: usize,
@@ -238,9 +237,8 @@ impl Trx {
         want: usize,
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<bool> {
-        self.check_kill()?;
         let mut entries = Vec::with_capacity(want.min(1024));
-        let done = read_batch(&Nothing, &self.temp.rows, range, want.max(1), &mut entries)?;
+        let done = read_batch(&Nothing, &self.rows, range, want.max(1), &mut entries)?;
         if let Some((key, _)) = entries.last() {
             range.resume_after(key.clone());
         }
@@ -250,94 +248,85 @@ impl Trx {
                 continue;
             }
             let key = table.clustered_of_entry(index, &key, &value)?;
-            if let Some(row) = self.temp_value(&key) {
+            if let Some(row) = self.value(&key) {
                 rows.push(RowAt { key, row });
             }
         }
         Ok(done)
     }
 
-    /// All rows of a table.
-    pub(crate) fn temp_rows(&mut self, table: &Table) -> ExecResult<Vec<RowAt>> {
-        let mut range = super::auto::whole_index(table, 0);
-        let mut rows = Vec::new();
-        while !self.temp_scan(table, 0, &mut range, 4096, &mut rows)? {}
-        Ok(rows)
-    }
-
-    fn temp_room(&mut self, table: &Table) -> SqlResult<()> {
-        let bytes = self.temp.rows.memory();
-        let account = self.temp.account.get_or_insert_with(|| self.memory.account());
-        if bytes as u64 <= self.temp.limit && account.resize(bytes, self.memory.limits).is_ok() {
+    pub(super) fn room(&mut self, table: &Table, memory: &TrxMemory) -> SqlResult<()> {
+        let bytes = self.rows.memory();
+        let account = self.account.get_or_insert_with(|| memory.account());
+        if bytes as u64 <= self.limit && account.resize(bytes, memory.limits).is_ok() {
             return Ok(());
         }
         Err(SqlError::new(1114, b"HY000", format!("The table '{}' is full", table.def.name)))
     }
 
-    pub(super) fn temp_insert(
+    pub(super) fn insert(
         &mut self,
         table: &Arc<Table>,
         values: &[omnibus_value::Value],
         row: Bytes,
+        parts: Parts<'_>,
     ) -> ExecResult<InsertOutcome> {
-        self.tick_row()?;
-        self.temp_room(table)?;
+        self.room(table, parts.memory)?;
         let key = match table.def.hidden_key {
-            true => table.keys[0].hidden(self.next_row_id(table)?),
+            true => table.keys[0].hidden(parts.counters.next_row_id(table)?),
             false => table.keys[0].entry(values, &[]).key,
         };
-        if let Some(existing) = self.temp_unique(table, 0, &key)? {
+        if let Some(existing) = self.unique(table, 0, &key)? {
             return Ok(InsertOutcome::Duplicate(Duplicate { index: 0, existing }));
         }
         let mut entries = Vec::with_capacity(table.keys.len() - 1);
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             let entry = codec.entry(values, &key);
             if entry.unique
-                && let Some(existing) = self.temp_unique(table, index, &entry.key)?
+                && let Some(existing) = self.unique(table, index, &entry.key)?
             {
                 return Ok(InsertOutcome::Duplicate(Duplicate { index, existing }));
             }
             entries.push(entry);
         }
         for entry in entries {
-            self.temp.rows.put(entry.key, entry.value);
+            self.rows.put(entry.key, entry.value);
         }
-        self.note_auto_value(table, values)?;
+        parts.counters.note_auto_value(table, values)?;
         table.state.rows_estimate.fetch_add(1, Ordering::Relaxed);
-        self.temp.rows.put(key, row);
+        self.rows.put(key, row);
         Ok(InsertOutcome::Inserted)
     }
 
-    pub(super) fn temp_delete(
+    pub(super) fn delete(
         &mut self,
         table: &Table,
         at: &RowAt,
         values: &[omnibus_value::Value],
     ) -> ExecResult<()> {
-        self.tick_row()?;
         for codec in table.keys.iter().skip(1) {
-            self.temp.rows.delete(codec.entry(values, &at.key).key);
+            self.rows.delete(codec.entry(values, &at.key).key);
         }
         let rows = &table.state.rows_estimate;
         let _ = rows.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |rows| Some(rows.saturating_sub(1)));
-        self.temp.rows.delete(at.key.clone());
+        self.rows.delete(at.key.clone());
         Ok(())
     }
 
-    pub(super) fn temp_update(
+    pub(super) fn update(
         &mut self,
         table: &Arc<Table>,
         change: &RowChange<'_>,
+        parts: Parts<'_>,
     ) -> ExecResult<Option<Duplicate>> {
-        self.tick_row()?;
-        self.temp_room(table)?;
+        self.room(table, parts.memory)?;
         let old_key = &change.at.key;
         let mut key = old_key.clone();
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
         }
         let moved = key != *old_key;
-        if moved && let Some(existing) = self.temp_unique(table, 0, &key)? {
+        if moved && let Some(existing) = self.unique(table, 0, &key)? {
             return Ok(Some(Duplicate { index: 0, existing }));
         }
         let mut entries: Vec<(Bytes, Entry)> = Vec::new();
@@ -346,7 +335,7 @@ impl Trx {
             let new = codec.entry(change.new, &key);
             if old.key != new.key
                 && new.unique
-                && let Some(existing) = self.temp_unique(table, index, &new.key)?
+                && let Some(existing) = self.unique(table, index, &new.key)?
             {
                 return Ok(Some(Duplicate { index, existing }));
             }
@@ -354,17 +343,23 @@ impl Trx {
         }
         for (old, new) in entries {
             if old != new.key {
-                self.temp.rows.delete(old);
+                self.rows.delete(old);
             }
-            self.temp.rows.put(new.key, new.value);
+            self.rows.put(new.key, new.value);
         }
-        self.note_auto_value(table, change.new)?;
+        parts.counters.note_auto_value(table, change.new)?;
         if moved {
-            self.temp.rows.delete(old_key.clone());
+            self.rows.delete(old_key.clone());
         }
-        self.temp.rows.put(key, change.new_row.clone());
+        self.rows.put(key, change.new_row.clone());
         Ok(None)
     }
+}
+
+/// What a change of a temporary table needs of its transaction.
+pub(super) struct Parts<'a> {
+    pub counters: &'a mut Counters,
+    pub memory: &'a TrxMemory,
 }
 
 /// What the rows lie over.

@@ -5,6 +5,7 @@
 //! come before the first write: a refused row leaves nothing behind.
 
 use super::range::RowAt;
+use super::temp::Parts;
 use super::trx::Trx;
 use crate::catalog::Table;
 use crate::catalog::codec::Entry;
@@ -55,9 +56,9 @@ impl Trx {
     /// Table lock waits; 1792 in a READ ONLY transaction.
     pub fn start_write(&mut self, table: &Arc<Table>) -> ExecResult<()> {
         if table.temporary {
-            return Ok(self.check_branch()?);
+            return Ok(self.branch.check_active()?);
         }
-        if self.read_only {
+        if self.characteristics.read_only {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
         self.lock_table(table, TableMode::IntentExclusive)?;
@@ -75,15 +76,21 @@ impl Trx {
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
         if table.temporary {
-            return self.temp_insert(table, values, row);
+            self.tick_row()?;
+            return self.temp.insert(
+                table,
+                values,
+                row,
+                Parts { counters: &mut self.counters, memory: &self.changes.memory },
+            );
         }
-        self.touch()?;
-        let row_id = if table.def.hidden_key { Some(self.next_row_id(table)?) } else { None };
+        self.changes.touch(&self.locks.rows)?;
+        let row_id = if table.def.hidden_key { Some(self.counters.next_row_id(table)?) } else { None };
         let key = match row_id {
             Some(id) => table.keys[0].hidden(id),
             None => table.keys[0].entry(values, &[]).key,
         };
-        self.lock_new_key(&key)?;
+        self.locks.rows.lock_new_key(&key)?;
         if row_id.is_none()
             && let Some(existing) = self.locked_value(&key)?
         {
@@ -95,7 +102,7 @@ impl Trx {
         let mut entries = Vec::with_capacity(table.keys.len() - 1);
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             let entry = codec.entry(values, &key);
-            self.lock_new_key(&entry.key)?;
+            self.locks.rows.lock_new_key(&entry.key)?;
             if entry.unique
                 && let Some(existing) = self.row_of_entry(table, index, &entry.key)?
             {
@@ -107,15 +114,15 @@ impl Trx {
         for entry in entries {
             // Nobody looks for it by its key before the transaction reads the index.
             match entry.unique {
-                true => self.writes.put(entry.key, entry.value),
-                false => self.writes.put_loose(entry.key, entry.value),
+                true => self.changes.writes.put(entry.key, entry.value),
+                false => self.changes.writes.put_loose(entry.key, entry.value),
             }
         }
-        self.note_auto_value(table, values)?;
-        self.count_row(&table.state, 1);
-        self.events.unchecked(self.foreign_keys.follows());
-        self.events.insert(&mut self.cache, table, row_id, &row)?;
-        self.writes.put(key, row);
+        self.counters.note_auto_value(table, values)?;
+        self.changes.count_row(&table.state, 1);
+        self.log.events.unchecked(self.foreign_keys.follows());
+        self.log.events.insert(&mut self.log.cache, table, row_id, &row)?;
+        self.changes.writes.put(key, row);
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
     }
@@ -125,7 +132,7 @@ impl Trx {
     fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
         let Some(value) = self.locked_value(entry)? else { return Ok(None) };
         let key = table.clustered_of_entry(index, entry, &value)?;
-        self.lock_key(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        self.locks.rows.lock_key(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let row = self.locked_value(&key)?;
         Ok(row.map(|row| RowAt { key, row }))
     }
@@ -136,9 +143,10 @@ impl Trx {
     /// Lock waits, a full trx cache.
     pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
         if table.temporary {
-            return self.temp_delete(table, at, values);
+            self.tick_row()?;
+            return self.temp.delete(table, at, values);
         }
-        self.touch()?;
+        self.changes.touch(&self.locks.rows)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
@@ -147,20 +155,20 @@ impl Trx {
         }
         self.follow(table, at, values, None)?;
         for key in gone {
-            self.writes.delete(key);
+            self.changes.writes.delete(key);
         }
-        self.cover_auto_value(table, values)?;
-        self.count_row(&table.state, -1);
-        self.events.unchecked(self.foreign_keys.follows());
-        self.events.delete(&mut self.cache, table, hidden_id(table, &at.key), &at.row)?;
-        self.writes.delete(at.key.clone());
+        self.counters.cover_auto_value(table, values, &mut self.changes.writes)?;
+        self.changes.count_row(&table.state, -1);
+        self.log.events.unchecked(self.foreign_keys.follows());
+        self.log.events.delete(&mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
+        self.changes.writes.delete(at.key.clone());
         table.usage.delete();
         Ok(())
     }
 
     fn lock_old_entry(&mut self, entry: &Entry) -> ExecResult<()> {
         if entry.unique {
-            self.lock_key(&entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+            self.locks.rows.lock_key(&entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
         Ok(())
     }
@@ -186,9 +194,14 @@ impl Trx {
         following: Option<usize>,
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
-            return self.temp_update(table, change);
+            self.tick_row()?;
+            return self.temp.update(
+                table,
+                change,
+                Parts { counters: &mut self.counters, memory: &self.changes.memory },
+            );
         }
-        self.touch()?;
+        self.changes.touch(&self.locks.rows)?;
         let old_key = &change.at.key;
         let mut key = old_key.clone();
         if table.keys[0].reads(change.changed) {
@@ -196,7 +209,7 @@ impl Trx {
         }
         let moved = key != *old_key;
         if moved {
-            self.lock_new_key(&key)?;
+            self.locks.rows.lock_new_key(&key)?;
             if let Some(existing) = self.locked_value(&key)? {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
@@ -218,7 +231,7 @@ impl Trx {
             }
             self.lock_old_entry(&old)?;
             if old.key != new.key {
-                self.lock_new_key(&new.key)?;
+                self.locks.rows.lock_new_key(&new.key)?;
                 if new.unique
                     && let Some(existing) = self.row_of_entry(table, index, &new.key)?
                 {
@@ -232,29 +245,29 @@ impl Trx {
         self.follow(table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
-                self.writes.delete(old);
+                self.changes.writes.delete(old);
             }
             match new.unique {
-                true => self.writes.put(new.key, new.value),
-                false => self.writes.put_loose(new.key, new.value),
+                true => self.changes.writes.put(new.key, new.value),
+                false => self.changes.writes.put_loose(new.key, new.value),
             }
         }
         if table.auto_column.is_some_and(|column| change.changed & (1 << (column % 64)) != 0) {
-            self.cover_auto_value(table, change.old)?;
-            self.note_auto_value(table, change.new)?;
+            self.counters.cover_auto_value(table, change.old, &mut self.changes.writes)?;
+            self.counters.note_auto_value(table, change.new)?;
         }
-        self.events.unchecked(self.foreign_keys.follows());
-        self.events.update(
-            &mut self.cache,
+        self.log.events.unchecked(self.foreign_keys.follows());
+        self.log.events.update(
+            &mut self.log.cache,
             table,
             hidden_id(table, old_key),
             &change.at.row,
             change.new_row,
         )?;
         if moved {
-            self.writes.delete(old_key.clone());
+            self.changes.writes.delete(old_key.clone());
         }
-        self.writes.put(key, change.new_row.clone());
+        self.changes.writes.put(key, change.new_row.clone());
         table.usage.update();
         Ok(None)
     }

@@ -22,6 +22,11 @@ use std::sync::atomic::Ordering;
 pub struct LockWaiter(Mutex<TrxHandle>);
 
 impl LockWaiter {
+    /// The session has other locks.
+    pub(super) fn replace(&self, handle: TrxHandle) {
+        *self.0.lock() = handle;
+    }
+
     pub(super) fn new(handle: TrxHandle) -> LockWaiter {
         LockWaiter(Mutex::new(handle))
     }
@@ -68,29 +73,69 @@ impl BranchState {
     }
 }
 
-/// A session's branch.
-pub(super) struct Branch {
+/// The XA branch that a transaction is, or was until it was rolled back.
+#[derive(Default)]
+pub(crate) struct SessionBranch(Option<Branch>);
+
+struct Branch {
     xid: Xid,
     state: BranchState,
 }
 
-impl Trx {
-    /// The session's branch and where it is with it.
-    pub(crate) fn branch(&self) -> Option<(&Xid, BranchState)> {
-        self.branch.as_ref().map(|branch| (&branch.xid, branch.state))
+impl SessionBranch {
+    /// The branch and where the session is with it.
+    pub(crate) fn get(&self) -> Option<(&Xid, BranchState)> {
+        self.0.as_ref().map(|branch| (&branch.xid, branch.state))
     }
 
-    /// The transaction that was just opened is a branch.
-    pub(crate) fn begin_branch(&mut self, xid: Xid) {
-        self.events.branch = Some(xid.clone());
-        self.branch = Some(Branch { xid, state: BranchState::Active });
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 
     /// XA END, and XA START ... RESUME behind it.
-    pub(crate) fn set_branch_state(&mut self, state: BranchState) {
-        if let Some(branch) = &mut self.branch {
+    pub(crate) fn set_state(&mut self, state: BranchState) {
+        if let Some(branch) = &mut self.0 {
             branch.state = state;
         }
+    }
+
+    /// The rollback that follows is that of a deadlock's victim.
+    pub(crate) fn deadlocked(&mut self) {
+        self.set_state(BranchState::RolledBack { deadlock: true });
+    }
+
+    pub(super) fn rolled_back(&mut self) {
+        if let Some(branch) = &mut self.0
+            && !matches!(branch.state, BranchState::RolledBack { .. })
+        {
+            branch.state = BranchState::RolledBack { deadlock: false };
+        }
+    }
+
+    /// Fails if tables may not be used in the branch's state.
+    pub(super) fn check_active(&self) -> SqlResult<()> {
+        match &self.0 {
+            Some(branch) if branch.state != BranchState::Active => {
+                Err(SqlError::xaer_rmfail(branch.state.name()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails inside a branch: only statements of XA end it.
+    pub(crate) fn check_none(&self) -> SqlResult<()> {
+        match &self.0 {
+            Some(branch) => Err(SqlError::xaer_rmfail(branch.state.name())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Trx {
+    /// The transaction that was just opened is a branch.
+    pub(crate) fn begin_branch(&mut self, xid: Xid) {
+        self.log.events.branch = Some(xid.clone());
+        self.branch.0 = Some(Branch { xid, state: BranchState::Active });
     }
 
     /// The branch is over for the session, and its name is free.
@@ -102,63 +147,8 @@ impl Trx {
 
     /// The branch is over for the session; whoever has it now has its name.
     pub(crate) fn hand_branch_over(&mut self) -> Option<Xid> {
-        self.events.branch = None;
-        self.branch.take().map(|branch| branch.xid)
-    }
-
-    /// The rollback that follows is that of a deadlock's victim.
-    pub(crate) fn deadlocked(&mut self) {
-        self.set_branch_state(BranchState::RolledBack { deadlock: true });
-    }
-
-    pub(super) fn branch_rolled_back(&mut self) {
-        if let Some(branch) = &mut self.branch
-            && !matches!(branch.state, BranchState::RolledBack { .. })
-        {
-            branch.state = BranchState::RolledBack { deadlock: false };
-        }
-    }
-
-    /// Fails if tables may not be used in the branch's state.
-    pub(super) fn check_branch(&self) -> SqlResult<()> {
-        match &self.branch {
-            Some(branch) if branch.state != BranchState::Active => {
-                Err(SqlError::xaer_rmfail(branch.state.name()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Fails inside a branch: only statements of XA end it.
-    pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
-        match &self.branch {
-            Some(branch) => Err(SqlError::xaer_rmfail(branch.state.name())),
-            None => Ok(()),
-        }
-    }
-
-    /// Gives the session locks of its own; the ones before belong to whoever else has them.
-    pub(super) fn replace_locks(&mut self) {
-        let locks = self.shared.locks.begin(self.locks.id());
-        locks.replace_beside(&self.locks);
-        self.locks = Arc::new(locks);
-        *self.waiter.0.lock() = self.locks.handle();
-    }
-
-    /// The counter rows that the transaction still writes: no row event tells of them.
-    ///
-    /// # Errors
-    /// The writes could not be read.
-    pub(super) fn unlogged_keys(&mut self) -> SqlResult<Vec<Bytes>> {
-        for covers in std::mem::take(&mut self.covers) {
-            if let Some(key) = &covers.keys[0]
-                && matches!(self.writes.get(key)?, Some(Some(_)))
-            {
-                self.covers.push(covers);
-            }
-        }
-        let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
-        Ok(counters.chain(self.position.iter().cloned()).collect())
+        self.log.events.branch = None;
+        self.branch.0.take().map(|branch| branch.xid)
     }
 
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
@@ -178,25 +168,31 @@ impl Trx {
                 return Err(error);
             }
         };
-        let covers = std::mem::take(&mut self.covers);
+        let covers = std::mem::take(&mut self.counters.covers);
         let request = CommitRequest {
             // Counters take effect now, whatever becomes of the rows. The locks stay.
             on_ordered: Some(Box::new(move |_| take_effect(covers))),
-            ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
+            ..CommitRequest::new(self.log.take_cache(), writes, logged, now_us)
         };
         let ticket = self.shared.port.commit(request);
-        let held = Held { owner: None, locks: self.locks.clone(), deltas: std::mem::take(&mut self.deltas) };
-        self.replace_locks();
+        let held = Held {
+            owner: None,
+            locks: self.locks.rows.owned.clone(),
+            deltas: std::mem::take(&mut self.changes.deltas),
+        };
+        self.locks.rows.replace();
         self.end();
         Ok((ticket, held))
     }
 
     /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
     fn write_record(&mut self) -> SqlResult<(WriteSet, bool)> {
-        let unlogged = self.unlogged_keys()?;
-        let Some(branch) = &self.branch else { return Err(SqlError::xaer_nota()) };
-        let writes = record::of_writes(&branch.xid, &self.writes, &mut |writes| self.memory.relieve(writes))?;
-        let logged = self.events.prepare(&mut self.cache, &writes, &unlogged)?;
+        let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position)?;
+        let Some(branch) = &self.branch.0 else { return Err(SqlError::xaer_nota()) };
+        let writes = record::of_writes(&branch.xid, &self.changes.writes, &mut |writes| {
+            self.changes.memory.relieve(writes)
+        })?;
+        let logged = self.log.events.prepare(&mut self.log.cache, &writes, &unlogged)?;
         Ok((writes, logged))
     }
 
@@ -222,31 +218,32 @@ impl Trx {
                 Some(value) => writes.put(key, value),
                 None => writes.delete(key),
             }
-            self.memory.relieve(&mut writes)
+            self.changes.memory.relieve(&mut writes)
         };
         match commit {
             true => record::commit(&*latest, xid, write)?,
             false => record::rollback(&*latest, xid, write)?,
         }
         let written = self.shared.builds.written(&writes)?;
-        let mark = self.cache.mark();
-        let told = self.applied.is_some() || record::has_writes(&*latest, xid)?;
-        if let Some(applied) = self.take_applied() {
+        let mark = self.log.cache.mark();
+        let told = self.log.applied.is_some() || record::has_writes(&*latest, xid)?;
+        if let Some(applied) = self.log.take_applied() {
             if let Some(origin) = applied.origin {
-                self.cache.set_given(origin, applied.guard);
+                self.log.cache.set_given(origin, applied.guard);
             }
             if let Some((key, value)) = applied.position {
                 let mut position = WriteSet::default();
                 position.put(key.clone(), value.clone());
-                super::write_set_event(&mut self.cache, &position)?;
+                super::write_set_event(&mut self.log.cache, &position)?;
                 writes.put(key, value);
             }
         }
         let sql = format!("XA {verb} {xid}");
-        let logged = match self.events.finish_branch(&mut self.cache, &writes, told.then_some(&*sql)) {
+        let logged = match self.log.events.finish_branch(&mut self.log.cache, &writes, told.then_some(&*sql))
+        {
             Ok(logged) => logged,
             Err(error) => {
-                self.cache.rollback_to(mark).map_err(cache_error)?;
+                self.log.cache.rollback_to(mark).map_err(cache_error)?;
                 return Err(error);
             }
         };
@@ -261,7 +258,7 @@ impl Trx {
         let request = CommitRequest {
             on_durable: (!early).then(|| Box::new(move || late.release_all()) as OnDurable),
             on_ordered: Some(Box::new(ordered) as OnOrdered),
-            ..CommitRequest::new(self.take_cache(), writes, logged, now_us)
+            ..CommitRequest::new(self.log.take_cache(), writes, logged, now_us)
         };
         if commit {
             count_rows(&mut held.deltas.clone());
@@ -289,10 +286,10 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
             trx.lock_again(&spaces, &key, &write)
         })?;
         tracing::warn!(%xid, keys, "found a prepared XA transaction; it waits for XA COMMIT or XA ROLLBACK");
-        let held = Held { owner: None, locks: trx.locks.clone(), deltas: Vec::new() };
+        let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), deltas: Vec::new() };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);
-        trx.replace_locks();
+        trx.locks.rows.replace();
     }
     Ok(())
 }
@@ -316,21 +313,21 @@ impl Trx {
         let (table, index) = spaces.get(&space).ok_or_else(|| {
             SqlError::internal(format!("a prepared XA transaction writes to unknown space {space}"))
         })?;
-        granted(self.locks.lock_table(table.def.id, TableMode::IntentExclusive))?;
+        granted(self.locks.rows.owned.lock_table(table.def.id, TableMode::IntentExclusive))?;
         // A key that is not there yet keeps others from locking a range around it.
         let appears = write.is_some() && self.shared.port.latest().get(key)?.is_none();
         granted(match appears {
-            true => self.locks.lock_insert(space, key),
-            false => self.locks.lock_record(space, key, RowMode::Exclusive),
+            true => self.locks.rows.owned.lock_insert(space, key),
+            false => self.locks.rows.owned.lock_record(space, key, RowMode::Exclusive),
         })?;
         let (Some(row), 0) = (write, *index) else { return Ok(()) };
         if table.def.hidden_key {
             let id = key.get(4..12).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
-            self.next_row_id(table)?;
+            self.counters.next_row_id(table)?;
             table.state.row_id.fetch_max(id.saturating_add(1), Ordering::AcqRel);
         }
         if table.auto_column.is_some() {
-            self.note_auto_value(table, &table.decode(row)?)?;
+            self.counters.note_auto_value(table, &table.decode(row)?)?;
         }
         Ok(())
     }

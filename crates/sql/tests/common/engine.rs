@@ -63,7 +63,7 @@ impl MemEngine {
 
 impl Engine for MemEngine {
     fn name(&self) -> &'static str {
-        "LSM"
+        "InnoDB"
     }
     fn applied(&self) -> CommitNo {
         CommitNo(self.applied.load(Ordering::Acquire))

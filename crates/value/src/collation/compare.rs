@@ -94,6 +94,18 @@ fn table_weights<'a>(
     text.iter().map(move |&b| u16::from(table[usize::from(b)]))
 }
 
+/// Weights of a text some of whose bytes have two.
+pub(super) fn pair_weights<'a>(
+    table: &'static [u8; 256],
+    second: &'static [(u8, u8)],
+    text: &'a [u8],
+) -> impl Iterator<Item = u16> + Clone + use<'a> {
+    text.iter().flat_map(move |&byte| {
+        let more = second.iter().find(|(first, _)| *first == byte).map(|(_, weight)| u16::from(*weight));
+        [Some(u16::from(table[usize::from(byte)])), more].into_iter().flatten()
+    })
+}
+
 impl Collation {
     /// The order of two strings of this collation's character set.
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
@@ -101,6 +113,9 @@ impl Collation {
             Kind::Bytes if !self.pad_space => a.cmp(b),
             Kind::Bytes => padded_bytes(a, b),
             Kind::Table(table) => padded(table_weights(table, a), table_weights(table, b)),
+            Kind::Pairs(table, second) => {
+                padded(pair_weights(table, second, a), pair_weights(table, second, b))
+            }
             Kind::General => general_ascii(a, b).unwrap_or_else(|| padded(self.general(a), self.general(b))),
             Kind::Uca(levels) => levels
                 .iter()
@@ -127,6 +142,7 @@ impl Collation {
         match self.kind {
             Kind::Bytes => state.write(if self.pad_space { trim(text) } else { text }),
             Kind::Table(table) => hash_weights(table_weights(table, text), state),
+            Kind::Pairs(table, second) => hash_weights(pair_weights(table, second, text), state),
             Kind::General => hash_weights(self.general(trim(text)), state),
             // The first level, which equal texts share.
             Kind::Uca([first, ..]) if self.pad_space => {

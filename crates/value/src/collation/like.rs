@@ -31,6 +31,12 @@ fn weight(collation: &Collation, code: u32) -> u64 {
             levels.iter().fold(0, |so_far, v| so_far << 21 | u64::from(v.table().identity(code)))
         }
         Kind::General => u64::from(tables::general_weight(code)),
+        Kind::Pairs(table, second) => {
+            let byte = (code & 255) as u8;
+            let more =
+                second.iter().find(|(first, _)| *first == byte).map_or(0, |(_, weight)| u64::from(*weight));
+            u64::from(table[usize::from(byte)]) << 8 | more
+        }
         // Single-byte characters are read as bytes: see `next_unit`.
         Kind::Table(table) => u64::from(table[(code & 255) as usize]),
     }

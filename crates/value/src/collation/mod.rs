@@ -8,6 +8,7 @@
 mod charset;
 mod compare;
 mod languages;
+mod latin1;
 mod like;
 mod sort_key;
 mod tables;
@@ -29,6 +30,8 @@ pub(crate) enum Kind {
     Bytes,
     /// One weight a byte.
     Table(&'static [u8; 256]),
+    /// The same, and a second weight for some bytes.
+    Pairs(&'static [u8; 256], &'static [(u8, u8)]),
     /// One weight a character.
     General,
     /// Sequences of weights a character, for each of the UCA's levels that count, the first one first.
@@ -77,7 +80,7 @@ const THIRD: Level = Level::root(Version::Third);
 
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
-static COLLATIONS: [Collation; 34] = [
+static COLLATIONS: [Collation; 39] = [
     make(8, "latin1_swedish_ci", Latin1, true, true, Kind::Table(&tables::LATIN1_SWEDISH)),
     make(11, "ascii_general_ci", Ascii, true, true, Kind::Table(&tables::ASCII_CI)),
     make(33, "utf8mb3_general_ci", Utf8mb3, true, true, Kind::General),
@@ -112,6 +115,18 @@ static COLLATIONS: [Collation; 34] = [
     make(2309, "utf8mb4_uca1400_nopad_ai_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, THIRD])),
     make(2310, "utf8mb4_uca1400_nopad_as_ci", Utf8mb4, false, false, Kind::Uca(&[V1400, SECOND])),
     make(2311, "utf8mb4_uca1400_nopad_as_cs", Utf8mb4, false, false, Kind::Uca(&[V1400, SECOND, THIRD])),
+    make(5, "latin1_german1_ci", Latin1, false, true, Kind::Table(&latin1::GERMAN1_CI)),
+    make(15, "latin1_danish_ci", Latin1, false, true, Kind::Table(&latin1::DANISH_CI)),
+    make(
+        31,
+        "latin1_german2_ci",
+        Latin1,
+        false,
+        true,
+        Kind::Pairs(&latin1::GERMAN2_CI, &latin1::GERMAN2_CI_SECOND),
+    ),
+    make(49, "latin1_general_cs", Latin1, false, true, Kind::Table(&latin1::GENERAL_CS)),
+    make(94, "latin1_spanish_ci", Latin1, false, true, Kind::Table(&latin1::SPANISH_CI)),
 ];
 
 /// Every collation, by id.
@@ -144,7 +159,6 @@ pub fn for_client(id: u16) -> &'static Collation {
         return known;
     }
     match id {
-        5 | 15 | 31 | 49 | 94 => Latin1,
         76 | 193..=223 | 2048..=2303 => Utf8mb3,
         _ => Utf8mb4,
     }

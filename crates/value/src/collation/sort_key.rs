@@ -9,6 +9,7 @@
 //! Without PAD SPACE a zero byte is written as 0 255, and the end as 0 0; weights of the UCA take two
 //! bytes each and end with a zero weight.
 
+use super::compare::pair_weights;
 use super::tailoring::Level;
 use super::{Collation, Kind};
 
@@ -62,6 +63,7 @@ impl Collation {
                 let weights = text.iter().map(|&b| u16::from(table[usize::from(b)]));
                 push_padded(weights, push_byte, out);
             }
+            Kind::Pairs(table, second) => push_padded(pair_weights(table, second, text), push_byte, out),
             Kind::General => push_padded(self.general(text), push_weight, out),
             // No weight is zero, so two zero bytes end the key of a level.
             Kind::Uca(levels) => levels.iter().for_each(|v| match self.pad_space {

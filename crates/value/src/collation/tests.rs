@@ -71,7 +71,8 @@ fn older_unicode_collations_pad_and_expand() {
         assert_eq!(cmp("😀", "😃"), emoji);
     }
     assert_eq!(for_client(2304).charset, Charset::Utf8mb4);
-    assert_eq!(for_client(31).id, 8);
+    assert_eq!(for_client(31).id, 31);
+    assert_eq!(for_client(76).charset, Charset::Utf8mb3);
 }
 
 #[test]
@@ -229,4 +230,31 @@ fn languages_have_orders_of_their_own() {
         all().count(),
         "ids are one's own"
     );
+}
+
+#[test]
+fn latin1_has_its_languages() {
+    let compare = |name: &str, a: &[u8], b: &[u8]| by_name(name).expect("known").compare(a, b);
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    for (name, a, b, expected) in [
+        ("latin1_general_cs", &b"a"[..], &b"A"[..], Greater),
+        ("latin1_general_cs", b"a", b"B", Less),
+        ("latin1_german1_ci", b"\xe4", b"a", Equal),
+        ("latin1_german1_ci", b"\xdf", b"S", Equal),
+        ("latin1_german2_ci", b"\xe4", b"AE", Equal),
+        ("latin1_german2_ci", b"stra\xdfe", b"STRASSE", Equal),
+        ("latin1_german2_ci", b"\xe4", b"af", Less),
+        ("latin1_danish_ci", b"\xe5", b"z", Greater),
+        ("latin1_danish_ci", b"\xf8", b"\xe6", Greater),
+        ("latin1_spanish_ci", b"\xf1", b"n", Greater),
+        ("latin1_spanish_ci", b"\xe1", b"A  ", Equal),
+    ] {
+        assert_eq!(compare(name, a, b), expected, "{name}: {a:?} {b:?}");
+        let key = |text: &[u8]| {
+            let mut out = Vec::new();
+            by_name(name).expect("known").write_sort_key(text, &mut out);
+            out
+        };
+        assert_eq!(key(a).cmp(&key(b)), expected, "{name}: keys of {a:?} {b:?}");
+    }
 }

@@ -40,6 +40,10 @@ impl Collation {
                 out.extend(text.iter().map(|&byte| table[usize::from(byte)]));
                 out.resize(out.len() + missing, table[SPACE as usize]);
             }
+            Kind::Pairs(table, second) => {
+                out.extend(super::compare::pair_weights(table, second, text).map(|weight| weight as u8));
+                out.resize(out.len() + missing, table[SPACE as usize]);
+            }
             Kind::General => {
                 let pad = std::iter::repeat_n(SPACE as u16, missing);
                 self.general(text).chain(pad).for_each(|w| out.extend_from_slice(&w.to_be_bytes()));

@@ -12,7 +12,7 @@ mod schema;
 mod value;
 
 use super::json_value::Line;
-use super::{Consumer, End, Place};
+use super::{Consumer, End, FilePosition};
 use crate::model::{RowsView, StatementView, TableView, TrxHeader};
 use omnibus_format::DecodeError;
 use omnibus_format::row::{RowChange, RowImage};
@@ -276,7 +276,7 @@ fn optional(line: &mut Line, name: &str, text: Option<&str>) {
 impl Consumer for Envelopes {
     type Error = EnvelopeError;
 
-    fn begin(&mut self, trx: &TrxHeader, place: Option<Place<'_>>) -> Result<(), EnvelopeError> {
+    fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> Result<(), EnvelopeError> {
         let (file, position) =
             place.map_or((String::new(), 0), |place| (place.file.to_owned(), place.offset));
         let us = [trx.immediate_commit_us, trx.original_commit_us].into_iter().find(|us| *us != 0);
@@ -343,7 +343,7 @@ impl Consumer for Envelopes {
         failed.map_or(Ok(()), Err)
     }
 
-    fn end(&mut self, end: End<'_>, _: Option<Place<'_>>) -> Result<(), EnvelopeError> {
+    fn end(&mut self, end: End<'_>, _: Option<FilePosition<'_>>) -> Result<(), EnvelopeError> {
         // Rows of an XA transaction come when it is prepared; what becomes of it is said later, as a statement.
         self.transaction(match end {
             End::Commit => "END",

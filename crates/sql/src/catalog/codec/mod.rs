@@ -10,5 +10,5 @@ mod row;
 mod versions;
 
 pub use key::{Entry, KeyCodec, successor};
-pub use row::{RowCodec, text};
+pub use row::{RowCodec, Stored, text};
 pub use versions::{Earlier, MAX_VERSIONS, Origin, RowVersions};

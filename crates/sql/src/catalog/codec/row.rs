@@ -4,6 +4,7 @@ use super::versions::{Origin, Reading, RowVersions, Versions};
 use crate::catalog::Column;
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
+use omnibus_format::row::ColumnShape;
 use omnibus_format::{DecodeError, RowShape};
 use omnibus_value::{ColumnType, Value};
 use std::borrow::Cow;
@@ -17,6 +18,17 @@ pub struct RowCodec {
     versions: Option<Box<Versions>>,
     /// What row events have of it, if columns of it are hidden.
     outer: Option<RowShape>,
+}
+
+/// A column of a stored row.
+#[derive(Clone, Copy, Debug)]
+pub enum Stored<'r> {
+    /// NULL.
+    Null,
+    /// Its type and its bytes.
+    Field(&'r ColumnShape, &'r [u8]),
+    /// The row may be of an earlier form: it must be decoded.
+    Elsewhere,
 }
 
 impl RowCodec {
@@ -109,6 +121,19 @@ impl RowCodec {
                 Origin::Value(_) => Ok(None),
             },
         }
+    }
+
+    /// A column as it lies in a row.
+    ///
+    /// # Errors
+    /// The bytes are damaged.
+    #[inline]
+    pub fn field<'r>(&'r self, row: &'r [u8], column: usize) -> SqlResult<Stored<'r>> {
+        if self.versions.is_some() {
+            return Ok(Stored::Elsewhere);
+        }
+        let found = self.shape.field(row, column).map_err(damaged)?;
+        Ok(found.map_or(Stored::Null, |(shape, bytes)| Stored::Field(shape, bytes)))
     }
 
     /// The row of these values, which must be of the columns' types.

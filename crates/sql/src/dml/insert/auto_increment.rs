@@ -44,7 +44,7 @@ impl InsertPlan {
         if counts.reserved == 0 {
             counts.next_reserved = match forced.filter(|_| !counts.reserved_once) {
                 Some(id) => id,
-                None => run.trx.take_auto_values(table, left, increment, offset)?,
+                None => run.trx.counters.take_auto_values(table, left, increment, offset)?,
             };
             counts.reserved_once = true;
             counts.reserved = left;

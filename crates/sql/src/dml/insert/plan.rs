@@ -4,11 +4,13 @@
 use super::source::{self, Beside, Source};
 
 use crate::api::{Columns, Priv};
+use crate::bind::Binder;
 use crate::catalog::Table;
+use crate::dml::access::hinted_indexes;
 use crate::dml::change::on_update_columns;
 use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, insert_columns};
 use crate::dml::view::{InsertInto, Opened};
-use crate::dml::{Returning, RowExpressions, ViewCheck};
+use crate::dml::{Names, Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
 use crate::plan::QueryPlan;
 use crate::select::Change;
@@ -44,6 +46,13 @@ pub(crate) struct InsertPlan {
     pub(crate) returning: Option<Returning>,
 }
 
+/// Warns of hints that do not act: those about tables are the SELECT's if there is one, and the table that rows go into is not searched.
+fn warn_of_hints(binder: &mut Binder<'_>, names: &Names, tree: &Insert) {
+    let from_query = matches!(tree.source, ast::InsertSource::Query(_));
+    let own: Vec<_> = tree.hints.iter().filter(|hint| !from_query || !hint.is_of_tables()).cloned().collect();
+    hinted_indexes(binder, names, &[], &own);
+}
+
 impl InsertPlan {
     /// For EXPLAIN.
     pub(crate) fn change(&self) -> Change<'_> {
@@ -69,6 +78,7 @@ impl InsertPlan {
             planner.open_insert(&tree.table, &tree.columns, all, &needs)?;
         let Opened { mut binder, slot, names, .. } = opened;
         let table = names.table.clone();
+        warn_of_hints(&mut binder, &names, tree);
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
         let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);

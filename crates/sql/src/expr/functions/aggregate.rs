@@ -107,7 +107,7 @@ fn real(argument: &ExprType, more: u8) -> ExprType {
 /// What a group has gathered for one aggregate.
 #[derive(Debug)]
 pub struct Accumulator {
-    state: State,
+    state: AggregateState,
     seen: Option<Values>,
 }
 
@@ -135,7 +135,7 @@ pub enum GroupCount {
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum AggregateState {
     Count(i64),
     SumInt(Option<i128>),
     SumDecimal(Option<Decimal>),
@@ -161,20 +161,22 @@ impl AggregateSpec {
         let real = self.ty.family() == Family::Real;
         let integer = self.args.first().is_some_and(|a| a.ty.family() == Family::Integer);
         let state = match self.kind {
-            Kind::Count => State::Count(0),
-            Kind::Sum if real => State::SumReal(None),
-            Kind::Sum if integer => State::SumInt(None),
-            Kind::Sum => State::SumDecimal(None),
-            Kind::Avg if real => State::AvgReal(0.0, 0),
-            Kind::Avg => State::Avg(Decimal::ZERO, 0),
-            Kind::Min | Kind::Max => State::Extreme(Value::Null),
-            Kind::AnyValue => State::Any(None),
-            Kind::BitAnd => State::Bits(u64::MAX),
-            Kind::BitOr | Kind::BitXor => State::Bits(0),
-            Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp => State::Variance(0, 0.0, 0.0),
-            Kind::GroupConcat => State::Concat(Vec::new(), 0),
-            Kind::JsonArrayAgg => State::Array(Vec::new()),
-            Kind::JsonObjectAgg => State::Object(Vec::new()),
+            Kind::Count => AggregateState::Count(0),
+            Kind::Sum if real => AggregateState::SumReal(None),
+            Kind::Sum if integer => AggregateState::SumInt(None),
+            Kind::Sum => AggregateState::SumDecimal(None),
+            Kind::Avg if real => AggregateState::AvgReal(0.0, 0),
+            Kind::Avg => AggregateState::Avg(Decimal::ZERO, 0),
+            Kind::Min | Kind::Max => AggregateState::Extreme(Value::Null),
+            Kind::AnyValue => AggregateState::Any(None),
+            Kind::BitAnd => AggregateState::Bits(u64::MAX),
+            Kind::BitOr | Kind::BitXor => AggregateState::Bits(0),
+            Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp => {
+                AggregateState::Variance(0, 0.0, 0.0)
+            }
+            Kind::GroupConcat => AggregateState::Concat(Vec::new(), 0),
+            Kind::JsonArrayAgg => AggregateState::Array(Vec::new()),
+            Kind::JsonObjectAgg => AggregateState::Object(Vec::new()),
         };
         let seen = self.distinct.then(|| match groups {
             GroupCount::One => Values::Alone(Distinct::new(cx)),
@@ -199,7 +201,7 @@ impl Accumulator {
 
     fn take(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
         match &mut self.state {
-            State::Count(n) => {
+            AggregateState::Count(n) => {
                 for arg in &spec.args {
                     if matches!(arg.eval(cx)?, Value::Null) {
                         return Ok(());
@@ -207,37 +209,37 @@ impl Accumulator {
                 }
                 *n += 1;
             }
-            State::SumInt(sum) => match spec.args[0].eval(cx)? {
+            AggregateState::SumInt(sum) => match spec.args[0].eval(cx)? {
                 Value::Null => {}
                 Value::Int(n) => *sum = Some(sum.unwrap_or(0) + i128::from(n)),
                 value => *sum = Some(sum.unwrap_or(0) + spec.args[0].to_int(&value, cx)),
             },
-            State::SumDecimal(sum) => {
+            AggregateState::SumDecimal(sum) => {
                 let value = spec.args[0].eval(cx)?;
                 if !matches!(value, Value::Null) {
                     let d = spec.args[0].to_decimal(&value, cx);
                     *sum = Some(add_decimal(&sum.unwrap_or_default(), &d)?);
                 }
             }
-            State::SumReal(sum) => {
+            AggregateState::SumReal(sum) => {
                 if let Some(n) = spec.args[0].eval_f64(cx)? {
                     *sum = Some(sum.unwrap_or(0.0) + n);
                 }
             }
-            State::Avg(sum, count) => {
+            AggregateState::Avg(sum, count) => {
                 let value = spec.args[0].eval(cx)?;
                 if !matches!(value, Value::Null) {
                     *sum = add_decimal(sum, &spec.args[0].to_decimal(&value, cx))?;
                     *count += 1;
                 }
             }
-            State::AvgReal(sum, count) => {
+            AggregateState::AvgReal(sum, count) => {
                 if let Some(n) = spec.args[0].eval_f64(cx)? {
                     *sum += n;
                     *count += 1;
                 }
             }
-            State::Extreme(best) => {
+            AggregateState::Extreme(best) => {
                 let value = spec.args[0].eval(cx)?;
                 let wanted = if spec.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
                 let better = match (&value, &*best) {
@@ -251,12 +253,12 @@ impl Accumulator {
                     *best = eval::own(value);
                 }
             }
-            State::Any(kept) => {
+            AggregateState::Any(kept) => {
                 if kept.is_none() {
                     *kept = Some(eval::own(spec.args[0].eval(cx)?));
                 }
             }
-            State::Bits(bits) => {
+            AggregateState::Bits(bits) => {
                 if let Some(n) = spec.args[0].eval_int(cx)? {
                     let n = n as u64;
                     *bits = match spec.kind {
@@ -266,7 +268,7 @@ impl Accumulator {
                     };
                 }
             }
-            State::Variance(count, mean, squares) => {
+            AggregateState::Variance(count, mean, squares) => {
                 if let Some(x) = spec.args[0].eval_f64(cx)? {
                     *count += 1;
                     let delta = x - *mean;
@@ -274,7 +276,7 @@ impl Accumulator {
                     *squares += delta * (x - *mean);
                 }
             }
-            State::Concat(parts, length) => {
+            AggregateState::Concat(parts, length) => {
                 let mut text = Vec::new();
                 for arg in &spec.args {
                     match arg.eval_str(cx)? {
@@ -297,12 +299,12 @@ impl Accumulator {
                     prune(parts, length, max, spec, account);
                 }
             }
-            State::Array(items) => {
+            AggregateState::Array(items) => {
                 let value = spec.args[0].eval(cx)?;
                 account.grow(json_cost(&value), &cx.session.settings)?;
                 items.push(json::member(&spec.args[0], &value));
             }
-            State::Object(members) => {
+            AggregateState::Object(members) => {
                 let Some(key) = spec.args[0].eval_str(cx)? else {
                     return Err(SqlError::new(
                         3158,
@@ -322,7 +324,7 @@ impl Accumulator {
     /// Whether a MIN or MAX has met a value that is not NULL.
     #[must_use]
     pub fn has_value(&self) -> bool {
-        matches!(&self.state, State::Extreme(value) if !matches!(value, Value::Null))
+        matches!(&self.state, AggregateState::Extreme(value) if !matches!(value, Value::Null))
     }
 
     /// Whether the arguments were not there before; never for NULL.
@@ -390,7 +392,7 @@ impl Accumulator {
     /// As evaluation of the arguments.
     pub fn give_up(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<bool> {
         match &mut self.state {
-            State::Count(n) => {
+            AggregateState::Count(n) => {
                 for arg in &spec.args {
                     if matches!(arg.eval(cx)?, Value::Null) {
                         return Ok(true);
@@ -398,7 +400,7 @@ impl Accumulator {
                 }
                 *n -= 1;
             }
-            State::Avg(sum, count) => {
+            AggregateState::Avg(sum, count) => {
                 let value = spec.args[0].eval(cx)?;
                 if !matches!(value, Value::Null) {
                     let value = spec.args[0].to_decimal(&value, cx);
@@ -423,30 +425,32 @@ impl Accumulator {
 
     fn result(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
         match self.state {
-            State::Count(n) => Value::Int(n),
-            State::SumInt(sum) => sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0))),
-            State::SumDecimal(sum) => {
+            AggregateState::Count(n) => Value::Int(n),
+            AggregateState::SumInt(sum) => {
+                sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0)))
+            }
+            AggregateState::SumDecimal(sum) => {
                 sum.map_or(Value::Null, |d| Value::Decimal(d.show(spec.ty.column.decimals)))
             }
-            State::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
-            State::Avg(_, 0) | State::AvgReal(_, 0) => Value::Null,
-            State::Avg(sum, count) => {
+            AggregateState::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
+            AggregateState::Avg(_, 0) | AggregateState::AvgReal(_, 0) => Value::Null,
+            AggregateState::Avg(sum, count) => {
                 let increment = cx.session.settings.div_precision_increment;
                 match sum.div(&Decimal::from_i128(i128::from(count), 0), increment) {
                     Ok(Some(d)) => Value::Decimal(d.show(spec.ty.column.decimals)),
                     _ => Value::Null,
                 }
             }
-            State::AvgReal(sum, count) => Value::Double(sum / count as f64),
-            State::Extreme(value) => value,
-            State::Any(value) => value.unwrap_or(Value::Null),
-            State::Bits(bits) => Value::UInt(bits),
-            State::Variance(count, _, squares) => variance(spec.kind, count, squares),
-            State::Concat(parts, _) => concat(parts, spec, cx),
-            State::Array(items) if items.is_empty() => Value::Null,
-            State::Array(items) => json::to_value(&Json::Array(items)),
-            State::Object(members) if members.is_empty() => Value::Null,
-            State::Object(members) => json::to_value(&Json::object(members)),
+            AggregateState::AvgReal(sum, count) => Value::Double(sum / count as f64),
+            AggregateState::Extreme(value) => value,
+            AggregateState::Any(value) => value.unwrap_or(Value::Null),
+            AggregateState::Bits(bits) => Value::UInt(bits),
+            AggregateState::Variance(count, _, squares) => variance(spec.kind, count, squares),
+            AggregateState::Concat(parts, _) => concat(parts, spec, cx),
+            AggregateState::Array(items) if items.is_empty() => Value::Null,
+            AggregateState::Array(items) => json::to_value(&Json::Array(items)),
+            AggregateState::Object(members) if members.is_empty() => Value::Null,
+            AggregateState::Object(members) => json::to_value(&Json::object(members)),
         }
     }
 }

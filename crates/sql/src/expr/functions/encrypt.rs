@@ -1,4 +1,4 @@
-//! Digests and checksums: MD5, SHA1, SHA2, CRC32, RANDOM_BYTES, COMPRESS's family excepted.
+//! Digests and checksums: MD5, SHA1, SHA2, CRC32, RANDOM_BYTES, STATEMENT_DIGEST.
 
 use super::encode::{LOWER, to_hex};
 use super::{Def, int_arg, str_arg, text, ty};
@@ -16,6 +16,8 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CRC32", 1, 1, ty::ubigint, |a, _, cx| {
         Ok(Value::UInt(u64::from(crc32fast::hash(&str_arg!(a, 0, cx)))))
     }),
+    Def::new("STATEMENT_DIGEST", 1, 1, ty::ascii::<64>, statement_digest),
+    Def::new("STATEMENT_DIGEST_TEXT", 1, 1, ty::ascii::<1027>, statement_digest_text),
     Def::volatile("RANDOM_BYTES", 1, 1, random_type, random_bytes),
 ];
 
@@ -33,6 +35,31 @@ fn sha2(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         512 => text(to_hex(&sha2::Sha512::digest(&value), LOWER)),
         _ => Value::Null,
     })
+}
+
+fn statement_digest_text(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let sql = str_arg!(args, 0, cx);
+    Ok(text(digest_of(&sql, cx)?.into_bytes()))
+}
+
+/// What `performance_schema` has as DIGEST.
+fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    let sql = str_arg!(args, 0, cx);
+    let digest = digest_of(&sql, cx)?;
+    Ok(text(to_hex(&sha2::Sha256::digest(digest.as_bytes()), LOWER)))
+}
+
+fn digest_of(sql: &[u8], cx: &Exec<'_>) -> SqlResult<String> {
+    let options = cx.session.settings.parse_options();
+    match omnibus_parser::parse_first(sql, &options) {
+        // What is not built is a statement nevertheless.
+        Ok(_) | Err(omnibus_parser::ParseError::NotSupported(_)) => {}
+        Err(error) => {
+            let message = format!("Could not parse argument to digest function: \"{error}\".");
+            return Err(SqlError::new(3676, b"HY000", message));
+        }
+    }
+    Ok(omnibus_parser::Digest::of(sql).text(crate::api::is_keyword))
 }
 
 /// As many bytes as a constant asks for, else as there may be.

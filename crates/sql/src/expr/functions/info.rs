@@ -19,11 +19,18 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("SYSTEM_USER", 0, 0, name_type, user),
     Def::session("CURRENT_USER", 0, 0, name_type, current_user),
     Def::session("CURRENT_ROLE", 0, 0, name_type, |_, _, cx| {
-        Ok(cx.session.host.current_role().map_or(Value::Null, text))
+        Ok(cx.session.current_role().map_or(Value::Null, text))
     }),
     Def::session("VERSION", 0, 0, name_type, |_, _, cx| Ok(version(cx))),
     Def::session("CONNECTION_ID", 0, 0, ty::ubigint, |_, _, cx| {
         Ok(Value::UInt(u64::from(cx.session.thread_id())))
+    }),
+    // Threads have the numbers of their connections.
+    Def::session("PS_CURRENT_THREAD_ID", 0, 0, ty::ubigint, |_, _, cx| {
+        Ok(Value::UInt(u64::from(cx.session.thread_id())))
+    }),
+    Def::new("PS_THREAD_ID", 1, 1, ty::ubigint, |args, _, cx| {
+        Ok(u64::try_from(super::int_arg!(args, 0, cx)).map_or(Value::Null, Value::UInt))
     }),
     Def::volatile("LAST_INSERT_ID", 0, 1, ty::ubigint, last_insert_id),
     Def::volatile(NEW_INSERT_ID, 0, 0, new_insert_id_type, new_insert_id),

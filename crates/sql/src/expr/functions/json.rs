@@ -29,6 +29,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_preserve, cx)),
     Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_patch, cx)),
     Def::new("JSON_PRETTY", 1, 1, long_text, pretty),
+    Def::new("JSON_STORAGE_FREE", 1, 1, ty::int, storage_free),
     Def::new("JSON_STORAGE_SIZE", 1, 1, ty::int, storage_size),
     Def::new("JSON_VALUE", 2, 2, value_type, value),
     Def::new("MEMBER_OF", 2, 2, ty::boolean, member_of),
@@ -355,6 +356,11 @@ fn pretty(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 fn storage_size(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_storage_size", cx)? else { return Ok(Value::Null) };
     Ok(doc.encode().map_or(Value::Null, |binary| Value::Int(binary.len() as i64)))
+}
+
+/// Documents are written as a whole, so none has room left by what was in it.
+fn storage_free(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    Ok(document(args, 0, "json_storage_free", cx)?.map_or(Value::Null, |_| Value::Int(0)))
 }
 
 fn value(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -69,31 +69,31 @@ fn both(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<(
 }
 
 fn check(schema: &Json, document: &Json, cx: &mut Exec<'_>) -> ExecResult<Option<Failure>> {
-    let place = Place { schema: "#".into(), document: "#".into(), depth: 0 };
+    let place = CheckPath { schema: "#".into(), document: "#".into(), depth: 0 };
     Checker { root: schema }.value(schema, document, &place, cx)
 }
 
 /// Where a check is.
-struct Place {
+struct CheckPath {
     schema: String,
     document: String,
     depth: usize,
 }
 
-impl Place {
+impl CheckPath {
     fn fails(&self, keyword: &'static str) -> ExecResult<Option<Failure>> {
         Ok(Some(Failure { keyword, schema: self.schema.clone(), document: self.document.clone() }))
     }
 
     /// A part of the schema, for the same document.
-    fn schema(&self, steps: &[&str]) -> Place {
+    fn schema(&self, steps: &[&str]) -> CheckPath {
         let mut schema = self.schema.clone();
         steps.iter().for_each(|step| push(&mut schema, step));
-        Place { schema, document: self.document.clone(), depth: self.depth + 1 }
+        CheckPath { schema, document: self.document.clone(), depth: self.depth + 1 }
     }
 
     /// A part of the document.
-    fn document(mut self, step: &str) -> Place {
+    fn document(mut self, step: &str) -> CheckPath {
         push(&mut self.document, step);
         self
     }
@@ -168,7 +168,7 @@ impl<'s> Checker<'s> {
         &self,
         schema: &'s Json,
         value: &Json,
-        place: &Place,
+        place: &CheckPath,
         cx: &mut Exec<'_>,
     ) -> ExecResult<Option<Failure>> {
         cx.tick()?;
@@ -178,8 +178,11 @@ impl<'s> Checker<'s> {
         if let Some(Json::String(reference)) = schema.get("$ref") {
             let target = self.referred(reference)?;
             let Some(target) = target else { return Ok(None) };
-            let there =
-                Place { schema: reference.clone(), document: place.document.clone(), depth: place.depth + 1 };
+            let there = CheckPath {
+                schema: reference.clone(),
+                document: place.document.clone(),
+                depth: place.depth + 1,
+            };
             return self.value(target, value, &there, cx);
         }
         let types = match schema.get("type") {
@@ -214,7 +217,7 @@ impl<'s> Checker<'s> {
         &self,
         schema: &'s Json,
         value: &Json,
-        place: &Place,
+        place: &CheckPath,
         cx: &mut Exec<'_>,
     ) -> ExecResult<Option<Failure>> {
         let met = |keyword: &str, cx: &mut Exec<'_>| -> ExecResult<Option<(usize, usize)>> {
@@ -247,7 +250,7 @@ impl<'s> Checker<'s> {
         &self,
         schema: &'s Json,
         own: &[(String, Json)],
-        place: &Place,
+        place: &CheckPath,
         cx: &mut Exec<'_>,
     ) -> ExecResult<Option<Failure>> {
         for (name, value) in own {
@@ -287,7 +290,7 @@ impl<'s> Checker<'s> {
         schema: &'s Json,
         name: &str,
         value: &Json,
-        place: &Place,
+        place: &CheckPath,
         cx: &mut Exec<'_>,
     ) -> ExecResult<Option<Failure>> {
         let mut known = false;
@@ -323,7 +326,7 @@ impl<'s> Checker<'s> {
         &self,
         schema: &'s Json,
         items: &[Json],
-        place: &Place,
+        place: &CheckPath,
         cx: &mut Exec<'_>,
     ) -> ExecResult<Option<Failure>> {
         for (at, item) in items.iter().enumerate() {
@@ -380,7 +383,7 @@ impl<'s> Checker<'s> {
     }
 }
 
-fn numeric(schema: &Json, value: &Json, place: &Place) -> ExecResult<Option<Failure>> {
+fn numeric(schema: &Json, value: &Json, place: &CheckPath) -> ExecResult<Option<Failure>> {
     let exclusive = |keyword: &str| matches!(schema.get(keyword), Some(Json::Bool(true)));
     let bound = |keyword: &str| schema.get(keyword).filter(|bound| number(bound).is_some());
     if let Some(bound) = bound("minimum") {
@@ -409,7 +412,7 @@ fn numeric(schema: &Json, value: &Json, place: &Place) -> ExecResult<Option<Fail
     if divides { Ok(None) } else { place.fails("multipleOf") }
 }
 
-fn text(schema: &Json, value: &Json, place: &Place, cx: &mut Exec<'_>) -> ExecResult<Option<Failure>> {
+fn text(schema: &Json, value: &Json, place: &CheckPath, cx: &mut Exec<'_>) -> ExecResult<Option<Failure>> {
     let mut bytes = Vec::new();
     value.unquote(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);

@@ -5,18 +5,22 @@
 //! during grouping, which lives in `select`. Called by the binder (types) and by evaluation, on
 //! the session's thread.
 
+mod aes;
 pub mod aggregate;
+mod compress;
 mod control;
 mod encode;
 mod encrypt;
+mod files;
 mod inet;
 mod info;
 pub(crate) mod json;
 mod json_schema;
 mod json_search;
+pub(crate) mod not_built;
 mod numeric;
 mod regexp;
-mod string;
+pub(super) mod string;
 mod string_search;
 mod temporal;
 mod temporal_format;
@@ -97,10 +101,13 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Def>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         [
+            aes::DEFS,
+            compress::DEFS,
             control::DEFS,
             encode::DEFS,
             units::DEFS,
             encrypt::DEFS,
+            files::DEFS,
             inet::DEFS,
             info::DEFS,
             json::DEFS,

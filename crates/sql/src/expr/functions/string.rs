@@ -4,7 +4,7 @@
 use super::{Def, MANY, int_arg, str_arg, text, text_lengths, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use crate::expr::{BindContext, Exec, Expr, ExprType, Kind, charset};
 use bytes::Bytes;
 use omnibus_value::{Value, locale};
 
@@ -94,11 +94,48 @@ fn substring(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     let value = str_arg!(args, 0, cx);
     let position = int_arg!(args, 1, cx);
     let length = if args.len() > 2 { int_arg!(args, 2, cx) } else { i128::MAX };
-    let collation = ty.column.collation;
-    let count = charset::char_count(&value, collation);
-    let Some(start) = start_of(position, count) else { return Ok(text(Bytes::new())) };
+    Ok(text(value.slice(part(&value, position, length, ty.column.collation))))
+}
+
+/// Where the characters lie that SUBSTRING names.
+fn part(value: &[u8], position: i128, length: i128, collation: u16) -> std::ops::Range<usize> {
+    let count = charset::char_count(value, collation);
+    let Some(start) = start_of(position, count) else { return 0..0 };
     let length = usize::try_from(length.clamp(0, (count - start) as i128)).unwrap_or(0);
-    Ok(text(charset::slice_chars(&value, start, length, collation)))
+    charset::char_range(value, start, length, collation)
+}
+
+/// A part of a text that does not depend on the row.
+#[derive(Clone, Copy)]
+pub(in crate::expr) struct FixedPart {
+    position: i128,
+    length: i128,
+}
+
+impl FixedPart {
+    /// The part of its first argument that a function gives, if the others are constants.
+    #[inline]
+    pub(in crate::expr) fn of(def: &Def, args: &[Expr]) -> Option<FixedPart> {
+        let number = |e: &Expr| match &e.kind {
+            Kind::Const(Value::Int(n)) => Some(i128::from(*n)),
+            _ => None,
+        };
+        Some(match (def.name, args) {
+            ("SUBSTRING" | "SUBSTR" | "MID", [_, position, length]) => {
+                FixedPart { position: number(position)?, length: number(length)? }
+            }
+            ("SUBSTRING" | "SUBSTR" | "MID", [_, position]) => {
+                FixedPart { position: number(position)?, length: i128::MAX }
+            }
+            ("LEFT", [_, length]) => FixedPart { position: 1, length: number(length)? },
+            _ => return None,
+        })
+    }
+
+    /// That part of a text.
+    pub(in crate::expr) fn cut(self, text: &[u8], collation: u16) -> &[u8] {
+        &text[part(text, self.position, self.length, collation)]
+    }
 }
 
 fn left(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {

@@ -1,16 +1,18 @@
 //! EXPLAIN FORMAT=JSON: a tree of query blocks as MySQL 8 has it (version 1), or as MariaDB, whose ANALYZE adds what happened.
 
 use super::names::Known;
-use super::table::{Key, access_type};
+use super::table::{Key, access_type, set_of};
 use super::{Change, Subject};
 use crate::catalog::Table;
 use crate::expr::Expr;
-use crate::expr::print;
+use crate::expr::print::{self, Names};
 use crate::expr::profile::{Measure, Profile, Step};
 use crate::plan::access::{Access, TableAccess};
+use crate::plan::needed::Needed;
 use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode, SetOperation, SortBy};
 use crate::plan::window::Windows;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// A document being made; members stay in their order.
 enum Json {
@@ -86,7 +88,8 @@ fn quoted(text: &str, out: &mut String) {
 
 /// The document of a statement.
 pub(super) fn document(subject: &Subject<'_>, mariadb: bool, profile: Option<&Profile>) -> String {
-    let mut builder = Builder { known: Known::default(), mariadb, profile, changed: Vec::new() };
+    let mut builder =
+        Builder { known: Known::default(), mariadb, profile, changed: Vec::new(), needed: Needed::default() };
     let block = match subject {
         Subject::Query(plan) => builder.query(plan),
         Subject::Changing(plan, changed) => {
@@ -105,6 +108,31 @@ struct Builder<'p> {
     mariadb: bool,
     profile: Option<&'p Profile>,
     changed: Vec<(&'p str, &'static str)>,
+    /// What the block that is being written reads.
+    needed: Needed,
+}
+
+/// The columns of a table that a block reads, in the table's order.
+fn used_columns(needed: &Needed, slot: u16, table: &Table) -> Vec<String> {
+    let read = needed.of(slot);
+    let columns = table.columns().iter().enumerate();
+    let used = columns.filter(|(at, _)| read.is_none_or(|read| read.contains(&(*at as u16))));
+    used.map(|(_, column)| column.shown().to_owned()).collect()
+}
+
+/// MySQL's four figures of a table: `rows` is how many rows come out of it and those before it, `prefix` what they cost.
+fn costs(table: &Table, path: &TableAccess, rows: f64, prefix: f64) -> Json {
+    let figure = |n: f64| text(format!("{n:.2}"));
+    let bytes = rows.max(0.0)
+        * table.columns().iter().map(|column| f64::from(column.ty.length.min(1 << 16))).sum::<f64>();
+    let unit = ["", "K", "M", "G", "T"].iter().zip(0..).find(|(_, power)| bytes < 1024_f64.powi(power + 1));
+    let (unit, power) = unit.unwrap_or((&"P", 5));
+    Json::Object(vec![
+        ("read_cost", figure(path.cost)),
+        ("eval_cost", figure(0.0)),
+        ("prefix_cost", figure(prefix)),
+        ("data_read_per_join", text(format!("{:.0}{unit}", bytes / 1024_f64.powi(power)))),
+    ])
 }
 
 /// What the table of a changing statement is.
@@ -209,9 +237,11 @@ impl Builder<'_> {
 
     fn block(&mut self, block: &Block) -> Members {
         self.known.learn(block);
+        let outer = std::mem::replace(&mut self.needed, Needed::of_block(block));
         let mut cost = 0.0;
         let mut tables = Vec::new();
         self.nodes(&block.nodes, &mut 1.0, &mut cost, &mut tables);
+        self.needed = outer;
         let mut members: Members = Vec::new();
         if tables.is_empty() {
             members.push(("message", text("No tables used")));
@@ -339,9 +369,8 @@ impl Builder<'_> {
                 self.path(table, scan.slot, path, measure, &mut members);
                 if !self.mariadb {
                     members.push(("rows_produced_per_join", number(rows.round())));
-                    let prefix = ("prefix_cost", text(format!("{cost:.2}")));
-                    let read = ("read_cost", text(format!("{:.2}", path.cost)));
-                    members.push(("cost_info", Json::Object(vec![read, prefix])));
+                    members.push(("cost_info", costs(table, path, *rows, *cost)));
+                    members.push(("used_columns", texts(used_columns(&self.needed, scan.slot, table))));
                 }
                 &path.filter
             }
@@ -434,7 +463,7 @@ impl Builder<'_> {
 
     fn path(
         &mut self,
-        table: &Table,
+        table: &Arc<Table>,
         slot: u16,
         path: &TableAccess,
         measure: Option<Measure>,
@@ -455,7 +484,10 @@ impl Builder<'_> {
             }
         }
         // What a key is equal to may be a subquery.
-        path.implied.iter().for_each(|e| drop(print::expr(e, &self.known)));
+        path.implied.iter().for_each(|e| {
+            let named = set_of(e).map(|set| self.known.subquery(set));
+            drop(named.unwrap_or_else(|| print::expr(e, &self.known)));
+        });
         self.inner("attached_subqueries", members);
         self.counts(measure, (path.expected(table), path.filtered(table, slot)), false, members);
         if path.covered {

@@ -63,7 +63,7 @@ pub(crate) struct Change<'p> {
     /// INSERT, REPLACE, UPDATE, DELETE.
     pub kind: &'static str,
     /// The table.
-    pub table: &'p Table,
+    pub table: &'p Arc<Table>,
     /// Its slot in the path's conditions.
     pub slot: u16,
     /// How its rows are found, and whether they are sorted then; `None` if they are made.

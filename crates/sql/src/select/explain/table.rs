@@ -6,6 +6,7 @@ use crate::catalog::Table;
 use crate::error::ExecResult;
 use crate::expr::node::Expr;
 use crate::expr::profile::{Measure, Profile, Step};
+use crate::expr::subquery::Subquery;
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
@@ -160,6 +161,7 @@ impl Explainer<'_> {
                 extra.push("Using filesort".into());
             }
             row[11] = extras(&extra);
+            path.implied.iter().for_each(|e| implied_subqueries(e, &mut inner));
             path.filter.iter().for_each(|e| subqueries(e, &mut inner));
         } else {
             row[10] = Value::Null;
@@ -303,7 +305,7 @@ impl Explainer<'_> {
             NodeSource::Table { table, path, .. } => extra = path_columns(&mut row, table, scan.slot, path),
             NodeSource::Derived { plan, filter, .. } => {
                 derived.push(plan.clone());
-                row[9] = Value::UInt(2);
+                row[9] = Value::UInt(plan.rows.round().max(1.0) as u64);
                 if !filter.is_empty() {
                     extra.push("Using where".into());
                 }
@@ -337,7 +339,7 @@ fn analyzed(row: &mut [Value], measure: &Measure, made: bool) {
 }
 
 /// Fills what a path says of its table; the members of Extra.
-fn path_columns(row: &mut [Value], table: &Table, slot: u16, path: &TableAccess) -> Vec<String> {
+fn path_columns(row: &mut [Value], table: &Arc<Table>, slot: u16, path: &TableAccess) -> Vec<String> {
     row[4] = text(access_type(table, path));
     let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
     row[5] = list(names.collect());
@@ -466,10 +468,28 @@ fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     });
 }
 
+/// As `subqueries`, of a condition that a path guarantees: an EXISTS is asked as a set there.
+fn implied_subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
+    let Some(set) = set_of(e) else { return subqueries(e, out) };
+    let plan: Arc<dyn Any + Send + Sync> = set.plan.clone();
+    out.extend(plan.downcast().ok().map(|plan| (plan, false)));
+}
+
+/// The rows as which an EXISTS can be asked.
+pub(super) fn set_of(e: &Expr) -> Option<&Subquery> {
+    match &e.kind {
+        Kind::Subquery(subquery) => subquery.set.as_ref().map(|set| &set.list),
+        _ => None,
+    }
+}
+
 fn node_subqueries(nodes: &[Node], out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     for node in nodes {
         match node {
             Node::Scan(scan) => {
+                if let NodeSource::Table { path, .. } = &scan.source {
+                    path.implied.iter().for_each(|e| implied_subqueries(e, out));
+                }
                 let filter = match &scan.source {
                     NodeSource::Table { path, .. } => &path.filter,
                     NodeSource::Derived { filter, .. }

@@ -7,7 +7,7 @@ use super::names::Known;
 use super::{Change, Subject};
 use crate::catalog::Table;
 use crate::expr::Expr;
-use crate::expr::print;
+use crate::expr::print::{self, Names};
 use crate::expr::profile::{Measure, Profile, Step};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail};
 use crate::plan::tree::{
@@ -464,6 +464,7 @@ impl Outliner<'_> {
                 }
                 Part::One(equal) => format!("{name}{equals}{}", text(&equal.expr)),
                 Part::Any(any) => format!("{name} in ({})", print::list(any, ",", &self.known)),
+                Part::Among(among) => format!("{name} in {}", self.known.subquery(&among.subquery)),
             });
         }
         let Some(name) = columns.next() else { return all.join(and) };

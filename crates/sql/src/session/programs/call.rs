@@ -7,7 +7,7 @@ use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::session::{Call, SqlSession};
-use crate::state::{Inside, Locals};
+use crate::state::{DefinerRole, Inside, Locals};
 use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, Target};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
@@ -42,9 +42,9 @@ impl SqlSession {
             return Err(Interrupt::NeedBlocking);
         }
         let mut machine = Machine::default();
-        let begun = match self.answer.take() {
+        let begun = match self.programs.answer.take() {
             Some(answer) => {
-                machine = self.suspended.pop().unwrap_or_default();
+                machine = self.programs.suspended.pop().unwrap_or_default();
                 self.answered(&mut machine, answer)
             }
             None => {
@@ -54,7 +54,7 @@ impl SqlSession {
         };
         let result = begun.and_then(|()| self.advance(&mut machine, call));
         if let Err(Interrupt::Server(_)) = &result {
-            self.suspended.push(machine);
+            self.programs.suspended.push(machine);
             return result.map(|_| Outcome::ok());
         }
         let result = result.and_then(|_| Ok(give_to_client(&machine, call)?));
@@ -87,7 +87,7 @@ impl SqlSession {
 
     /// What the server has made of the statement that a CALL waits for.
     pub fn answer(&mut self, answer: SqlResult<()>) {
-        self.answer = Some(answer);
+        self.programs.answer = Some(answer);
     }
 
     /// The frame of a procedure that is called with these arguments.
@@ -108,7 +108,7 @@ impl SqlSession {
             Some(&def.definer()),
             Priv::Execute,
         )?;
-        let program = self.interpreter.compiled(&def, &self.state.settings, None)?;
+        let program = self.programs.interpreter.compiled(&def, &self.state.settings, None)?;
         if program.modes.len() != args.len() {
             let error =
                 SqlError::sp_wrong_no_of_args("PROCEDURE", def.full_name(), program.modes.len(), args.len());
@@ -177,13 +177,18 @@ impl SqlSession {
         }
         let mut access = self.state.programs.access.clone();
         let mut account = self.state.account.clone();
+        let mut role = self.state.programs.role.clone();
         if program.as_definer() {
             let own = access.clone().or_else(|| self.state.host.own_access());
             if let Some(own) = own {
                 let definer = def.definer();
                 let gone = |_| SqlError::no_such_user(&definer.user, &definer.host);
                 access = Some(own.of_definer(&definer).map_err(gone)?);
-                account = definer.plain();
+                // MariaDB's own definer keeps the role that is in force.
+                if account != definer.plain() {
+                    role = DefinerRole::Of(definer.role().cloned());
+                }
+                account = definer.current_user();
             }
         }
         let mut locals = Locals {
@@ -220,6 +225,7 @@ impl SqlSession {
             connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
             account: std::mem::replace(&mut state.account, account),
             access: std::mem::replace(&mut state.programs.access, access),
+            role: std::mem::replace(&mut state.programs.role, role),
             inside: state.programs.inside,
             trigger: std::mem::replace(&mut state.programs.trigger, program.rows.clone()),
             stacked: state.programs.stacked.len(),
@@ -241,6 +247,7 @@ impl SqlSession {
         state.settings.collation_connection = saved.connection;
         state.account = std::mem::take(&mut saved.account);
         state.programs.access = saved.access.take();
+        state.programs.role = std::mem::take(&mut saved.role);
         state.programs.inside = saved.inside;
         state.programs.trigger = saved.trigger.take();
         state.programs.stacked.truncate(saved.stacked);

@@ -92,7 +92,7 @@ pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
         }
         Statement::Reset(_) => Err(SqlError::stmt_not_allowed_in_sf_or_trg("RESET")),
         _ if temporary => Ok(()),
-        statement if commits(statement) => Err(SqlError::commit_not_allowed_in_sf_or_trg()),
+        statement if statement.ends_transaction() => Err(SqlError::commit_not_allowed_in_sf_or_trg()),
         _ => Ok(()),
     }
 }
@@ -109,30 +109,4 @@ pub(super) fn gives_rows(statement: &Statement) -> bool {
 
 fn is_harmless(flush: &Flush) -> bool {
     flush.targets.iter().all(|target| matches!(target, FlushTarget::Status))
-}
-
-/// Whether a statement ends or begins a transaction.
-fn commits(statement: &Statement) -> bool {
-    statement.is_about_accounts()
-        || matches!(
-            statement,
-            Statement::Begin(_)
-                | Statement::Commit(_)
-                | Statement::Rollback(_)
-                | Statement::Xa(_)
-                | Statement::CreateDatabase(_)
-                | Statement::AlterDatabase(_)
-                | Statement::DropDatabase { .. }
-                | Statement::CreateTable(_)
-                | Statement::AlterTable(_)
-                | Statement::DropTable(_)
-                | Statement::DropView(_)
-                | Statement::CreateIndex(_)
-                | Statement::DropIndex(_)
-                | Statement::Truncate(_)
-                | Statement::RenameTable(_)
-                | Statement::AlterEvent(_)
-                | Statement::DropProgram(_)
-                | Statement::Maintenance(_)
-        )
 }

@@ -6,7 +6,7 @@ use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::{
     Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
 };
-use crate::ddl::{Change, Ddl, check_name};
+use crate::ddl::{Change, Ddl, check_name, named_definer};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::Names;
@@ -34,29 +34,10 @@ pub(super) fn quoted(name: &str) -> String {
     quote_ident(name)
 }
 
-/// `user`@`host`.
-pub(super) fn quoted_account(definer: &Definer) -> String {
-    format!("{}@{}", quoted(&definer.user), quoted(&definer.host))
-}
-
 impl Ddl<'_> {
     /// In whose name a program is made, with the right to say so.
     pub(super) fn named_definer(&mut self, written: Option<&UserName>) -> SqlResult<Definer> {
-        let own = || {
-            let (user, host) = self.state.account.rsplit_once('@').unwrap_or((&self.state.account, ""));
-            Definer { user: Arc::from(user), host: Arc::from(host) }
-        };
-        let definer = match written {
-            None | Some(UserName::CurrentUser) => return Ok(own()),
-            Some(UserName::Named { user, host }) => {
-                Definer { user: Arc::from(&**user), host: Arc::from(&**host) }
-            }
-        };
-        self.access.check_names_definer(&definer)?;
-        if let Err(error) = self.access.of_definer(&definer) {
-            self.state.diagnostics.note(error);
-        }
-        Ok(definer)
+        named_definer(written, self.access, self.state)
     }
 
     /// A program that is made now.
@@ -270,7 +251,7 @@ impl Head<'_> {
     fn text(&self, what: &Characteristics, body: &[u8]) -> String {
         let mut text = format!(
             "CREATE DEFINER={} {} {}({})",
-            quoted_account(self.definer),
+            self.definer.quoted(),
             self.kind.name(),
             quoted(self.name),
             self.params

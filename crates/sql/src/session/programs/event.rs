@@ -2,7 +2,6 @@
 
 use super::check;
 use super::compile::Compiled;
-use super::define::quoted_account;
 use super::machine::Machine;
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
@@ -148,7 +147,7 @@ impl SqlSession {
             let found = session.catalog().program(ProgramKind::Event, &db, &name.name).cloned();
             let def = found.ok_or_else(|| missing(name))?;
             call.access.check(&db, None, Priv::Event)?;
-            let program = session.interpreter.compiled(&def, &session.state.settings, None)?;
+            let program = session.programs.interpreter.compiled(&def, &session.state.settings, None)?;
             let frame = session.enter_program(&program, Vec::new())?;
             session.state.programs.inside = Inside::Procedure;
             let mut machine = Machine::default();
@@ -176,7 +175,7 @@ impl Ddl<'_> {
         check::body(ProgramKind::Event, program)?;
         self.trx.catalog().schema(&db)?;
         self.access.check(&db, None, Priv::Event)?;
-        let definer = quoted_account(&self.named_definer(tree.definer.as_ref())?);
+        let definer = self.named_definer(tree.definer.as_ref())?.quoted();
         let mut change = self.begin(Names::Tables(&[]))?;
         change.next.schema(&db)?;
         let old = change.next.program(ProgramKind::Event, &db, name).cloned();
@@ -268,7 +267,7 @@ impl Ddl<'_> {
             check::body(ProgramKind::Event, program)?;
         }
         self.access.check(&db, None, Priv::Event)?;
-        let definer = quoted_account(&self.named_definer(tree.definer.as_ref())?);
+        let definer = self.named_definer(tree.definer.as_ref())?.quoted();
         let (new_db, new_name) = match &tree.rename {
             None => (db.clone(), None),
             Some(to) => (self.schema_of(to)?, Some(to.name.to_string())),
@@ -355,7 +354,7 @@ impl Ddl<'_> {
         event.executed.store(self.state.now_us.div_euclid(1_000_000), Ordering::Relaxed);
         let (comment, program) = def.event_parts()?;
         let mut over = ProgramDef::clone(def);
-        over.set_text(event.text(&quoted_account(&def.definer()), &def.name, &comment, &program.text, true));
+        over.set_text(event.text(&def.definer().quoted(), &def.name, &comment, &program.text, true));
         over.event = Some(event);
         self.put_event(&mut change, over)?;
         self.commit(change)

@@ -67,7 +67,7 @@ impl Interpreter {
         trx: &mut Trx,
         run: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        if trx.is_inline() {
+        if trx.locks.rows.is_inline() {
             return Err(Interrupt::NeedBlocking);
         }
         let (id, kill) = (state.connection_id, state.budget.kill().clone());
@@ -118,7 +118,7 @@ impl SqlSession {
         if self.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
             return Err(SqlError::sp_no_recursion().into());
         }
-        let program = self.interpreter.compiled(def, &self.state.settings, None)?;
+        let program = self.programs.interpreter.compiled(def, &self.state.settings, None)?;
         self.run_inside(|session, call| {
             let frame = session.enter_program(&program, args)?;
             let mut machine = Machine::default();

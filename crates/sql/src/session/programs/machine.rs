@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use crate::api::AccessCheck;
 use crate::catalog::Column;
 use crate::error::{Level, SqlError};
-use crate::state::{Inside, Locals, TriggerRows};
+use crate::state::{DefinerRole, Inside, Locals, TriggerRows};
 use omnibus_parser::ast::{Condition, HandlerKind, Target};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub(super) struct Saved {
     pub connection: u16,
     pub account: String,
     pub access: Option<Arc<dyn AccessCheck>>,
+    pub role: DefinerRole,
     pub inside: Inside,
     pub trigger: Option<TriggerRows>,
     /// Diagnostics of handlers that ran then.

@@ -78,8 +78,8 @@ impl SqlSession {
                 }
                 Flow::Server(inner) => {
                     let frame_access = frame.program.as_definer().then(|| frame.program.def.definer());
-                    let account =
-                        frame_access.map(|definer| (definer.user.to_string(), definer.host.to_string()));
+                    let account = frame_access
+                        .map(|definer| (definer.account().0.to_owned(), definer.account().1.to_owned()));
                     let text = frame.program.text.slice_ref(inner.statement.span.of(&frame.program.text));
                     return Err(Interrupt::Server(Box::new(crate::error::ServerStatement {
                         statement: inner.statement.clone(),

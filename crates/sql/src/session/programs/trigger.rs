@@ -2,7 +2,6 @@
 
 use super::check;
 use super::compile::{Compiled, Instruction};
-use super::define::quoted_account;
 use super::machine::Machine;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{ProgramDef, Table, persist};
@@ -35,7 +34,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(1465, b"HY000", "Triggers can not be created on system tables").into());
         }
         check::body(ProgramKind::Trigger, &tree.program)?;
-        if self.trx.temporary_table(&db, &table_name).is_some() {
+        if self.trx.temp.table(&db, &table_name).is_some() {
             let message = format!("Trigger's '{table_name}' is view or temporary table");
             return Err(SqlError::new(1361, b"HY000", message).into());
         }
@@ -57,7 +56,7 @@ impl Ddl<'_> {
             change.next.remove_program(&db, &old.key());
             persist::delete_program(self.trx.writes_mut(), old);
         }
-        let text = trigger_text(tree, &quoted_account(&definer), &table_name, "");
+        let text = trigger_text(tree, &definer.quoted(), &table_name, "");
         let def = Arc::new(self.new_program(ProgramKind::Trigger, &db, name, text));
         let compiled = Compiled::new(&def, &self.state.settings, Some(&table))?;
         for instruction in &compiled.code {
@@ -77,7 +76,7 @@ impl Ddl<'_> {
                 format!(" {word} {}", crate::catalog::quote_ident(other))
             }
         };
-        let mut logged = trigger_text(tree, &quoted_account(&definer), &table_name, &order);
+        let mut logged = trigger_text(tree, &definer.quoted(), &table_name, &order);
         if tree.or_replace {
             logged = logged.replacen("CREATE ", "CREATE OR REPLACE ", 1);
         }
@@ -161,7 +160,7 @@ impl SqlSession {
         if self.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
             return Err(SqlError::sp_no_recursion().into());
         }
-        let program = self.interpreter.compiled(def, &self.state.settings, Some(table))?;
+        let program = self.programs.interpreter.compiled(def, &self.state.settings, Some(table))?;
         let Some(rows) = program.rows.clone() else { return Ok(()) };
         let width = table.columns().len();
         let given = new.as_deref().cloned();

@@ -1,0 +1,25 @@
+//! Where the keys of encrypted logs are.
+
+use clap::Args;
+use omnibus_encryption::{Encryption, Keyring};
+use omnibus_log::Disk;
+use std::path::PathBuf;
+
+/// For commands that read log files.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct KeyringArgs {
+    /// The keyring of the server that encrypted the log (binlog_encryption).
+    #[arg(long, value_name = "FILE")]
+    keyring_file_data: Option<PathBuf>,
+}
+
+impl KeyringArgs {
+    /// `disk`, where encrypted logs are read in clear text.
+    pub(crate) fn over(&self, disk: Disk) -> Result<Disk, String> {
+        let keyring = self.keyring_file_data.as_ref().map(|path| match path.exists() {
+            true => Keyring::open(path, "").map_err(|error| error.to_string()),
+            false => Err(format!("there is no keyring {}", path.display())),
+        });
+        Ok(Disk::new(Encryption::over(disk, keyring.transpose()?)))
+    }
+}

@@ -1,0 +1,79 @@
+//! What a transaction leaves in the log: the events of its statements, and what is known of it that is no event.
+//!
+//! On the session's thread.
+
+use super::applied::Applied;
+use super::events::{StatementEvents, StatementInfo};
+use super::port::CommitPort;
+use super::trx::set_cache_context;
+use crate::error::SqlResult;
+use bytes::Bytes;
+use omnibus_commit::TrxCache;
+use omnibus_replication::model::StatementView;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// See the module's text.
+pub(crate) struct TrxLog {
+    pub(super) port: Arc<dyn CommitPort>,
+    pub(super) cache: TrxCache,
+    pub(super) events: StatementEvents,
+    /// What the transaction's commit takes along, if it comes from another server.
+    pub(super) applied: Option<Box<Applied>>,
+    /// The commit that follows has an id that must not be forgotten, whatever else it has.
+    pub(super) keeps_id: bool,
+    /// Counts commits without a place yet, if somebody wants to know.
+    pub(super) in_flight: Option<Arc<AtomicU64>>,
+    /// The keys of a position and its kin among the writes: no row event tells of them.
+    pub(super) position: Vec<Bytes>,
+}
+
+impl TrxLog {
+    pub(super) fn new(port: &Arc<dyn CommitPort>) -> TrxLog {
+        TrxLog {
+            cache: port.new_cache(),
+            events: StatementEvents::default(),
+            applied: None,
+            keeps_id: false,
+            in_flight: None,
+            position: Vec::new(),
+            port: port.clone(),
+        }
+    }
+
+    /// A statement begins.
+    pub(super) fn begin_statement(&mut self, info: &StatementInfo<'_>) {
+        set_cache_context(&mut self.cache, info);
+        self.events.begin(info);
+    }
+
+    /// The transaction is over.
+    pub(super) fn end(&mut self) {
+        self.cache.clear();
+        self.events.end();
+        self.position.clear();
+    }
+
+    /// The filled cache, for a commit to take along; an empty one is in its place.
+    pub(super) fn take_cache(&mut self) -> TrxCache {
+        std::mem::replace(&mut self.cache, self.port.new_cache())
+    }
+
+    /// The running statement is logged as text, not as rows.
+    pub(crate) fn log_as_text(&mut self) {
+        self.events.log_as_text();
+    }
+
+    /// Logs the running statement as text, if it was to be logged so and has changed something.
+    ///
+    /// # Errors
+    /// The cache is full (1197) or its spill file failed: undo the statement.
+    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
+        self.events.text(&mut self.cache, view)
+    }
+
+    /// The running statement's rows are logged by other means.
+    pub(crate) fn without_row_events(&mut self) {
+        self.events.stop_logging();
+    }
+}

@@ -1,0 +1,118 @@
+//! What a transaction sees: the snapshot of its consistent reads, what is read ahead of it, and what its replies wait for.
+
+use super::floor::Floor;
+use super::near::Near;
+use super::port::SnapshotHold;
+use super::range::KeyRange;
+use super::trx::TrxContext;
+use crate::error::SqlResult;
+use bytes::Bytes;
+use omnibus_commit::LogPosition;
+use omnibus_engine::{CommitNo, Snapshot};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// See the module's text.
+pub(crate) struct SnapshotView {
+    shared: Arc<TrxContext>,
+    hold: Box<dyn SnapshotHold>,
+    pub(super) taken: Option<(CommitNo, Box<dyn Snapshot>)>,
+    /// Where it is in the log, if it was taken with that.
+    pub(super) position: Option<LogPosition>,
+    /// What the running statement has read ahead of the snapshot.
+    near: Near,
+    /// The snapshot is older than the running statement.
+    pub(super) kept: bool,
+    /// What replies wait for.
+    pub(super) floor: Arc<Floor>,
+}
+
+impl SnapshotView {
+    pub(super) fn new(shared: &Arc<TrxContext>) -> SnapshotView {
+        SnapshotView {
+            hold: shared.port.hold(),
+            taken: None,
+            position: None,
+            near: Near::default(),
+            kept: false,
+            floor: Arc::new(Floor::new(shared.clone())),
+            shared: shared.clone(),
+        }
+    }
+
+    /// A statement begins; `each`: every statement has a snapshot of its own.
+    pub(super) fn begin_statement(&mut self, each: bool) {
+        self.near.forget();
+        if each {
+            self.release();
+        }
+        self.kept &= self.taken.is_some();
+    }
+
+    /// Whether the statement is a new one, or the last one again after an interrupt.
+    pub(super) fn again(&mut self, again: bool) {
+        if again && !self.kept {
+            self.release();
+        }
+        if !again {
+            self.kept = self.taken.is_some();
+        }
+    }
+
+    /// The snapshot that consistent reads use, taken at need.
+    pub(super) fn ensure(&mut self) -> CommitNo {
+        if let Some((no, _)) = &self.taken {
+            return *no;
+        }
+        let no = self.hold.take();
+        self.taken = Some((no, self.shared.port.engine().snapshot(no)));
+        no
+    }
+
+    pub(super) fn reader(&mut self) -> &dyn Snapshot {
+        self.ensure();
+        // Taken just above; the fallback cannot be reached.
+        &*self
+            .taken
+            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)))
+            .1
+    }
+
+    /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
+    pub(super) fn near(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
+        let (Bound::Included(from), Bound::Excluded(to)) = (&range.from, &range.to) else { return Ok(None) };
+        if range.reverse {
+            return Ok(None);
+        }
+        self.ensure();
+        let Some((_, snapshot)) = &self.taken else { return Ok(None) };
+        Ok(self.near.range(&**snapshot, from, to, want)?)
+    }
+
+    /// Takes the snapshot now (WITH CONSISTENT SNAPSHOT) and tells its log position.
+    pub fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
+        let (no, position) = self.hold.take_with_position();
+        self.taken = Some((no, self.shared.port.engine().snapshot(no)));
+        self.position = Some(position);
+        (no, position)
+    }
+
+    /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
+    #[must_use]
+    pub fn place(&self) -> Option<(CommitNo, LogPosition)> {
+        Some((self.taken.as_ref()?.0, self.position?))
+    }
+
+    /// The transaction is over.
+    pub(super) fn end(&mut self) {
+        self.release();
+        self.position = None;
+    }
+
+    pub(super) fn release(&mut self) {
+        self.near.forget();
+        if self.taken.take().is_some() {
+            self.hold.release();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! How a target is told who comes, and how both know that nobody is in between.
+
+use crate::error::StreamError;
+use rskafka::client::{Credentials, SaslConfig};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a Kafka broker checks a password.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mechanism {
+    /// It is told: over TLS only.
+    Plain,
+    /// SCRAM-SHA-256.
+    ScramSha256,
+    /// SCRAM-SHA-512.
+    #[default]
+    ScramSha512,
+}
+
+/// See the module. Nothing of it is needed by a target that lets everybody in.
+#[derive(Clone, Default)]
+pub struct Login {
+    /// Certificates, in PEM, of those who vouch for the target; without, those that the system knows.
+    pub ca: Option<PathBuf>,
+    /// The client's own certificate and its key, in PEM.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// An account's name.
+    pub user: Option<String>,
+    /// Its password.
+    pub password: Option<String>,
+    /// For Kafka.
+    pub mechanism: Mechanism,
+    /// For NATS: a file with a token.
+    pub token: Option<PathBuf>,
+    /// For NATS: a file of credentials.
+    pub credentials: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+fn refused<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> StreamError + '_ {
+    move |error| StreamError::Refused(format!("{}: {error}", path.display()))
+}
+
+/// A file's first line.
+///
+/// # Errors
+/// It cannot be read.
+pub fn secret(path: &Path) -> Result<String, StreamError> {
+    let text = read_to_string(path).map_err(refused(path))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+impl Login {
+    /// Whether anything is said that means TLS.
+    pub(crate) fn wants_tls(&self) -> bool {
+        self.ca.is_some() || self.certificate.is_some()
+    }
+
+    /// TLS with what is said.
+    pub(crate) fn tls(&self) -> Result<ClientConfig, StreamError> {
+        let mut roots = RootCertStore::empty();
+        match &self.ca {
+            Some(path) => {
+                for certificate in certificates(path)? {
+                    roots.add(certificate).map_err(refused(path))?;
+                }
+            }
+            None => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let failed = |error| StreamError::Refused(format!("TLS: {error}"));
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(failed)?
+            .with_root_certificates(roots);
+        let Some((certificate, key)) = &self.certificate else { return Ok(builder.with_no_client_auth()) };
+        let own = PrivateKeyDer::from_pem_file(key).map_err(refused(key))?;
+        builder.with_client_auth_cert(certificates(certificate)?, own).map_err(refused(certificate))
+    }
+
+    /// The account and its password; `None` for nobody.
+    pub(crate) fn account(&self) -> Result<Option<(String, String)>, StreamError> {
+        match (&self.user, &self.password) {
+            (None, _) => Ok(None),
+            (Some(user), Some(password)) => Ok(Some((user.clone(), password.clone()))),
+            (Some(_), None) => Err(StreamError::Refused("--to-user needs a password".into())),
+        }
+    }
+
+    /// What a broker asks for.
+    pub(crate) fn sasl(&self, tls: bool) -> Result<Option<SaslConfig>, StreamError> {
+        let Some((user, password)) = self.account()? else { return Ok(None) };
+        let credentials = Credentials::new(user, password);
+        match self.mechanism {
+            Mechanism::Plain if !tls => Err(StreamError::Refused(
+                "PLAIN tells the password to whoever listens: only with kafka+tls://".into(),
+            )),
+            Mechanism::Plain => Ok(Some(SaslConfig::Plain(credentials))),
+            Mechanism::ScramSha256 => Ok(Some(SaslConfig::ScramSha256(credentials))),
+            Mechanism::ScramSha512 => Ok(Some(SaslConfig::ScramSha512(credentials))),
+        }
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StreamError> {
+    let all: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(refused(path));
+    let all = all?;
+    if all.is_empty() { Err(refused(path)("there is no certificate in it")) } else { Ok(all) }
+}
