@@ -5,14 +5,20 @@ the bytes; a change of names in a folder only if those before it in that folder 
 synced. That is less than ext4 promises: there, a sync of a file also brings its name.
 """
 
+import copy
 import os
 import pathlib
 import struct
 import time
 
 HEADER = struct.Struct("<QQQQQIHHcB6x")
-CHANGES = b"OWTFSRULM"
+CHANGES = b"OWTFSRULMN"
+NAMES = b"ORULM"
 KINDS = CHANGES + b"wtfs"
+
+
+class Unseen(Exception):
+    """The files tell of something that is not in the trace: the recorder does not see all, and no image of it is to be trusted."""
 
 
 class Record:
@@ -43,35 +49,46 @@ class Trace:
 
 
 def settle(path, root, base=None):
-    """After the program was killed: records how its writes that were under way have ended, and changes of names that nobody
-    saw, as the files tell. A record that the kill has torn is taken off: the operation had not begun, and what follows would be
-    read as its data. `root` is the folder that was recorded, and `base` what was in it before."""
-    disk, found = Disk(root, base), Trace(path)
+    """After the program has ended: records how what was under way at its end has ended, as the files tell, and compares what the
+    whole trace makes with the files, byte for byte (Unseen). A record that a kill has torn is taken off: the operation had not begun,
+    and what follows would be read as its data. `root` is the folder that was recorded, and `base` what was in it before."""
+    disk, found = base.copy() if base else Disk(root), Trace(path)
+    in_doubt = None
     for r in found.records:
         disk.play(r)
+        in_doubt = r if r.kind == b"N" else None if r.kind in NAMES else in_doubt
     os.truncate(path, found.end)
     with open(path, "ab") as trace:
-        def add(kind, r, length, before="", after=""):
-            names = before.encode(), after.encode()
+        def add(kind, r, length=0, inode=0, done=False):
+            names = (r.path.encode(), r.other.encode()) if kind in NAMES else (b"", b"")
             time_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-            trace.write(HEADER.pack(r.id if r else 0, time_ns, r.inode if r else 0, r.offset if r else 0, length, 0,
-                                    *map(len, names), kind, 1 if r is None else 0) + b"".join(names))
+            trace.write(HEADER.pack(r.id, time_ns, inode or r.inode, r.offset, length, 0, *map(len, names), kind, done) + b"".join(names))
 
         for _, (r, *_) in disk.open.values():
             try:
-                with open(r.path, "rb") as file:
-                    file.seek(r.offset)
-                    found = file.read(len(r.data))
+                file = open(disk.path_of(r), "rb")
             except FileNotFoundError:
                 continue
-            same = next((n for n, pair in enumerate(zip(found, r.data)) if pair[0] != pair[1]), min(len(found), len(r.data)))
-            add(b"w", r, same)
-        for file in pathlib.Path(root).rglob("*"):
-            if file.is_file():
-                inode, node = file.stat().st_ino, disk.find(str(file))
-                before = disk.last_place(inode)
-                if before and (node is None or node.inode not in (None, inode)):
-                    add(b"R", None, 0, before, str(file))
+            with file:
+                if r.kind == b"W":
+                    file.seek(r.offset)
+                    there = file.read(len(r.data))
+                    same = next((n for n, pair in enumerate(zip(there, r.data)) if pair[0] != pair[1]), min(len(there), len(r.data)))
+                    add(b"w", r, same)
+                else:
+                    size = os.fstat(file.fileno()).st_size
+                    add(r.kind.lower(), r, done=size == r.length if r.kind == b"T" else size >= r.offset + r.length)
+        if in_doubt is not None:
+            kind, after = bytes([in_doubt.offset]), in_doubt.other or in_doubt.path
+            inode = os.stat(after).st_ino if os.path.exists(after) else 0
+            happened = not inode if kind == b"U" else not os.path.exists(in_doubt.path) if kind == b"R" else inode
+            in_doubt.offset = 0
+            if happened:
+                add(kind, in_doubt, inode=inode, done=True if kind != b"O" else in_doubt.done)
+    disk = base.copy() if base else Disk(root)
+    for r in Trace(path).records:
+        disk.play(r)
+    disk.compare()
 
 
 class File:
@@ -80,7 +97,7 @@ class File:
     What is durable waits behind older records that are not: where they meet, the newer bytes hold."""
 
     def __init__(self, contents=b""):
-        self.durable, self.pending, self.inode = bytearray(contents), [], None
+        self.durable, self.pending = bytearray(contents), []
 
     def apply(self, contents, record, keep=None, sector=4096):
         """Does what a record says; of a write only the sectors that `keep` says."""
@@ -109,6 +126,12 @@ class File:
         for entry in self.pending[:upto]:
             self.apply(self.durable, entry[0])
         del self.pending[:upto]
+
+    def now(self):
+        contents = bytearray(self.durable)
+        for record, *_ in self.pending:
+            self.apply(contents, record)
+        return contents
 
     def image(self, rng, chance, sector):
         contents = bytearray(self.durable)
@@ -158,26 +181,33 @@ class Folder:
 
 
 class Disk:
-    """What is on the disk below `root` while records are played to it."""
+    """What is on the disk below `root` while records are played to it. `base` says that what is in it now was there before."""
 
-    def __init__(self, root, base=None):
+    def __init__(self, root, base=False):
         self.root, self.top = str(root), Folder()
+        # What an open file or folder is, whatever name it has: by its number, until that is given to another.
         self.inodes, self.open, self.syncs = {}, {}, {}
         if base:
-            self.load(self.top, pathlib.Path(base))
+            self.load(self.top, pathlib.Path(root))
+
+    def copy(self):
+        """The same before anything is played."""
+        return copy.deepcopy(self)
 
     def load(self, folder, path):
+        self.inodes[path.stat().st_ino] = folder
         for entry in path.iterdir():
             if entry.is_dir():
                 node = Folder()
                 self.load(node, entry)
             elif entry.is_file():
                 node = File(entry.read_bytes())
+                self.inodes[entry.stat().st_ino] = node
             else:
                 continue
             folder.durable[entry.name] = folder.now[entry.name] = node
 
-    def find(self, path, now=True):
+    def find(self, path):
         node = self.top
         for name in path[len(self.root):].split("/"):
             if name and isinstance(node, Folder):
@@ -191,41 +221,45 @@ class Disk:
         return self.find(parent), name
 
     def opened(self, r):
-        """The file or folder that an operation on an open one means. A name that the file did not have when it was last seen
-        was given by a system call that nobody sees (Rust's tempfile makes them without libc)."""
-        path = r.path.removesuffix(" (deleted)")
-        node = self.find(path)
-        if isinstance(node, Folder):
-            return node
-        if node is None or node.inode not in (None, r.inode):
-            known, before = self.inodes.get(r.inode, (None, None))
-            if known is None or path != r.path:
-                return known or node
-            if self.last_place(r.inode):
-                self.rename(before, path)
-                node = known
-            elif node is None:
-                return None
-        node.inode = r.inode
-        self.inodes[r.inode] = (node, path)
+        """The file or folder that an operation on an open one means."""
+        node = self.inodes.get(r.inode)
+        if node is None:
+            raise Unseen(f"{r.path} is used, and nobody has seen it made")
         return node
 
-    def last_place(self, inode):
-        """The path at which the file of a number was seen last, if it is there still: the number of one that is gone is given to another."""
-        known, path = self.inodes.get(inode, (None, None))
-        return path if known is not None and self.find(path) is known else None
+    def path_of(self, r):
+        """Where the file of an operation is now; where it was when the operation began, if it is nowhere."""
+        node, left = self.inodes[r.inode], [(self.top, self.root)]
+        while left:
+            folder, path = left.pop()
+            for name, entry in folder.now.items():
+                if entry is node:
+                    return f"{path}/{name}"
+                if isinstance(entry, Folder):
+                    left.append((entry, f"{path}/{name}"))
+        return r.path
+
+    def compare(self, folder=None, path=None):
+        """Raises Unseen where the names or the bytes that the records make are not those of the files."""
+        folder, path = folder or self.top, pathlib.Path(path or self.root)
+        there = {entry.name: entry for entry in path.iterdir() if entry.is_dir() or entry.is_file()}
+        if there.keys() != folder.now.keys():
+            raise Unseen(f"{path}: {sorted(there.keys() ^ folder.now.keys())} are in the folder or in the records alone")
+        for name, node in folder.now.items():
+            if isinstance(node, Folder):
+                self.compare(node, path / name)
+            elif there[name].read_bytes() != node.now():
+                raise Unseen(f"{path / name} has other bytes than the records make")
 
     def rename(self, before, after, keep=False):
         folder, name = self.place(before)
         target, other = self.place(after)
         node = folder.now.get(name) if folder else None
         if node is None or target is None:
-            return
+            raise Unseen(f"{before} becomes {after}, and nobody has seen it made")
         target.set(other, node)
         if not keep:
             folder.set(name, None)
-        if isinstance(node, File):
-            self.inodes[node.inode] = (node, after)
 
     def play(self, r):
         kind = r.kind
@@ -233,24 +267,13 @@ class Disk:
             # Another process: what the one before had under way has ended.
             self.open, self.syncs = {}, {}
         if kind == b"O":
-            node = self.find(r.path)
-            if node is None:
-                folder, name = self.place(r.path)
-                if folder is None:
-                    return
-                node = File()
-                node.inode = r.inode
-                self.inodes[r.inode] = (node, r.path)
-                folder.set(name, node)
-            elif r.done and isinstance(node, File):
-                node.pending.append([r, True, False])
+            self.made(r)
         elif kind in b"WTF":
             node = self.opened(r)
             if isinstance(node, File):
-                entry = [r, kind == b"F" and r.done, False]
+                entry = [r, False, False]
                 node.pending.append(entry)
-                if r.id:
-                    self.open[r.id] = (node, entry)
+                self.open[r.id] = (node, entry)
         elif kind in b"wtf":
             self.end(r)
         elif kind == b"S":
@@ -263,8 +286,24 @@ class Disk:
             node, covered = self.syncs.pop(r.id, (None, None))
             if node is not None and r.done:
                 node.sync(covered)
-        else:
+        elif kind != b"N" and r.done:
             self.names(r)
+
+    def made(self, r):
+        """A file that was opened, and made or emptied by that, if it was not there or is to be empty."""
+        node = self.find(r.path)
+        if node is None:
+            folder, name = self.place(r.path)
+            node = self.inodes[r.inode] = File()
+            # The kernel tells so of one without a name.
+            if not r.path.endswith(" (deleted)"):
+                if folder is None:
+                    raise Unseen(f"{r.path} is made in a folder that nobody has seen")
+                folder.set(name, node)
+        elif self.inodes.get(r.inode) is not node:
+            raise Unseen(f"{r.path} is another file than was seen there")
+        elif r.done and isinstance(node, File):
+            node.pending.append([r, True, False])
 
     def end(self, r):
         node, entry = self.open.pop(r.id, (None, None))
@@ -275,16 +314,22 @@ class Disk:
             entry[0].data = entry[0].data[:r.length]
             if r.done and entry in node.pending:
                 node.sync({entry[0]})
-        elif r.kind == b"t" and not r.done and entry in node.pending:
+        elif not r.done and entry in node.pending:
             node.pending.remove(entry)
 
     def names(self, r):
-        folder, name = self.place(r.path)
-        if folder is None or r.path == self.root:
+        if r.path == self.root:
+            self.inodes[r.inode] = self.top
             return
+        folder, name = self.place(r.path)
+        if folder is None:
+            raise Unseen(f"{r.path}: nobody has seen its folder made")
         if r.kind == b"M":
-            folder.set(name, Folder())
+            node = self.inodes[r.inode] = Folder()
+            folder.set(name, node)
         elif r.kind == b"U":
+            if name not in folder.now:
+                raise Unseen(f"{r.path} is removed, and nobody has seen it made")
             folder.set(name, None)
         else:
             self.rename(r.path, r.other, keep=r.kind == b"L")

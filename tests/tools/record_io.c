@@ -6,9 +6,10 @@
  *   RECORD_IO_NAME    only operations on open files with this in their path are counted then
  *   RECORD_IO_HOW     how it fails: KILL (before the operation is done), EIO, ENOSPC
  *
- * The trace is a sequence of records: a header (struct record), two paths, data. An operation that takes time has a record
+ * The trace is a sequence of records: a header (struct record), two paths, data. An operation on an open file has a record
  * when it begins (in capitals) and one with the same id when it has ended, so that a reader knows what a sync covers and what
- * was still under way. tests/crash/images.py reads it. Times are CLOCK_MONOTONIC.
+ * was still under way. A change of names has a record N before it and one of its own kind after it, and no other change of names
+ * comes between the two: after a kill at most one is in doubt. tests/lib/recorded.py reads it. Times are CLOCK_MONOTONIC.
  *
  * Built by the tests: cc -O2 -shared -fPIC -o record_io.so record_io.c -ldl -lpthread
  */
@@ -40,7 +41,7 @@ struct record {
     char kind, synced, pad[6];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, names_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t ids, operations;
 
 static int trace_fd(void) {
@@ -194,22 +195,32 @@ int name(int fd, type offset, type size) { \
     int tracked = path_of(fd, path, &inode); \
     int error = tracked ? failing(path) : 0; \
     if (error) return error; \
+    uint64_t id = tracked ? note('F', 0, 0, inode, (uint64_t)offset, (uint64_t)size, path, NULL, NULL, 0) : 0; \
     int done = REAL(name)(fd, offset, size); \
-    if (tracked) note('F', 0, done == 0, inode, (uint64_t)offset, (uint64_t)size, path, NULL, NULL, 0); \
+    if (tracked) note('f', id, done == 0, inode, (uint64_t)offset, (uint64_t)size, NULL, NULL, NULL, 0); \
     return done; \
 }
 ALLOCATING(posix_fallocate, off_t)
 ALLOCATING(posix_fallocate64, off64_t)
 
-/* A change of names. */
-#define ON_NAMES(kind, path, other, call) do { \
+/* A change of names; INODE is that of the file or folder afterwards, where it is looked at. */
+#define ON_NAMES(kind, path, other, inode, call) do { \
     int tracked = below_root(path); \
     int error = tracked ? failing(NULL) : 0; \
     if (error) return errno = error, -1; \
-    int done = (call); \
-    if (tracked && done == 0) note(kind, 0, 1, 0, 0, 0, path, other, NULL, 0); \
-    return done; \
+    if (!tracked) return (call); \
+    pthread_mutex_lock(&names_lock); \
+    note('N', 0, 0, 0, kind, 0, path, other, NULL, 0); \
+    int done = (call), saved = errno; \
+    note(kind, 0, done == 0, done == 0 ? (inode) : 0, 0, 0, path, other, NULL, 0); \
+    pthread_mutex_unlock(&names_lock); \
+    return errno = saved, done; \
 } while (0)
+
+static uint64_t inode_of(const char *path) {
+    struct stat stat;
+    return lstat(path, &stat) == 0 ? stat.st_ino : 0;
+}
 
 /* The path of a name in an open folder, as remove_dir_all uses them. */
 static const char *at(int folder, const char *name, char *path) {
@@ -220,33 +231,51 @@ static const char *at(int folder, const char *name, char *path) {
     return path;
 }
 
-int rename(const char *from, const char *to) { ON_NAMES('R', from, to, REAL(rename)(from, to)); }
-int unlink(const char *path) { ON_NAMES('U', path, NULL, REAL(unlink)(path)); }
-int rmdir(const char *path) { ON_NAMES('U', path, NULL, REAL(rmdir)(path)); }
-int mkdir(const char *path, mode_t mode) { ON_NAMES('M', path, NULL, REAL(mkdir)(path, mode)); }
-int link(const char *from, const char *to) { ON_NAMES('L', from, to, REAL(link)(from, to)); }
+int rename(const char *from, const char *to) { ON_NAMES('R', from, to, 0, REAL(rename)(from, to)); }
+int unlink(const char *path) { ON_NAMES('U', path, NULL, 0, REAL(unlink)(path)); }
+int rmdir(const char *path) { ON_NAMES('U', path, NULL, 0, REAL(rmdir)(path)); }
+int mkdir(const char *path, mode_t mode) { ON_NAMES('M', path, NULL, inode_of(path), REAL(mkdir)(path, mode)); }
+int link(const char *from, const char *to) { ON_NAMES('L', from, to, 0, REAL(link)(from, to)); }
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
     char one[PATH_MAX], two[PATH_MAX];
-    ON_NAMES('L', at(from_folder, from, one), at(to_folder, to, two), REAL(linkat)(from_folder, from, to_folder, to, flags));
+    ON_NAMES('L', at(from_folder, from, one), at(to_folder, to, two), 0, REAL(linkat)(from_folder, from, to_folder, to, flags));
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to) {
+    char one[PATH_MAX], two[PATH_MAX];
+    ON_NAMES('R', at(from_folder, from, one), at(to_folder, to, two), 0, REAL(renameat)(from_folder, from, to_folder, to));
 }
 
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags) {
     char one[PATH_MAX], two[PATH_MAX];
-    ON_NAMES('R', at(from_folder, from, one), at(to_folder, to, two), REAL(renameat2)(from_folder, from, to_folder, to, flags));
+    ON_NAMES('R', at(from_folder, from, one), at(to_folder, to, two), 0, REAL(renameat2)(from_folder, from, to_folder, to, flags));
 }
 
 int unlinkat(int folder, const char *name, int flags) {
     char path[PATH_MAX];
-    ON_NAMES('U', at(folder, name, path), NULL, REAL(unlinkat)(folder, name, flags));
+    ON_NAMES('U', at(folder, name, path), NULL, 0, REAL(unlinkat)(folder, name, flags));
 }
 
-static int opened(int fd, int flags) {
+int mkdirat(int folder, const char *name, mode_t mode) {
     char path[PATH_MAX];
-    uint64_t inode;
-    if (fd >= 0 && path_of(fd, path, &inode)) note('O', 0, (flags & O_TRUNC) != 0, inode, 0, 0, path, NULL, NULL, 0);
-    return fd;
+    const char *whole = at(folder, name, path);
+    ON_NAMES('M', whole, NULL, inode_of(whole), REAL(mkdirat)(folder, name, mode));
 }
+
+/* Opens a file that may be made or emptied by it; a file without a name is noted by what the kernel calls it. */
+#define ON_OPEN(path, call) do { \
+    int error = failing(NULL); \
+    if (error) return errno = error, -1; \
+    pthread_mutex_lock(&names_lock); \
+    note('N', 0, (flags & O_TRUNC) != 0, 0, 'O', 0, path, NULL, NULL, 0); \
+    int fd = (call), saved = errno; \
+    char found[PATH_MAX]; \
+    uint64_t inode; \
+    if (fd >= 0 && path_of(fd, found, &inode)) note('O', 0, (flags & O_TRUNC) != 0, inode, 0, 0, found, NULL, NULL, 0); \
+    pthread_mutex_unlock(&names_lock); \
+    return errno = saved, fd; \
+} while (0)
 
 #define MODE(flags) ({ mode_t mode = 0; if (flags & (O_CREAT | O_TMPFILE)) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); } mode; })
 
@@ -254,9 +283,7 @@ static int opened(int fd, int flags) {
 int name(const char *path, int flags, ...) { \
     mode_t mode = MODE(flags); \
     if (!(flags & (O_CREAT | O_TRUNC)) || !below_root(path)) return REAL(name)(path, flags, mode); \
-    int error = failing(NULL); \
-    if (error) return errno = error, -1; \
-    return opened(REAL(name)(path, flags, mode), flags); \
+    ON_OPEN(path, REAL(name)(path, flags, mode)); \
 }
 OPENING(open)
 OPENING(open64)
@@ -265,10 +292,9 @@ OPENING(open64)
 int name(int folder, const char *file, int flags, ...) { \
     mode_t mode = MODE(flags); \
     char path[PATH_MAX]; \
-    if (!(flags & (O_CREAT | O_TRUNC)) || !below_root(at(folder, file, path))) return REAL(name)(folder, file, flags, mode); \
-    int error = failing(NULL); \
-    if (error) return errno = error, -1; \
-    return opened(REAL(name)(folder, file, flags, mode), flags); \
+    const char *whole = at(folder, file, path); \
+    if (!(flags & (O_CREAT | O_TRUNC)) || !below_root(whole)) return REAL(name)(folder, file, flags, mode); \
+    ON_OPEN(whole, REAL(name)(folder, file, flags, mode)); \
 }
 OPENING_AT(openat)
 OPENING_AT(openat64)

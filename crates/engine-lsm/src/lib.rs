@@ -11,6 +11,8 @@
 //!   and the commit thread; and its flush cannot stop at a commit number.
 //! - *Reads go through a view* (`view`): the memtables and one version of the tables, swapped as a
 //!   whole. A read takes the view's lock only to clone one pointer.
+//! - *Names change through libc.* The tree renames its files by `tempfile`, and that by `rustix`, whose feature `use-libc` keeps
+//!   these calls where a preloaded library sees, delays or fails them.
 //! - *Old versions* are dropped where that is exact: at a flush by our own rule, in a compaction only
 //!   when no table holds anything newer than the watermark (`compaction` explains).
 //!
