@@ -1,11 +1,11 @@
-# The one door. `make run` serves, `make test` tests, `make check` is all that must be true, `make bench` measures.
+# The one door. `make run` serves, `make test` is the gate, `make check` is all that must be true, `make hunt` looks for more, `make bench` measures.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 OMNIBUS := target/release/omnibus
 
 SIMULATE := target/debug/simulate
 
-.PHONY: crash-images simulate mutants run build test check static bench bench-log bench-replication fuzz tools
+.PHONY: simulate mutants run build test unit-tests test-all hunt check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -27,14 +27,22 @@ deb: build
 tools:
 	scripts/install-test-tools
 
-# Installs what the tests need (Debian packages) and runs them all.
-test: tools build
-	cargo test --workspace --locked
+# The gate: what a change most likely breaks, with fixed seeds; ten minutes when built. Installs what it needs (Debian packages).
+test: tools build unit-tests
 	tests/run
 
-# Power cuts: thousands of images of what one may leave, from recorded runs, until one fails. ARGS="--seed 7 --images 200 --sync 0"
-crash-images: tools build
-	for turn in $$(seq $${CRASH_RUNS:-20}); do tests/crash/images.py --images 200 --seconds 6 $(ARGS); done
+unit-tests: target
+	PROPTEST_RNG_SEED=$$(sed -n 's/^proptest *//p' tests/seeds.txt) cargo test --workspace --locked
+
+# The gate and everything else: every peer, client, program, broker and browser, long kills, large data. Half an hour.
+test-all: build unit-tests
+	scripts/install-test-tools all
+	tests/run all
+
+# What the tests that draw lots find with fresh seeds, in MINUTES (default 60): a folder for each finding in .run/hunt, with the command that
+# repeats it. ARGS="images kill9" for some of them, --list for all.
+hunt: tools build
+	tests/hunt --minutes $${MINUTES:-60} $(ARGS)
 
 # Format, lints, documentation, structure.
 static: target
@@ -44,7 +52,7 @@ static: target
 	scripts/tidy
 	scripts/windows-check
 
-check: static test
+check: static test-all
 
 # The comparison with Debian's MariaDB; about an hour. ARGS="--seconds 2 --rounds 1" for a quick look.
 bench: tools build

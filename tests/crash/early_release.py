@@ -8,10 +8,11 @@ restart the row must be at least as far as anybody ever saw it. Readers without 
 row that was deleted.
 
 Usage: early_release.py [--rounds 6] [--seed N]
+
+Ring: gate.
 """
 
 import argparse
-import os
 import pathlib
 import random
 import subprocess
@@ -22,6 +23,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+import seeds  # noqa: E402
 from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, client, connect, expect  # noqa: E402
 
 LOOK = {
@@ -117,7 +119,7 @@ def one_round(server, chance):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=6)
-    options.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
+    seeds.add_to(options)
     options = options.parse_args()
     chance = random.Random(options.seed)
     print(f"seed {options.seed}")

@@ -9,6 +9,8 @@ The other half: what tells of nothing of the kind is answered at once, and a tab
 under the one before is there for plain reads.
 
 Usage: floor.py [--delay-ms 400] [--only NAME]
+
+Ring: gate.
 """
 
 import argparse

@@ -17,6 +17,8 @@ the recovery from the first cut. What must be there is decided by requests and r
 
 Usage: images.py [--images 50] [--sync 1] [--seed N] [--seconds 4] [--only N] [--keep] [-- SERVER OPTIONS]
 A failure prints the command that repeats its image from the recording that was kept.
+
+Ring: gate.
 """
 
 import argparse
@@ -33,6 +35,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+import seeds  # noqa: E402
 from omnibus import ROOT, Omnibus, client, connect, expect, wait_for  # noqa: E402
 from recorded import Disk, Trace, settle  # noqa: E402
 
@@ -337,11 +340,11 @@ def second_cut(directory, library, image, options, rng):
     shutil.copytree(image / "data", folder / "data")
     trace = folder / "trace"
     server = recording(folder, library, folder / "data", trace, options)
+    disk = Disk(folder / "data", base=True)
     server.start()
     server.kill()
-    settle(trace, folder / "data", image / "data")
+    settle(trace, folder / "data", disk)
     records = Trace(trace).records
-    disk = Disk(folder / "data", base=image / "data")
     for r in records[:rng.randint(0, len(records))]:
         disk.play(r)
     return again, disk.write(again / "data", rng)
@@ -398,7 +401,7 @@ def run(arguments, directory):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--images", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    seeds.add_to(parser)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--sync", type=int, default=1, help="sync_binlog")
     parser.add_argument("--only", type=int)

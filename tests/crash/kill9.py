@@ -12,6 +12,8 @@ At the end the whole log, from its first file, is replayed by `mariadb-binlog | 
 and every table must be equal there, row by row (RECOVER-2, seen by an independent decoder and server).
 
 Usage: kill9.py [--rounds 25] [--seed N] [--keep] [--mixed] [-- SERVER OPTIONS]
+
+Ring: gate.
 """
 
 import argparse
@@ -28,6 +30,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+import seeds  # noqa: E402
 from omnibus import PATIENCE_S, MariaDB, Omnibus, connect, expect, log_gtids, replay, wait_for  # noqa: E402
 
 CLIENTS = 8
@@ -223,7 +226,7 @@ def round_of_load(server, following, rng):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=25, help="kills in a row (default 25)")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="repeat a run's random choices")
+    seeds.add_to(parser)
     parser.add_argument("--mixed", action="store_true", help="tables of both engines in each transfer")
     parser.add_argument("--keep", action="store_true", help="keep the directory")
     parser.add_argument("options", nargs="*", help="options for the server, after --")

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""What CREATE USER and ALTER USER say besides passwords and rights: it acts, is shown, and reaches replicas; the rest is refused."""
+"""What CREATE USER and ALTER USER say besides passwords and rights: it acts, is shown, and reaches replicas; the rest is refused.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

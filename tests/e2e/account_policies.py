@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Which passwords accounts may get, what their connections must be like, whom they may act as, and what they may not do in some databases:
-it acts, is shown, is loaded by others, survives a crash, and reaches replicas."""
+it acts, is shown, is loaded by others, survives a crash, and reaches replicas.
+
+Ring: all.
+"""
 
 import pathlib
 import subprocess

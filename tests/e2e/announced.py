@@ -3,6 +3,8 @@
 and decimals have the digits that are announced, and text is text. CREATE TABLE .. SELECT makes columns that keep every value.
 
 Expressions over columns of every type, with the largest, the least and plain values. Clients allocate by these numbers.
+
+Ring: gate.
 """
 
 import pathlib

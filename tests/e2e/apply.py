@@ -4,6 +4,8 @@
 A workload of all types and definitions runs on MariaDB in row format with full and minimal images, compressed, in
 statement format and mixed; the same goes through JSON lines and `omnibus replay`. Then BINLOG statements of one log are applied to tables that differ from their source's, and
 twice over with the session's IDEMPOTENT mode.
+
+Ring: all.
 """
 
 import pathlib

@@ -5,6 +5,8 @@ Told independently: one session writes numbered rows, one transaction each, in b
 server calls that place: GTID, position, time. Others write beside it, so that groups have several transactions. A server on
 what was restored as of a place has exactly the rows up to it. The store is a folder, and a real S3 server; archiver, server and
 store are killed at any moment. The log may be encrypted and its transactions compressed: what is archived is in clear text.
+
+Ring: all.
 """
 
 import json

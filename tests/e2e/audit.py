@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """The audit log: logins, definitions, statements about accounts; the lines of MariaDB's own plugin for the same sessions, or JSON; rotation,
-passwords, whose statements, what procedures and prepared statements define, a file that can't be written."""
+passwords, whose statements, what procedures and prepared statements define, a file that can't be written.
+
+Ring: all.
+"""
 
 import itertools
 import json

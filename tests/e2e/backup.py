@@ -4,6 +4,8 @@
 Told independently: every transaction of the load writes its own row, and transfers that keep a sum. The copy's rows
 are those whose log positions are before the backup's, which is checked by rolling forward: the copy's log is the
 beginning of the source's, byte for byte, and stops at that position.
+
+Ring: gate.
 """
 
 import pathlib

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Garbage from the network, wrong options, a broken disk: a clear error each time, nothing lost, and the server lives."""
+"""Garbage from the network, wrong options, a broken disk: a clear error each time, nothing lost, and the server lives.
+
+Ring: gate.
+"""
 
 import os
 import pathlib
@@ -15,7 +18,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+import seeds  # noqa: E402
 from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
+
+SEED = seeds.of_this_run()
 
 
 def raw(server):
@@ -46,7 +52,7 @@ def alive(server):
 
 
 def garbage_before_login(server):
-    rng = random.Random(7)
+    rng = random.Random(f"before login {SEED}")
     for n in range(200):
         s = raw(server)
         try:
@@ -70,7 +76,7 @@ def garbage_before_login(server):
 
 
 def garbage_after_login(server):
-    rng = random.Random(11)
+    rng = random.Random(f"after login {SEED}")
     for n in range(300):
         db = connect(server)
         sock = db._sock
@@ -96,7 +102,7 @@ def garbage_after_login(server):
 def broken_prepared_statements(server):
     db = connect(server)
     sock = db._sock
-    rng = random.Random(13)
+    rng = random.Random(f"prepared {SEED}")
     for _ in range(200):
         sock.sendall(packet(b"\x16SELECT ? + ?, CONCAT(?, 'x')", 0))
         head = sock.recv(65536)

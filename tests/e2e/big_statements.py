@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Statements with many tables, many rows, or nested deeply: each answers rightly or with a clear error, and the server lives."""
+"""Statements with many tables, many rows, or nested deeply: each answers rightly or with a clear error, and the server lives.
+
+Ring: all.
+"""
 
 import sys
 import pathlib

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""The log as other tools see it: every row image, metadata and checksum setting, replayed into MariaDB; our own reader."""
+"""The log as other tools see it: every row image, metadata and checksum setting, replayed into MariaDB; our own reader.
+
+Ring: gate.
+"""
 
 import json
 import pathlib

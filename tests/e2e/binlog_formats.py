@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """binlog_format: the same workload logged as rows, statements and a mixture gives the same data in MariaDB, which
-replays each log with mariadb-binlog, and here after a crash; unsafe statements; what the variable allows."""
+replays each log with mariadb-binlog, and here after a crash; unsafe statements; what the variable allows.
+
+Ring: gate.
+"""
 
 import pathlib
 import subprocess

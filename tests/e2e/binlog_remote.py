@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """`omnibus binlog` as people use mysqlbinlog: a server's log from afar, copied byte for byte or followed, from Omnibus and from
-MariaDB; renamed databases, and changes taken back (--flashback)."""
+MariaDB; renamed databases, and changes taken back (--flashback).
+
+Ring: all.
+"""
 
 import filecmp
 import json

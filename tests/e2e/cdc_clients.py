@@ -5,6 +5,8 @@ Each client of tests/clients follows the server from the start of its log, by po
 every type runs, through rotations, a restart and a kill -9, and must print every row of every transaction, in order, once.
 What is expected is found by reading the tables before and after each statement. `--source mariadb` runs the same against
 MariaDB (by position), which tells a fault of this test from one of the server.
+
+Ring: all.
 """
 
 import argparse

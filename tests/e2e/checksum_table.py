@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""CHECKSUM TABLE gives the number that MariaDB gives for the same rows in columns of the same types."""
+"""CHECKSUM TABLE gives the number that MariaDB gives for the same rows in columns of the same types.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

@@ -3,6 +3,8 @@
 
 Compressed by real clients (mariadb, mariadb-dump, a MariaDB replica that acknowledges) and by a client of ours over zlib and
 zstd, Facebook's own library. Frames that lie or stand for much end a connection and cost little.
+
+Ring: gate.
 """
 
 import ctypes

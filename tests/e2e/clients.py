@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""The command-line clients, unmodified, in their default settings: mariadb, mysqladmin; and a restart as a user sees it."""
+"""The command-line clients, unmodified, in their default settings: mariadb, mysqladmin; and a restart as a user sees it.
+
+Ring: gate.
+"""
 
 import pathlib
 import subprocess

@@ -4,6 +4,8 @@
 The same statements run here and on MariaDB and must give the same rows, by table scan and through an index on each
 column; then the log, read by mariadb-binlog, must reproduce the tables in an empty MariaDB. JSON has no binary form in
 MariaDB, so it is compared as text here only.
+
+Ring: gate.
 """
 
 import pathlib

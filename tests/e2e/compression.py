@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """binlog_transaction_compression: MySQL's TRANSACTION_PAYLOAD events, which zstd itself reads, recovery replays, replicas of ours apply, tools
-print; what stays as it is; a MariaDB replica is told."""
+print; what stays as it is; a MariaDB replica is told.
+
+Ring: all.
+"""
 
 import pathlib
 import re

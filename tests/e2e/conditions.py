@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""What @@warning_count and @@error_count tell of the statement before, wherever they are asked for; and notes of DROP .. IF EXISTS."""
+"""What @@warning_count and @@error_count tell of the statement before, wherever they are asked for; and notes of DROP .. IF EXISTS.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Damage in files: `omnibus check` and `omnibus restore` find it in every file of a backup, a running server goes on, and looking
 changes nothing.
+
+Ring: all.
 """
 
 import hashlib
@@ -12,10 +14,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import seeds  # noqa: E402
 from omnibus import Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
 
 import pymysql  # noqa: E402
 
+SEED = seeds.of_this_run()
 ROWS = 400
 ENGINES = ("LSM", "BTREE")
 
@@ -82,7 +86,7 @@ def damage_in_a_backup(directory):
     server.stop()
     code, text = check(backup)
     expect(code == 0 and "backup" in text, f"a whole backup: {text}")
-    chance, files = random.Random(5), [path for path in sorted(backup.rglob("*")) if path.is_file() and path.stat().st_size]
+    chance, files = random.Random(f"backup {SEED}"), [path for path in sorted(backup.rglob("*")) if path.is_file() and path.stat().st_size]
     for number, path in enumerate(files):
         kept = path.read_bytes()
         for how in HOWS:
@@ -190,7 +194,7 @@ def recover_from(origin, kinds, place, look):
     is_set = client(origin, settings)
     wanted = {engine: rows_of(origin, engine)[0] for engine in ENGINES}
     origin.kill()
-    chance, told = random.Random(11), {}
+    chance, told = random.Random(f"recovery {SEED}"), {}
     server = Omnibus(place, *origin.options)
     for path in kinds():
         for how in (*HOWS, *(["number"] if path.name in SEALED else [])):

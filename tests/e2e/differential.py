@@ -4,16 +4,17 @@
     differential.py                      every golden script in testdata/differential, against all three
     differential.py FILE..               these
     differential.py --update FILE..      writes what MariaDB answers (and ours, where a record says `@differs`) into the files
-    differential.py --generate N --seed S    N generated statements, compared; the seed is printed
+    differential.py --generate N --seed S    N generated statements, compared; S is fixed unless said
 
 The format is in testdata/differential/README.md.
+
+Ring: gate.
 """
 
 import argparse
 import concurrent.futures
 import os
 import pathlib
-import random
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import golden
+import seeds  # noqa: E402
 from omnibus import ROOT, MariaDB, Omnibus, Scratch, expect
 
 FOLDER = ROOT / "testdata/differential"
@@ -152,7 +154,7 @@ def main():
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--generate", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=None)
+    seeds.add_to(parser)
     options = parser.parse_args()
     with Scratch() as scratch:
         folder = pathlib.Path(scratch)
@@ -167,7 +169,7 @@ def main():
         where = {name: types.SimpleNamespace(socket=server.socket) for name, server in [*servers.items(), ("peer", peer)]}
         targets = {"LSM": (where["lsm"], "LSM"), "BTREE": (where["btree"], "BTREE"), "MariaDB": (where["peer"], None)}
         if options.generate:
-            failure = generate(targets, options.generate, random.SystemRandom().randrange(10**6) if options.seed is None else options.seed)
+            failure = generate(targets, options.generate, options.seed)
         else:
             failure = compare(options.files or sorted(FOLDER.glob("*.test")), targets, options.update)
         for server in (*servers.values(), peer):

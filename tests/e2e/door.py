@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""What the server makes and touches on disk, and who gets a place among its connections."""
+"""What the server makes and touches on disk, and who gets a place among its connections.
+
+Ring: all.
+"""
 
 import os
 import pathlib

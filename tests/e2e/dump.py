@@ -4,6 +4,8 @@
 The dump holds no lock, is one snapshot, and names the very position of it: restored into an empty server it is equal
 to what it was, and with the log from that position on it becomes equal to the live server. The log is rolled forward with
 mariadb-binlog --start-position, in an Omnibus and in a MariaDB server.
+
+Ring: gate.
 """
 
 import pathlib

@@ -5,6 +5,8 @@ The form is MySQL 8's. A decoder of a few lines, on another library's AES, makes
 row is found in any file of the log, the transactions' own files included. Replicas of both kinds, `omnibus binlog`, `omnibus check`,
 backups and the archive work as ever. Keys are changed, and encryption turned on and off, under load and kill -9. A missing or
 wrong keyring and damaged headers stop a start with a text that says what it is, and change nothing.
+
+Ring: all.
 """
 
 import hashlib
@@ -251,7 +253,7 @@ def killed(scratch, rounds):
         threads = [threading.Thread(target=write, args=(f"{number} {n}",)) for n in range(3)]
         threads.append(threading.Thread(target=administer, args=(number,)))
         [thread.start() for thread in threads]
-        threads[0].join(random.uniform(0.2, 1.2))
+        threads[0].join(random.Random(number).uniform(0.2, 1.2))
         source.kill()
         [thread.join() for thread in threads]
         source.start()

@@ -3,6 +3,8 @@
 
 The two engines share one log and one commit order, so what is checked throughout is that no snapshot, no crash and no
 restart ever shows a transaction in one of them and not in the other.
+
+Ring: gate.
 """
 
 import pathlib

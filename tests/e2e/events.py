@@ -4,6 +4,8 @@
 The same statements run here and on MariaDB and must give the same results, errors and warnings. Then what the scheduler does: when events
 run, in whose name, what becomes of them, what it says of those that fail. Rights, dumps, a kill -9, our log as MariaDB's script, and
 replicas in both directions, where events are defined and do not run.
+
+Ring: all.
 """
 
 import pathlib

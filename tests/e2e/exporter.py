@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Prometheus's mysqld_exporter, unmodified, with all of its collectors: each succeeds, and none says an error; what it reads is what the server says.
-On a source and on its replica, in both dialects."""
+On a source and on its replica, in both dialects.
+
+Ring: all.
+"""
 
 import http.client
 import pathlib

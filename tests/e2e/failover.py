@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """docs/failover.sh: the source is killed under load, one of two semi-synchronous replicas takes over with nothing acknowledged lost, and the old source comes
-back as a replica, without the transactions that nobody was told of."""
+back as a replica, without the transactions that nobody was told of.
+
+Ring: all.
+"""
 
 import pathlib
 import subprocess

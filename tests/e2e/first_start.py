@@ -2,6 +2,8 @@
 """A first start that is killed, or meets an error, at any of its operations on files: the next start works.
 
     first_start.py [--all | --points N]     the first one on each new file, and all others, or N of them (default 16)
+
+Ring: gate.
 """
 
 import argparse

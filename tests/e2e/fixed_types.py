@@ -2,6 +2,8 @@
 """MariaDB's UUID, INET4 and INET6: the same statements here and on a real MariaDB, and replication of them in both directions.
 
 What a server says of a bad value is compared by its code and, without the names around the column, by its text.
+
+Ring: all.
 """
 
 import pathlib

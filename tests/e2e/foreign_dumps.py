@@ -3,6 +3,8 @@
 
 Accounts are never written by SQL (ACCESS-1): a dump's rows of `mysql.user` make none and change none, and outside of a dump
 the same statements are errors.
+
+Ring: all.
 """
 
 import re

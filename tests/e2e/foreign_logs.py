@@ -3,6 +3,8 @@
 
 Among them: compressed transactions and events, PARTIAL_JSON, tagged GTIDs, MINIMAL images, changes of the checksum, `end_log_pos` of 0 inside
 transactions, ALTER in two phases, uca1400 connections, a second domain. What is not here stops with its name, and nothing else does.
+
+Ring: all.
 """
 
 import pathlib

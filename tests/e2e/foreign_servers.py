@@ -4,6 +4,8 @@
 A MariaDB follows what only we have (engines, branches that changed nothing, LOAD DATA under STATEMENT), and loads our whole
 dump without losing its accounts; binlogs of a MariaDB newer than Debian's are served by Debian's to a replica of ours; ids that
 were given to statements that change nothing leave no hole.
+
+Ring: all.
 """
 
 import pathlib

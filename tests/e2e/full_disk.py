@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """File systems that are really full, small ones of our own: the statement that needs the space fails, commits wait for it, and
 nothing else notices. When there is space again all goes on, and after a kill -9 everything acknowledged is there.
+
+Ring: all.
 """
 
 import os

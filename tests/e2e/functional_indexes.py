@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Indexes over expressions: found by queries and tools, unique, right after kills, in row events that do not have them, on replicas."""
+"""Indexes over expressions: found by queries and tools, unique, right after kills, in row events that do not have them, on replicas.
+
+Ring: all.
+"""
 
 import pathlib
 import random
@@ -7,6 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import seeds  # noqa: E402
 from omnibus import Session, binary, client, error_code, expect  # noqa: E402
 from peers import OmnibusPeer, create_user, expect_equal, replicate, restart, run_chosen, wait_caught_up  # noqa: E402
 
@@ -84,8 +88,7 @@ def found(directory):
 
 def changes(directory):
     """Rows change, the table too, servers are killed, replicas of both formats follow."""
-    rng = random.Random(seed := random.randrange(10 ** 6))
-    print(f"seed {seed}")
+    rng = random.Random(seeds.of_this_run())
     source, db = one(directory, f"--binlog-format={rng.choice(['ROW', 'STATEMENT', 'MIXED'])}", f"--binlog-row-image={rng.choice(['FULL', 'MINIMAL'])}")
     replica = OmnibusPeer(f"{directory}/two", 2)
     replica.start()

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Privileges on tables, columns and routines: who may do what, as a MariaDB with the same grants says, and how they are told, kept,
-taken back and replayed."""
+taken back and replayed.
+
+Ring: gate.
+"""
 
 import pathlib
 import re

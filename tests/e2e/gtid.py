@@ -4,6 +4,8 @@
 MySQL's: functions over sets, gtid_next with what it skips and refuses, gtid_purged, waiting for a set, an id in the OK
 packet. MariaDB's: what mariadb-binlog says of the log in strict mode, numbers by domain, a MariaDB server that replays the
 log with the same ids, and its output replayed here. A restart changes nothing of what was executed.
+
+Ring: gate.
 """
 
 import pathlib

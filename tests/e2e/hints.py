@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Optimizer hints of statements that change rows, and SET_VAR: what acts, what is warned of, and that nothing is left behind."""
+"""Optimizer hints of statements that change rows, and SET_VAR: what acts, what is warned of, and that nothing is left behind.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Histograms of columns: what they say, what the planner makes of them, who keeps them, and what is in the log for replicas of either kind."""
+"""Histograms of columns: what they say, what the planner makes of them, who keeps them, and what is in the log for replicas of either kind.
+
+Ring: all.
+"""
 
 import json
 import pathlib

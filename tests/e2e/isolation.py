@@ -6,6 +6,8 @@ What a transaction has written hides every other version of those rows from it, 
 And reads without locks beside definitions never fail for their snapshot's sake.
 
 The scripts are in testdata/isolation; `isolation.py NAME...` runs those whose name contains one of the words.
+
+Ring: gate.
 """
 
 import pathlib

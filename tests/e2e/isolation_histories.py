@@ -5,6 +5,8 @@ statements (COMMIT-3, SNAP-1, SNAP-2).
 
 Usage: isolation_histories.py [--seconds 1] [--seed N] [--only "LEVEL ENGINE EARLY"]; the seed is printed. `make histories` is the
 long form. The checker itself is tried on histories that are wrong.
+
+Ring: gate.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+import seeds  # noqa: E402
 from histories import LEVELS, History, Transaction  # noqa: E402
 from omnibus import Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
 
@@ -246,7 +249,7 @@ def mutants():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=0.8)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    seeds.add_to(parser)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     mutants()

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Large transactions: their events go to a file that becomes a log file. Data and log are right after a clean stop and
-after a crash, other tools read the log, and neither a rollback nor a crash leaves files behind."""
+after a crash, other tools read the log, and neither a rollback nor a crash leaves files behind.
+
+Ring: all.
+"""
 
 import pathlib
 import random
@@ -12,6 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import seeds  # noqa: E402
 from omnibus import (PATIENCE_S, MariaDB, Omnibus, Scratch, binary, client,  # noqa: E402
                      connect, error_code, expect, replay, wait_for)
 
@@ -263,7 +267,7 @@ def kills(directory):
     server = Omnibus(directory, f"--binlog-large-commit-threshold={THRESHOLD}", "--max-binlog-size=8M",
                      "--lsm-memtable-size=8M")
     server.start()
-    seed = random.randrange(1 << 30)
+    seed = seeds.of_this_run()
     choice = random.Random(seed)
     acknowledged = {}
     try:

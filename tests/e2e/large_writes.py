@@ -4,6 +4,8 @@ engine, in both at once, and as XA branches. Their writes go to files in tmpdir;
 ROLLBACK, COMMIT and kill -9 are as ever, and the server's memory stays within a bound.
 
 Usage: large_writes.py [--megabytes 16] [--limit 24] [--ceiling 340] [--only PART], MiB: of rows a transaction, of the limit, of the process
+
+Ring: all.
 """
 
 import argparse

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """No statement freezes the server: beside statements that would run for hours others log in, read and KILL at once, and each of
-them ends at once for KILL QUERY, KILL CONNECTION, max_execution_time and SIGTERM, wherever it spends its time."""
+them ends at once for KILL QUERY, KILL CONNECTION, max_execution_time and SIGTERM, wherever it spends its time.
+
+Ring: gate.
+"""
 
 import contextlib
 import pathlib

@@ -5,6 +5,8 @@ The same files are loaded by the same statements here and by MariaDB: tables, wa
 be equal, in strict mode and without it, from the server's file and from the client's. Then what only concerns this
 server: who may read which file, what a client that breaks off leaves, waiting for a lock in the middle, a file larger
 than what is kept in memory, mariadb-import, and that the log reproduces the rows.
+
+Ring: gate.
 """
 
 import os

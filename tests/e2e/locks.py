@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Row locks as a client sees them: waits, timeouts, deadlocks, ranges, KILL, and who is waiting."""
+"""Row locks as a client sees them: waits, timeouts, deadlocks, ranges, KILL, and who is waiting.
+
+Ring: gate.
+"""
 
 import pathlib
 import sys

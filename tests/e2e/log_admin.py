@@ -2,6 +2,8 @@
 """Administration of the log from outside: SHOW, FLUSH, PURGE, RESET, its variables and counters, and a log that fails.
 
 Nothing that was acknowledged may be missing after any of it and a kill.
+
+Ring: gate.
 """
 
 import os

@@ -8,6 +8,8 @@ row besides, and mariadb-binlog reads every file.
 
 Second part: a stopped or killed server's files are changed. The next start either says clearly what is wrong and
 changes nothing, or knows what to do and loses nothing that was acknowledged.
+
+Ring: all.
 """
 
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Managed as MySQL's server is: called as mysqld, by the option file that Vitess's mysqlctl writes, with its first accounts, pid file,
-mysqladmin, and backups by what vttablet calls xtrabackup. Without Vitess; see tests/vitess for that."""
+mysqladmin, and backups by what vttablet calls xtrabackup. Without Vitess; see tests/vitess for that.
+
+Ring: all.
+"""
 
 import os
 import pathlib

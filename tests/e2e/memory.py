@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Statements that collect more than the server may keep: each answers rightly, from temporary files, or fails cleanly, within a
-bound of memory, while another session goes on."""
+bound of memory, while another session goes on.
+
+Ring: gate.
+"""
 
 import pathlib
 import sys

@@ -3,6 +3,8 @@
 
 Every table of information_schema and performance_schema that MySQL has answers, though most have no rows here; what there is not
 is an error. KEYWORDS, PLUGINS and the tables of privileges say what is true.
+
+Ring: gate.
 """
 
 import pathlib

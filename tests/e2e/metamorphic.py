@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks of queries that need no other server, in the manner of SQLancer: what must be equal however a query is put.
 
-    metamorphic.py [QUERIES] [SEED]     3,000 queries unless said; the seed is printed
+    metamorphic.py [QUERIES] [--seed N]     3,000 queries unless said
 
 - Partitioning: rows with a condition, with its negation and where it is NULL are together all rows; so are their counts, sums,
   extremes, distinct values and groups.
@@ -12,8 +12,11 @@
 - Rewriting: IN as EXISTS; an outer join as an inner one and what it leaves out; as many rows changed as selected.
 
 Every other database is looked at by a transaction that has changed some of its rows.
+
+Ring: gate.
 """
 
+import argparse
 import pathlib
 import random
 import re
@@ -23,6 +26,7 @@ from collections import Counter
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql
+import seeds  # noqa: E402
 from omnibus import Omnibus, Scratch, connect, expect
 from queries import COLUMNS, TABLES, Maker
 
@@ -251,8 +255,11 @@ class Checker:
 
 
 def main():
-    queries = int(sys.argv[1]) if len(sys.argv) > 1 else QUERIES
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**6)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("queries", nargs="?", type=int, default=QUERIES)
+    seeds.add_to(parser)
+    options = parser.parse_args()
+    queries, seed = options.queries, options.seed
     print(f"seed {seed}", flush=True)
     with Scratch() as directory:
         server = Omnibus(directory, "--skip-networking", "--sync-binlog=0")

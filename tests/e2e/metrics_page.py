@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """--http-address: /metrics is SHOW GLOBAL STATUS in Prometheus's format, /healthz, and the page with its plots in headless Chromium,
-on a desk and on a phone. KEEP_SCREENSHOTS=dir keeps what it looked like."""
+on a desk and on a phone. KEEP_SCREENSHOTS=dir keeps what it looked like.
+
+Ring: all.
+"""
 
 import http.client
 import json

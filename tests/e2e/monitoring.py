@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock. EXPLAIN of another connection."""
+"""performance_schema as tools ask it: statements by digest, threads, what they run, who waits for whose lock. EXPLAIN of another connection.
+
+Ring: gate.
+"""
 
 import os
 import pathlib

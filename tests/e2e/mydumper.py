@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """mydumper and myloader, as Debian ships them, with several threads while others write: from here into a MariaDB, and from there into an
-empty server here, where everything is as it was: rows of all types, keys, views, triggers, routines, events."""
+empty server here, where everything is as it was: rows of all types, keys, views, triggers, routines, events.
+
+Ring: all.
+"""
 
 import pathlib
 import re

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""mysqlslap, unmodified: every generated load type, GUID keys, secondary indexes, several concurrencies, query files."""
+"""mysqlslap, unmodified: every generated load type, GUID keys, secondary indexes, several concurrencies, query files.
+
+Ring: all.
+"""
 
 import pathlib
 import subprocess

@@ -4,6 +4,8 @@
 It is 11.4, the newest that a package registry has (`tests/clients/install`). Looked for and not found there: MariaDB 11.8's
 programs, and any of MySQL's (`mysqldump`, `mysqlbinlog`, MySQL Shell); what those write is in `testdata/binlog` and `testdata/dumps`. Its package has no
 plugin for `caching_sha2_password`, so accounts here have `mysql_native_password`. It has no `mariadb-binlog`.
+
+Ring: all.
 """
 
 import functools

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""MariaDB's tables of numbers (`seq_1_to_500`): the answers of a MariaDB, little memory, and statements of a MariaDB source."""
+"""MariaDB's tables of numbers (`seq_1_to_500`): the answers of a MariaDB, little memory, and statements of a MariaDB source.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

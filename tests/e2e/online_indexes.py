@@ -3,6 +3,8 @@
 
 CHECK TABLE compares every index with its table in one snapshot, so that it may look while writers write. What a definition lets others do is
 seen by the ones that it waits for: a build that waits for a transaction which began after it has let that one in.
+
+Ring: all.
 """
 
 import concurrent.futures

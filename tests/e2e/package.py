@@ -2,6 +2,8 @@
 """The Debian package: it installs, its service serves, what somebody has changed in its options stays, and its data outlives it.
 
 Into a directory of its own, by dpkg itself, so that this machine has no package, user or service more than before.
+
+Ring: all.
 """
 
 import os

@@ -3,6 +3,8 @@
 
 Dumps (plain, with --hex-blob, with --tab) and logs (`mariadb-binlog | mariadb`, `omnibus binlog --sql`), in both dialects, by Debian's programs;
 `newer_mariadb.py` does so with newer ones.
+
+Ring: gate.
 """
 
 import pathlib

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""SET PERSIST and RESET PERSIST over restarts and kills, and what a supervisor is told: readiness, stopping, RESTART."""
+"""SET PERSIST and RESET PERSIST over restarts and kills, and what a supervisor is told: readiness, stopping, RESTART.
+
+Ring: gate.
+"""
 
 import json
 import os

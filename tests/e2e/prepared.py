@@ -2,6 +2,8 @@
 """Prepared statements of the binary protocol across DDL: prepared again in silence, in and out of transactions.
 
 PyMySQL prepares nothing on the server, so its connection is used for packets only.
+
+Ring: gate.
 """
 
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Who may do what: every kind of statement without a right, with all rights on another database, with exactly the rights
-that it needs, and with each of these left out; however the statement comes (ACCESS-1). The same with rights on tables, views and routines."""
+that it needs, and with each of these left out; however the statement comes (ACCESS-1). The same with rights on tables, views and routines.
+
+Ring: gate.
+"""
 
 import pathlib
 import re

@@ -5,6 +5,8 @@ docs/programs.md lists, with the reason.
     programs.py            a sample, here only: nothing fails but what is listed
     programs.py --whole    all, here and on MariaDB; what is listed and does not fail is an error, too (`make test-programs`)
     --only Django          one of them
+
+Ring: all.
 """
 
 import argparse

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """`omnibus bench protocols`, `bench wakeup`: JSON that says what each protocol must do, natively and with slower syncs.
-`bench responder` answers sysbench, each commit behind a write that is counted."""
+`bench responder` answers sysbench, each commit behind a write that is counted.
+
+Ring: all.
+"""
 
 import json
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """The slow query log and the general log: what is in them, files and tables, rotation, passwords, a disk that is full; read by
-pt-query-digest and mariadb-dumpslow as their own."""
+pt-query-digest and mariadb-dumpslow as their own.
+
+Ring: all.
+"""
 
 import os
 import pathlib

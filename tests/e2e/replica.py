@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Omnibus as a replica: of a MariaDB and of itself; statements, positions, errors, filters, kill -9 of either side."""
+"""Omnibus as a replica: of a MariaDB and of itself; statements, positions, errors, filters, kill -9 of either side.
+
+Ring: gate.
+"""
 
 import json
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """A source that lies: corrupt, cut and impossible events, wrong checksums, equal ids, a changing uuid, a source that is
-gone. The replica stops with the right error and place, applies nothing in part, and goes on when the cause is mended."""
+gone. The replica stops with the right error and place, applies nothing in part, and goes on when the cause is mended.
+
+Ring: all.
+"""
 
 import json
 import pathlib

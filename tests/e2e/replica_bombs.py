@@ -3,6 +3,8 @@
 
 The replica stays, takes no more memory than it may, names what is wrong, and goes on when the source is another;
 `replica_max_allowed_packet` bounds what comes and what it stands for (WIRE-1).
+
+Ring: all.
 """
 
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Several sources of one replica, a ring of two, semi-synchronous replicas, transactions in each other's way, large ones,
-and a replica without a log of what it applies."""
+and a replica without a log of what it applies.
+
+Ring: all.
+"""
 
 import pathlib
 import socket

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """A collation of a source that is not known here stops the replica with error 1273 and nothing of it is applied: rows under
 another collation would have other unique keys and another order. Named by a definition, by the session of a statement, and as
-the default of a database. Once the statement is left out, the replica goes on."""
+the default of a database. Once the statement is left out, the replica goes on.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

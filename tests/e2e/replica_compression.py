@@ -2,6 +2,8 @@
 """SOURCE_COMPRESSION_ALGORITHMS: a replica speaks the compressed protocol with its source, of ours and MariaDB, and acknowledges in it.
 
 A MariaDB that compresses is served likewise. A source that lets nobody in who does not compress shows that it does: by that algorithm and no other.
+
+Ring: all.
 """
 
 import pathlib

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Ours as a replica of MariaDB at its wildest: a workload of what applications do and servers refuse, in each format, for two
 replicas at once (one worker by position, several by GTID); statements that replicas have stumbled over; and a proxy that
-spoils what the source sends. With --soak=N it goes on for N rounds with other seeds."""
+spoils what the source sends. With --soak=N it goes on for N rounds with other seeds.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Statements, mixed and rows to replicas: ours and a MariaDB follow one source and have the same data at the end."""
+"""Statements, mixed and rows to replicas: ours and a MariaDB follow one source and have the same data at the end.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

@@ -3,6 +3,8 @@
 
 To go on for longer: --seed N (the first), --rounds N, --steps N (of each session), and how: --dialect, --format, --image.
 A round that fails says its seed. MIXED also finds where MariaDB computes other values from the same statement.
+
+Ring: all.
 """
 
 import argparse

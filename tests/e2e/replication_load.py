@@ -3,6 +3,8 @@
 
 Two sessions of the source use temporary tables of the same name at once, one of them hides a stored table, and a
 replica is killed while they exist.
+
+Ring: all.
 """
 
 import pathlib

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""MariaDB as a replica of ours: every type, DDL, concurrent load, restarts and kill -9 of both sides; tables equal at the end."""
+"""MariaDB as a replica of ours: every type, DDL, concurrent load, restarts and kill -9 of both sides; tables equal at the end.
+
+Ring: gate.
+"""
 
 import pathlib
 import sys

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Ours as a replica: of MariaDB in every log format and by GTID, of itself by GTID, in a chain of three and in a ring of two; under
-generated workloads with all types and DDL and under sysbench, with kill -9 of either side. Tables are equal at the end."""
+generated workloads with all types and DDL and under sysbench, with kill -9 of either side. Tables are equal at the end.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

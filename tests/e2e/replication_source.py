@@ -2,6 +2,8 @@
 """The server as the source of a replication stream: what a client is sent, byte for byte, and how a stream ends.
 
 Raw COM_BINLOG_DUMP over PyMySQL connections, and MariaDB as a replica.
+
+Ring: gate.
 """
 
 import pathlib

@@ -3,6 +3,8 @@
 
 The same statements run here and on MariaDB and must give the same rows, errors and warnings, with both engines. Then prepared statements, programs,
 rights, and our log as MariaDB's script.
+
+Ring: all.
 """
 
 import pathlib

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Roles: what they give, in force or not, how they are given, taken and told, as a MariaDB says and as MySQL's manual says; through the log,
-a crash, and a dump of all accounts that loads here and there."""
+a crash, and a dump of all accounts that loads here and there.
+
+Ring: gate.
+"""
 
 import pathlib
 import subprocess

@@ -4,6 +4,8 @@
 The same statements run here and on MariaDB and must give the same results; error codes are MySQL's. Then what is about logs: a
 kill -9 finds rows whose generated columns fit, our log in each format is MariaDB's script, and replicas in both directions stay
 equal, one whose table has a generated column that the source's has not among them.
+
+Ring: gate.
 """
 
 import pathlib
@@ -230,11 +232,11 @@ def killed(server):
     """kill -9 in the middle: each row is as its definition says."""
     stop = threading.Event()
 
-    def work():
-        c = connect(server, database="test", autocommit=True)
+    def work(seed):
+        c, chance = connect(server, database="test", autocommit=True), random.Random(seed)
         try:
             while not stop.is_set():
-                n, m = random.randrange(900), random.randrange(900)
+                n, m = chance.randrange(900), chance.randrange(900)
                 for sql in (f"INSERT INTO t (a) VALUES ({n})", f"UPDATE t SET a = a + 1 WHERE v = {n} AND a < 950", f"DELETE FROM t WHERE s = 's{m}/{m + 1}'"):
                     run(c, sql)
         except Exception:  # noqa: BLE001
@@ -245,7 +247,7 @@ def killed(server):
         run(c, f"SET default_storage_engine = {engine}")
         tables(c)
         stop.clear()
-        threads = [threading.Thread(target=work) for _ in range(4)]
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
         for thread in threads:
             thread.start()
         try:

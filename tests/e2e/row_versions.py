@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """ALTER TABLE that leaves rows as they are: whatever the order of changes of columns, rows and indexes, the table is the same as its
 twin, whose rows every ALTER copies. Across kills, in both engines, with a MariaDB replica that reads the rows' events.
+
+Ring: all.
 """
 
 import pathlib
@@ -8,6 +10,7 @@ import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import seeds  # noqa: E402
 from omnibus import Session, error_code, expect  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, expect_equal, replicate, restart, run_chosen, wait_caught_up  # noqa: E402
 
@@ -115,9 +118,7 @@ class Twins:
 
 def twins(directory, replica, types, seed=None, rounds=10):
     """With kills, and a replica."""
-    seed = int(sys.argv[2]) if "--seed" in sys.argv else random.randrange(10 ** 6)
-    rng = random.Random(seed)
-    print(f"seed {seed}")
+    rng = random.Random(seeds.of_this_run())
     source = OmnibusPeer(f"{directory}/one", 1, f"--binlog-row-image={rng.choice(['FULL', 'MINIMAL', 'NOBLOB'])}")
     for server in (source, replica):
         server.start()

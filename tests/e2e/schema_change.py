@@ -3,6 +3,8 @@
 
 Every transaction of a writer changes the table and, by the same statement, a table beside it that nobody alters. At the end the two have the
 same rows: none slipped into the old table while they changed places, and none was lost on the way through the log or the triggers.
+
+Ring: all.
 """
 
 import pathlib

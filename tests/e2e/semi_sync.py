@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Semi-synchronous replication with MariaDB and with Omnibus as the replica: what is acknowledged is there, commits wait for no one for ever, and
-wait again once a replica has caught up."""
+wait again once a replica has caught up.
+
+Ring: gate.
+"""
 
 import pathlib
 import sys

@@ -3,6 +3,8 @@
 
 What a client was told is on the replica whatever dies, the source for good included; and the source waits for the replica again
 as soon as it has caught up, also while commits go on.
+
+Ring: all.
 """
 
 import pathlib

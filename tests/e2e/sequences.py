@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""MariaDB's sequences: the same statements here and there, dumps, replication in both directions, and no number twice after kill -9."""
+"""MariaDB's sequences: the same statements here and there, dumps, replication in both directions, and no number twice after kill -9.
+
+Ring: all.
+"""
 
 import pathlib
 import re

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""MariaDB's SET STATEMENT .. FOR: what it gives and leaves behind, compared with MariaDB's; its log, and that of a MariaDB source."""
+"""MariaDB's SET STATEMENT .. FOR: what it gives and leaves behind, compared with MariaDB's; its log, and that of a MariaDB source.
+
+Ring: all.
+"""
 
 import pathlib
 import sys

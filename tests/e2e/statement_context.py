@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Everything that a statement depends on, one item at a time: executed under binlog_format=STATEMENT here and on MariaDB, and
 done again by a replica (either way), by our SQL and `mariadb-binlog`'s, and by way of JSON lines. All must have the data that
-the origin has. What no data shows (times, flags) is looked for in the JSON lines. Then what a session has beside BINLOG."""
+the origin has. What no data shows (times, flags) is looked for in the JSON lines. Then what a session has beside BINLOG.
+
+Ring: all.
+"""
 
 import json
 import pathlib

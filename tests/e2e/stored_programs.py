@@ -3,6 +3,8 @@
 
 The same statements run here and on MariaDB and must give the same result sets, errors and warnings. Then the binary protocol, rights,
 KILL, what a kill -9 leaves, our log as MariaDB's script, and replicas in both directions.
+
+Ring: gate.
 """
 
 import pathlib

@@ -3,6 +3,8 @@
 
 What arrives is put together again as a reader would do it: by the headers, without what comes twice; then the tables of the messages
 are the server's tables. Order is looked at by itself: the first time that each transaction is seen, they come in commit order.
+
+Ring: all.
 """
 
 import base64

@@ -5,6 +5,8 @@ table by what the subquery gives, by asking each row, or by making a set of what
 Rows have NULLs, values that the other side cannot hold, texts under other collations, keys of several columns and prefixes.
 Changes are compared by the tables that they leave. That an index is used where it is worth it, and that no more rows are read and locked
 than it leads to, is looked at by itself.
+
+Ring: gate.
 """
 
 import pathlib

@@ -5,6 +5,8 @@ The same statements run here and on MariaDB and must give the same results and e
 shadowing, transactions, savepoints, indexes, ALTER. Then what is about sessions: others do not see the tables, they
 go with the session, COM_RESET_CONNECTION and COM_CHANGE_USER, plans of one session follow its tables; and the log has
 no trace of them, but has what was written from them.
+
+Ring: gate.
 """
 
 import pathlib

@@ -3,6 +3,8 @@
 
 The same statements run here and on MariaDB and must give the same results, errors and warnings, with both engines. Then rights, dumps,
 what a kill -9 leaves, our log as MariaDB's script, and replicas in both directions.
+
+Ring: gate.
 """
 
 import pathlib

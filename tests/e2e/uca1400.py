@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """MariaDB's uca1400 collations: random words of many scripts sort, group, join and match here as they do in MariaDB. The collations of
-languages, these and those of `unicode_ci`, give words and letters the weights that they have there."""
+languages, these and those of `unicode_ci`, give words and letters the weights that they have there.
+
+Ring: all.
+"""
 
 import pathlib
 import random

@@ -3,6 +3,8 @@
 
 `testdata/datadir` has a directory for each format and version worth keeping, as a server left it that was killed: part of the rows is
 in the engines, part in the log alone. OMNIBUS=PROGRAM tests/e2e/upgrade.py --make testdata/datadir/NAME.tar.xz makes one.
+
+Ring: gate.
 """
 
 import hashlib

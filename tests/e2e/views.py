@@ -4,6 +4,8 @@
 Rights: a view has its definer's, or with SQL SECURITY INVOKER its user's, wherever it is read or changed through. Dumps go from
 MariaDB here and back, and the definitions in them are the same. A kill -9 finds every view that was answered for. Our log in each
 format is MariaDB's script, and replicas in both directions stay equal.
+
+Ring: gate.
 """
 
 import pathlib

@@ -4,6 +4,8 @@
 A branch that was prepared must be there after its client is gone, after SIGKILL, and after the log files with its row
 events are purged; its locks are held all the time; any session may finish it. The log must be readable by
 mariadb-binlog, and replaying it in a MariaDB server must give the same tables.
+
+Ring: gate.
 """
 
 import pathlib
