@@ -87,13 +87,13 @@ simulate: target
 # Histories of transactions at every level of isolation, checked; about ten minutes. ARGS="--seed N" repeats one.
 .PHONY: histories
 histories: tools build
-	tests/e2e/isolation_histories.py --seconds 30 $(ARGS)
+	tests/e2e/commit/isolation_histories.py --seconds 30 $(ARGS)
 
 # Programs' own suites of tests, whole, here and on Debian's MariaDB; over an hour. ARGS="--only Django"; docs/programs.md has what fails.
 .PHONY: test-programs
 test-programs: build
 	scripts/install-test-tools programs
-	tests/e2e/programs.py --whole $(ARGS)
+	tests/e2e/programs/programs.py --whole $(ARGS)
 
 # Vitess on two shards, its workflows under load; builds it the first time. ARGS="--only reshard", --list for the names; docs/vitess.md.
 .PHONY: vitess

@@ -1,6 +1,6 @@
 """Golden scripts: statements with what they answer, in the manner of sqllogictest. The format is in testdata/differential/README.md.
 
-Reads and writes the files, runs one against a server. Who compares is `tests/e2e/differential.py`.
+Reads and writes the files, runs one against a server. Who compares is `tests/e2e/sql/differential.py`.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Random tables of many types, and queries over them, for `tests/e2e/metamorphic.py`: text that any server would take.
+"""Random tables of many types, and queries over them, for `tests/e2e/sql/metamorphic.py`: text that any server would take.
 
 A table of a query is a `Factor`: the same query can be rendered with its indexes ignored or forced, or over derived and common tables.
 """

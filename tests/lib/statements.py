@@ -1,4 +1,4 @@
-"""Generated statements for `tests/e2e/differential.py --generate`: joins, subqueries, grouping, set operations, types, collations,
+"""Generated statements for `tests/e2e/sql/differential.py --generate`: joins, subqueries, grouping, set operations, types, collations,
 NULLs, and changes of rows, all from a seed.
 
 Operands have matching types, but for the conversions that MySQL and MariaDB agree on: where they differ is for golden scripts.

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""Prepared statements of the binary protocol across DDL: prepared again in silence, in and out of transactions.
+
+PyMySQL prepares nothing on the server, so its connection is used for packets only.
+
+Ring: gate.
+"""
+
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from omnibus import Omnibus, Scratch, connect, error_code, expect  # noqa: E402
+
+PREPARE, EXECUTE, CLOSE = 0x16, 0x17, 0x19
+
+
+class Prepared:
+    def __init__(self, db, sql):
+        self.db = db
+        db._execute_command(PREPARE, sql)
+        self.id, columns, self.params = struct.unpack("<IHH", db._read_packet().get_all_data()[1:9])
+        for count in (self.params, columns):
+            for _ in range(count + (count > 0)):
+                db._read_packet()
+
+    def run(self, *params):
+        """The first column of each row, an INT; or None for a statement without rows. Parameters are BIGINT or NULL."""
+        body = struct.pack("<IBI", self.id, 0, 1)
+        if params:
+            nulls = sum(1 << n for n, value in enumerate(params) if value is None)
+            body += nulls.to_bytes((len(params) + 7) // 8, "little") + b"\1" + b"\x08\0" * len(params)
+            body += b"".join(struct.pack("<q", value) for value in params if value is not None)
+        self.db._execute_command(EXECUTE, body)
+        head = self.db._read_packet().get_all_data()
+        if head[0] == 0:
+            return None
+        for _ in range(head[0] + 1):
+            self.db._read_packet()
+        rows = []
+        while (row := self.db._read_packet().get_all_data())[0] != 0xFE:
+            start = 1 + (head[0] + 7 + 2) // 8
+            rows.append(None if row[1] & 4 else struct.unpack("<i", row[start:start + 4])[0])
+        return rows
+
+
+def sql(db, *statements):
+    with db.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def tables_change_under_statements(server):
+    admin, user = connect(server, autocommit=True), connect(server, autocommit=True, database="p")
+    sql(admin, "CREATE TABLE p.t (id INT PRIMARY KEY, v INT)", "INSERT INTO p.t VALUES (1, 10), (2, NULL)")
+    read, write = Prepared(user, "SELECT v FROM p.t WHERE id = ?"), Prepared(user, "UPDATE t SET v = v + ? WHERE id = 1")
+    expect(read.run(1) == [10] and write.run(1) is None and read.run(1) == [11], "as prepared")
+    expect(read.run(2) == [None] and read.run(None) == [], "NULL in rows and parameters")
+    for ddl in (["DROP TABLE p.t", "CREATE TABLE p.t (id INT PRIMARY KEY, x INT, v INT)", "INSERT INTO p.t VALUES (1, 2, 3)"],
+                ["ALTER TABLE p.t ADD COLUMN z INT FIRST"], ["CREATE INDEX i ON p.t (v)"], ["DROP INDEX i ON p.t"],
+                ["DROP TABLE p.t", "CREATE TABLE p.t (v INT, id BIGINT, KEY (id))", "INSERT INTO p.t VALUES (7, 1)"],
+                ["RENAME TABLE p.t TO p.old", "CREATE TABLE p.t LIKE p.old", "INSERT INTO p.t SELECT * FROM p.old"]):
+        sql(admin, *ddl)
+        before = read.run(1)[0]
+        expect(write.run(5) is None and read.run(1) == [before + 5], f"after {ddl}")
+    sql(admin, "DROP TABLE p.t")
+    expect(error_code(lambda: read.run(1)) == 1146, "without a table")
+    sql(admin, "CREATE TABLE p.t (id INT PRIMARY KEY)")
+    expect(error_code(lambda: read.run(1)) == 1054, "without its column")
+    sql(admin, "DROP TABLE p.t", "CREATE TABLE p.t (id INT PRIMARY KEY, v INT)", "INSERT INTO p.t VALUES (1, 1)")
+    expect(read.run(1) == [1], "and with both again")
+
+
+def snapshots_older_than_a_table_say_so(server):
+    admin, user = connect(server, autocommit=True), connect(server, database="p")
+    read = Prepared(user, "SELECT v FROM p.t WHERE id = 1")
+    sql(admin, "CREATE TABLE p.o (id INT PRIMARY KEY)")
+    sql(user, "SELECT * FROM p.o")
+    sql(admin, "DROP TABLE p.t", "CREATE TABLE p.t (id INT PRIMARY KEY, v INT)", "INSERT INTO p.t VALUES (1, 2)")
+    expect(error_code(read.run) == 1412, "the table is not in the snapshot")
+    user.rollback()
+    expect(read.run() == [2], "but in the next one")
+    user.rollback()
+
+
+def statements_are_counted_and_forgotten(server):
+    db = connect(server)
+    ids = [Prepared(db, f"SELECT {n} FROM dual") for n in range(100)]
+    count = dict(sql(db, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'"))
+    expect(int(count["Prepared_stmt_count"]) >= 100, f"counted: {count}")
+    db._execute_command(CLOSE, struct.pack("<I", ids[0].id))
+    expect(error_code(ids[0].run) == 1243, "a closed one is unknown")
+
+
+def main():
+    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten]
+    with Scratch("omnibus-prepared-") as directory:
+        server = Omnibus(directory)
+        server.start()
+        try:
+            sql(connect(server), "CREATE DATABASE p")
+            for test in tests:
+                test(server)
+                print(f"prepared: {test.__name__} ok", flush=True)
+        finally:
+            server.stop()
+    print(f"{len(tests)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

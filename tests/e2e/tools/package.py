@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""The Debian package: it installs, its service serves, what somebody has changed in its options stays, and its data outlives it.
+
+Into a directory of its own, by dpkg itself, so that this machine has no package, user or service more than before.
+
+Ring: all.
+"""
+
+import os
+import pathlib
+import shlex
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from omnibus import ROOT, Scratch, Server, binary, expect, free_port
+
+
+def run(*command, status=0):
+    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    expect(out.returncode == status, f"{shlex.join(map(str, command))}: status {out.returncode}\n{out.stdout}")
+    return out.stdout
+
+
+def dpkg(root, *args):
+    """As root, or as who is root in a namespace of his own."""
+    become = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
+    return run(*become, "dpkg", f"--root={root}", f"--log={root}/dpkg.log", "--force-not-root",
+               "--force-script-chrootless", "--force-depends", "--force-confold", *args)
+
+
+class Installed(Server):
+    """The service, started as its unit says, with its folders below `root`."""
+
+    log_name = "server.log"
+
+    def __init__(self, root):
+        super().__init__(root, [], {"NOTIFY_SOCKET": str(root / "notify")})
+        self.root, self.socket = root, str(root / "run/omnibus/omnibus.sock")
+
+    def start(self):
+        unit = (self.root / "usr/lib/systemd/system/omnibus.service").read_text()
+        line = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
+        words = [word.replace("/usr/", f"{self.root}/usr/").replace("/var/", f"{self.root}/var/").replace("/run/", f"{self.root}/run/")
+                 for word in shlex.split(line.removeprefix("ExecStart="))]
+        # The folders that the unit asks systemd for.
+        for folder in ("var/lib/omnibus", "run/omnibus"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        heard.bind(self.env["NOTIFY_SOCKET"])
+        heard.settimeout(120)
+        self.launch([*words[:2], f"--defaults-file={self.root}/etc/omnibus/omnibus.cnf", *words[2:]])
+        expect(b"READY=1" in heard.recv(4096), "the service is not ready")
+        heard.close()
+        os.remove(self.env["NOTIFY_SOCKET"])
+
+    def ask(self, sql):
+        return run("mariadb", "--no-defaults", f"--socket={self.socket}", "-uroot", "-NBe", sql).strip()
+
+
+def main():
+    with Scratch() as scratch:
+        root = pathlib.Path(scratch) / "root"
+        (root / "var/lib/dpkg").mkdir(parents=True)
+        (root / "var/lib/dpkg/status").touch()
+        run(ROOT / "scripts/deb", binary(), scratch)
+        [package] = pathlib.Path(scratch).glob("omnibus_*.deb")
+
+        dpkg(root, "--install", package)
+        wanted = root / "etc/systemd/system/multi-user.target.wants/omnibus.service"
+        expect(wanted.is_symlink(), "the service does not begin with the system")
+        users = (root / "etc/passwd").read_text()
+        expect("omnibus:" in users and "/var/lib/omnibus" in users, f"no user: {users}")
+        expect((root / "usr/share/doc/omnibus/copyright").stat().st_mode & 0o777 == 0o644, "modes")
+        unit = root / "usr/lib/systemd/system/omnibus.service"
+        said = subprocess.run(["systemd-analyze", "verify", unit], stderr=subprocess.PIPE, text=True).stderr.splitlines()
+        # The program is where the package is installed, and that is not here.
+        said = [line for line in said if "omnibus.service" in line and "/usr/bin/omnibus is not executable" not in line]
+        expect(not said, f"the unit: {said}")
+
+        options = root / "etc/omnibus/omnibus.cnf"
+        port = free_port()
+        options.write_text(options.read_text().replace("port = 3306", f"port = {port}"))
+        server = Installed(root)
+        server.start()
+        expect(server.ask("SELECT @@port, @@bind_address, @@sync_binlog") == f"{port}\t127.0.0.1\t1", "options")
+        server.ask("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (7)")
+        server.stop()
+
+        dpkg(root, "--install", package)
+        expect(f"port = {port}" in options.read_text(), "an upgrade has replaced the options")
+        server.start()
+        expect(server.ask("SELECT a FROM d.t") == "7", "a row is gone")
+        server.stop()
+
+        said = dpkg(root, "--purge", "omnibus")
+        expect("the data is still in /var/lib/omnibus" in said, said)
+        expect((root / "var/lib/omnibus/omnibus.format").exists(), "the data went with the package")
+        left = [path for folder in ("usr", "etc/omnibus", "etc/systemd") for path in (root / folder).rglob("*") if not path.is_dir()]
+        expect(not left, f"left behind: {left}")
+    print("ok: the package installs, serves, keeps changed options, and leaves the data")
+
+
+if __name__ == "__main__":
+    main()
