@@ -44,12 +44,13 @@ test-all: build unit-tests
 hunt: tools build
 	tests/hunt --minutes $${MINUTES:-60} $(ARGS)
 
-# Format, lints, documentation, structure.
+# Format, lints, documentation, structure, licences.
 static: target
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	scripts/tidy
+	scripts/dependencies
 	scripts/windows-check
 
 check: static test-all

@@ -14,6 +14,7 @@ mod serve;
 mod server_args;
 mod stream;
 mod syncbench;
+mod version;
 mod wakeupbench;
 
 use clap::{Parser, Subcommand};
@@ -25,7 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A MySQL-compatible server whose binary log is its only write-ahead log.
 #[derive(Parser)]
-#[command(name = "omnibus", version, about)]
+#[command(name = "omnibus", version = version::text(), about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -46,6 +46,7 @@ mod tests;
 pub use check::check;
 pub use config::BtreeConfig;
 pub use engine::BtreeEngine;
+pub use store::FORMAT;
 
 use omnibus_engine::EngineError;
 

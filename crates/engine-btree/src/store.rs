@@ -29,7 +29,8 @@ use std::sync::Arc;
 pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
 pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new("garbage");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
-const FORMAT: u64 = 1;
+/// The format of this engine's file that this version writes and reads.
+pub const FORMAT: u64 = 1;
 pub(crate) const FILE: &str = "data.redb";
 /// A file that is being made, by a first start or for a backup.
 const NEW_FILE: &str = "data.redb.new";

@@ -19,7 +19,8 @@ use omnibus_engine::EngineError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-const FORMAT: u32 = 3;
+/// The format of this engine's files that this version writes, and the newest that it reads.
+pub const FORMAT: u32 = 3;
 const FORMAT_FILE: &str = "format";
 const FORMAT_WORD: &str = "omnibus-engine-lsm";
 const APPLIED_FILE: &str = "applied";

@@ -61,7 +61,7 @@ mod tests;
 
 pub use config::LsmConfig;
 pub use engine::LsmEngine;
-pub use format::StateFiles;
+pub use format::{FORMAT, StateFiles};
 use omnibus_sync as sync;
 pub use verify::check;
 

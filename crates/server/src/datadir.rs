@@ -12,8 +12,8 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The format this version writes, and the newest it reads.
-const FORMAT: u32 = 1;
+/// The format of data directories that this version writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
 /// In a backup that is not whole.
 pub(crate) const INCOMPLETE: &str = "omnibus.backup.incomplete";
 pub(crate) const MARKER: &str = "omnibus.format";

@@ -58,6 +58,7 @@ mod sysvars;
 pub use account::{AccessTable, Account, AccountStore, Accounts, MemoryStore, Record};
 pub use assemble::StartError;
 pub use auth::RsaKey;
+pub use datadir::FORMAT as DATADIR_FORMAT;
 pub use embed::Embedded;
 pub use error_log::ErrorLog;
 pub use files::keep_files_private;
