@@ -35,8 +35,9 @@ unit-tests: target
 	PROPTEST_RNG_SEED=$$(sed -n 's/^proptest *//p' tests/seeds.txt) cargo test --workspace --locked
 
 # The gate and everything else: every peer, client, program, broker and browser, long kills, large data. Half an hour.
-test-all: build unit-tests
+test-all: build
 	scripts/install-test-tools all
+	SIM_SEEDS=70 $(MAKE) unit-tests
 	tests/run all
 
 # What the tests that draw lots find with fresh seeds, in MINUTES (default 60): a folder for each finding in .run/hunt, with the command that
