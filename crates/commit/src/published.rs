@@ -61,11 +61,9 @@ impl Published {
             *place = (number, position);
             return self.number.store(number.0, Ordering::SeqCst);
         }
-        debug_assert!(number >= place.0, "COMMIT-1: publishing goes forward");
-        if number >= place.0 {
-            *place = (number, position);
-            self.number.store(number.0, Ordering::SeqCst);
-        }
+        assert!(number >= place.0, "COMMIT-1: publishing goes forward");
+        *place = (number, position);
+        self.number.store(number.0, Ordering::SeqCst);
     }
 
     /// The log went on in another file: the same number is at another position now. Called with

@@ -151,6 +151,7 @@ pub fn parse_event<'a>(
     if bytes.is_empty() {
         return Ok(None);
     }
+    // Asserts LOG-2: what is no event fails here or below, and ends the scan.
     let head = &bytes[..bytes.len().min(HEADER_LEN)];
     if head.iter().all(|&b| b == 0) {
         return fail(ScanErrorKind::Preallocated);

@@ -176,7 +176,7 @@ impl Trx {
     /// transaction gets an ended wait and must not be queued.
     pub(crate) fn begin_wait(&self, target: Target, mode: Mode) -> (u64, bool) {
         let mut slot = self.slot.lock();
-        debug_assert!(slot.target.is_none(), "LOCK-3: one wait at a time");
+        assert!(slot.target.is_none(), "LOCK-3: one wait at a time");
         slot.ticket += 1;
         slot.parked = None;
         slot.mode = if matches!(target, Target::Range(..)) { "X,GAP" } else { mode.name() };

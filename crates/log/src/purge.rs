@@ -174,6 +174,7 @@ impl Catalog {
 }
 
 fn limit(seq: FileSeq, active: bool, keep_from: FileSeq, pinned: Option<FileSeq>) -> Option<PurgeLimit> {
+    // Asserts PURGE-1: what recovery or a reader needs stays.
     if active {
         Some(PurgeLimit::Active(seq))
     } else if seq >= keep_from {

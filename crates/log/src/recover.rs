@@ -156,7 +156,7 @@ impl<'d> RecoveryScan<'d> {
                             reason: TornReason::Torn { needed: HEADER_LEN as u64, available: 0 },
                         })
                     }
-                    // INDEX-1: the index names a file only once its header is durable.
+                    // Asserts INDEX-1: the index names a file only once its header is durable.
                     ScanEnd::Torn(torn)
                         if !self.rest.is_empty() || self.whole.end <= LogOffset::FIRST_EVENT =>
                     {

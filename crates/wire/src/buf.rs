@@ -47,6 +47,7 @@ impl<'a> Reader<'a> {
 
     /// The next `n` bytes; `what` names the field in the error.
     pub fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        // Asserts WIRE-1: a length that a peer gives is compared with what is there.
         let (head, tail) = self.rest.split_at_checked(n).ok_or(DecodeError::Truncated(what))?;
         self.rest = tail;
         Ok(head)

@@ -114,6 +114,7 @@ impl Coordinator {
     /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
     #[must_use]
     pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
+        // Asserts GTID-1: an id that is in the log, or another session's, is not given.
         let owned = self.log().gtids.owned.own(gtid, || {
             let executed = self.log().gtids.executed.lock();
             executed.all().contains(gtid).then(|| executed.newest().unwrap_or(CommitNo::ZERO))

@@ -79,6 +79,8 @@ impl<E: Env> Shared<E> {
         if published {
             self.commit_stage(order, &mut group);
         }
+        let last = order.held.back().map(|held| held.group.end);
+        assert!(last.is_none_or(|end| end <= group.end), "SEMI-1: groups wait in the order of the log");
         order.held.push_back(Held { group, published, since: now });
         None
     }

@@ -171,6 +171,8 @@ impl<E: Env> Shared<E> {
             std::mem::swap(&mut first.no, &mut second.no);
         }
         for member in group.members {
+            let public = member.no <= self.published.number();
+            assert!(public || failed.is_some(), "COMMIT-2: nothing is acknowledged before it is published");
             if let (None, Some(on_durable)) = (failed, member.on_durable) {
                 on_durable();
             }
@@ -183,6 +185,7 @@ impl<E: Env> Shared<E> {
                         .completer
                         .complete_with(Ok(no), Some(Box::new(move || env.commit_prepared(xid, no))));
                 }
+                // Asserts COMMIT-3: what may be lost is not acknowledged.
                 (Some(reason), _) => member.completer.complete(Err(CommitError::LogFailed(reason.clone()))),
             }
         }

@@ -188,6 +188,7 @@ pub fn recover(
         }
     };
     let (facts, mut recovered, logged) = walk.end();
+    // Asserts ENGINE-1: no engine has what the log has not.
     if recovered.last < newest {
         let LogPosition { file, offset } = tail.end;
         let log = format!("ends at transaction {}, in {} at {offset}", recovered.last, dir.names().log(file));

@@ -177,6 +177,7 @@ impl Exchange<'_, '_> {
     /// The password itself (AUTH-2), without the NUL that clients end it with.
     async fn password(&mut self) -> Result<Option<Vec<u8>>, AuthFailure> {
         let mut packet = self.read().await?;
+        // Asserts AUTH-2: from elsewhere only what the key has encrypted is taken.
         if !self.channel.stream.is_private() {
             let Some(key) = self.server.rsa.get().await else { return Ok(None) };
             if packet == [caching_sha2::REQUEST_PUBLIC_KEY] {

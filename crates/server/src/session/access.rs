@@ -418,6 +418,7 @@ impl AccessCheck for SessionAccess {
         let needed = needed(privilege);
         let virtual_schema = is_virtual(db);
         let allowed = match privilege {
+            // Asserts ACCESS-1: whatever the account's rights are.
             _ if writes_system(db, table, privilege) => false,
             Priv::Any => may_see(&self.account, db, table),
             Priv::AnyOfAll => match table {

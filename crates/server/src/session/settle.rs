@@ -32,6 +32,7 @@ impl Session {
             result = ticket => result.map_err(SqlError::of_commit),
             () = self.process.connection_killed() => Err(SqlError::query_interrupted()),
         };
+        // Asserts SESSION-1: a reply whose floor is never durable is taken back, or its connection ends.
         let Err(error) = settled else { return true };
         if self.channel.sent == start.sent {
             self.channel.out.rollback(start.mark);

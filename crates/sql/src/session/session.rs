@@ -252,10 +252,7 @@ impl SqlSession {
             locks.release_all();
         }
         self.trx.temp.drop_tables();
-        debug_assert!(
-            !self.trx.is_open() && self.trx.branch.get().is_none(),
-            "SESSION-2: nothing stays open"
-        );
+        assert!(!self.trx.is_open() && self.trx.branch.get().is_none(), "SESSION-2: nothing stays open");
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER: as `close`, and the session's own memory goes.
