@@ -4,8 +4,9 @@ SHELL := /bin/bash
 OMNIBUS := target/release/omnibus
 
 SIMULATE := target/debug/simulate
+EVERYTHING := omnibus-cli/archive,omnibus-cli/stream
 
-.PHONY: simulate mutants run build test unit-tests test-all hunt check static bench bench-log bench-replication fuzz tools
+.PHONY: simulate mutants run build all test unit-tests test-all hunt check static bench bench-log bench-replication fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -15,13 +16,17 @@ run: build
 build: target
 	cargo build --release --locked --bin omnibus --bin change-stream
 
+# With `omnibus archive` and `omnibus stream`, whose libraries a server does not need; what packages have.
+all: target
+	cargo build --release --locked --bin omnibus --bin change-stream --features $(EVERYTHING)
+
 # Build output is shared between clones, so that a second clone builds fast. `mkdir target` first to opt out.
 target:
 	@shared="$${CARGO_TARGET_DIR:-$${XDG_CACHE_HOME:-$$HOME/.cache}/omnibus-target}"; mkdir -p "$$shared"; ln -sfn "$$shared" target
 
 # The Debian package, in target/.
 .PHONY: deb
-deb: build
+deb: all
 	scripts/deb $(OMNIBUS) target
 
 tools:
@@ -35,7 +40,7 @@ unit-tests: target
 	PROPTEST_RNG_SEED=$$(sed -n 's/^proptest *//p' tests/seeds.txt) cargo test --workspace --locked
 
 # The gate and everything else: every peer, client, program, broker and browser, long kills, large data. Half an hour.
-test-all: build
+test-all: all
 	scripts/install-test-tools all
 	SIM_SEEDS=70 $(MAKE) unit-tests
 	tests/run all
@@ -48,7 +53,8 @@ hunt: tools build
 # Format, lints, documentation, structure, licences.
 static: target
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked --features $(EVERYTHING) -- -D warnings
+	cargo clippy --package omnibus-cli --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	scripts/tidy
 	scripts/dependencies

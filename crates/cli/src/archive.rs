@@ -2,10 +2,10 @@
 
 use crate::server_args::ServerArgs;
 use clap::Args;
-use omnibus_archive::{ArchiveError, Inventory, Note, ShipOptions, Shipper, Store};
+use omnibus_archive::{ArchiveError, Inventory, Note, ShipOptions, Shipper, Store, Until};
 use omnibus_replication::client::{LogSource, Reader};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ pub fn run(args: &ArchiveArgs) -> ExitCode {
 }
 
 /// An error with what is behind it.
-pub(crate) fn whole(error: &ArchiveError) -> String {
+fn whole(error: &ArchiveError) -> String {
     let mut text = error.to_string();
     let mut behind = std::error::Error::source(error);
     while let Some(cause) = behind {
@@ -115,7 +115,7 @@ fn ship(args: &ArchiveArgs) -> Result<(), ArchiveError> {
 }
 
 /// Says what happens: on standard output, and trouble on standard error.
-pub(crate) fn tell(note: &Note, as_json: bool) {
+fn tell(note: &Note, as_json: bool) {
     let (text, line) = match note {
         Note::Shipped { file, position, bytes } => (
             format!("{file} up to {position} ({bytes} bytes)"),
@@ -173,6 +173,34 @@ fn list(args: &ArchiveArgs) -> Result<(), ArchiveError> {
     }
     for (file, end) in log {
         println!("log {file} up to {end}");
+    }
+    Ok(())
+}
+
+/// Makes a data directory of an archive, for `omnibus restore`; `until` as [`Until`] reads it.
+pub(crate) fn restore(from: &str, datadir: &Path, until: &str, as_json: bool) -> Result<(), String> {
+    let until: Until = until.parse().map_err(|error| format!("--until {until}: {error}"))?;
+    let text = |error| whole(&error);
+    let store = Store::open(from).map_err(text)?;
+    let notes = |note| tell(&note, as_json);
+    let done = omnibus_archive::restore::restore(&store, datadir, &until, &notes).map_err(text)?;
+    if as_json {
+        let line = json!({"type": "done", "backup": done.backup, "file": done.file, "position": done.position,
+                          "gtid_executed": done.gtid_executed, "transactions": done.transactions,
+                          "last_commit": done.last_commit});
+        println!("{line}");
+        return Ok(());
+    }
+    println!(
+        "restored backup {} and {} transactions to {}",
+        done.backup,
+        done.transactions,
+        datadir.display()
+    );
+    println!("position {}:{}", done.file, done.position);
+    println!("gtid_executed {}", done.gtid_executed);
+    if !done.last_commit.is_empty() {
+        println!("last commit {}", done.last_commit);
     }
     Ok(())
 }

@@ -1,17 +1,21 @@
 //! The `omnibus` program: which command runs what. No logic of its own.
 
 mod alloc;
+#[cfg(feature = "archive")]
 mod archive;
 mod binlog;
 mod check;
 mod device;
 mod keyring_args;
+#[cfg(not(all(feature = "archive", feature = "stream")))]
+mod not_built;
 mod preallocbench;
 mod protocolbench;
 mod responder;
 mod restore;
 mod serve;
 mod server_args;
+#[cfg(feature = "stream")]
 mod stream;
 mod syncbench;
 mod version;
@@ -45,8 +49,16 @@ enum Command {
     #[command(subcommand)]
     Bench(Bench),
     Check(check::CheckArgs),
+    #[cfg(feature = "archive")]
     Archive(Box<archive::ArchiveArgs>),
+    /// Ship a running server's log, as it grows, and base backups (not in this build: `make all`).
+    #[cfg(not(feature = "archive"))]
+    Archive(not_built::NotBuilt),
+    #[cfg(feature = "stream")]
     Stream(Box<stream::StreamArgs>),
+    /// Send a running server's changes to a broker (not in this build: `make all`).
+    #[cfg(not(feature = "stream"))]
+    Stream(not_built::NotBuilt),
     Restore(restore::RestoreArgs),
 }
 
@@ -74,8 +86,14 @@ fn main() -> ExitCode {
         Command::Bench(Bench::Wakeup(args)) => wakeupbench::run(args),
         Command::Bench(Bench::Responder(args)) => responder::run(args),
         Command::Check(args) => check::run(args),
+        #[cfg(feature = "archive")]
         Command::Archive(args) => archive::run(&args),
+        #[cfg(not(feature = "archive"))]
+        Command::Archive(args) => not_built::run("archive", &args),
+        #[cfg(feature = "stream")]
         Command::Stream(args) => stream::run(&args),
+        #[cfg(not(feature = "stream"))]
+        Command::Stream(args) => not_built::run("stream", &args),
         Command::Restore(args) => restore::run(args),
     }
 }

@@ -3,12 +3,12 @@
 //! Backup and archive stay as they are, and share no file with the new directory. A server that is started on that rolls
 //! forward to the position printed here.
 
-use crate::archive::{tell, whole};
 use clap::Args;
-use omnibus_archive::{Store, Until};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+const NEWEST: &str = "newest";
 
 /// Make a new data directory of a backup (BACKUP TO 'DIR'), or of an archive (`omnibus archive`) as of any transaction.
 #[derive(Args, Debug)]
@@ -21,8 +21,8 @@ pub struct RestoreArgs {
     datadir: PathBuf,
     /// Of an archive: up to this time ('2026-01-31 12:00:00.5' in UTC, or with an offset), up to and with the transaction of this
     /// GTID, or up to this position of the log (binlog.000007:4711). Without: all that is archived.
-    #[arg(long, value_name = "TIME|GTID|POSITION", default_value = "newest")]
-    until: Until,
+    #[arg(long, value_name = "TIME|GTID|POSITION", default_value = NEWEST)]
+    until: String,
     /// Say what happens as JSON, one object a line.
     #[arg(long)]
     json: bool,
@@ -33,7 +33,7 @@ pub struct RestoreArgs {
 pub fn run(args: RestoreArgs) -> ExitCode {
     let result = if args.from.contains("://") {
         of_archive(&args)
-    } else if args.until == Until::Newest {
+    } else if args.until == NEWEST {
         of_backup(&args)
     } else {
         Err("a backup is of one position: --until needs an archive".to_owned())
@@ -63,28 +63,12 @@ fn of_backup(args: &RestoreArgs) -> Result<(), String> {
     Ok(())
 }
 
+#[cfg(feature = "archive")]
 fn of_archive(args: &RestoreArgs) -> Result<(), String> {
-    let text = |error| whole(&error);
-    let store = Store::open(&args.from).map_err(text)?;
-    let notes = |note| tell(&note, args.json);
-    let done = omnibus_archive::restore::restore(&store, &args.datadir, &args.until, &notes).map_err(text)?;
-    if args.json {
-        let line = json!({"type": "done", "backup": done.backup, "file": done.file, "position": done.position,
-                          "gtid_executed": done.gtid_executed, "transactions": done.transactions,
-                          "last_commit": done.last_commit});
-        println!("{line}");
-        return Ok(());
-    }
-    println!(
-        "restored backup {} and {} transactions to {}",
-        done.backup,
-        done.transactions,
-        args.datadir.display()
-    );
-    println!("position {}:{}", done.file, done.position);
-    println!("gtid_executed {}", done.gtid_executed);
-    if !done.last_commit.is_empty() {
-        println!("last commit {}", done.last_commit);
-    }
-    Ok(())
+    crate::archive::restore(&args.from, &args.datadir, &args.until, args.json)
+}
+
+#[cfg(not(feature = "archive"))]
+fn of_archive(_: &RestoreArgs) -> Result<(), String> {
+    Err(crate::not_built::reason("archive"))
 }
