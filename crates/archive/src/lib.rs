@@ -36,5 +36,5 @@ pub use inventory::{Inventory, LogRange};
 pub use layout::BaseBackup;
 pub use note::{Note, Notes};
 pub use ship::{ShipOptions, Shipper};
-pub use store::Store;
+pub use store::{Store, without_secrets};
 pub use until::Until;

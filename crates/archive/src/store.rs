@@ -45,30 +45,47 @@ pub(crate) struct Listing {
 }
 
 impl Store {
-    /// Nothing is asked of it yet; a folder is made.
+    /// One that is there, as far as its address tells; of an object store nothing is asked yet.
     ///
     /// # Errors
-    /// The address makes no sense, or the folder cannot be made.
+    /// The address makes no sense, or there is no such folder.
     pub fn open(url: &str) -> Result<Store, ArchiveError> {
-        let wrong = |what: &str| ArchiveError::Address { url: url.to_owned(), what: what.to_owned() };
+        Store::at(url, false)
+    }
+
+    /// As `open`, to be written to: a folder is made where there is none, but none above it.
+    ///
+    /// # Errors
+    /// As `open`; or the folder cannot be made.
+    pub fn create(url: &str) -> Result<Store, ArchiveError> {
+        Store::at(url, true)
+    }
+
+    fn at(url: &str, make: bool) -> Result<Store, ArchiveError> {
+        let shown = without_secrets(url);
+        let wrong = |what: &str| ArchiveError::Address { url: shown.clone(), what: what.to_owned() };
         let (store, prefix): (Arc<dyn ObjectStore>, _) = if let Some(path) = url.strip_prefix("file://") {
             if !path.starts_with('/') {
                 return Err(wrong("a folder's address is file:///absolute/path"));
             }
             let path = Path::new(path);
-            std::fs::create_dir_all(path).map_err(ArchiveError::io(path))?;
+            if make && !path.is_dir() {
+                std::fs::create_dir(path).map_err(ArchiveError::io(path))?;
+            } else if !path.is_dir() {
+                return Err(wrong("there is no such folder"));
+            }
             let folder = LocalFileSystem::new_with_prefix(path);
-            let folder = folder.map_err(|source| ArchiveError::Store { name: url.to_owned(), source })?;
+            let folder = folder.map_err(|source| ArchiveError::Store { name: shown.clone(), source })?;
             (Arc::new(folder.with_fsync(true).with_automatic_cleanup(true)), "")
         } else if let Some(rest) = url.strip_prefix("s3://") {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-            if bucket.is_empty() {
-                return Err(wrong("an address of S3 is s3://bucket/prefix"));
+            if bucket.is_empty() || bucket.contains('@') {
+                return Err(wrong(
+                    "an address of S3 is s3://bucket/prefix; its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                ));
             }
-            (
-                Arc::new(s3(bucket).map_err(|source| ArchiveError::Store { name: url.to_owned(), source })?),
-                prefix,
-            )
+            let store = s3(bucket).map_err(|source| ArchiveError::Store { name: shown.clone(), source })?;
+            (Arc::new(store), prefix)
         } else {
             return Err(wrong("it is neither file:///folder nor s3://bucket/prefix"));
         };
@@ -77,10 +94,10 @@ impl Store {
             .enable_all()
             .build()
             .map_err(ArchiveError::io(Path::new("a runtime")))?;
-        Ok(Store { runtime, store, prefix: Name::from(prefix), url: url.to_owned() })
+        Ok(Store { runtime, store, prefix: Name::from(prefix), url: shown })
     }
 
-    /// As it was given.
+    /// As it was given, without what is secret in it.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -184,6 +201,30 @@ impl Store {
     }
 }
 
+/// A text that may have addresses in it, without the users and passwords of these.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let ends = |c: char| "\"'`".contains(c) || c.is_whitespace();
+        let word = &after[..after.find(ends).unwrap_or(after.len())];
+        let place = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
+        // A password may have a slash that nobody has escaped; a port has digits alone.
+        let split = place.split_once(':').is_some_and(|(_, port)| !port.bytes().all(|c| c.is_ascii_digit()));
+        rest = match place.rfind('@').or_else(|| word.rfind('@').filter(|_| split)) {
+            Some(at) => {
+                shown.push_str("***@");
+                &after[at + 1..]
+            }
+            None => after,
+        };
+    }
+    shown + rest
+}
+
 fn s3(bucket: &str) -> object_store::Result<object_store::aws::AmazonS3> {
     let retry = RetryConfig { retry_timeout: RETRY, ..RetryConfig::default() };
     let builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
@@ -192,4 +233,27 @@ fn s3(bucket: &str) -> object_store::Result<object_store::aws::AmazonS3> {
     // Who names an endpoint without TLS means it.
     let plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
     builder.with_allow_http(plain).with_http_connector(Hyper).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_user_and_no_password_is_shown() {
+        for (text, shown) in [
+            ("file:///folder", "file:///folder"),
+            ("s3://bucket/p@th", "s3://bucket/p@th"),
+            ("s3://u:p@bucket/x", "s3://***@bucket/x"),
+            (
+                "error sending request for url (http://u:p@h:1/b?x=1): at http://h/ and a://b@c",
+                "error sending request for url (http://***@h:1/b?x=1): at http://h/ and a://***@c",
+            ),
+            ("http://u:p/q@h/x", "http://***@h/x"),
+            ("http://h:9000/b@c", "http://h:9000/b@c"),
+            ("no address@all", "no address@all"),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
+    }
 }
