@@ -21,7 +21,10 @@ pub(crate) fn take(
     folder: &Path,
     notes: Notes<'_>,
 ) -> Result<BaseBackup, ArchiveError> {
-    fs::create_dir_all(folder).map_err(ArchiveError::io(folder))?;
+    // None above it: a file system that is not mounted must not be written beside.
+    if !folder.is_dir() {
+        fs::create_dir(folder).map_err(ArchiveError::io(folder))?;
+    }
     let folder = folder.canonicalize().map_err(ArchiveError::io(folder))?;
     let place = folder.join(format!("omnibus-base-{}", std::process::id()));
     let _ = fs::remove_dir_all(&place);

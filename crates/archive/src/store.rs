@@ -11,6 +11,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::{Path as Name, PathPart};
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig, WriteMultipart};
+use omnibus_replication::client::without_secrets;
 use std::future::Future;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -45,30 +46,47 @@ pub(crate) struct Listing {
 }
 
 impl Store {
-    /// Nothing is asked of it yet; a folder is made.
+    /// One that is there, as far as its address tells; of an object store nothing is asked yet.
     ///
     /// # Errors
-    /// The address makes no sense, or the folder cannot be made.
+    /// The address makes no sense, or there is no such folder.
     pub fn open(url: &str) -> Result<Store, ArchiveError> {
-        let wrong = |what: &str| ArchiveError::Address { url: url.to_owned(), what: what.to_owned() };
+        Store::at(url, false)
+    }
+
+    /// As `open`, to be written to: a folder is made where there is none, but none above it.
+    ///
+    /// # Errors
+    /// As `open`; or the folder cannot be made.
+    pub fn create(url: &str) -> Result<Store, ArchiveError> {
+        Store::at(url, true)
+    }
+
+    fn at(url: &str, make: bool) -> Result<Store, ArchiveError> {
+        let shown = without_secrets(url);
+        let wrong = |what: &str| ArchiveError::Address { url: shown.clone(), what: what.to_owned() };
         let (store, prefix): (Arc<dyn ObjectStore>, _) = if let Some(path) = url.strip_prefix("file://") {
             if !path.starts_with('/') {
                 return Err(wrong("a folder's address is file:///absolute/path"));
             }
             let path = Path::new(path);
-            std::fs::create_dir_all(path).map_err(ArchiveError::io(path))?;
+            if make && !path.is_dir() {
+                std::fs::create_dir(path).map_err(ArchiveError::io(path))?;
+            } else if !path.is_dir() {
+                return Err(wrong("there is no such folder"));
+            }
             let folder = LocalFileSystem::new_with_prefix(path);
-            let folder = folder.map_err(|source| ArchiveError::Store { name: url.to_owned(), source })?;
+            let folder = folder.map_err(|source| ArchiveError::Store { name: shown.clone(), source })?;
             (Arc::new(folder.with_fsync(true).with_automatic_cleanup(true)), "")
         } else if let Some(rest) = url.strip_prefix("s3://") {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-            if bucket.is_empty() {
-                return Err(wrong("an address of S3 is s3://bucket/prefix"));
+            if bucket.is_empty() || bucket.contains('@') {
+                return Err(wrong(
+                    "an address of S3 is s3://bucket/prefix; its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                ));
             }
-            (
-                Arc::new(s3(bucket).map_err(|source| ArchiveError::Store { name: url.to_owned(), source })?),
-                prefix,
-            )
+            let store = s3(bucket).map_err(|source| ArchiveError::Store { name: shown.clone(), source })?;
+            (Arc::new(store), prefix)
         } else {
             return Err(wrong("it is neither file:///folder nor s3://bucket/prefix"));
         };
@@ -77,10 +95,10 @@ impl Store {
             .enable_all()
             .build()
             .map_err(ArchiveError::io(Path::new("a runtime")))?;
-        Ok(Store { runtime, store, prefix: Name::from(prefix), url: url.to_owned() })
+        Ok(Store { runtime, store, prefix: Name::from(prefix), url: shown })
     }
 
-    /// As it was given.
+    /// As it was given, without what is secret in it.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url

@@ -3,7 +3,7 @@
 use crate::server_args::ServerArgs;
 use clap::Args;
 use omnibus_archive::{ArchiveError, Inventory, Note, ShipOptions, Shipper, Store, Until};
-use omnibus_replication::client::{LogSource, Reader};
+use omnibus_replication::client::{LogSource, Reader, without_secrets};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,11 +87,12 @@ fn whole(error: &ArchiveError) -> String {
         }
         behind = cause.source();
     }
-    text
+    // The store's own words have the address that it was given.
+    without_secrets(&text)
 }
 
 fn ship(args: &ArchiveArgs) -> Result<(), ArchiveError> {
-    let store = Store::open(&args.to)?;
+    let store = Store::create(&args.to)?;
     let (endpoint, may_be_plain) =
         args.server.endpoint().map_err(|source| ArchiveError::Io { path: "password".into(), source })?;
     // Twice in the time of a piece, so that one that is due does not wait for an event.
@@ -137,7 +138,10 @@ fn tell(note: &Note, as_json: bool) {
         Note::Restored { file, bytes } => {
             (format!("{file} ({bytes} bytes)"), json!({"type": "restored", "file": file, "bytes": bytes}))
         }
-        Note::Trouble { what } => (what.clone(), json!({"type": "trouble", "what": what})),
+        Note::Trouble { what } => {
+            let what = without_secrets(what);
+            (what.clone(), json!({"type": "trouble", "what": what}))
+        }
         _ => return,
     };
     match (as_json, note) {

@@ -2,7 +2,7 @@
 
 use crate::server_args::ServerArgs;
 use clap::{Args, ValueEnum};
-use omnibus_replication::client::{LogSource, Reader};
+use omnibus_replication::client::{LogSource, Reader, without_secrets};
 use omnibus_stream::{Form, Login, Mechanism, Note, Start, StreamError, StreamOptions, secret};
 use serde_json::json;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ pub fn run(args: &StreamArgs) -> ExitCode {
     match stream(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("omnibus stream: {error}");
+            eprintln!("omnibus stream: {}", without_secrets(&error.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -164,7 +164,10 @@ fn tell(note: &Note, as_json: bool) {
         Note::Sent(messages, None) => {
             (format!("{messages} messages"), json!({"type": "sent", "messages": messages}))
         }
-        Note::Trouble(what) => (what.clone(), json!({"type": "trouble", "what": what})),
+        Note::Trouble(what) => {
+            let what = without_secrets(what);
+            (what.clone(), json!({"type": "trouble", "what": what}))
+        }
         _ => return,
     };
     match (as_json, note) {

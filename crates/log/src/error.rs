@@ -143,7 +143,10 @@ pub enum OpenError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// There is no file number left.
-    #[error("all log file numbers are used up")]
+    #[error(
+        "all numbers of log files are used up, and a start needs one: a thousand starts before this one have warned of it. The data \
+         is whole; go on with a replica of this server"
+    )]
     NumbersUsedUp,
 }
 

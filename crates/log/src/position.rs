@@ -13,11 +13,34 @@ impl FileSeq {
     pub const FIRST: FileSeq = FileSeq(1);
     /// The last number that the peers accept in a name.
     pub const MAX: FileSeq = FileSeq(0x7FFF_FFFF);
+    /// The last number that a running log goes on to. Those behind it are for starts, each of which takes one, and for a reset.
+    pub const LAST_IN_TURN: FileSeq = FileSeq(FileSeq::MAX.0 - 1000);
+    /// From here on each new file warns.
+    pub(crate) const WARNS: FileSeq = FileSeq(2_000_000_000);
 
     /// The number of the file after this one; `None` once the numbers are used up.
     #[must_use]
     pub fn next(self) -> Option<FileSeq> {
         (self < FileSeq::MAX).then(|| FileSeq(self.0 + 1))
+    }
+
+    /// Whether a running log may go on to the next file.
+    #[must_use]
+    pub fn has_next_in_turn(self) -> bool {
+        self < FileSeq::LAST_IN_TURN
+    }
+
+    /// Says so where numbers run out.
+    pub(crate) fn warn_near_end(self) {
+        if self >= FileSeq::WARNS {
+            let left = FileSeq::LAST_IN_TURN.0.saturating_sub(self.0);
+            tracing::warn!(
+                number = self.0,
+                left,
+                "the numbers of log files run out: when replicas and archives have what they need, RESET BINARY LOGS AND GTIDS \
+                 begins again with 1"
+            );
+        }
     }
 }
 

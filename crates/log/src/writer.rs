@@ -51,6 +51,7 @@ impl LogDir {
     /// The file or the index can not be written.
     pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
         let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
+        seq.warn_near_end();
         let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
         let catalog = Arc::new(Catalog::new(self, method, seq)?);
         catalog.resume_removals();
@@ -149,7 +150,13 @@ impl LogWriter {
     #[inline]
     #[must_use]
     pub fn needs_rotation(&self) -> bool {
-        self.position().offset.0 >= self.catalog.max_size.load(Ordering::Relaxed)
+        self.position().offset.0 >= self.catalog.max_size.load(Ordering::Relaxed) && self.may_rotate()
+    }
+
+    /// Whether there is a number for the next file other than those that are kept for starts.
+    #[must_use]
+    pub fn may_rotate(&self) -> bool {
+        self.file.seq.has_next_in_turn()
     }
 
     /// The name of the file after this one, for the ROTATE event; `None` once the numbers are used up.
@@ -205,6 +212,7 @@ impl LogWriter {
         name: impl Fn(&Catalog, FileSeq) -> Result<(), IoFailure>,
     ) -> Result<(), RotateError> {
         let next = self.file.seq.next().ok_or(RotateError::NumbersUsedUp)?;
+        next.warn_near_end();
         let old = self.position();
         let uncut = self.finish_file(true)?;
         let opened = self.shared.space.patiently(|| open(&self.catalog, next));

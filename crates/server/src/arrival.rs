@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+/// How often connections are looked at: a statement whose client has gone ends within a second.
+const CLOCK: Duration = Duration::from_millis(400);
 /// How long connections get to finish their statements at shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -39,14 +41,15 @@ impl Server {
         self.drain().await;
     }
 
-    /// Once a second: connections that were silent for too long.
+    /// Now and then: connections that were silent for too long, and statements whose clients have gone.
     async fn tick(self: Arc<Self>) {
-        let mut every = tokio::time::interval(Duration::from_secs(1));
+        let mut every = tokio::time::interval(CLOCK);
         loop {
             every.tick().await;
             let now = crate::clock::now_us();
             for process in self.processes.all() {
                 process.check_idle(now);
+                process.check_client(now);
             }
         }
     }

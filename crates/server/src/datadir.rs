@@ -8,8 +8,8 @@
 use crate::sealed;
 use omnibus_format::{Dialect, ServerUuid};
 use omnibus_log::DirLock;
-use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The format of data directories that this version writes, and the newest that it reads.
@@ -35,6 +35,33 @@ pub enum DataDirError {
         /// Which file.
         path: PathBuf,
         /// What it said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The folder above it is not there.
+    #[error(
+        "data directory {path}: there is no folder {parent}. A file system that is not mounted, or a mistyped name? Only the data \
+         directory itself is made; make {parent} if it is to be there"
+    )]
+    NoParent {
+        /// The directory.
+        path: PathBuf,
+        /// The folder above it.
+        parent: PathBuf,
+    },
+    /// Another user's.
+    #[error(
+        "data directory {path}{owner}: the server runs as {user}, who is not let in ({source}); start it as the directory's owner, or give it \
+         to {user}"
+    )]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// Who runs the server.
+        user: String,
+        /// Whose it is, if that is known.
+        owner: String,
+        /// What the system said.
         #[source]
         source: std::io::Error,
     },
@@ -137,7 +164,8 @@ impl DataDir {
 
     /// Takes the directory, making it if there is none: for `wanted`, or MySQL's dialect.
     pub fn open(path: &Path, wanted: Option<Dialect>) -> Result<DataDir, DataDirError> {
-        make_folder(path).map_err(io(path))?;
+        make_folder(path)?;
+        std::fs::read_dir(path).map_err(|error| refused(path, error))?;
         if path.join(INCOMPLETE).exists() {
             return Err(DataDirError::Incomplete { path: path.to_owned() });
         }
@@ -162,19 +190,44 @@ impl DataDir {
     }
 }
 
-/// Makes a folder and those above it; their names are durable on return.
-fn make_folder(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_folder(parent)?;
-    // Also in a program that lets others read what it makes.
-    match std::fs::DirBuilder::new().mode(0o750).create(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+/// Makes the data directory, but none above it: where those are missing a file system is not mounted, or a name is mistyped, and an
+/// empty server in its place would let everybody in. Its name is durable on return.
+fn make_folder(path: &Path) -> Result<(), DataDirError> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(refused(path, error)),
         _ => {}
     }
-    std::fs::File::open(parent)?.sync_all()
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Also in a program that lets others read what it makes.
+    match std::fs::DirBuilder::new().mode(0o750).create(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(DataDirError::NoParent { path: path.to_owned(), parent: parent.to_owned() });
+        }
+        Err(error) => return Err(refused(path, error)),
+        Ok(()) => {}
+    }
+    std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(io(parent))
+}
+
+/// What the system said of the directory; where it lets somebody else in, who that is.
+pub(crate) fn refused(path: &Path, source: std::io::Error) -> DataDirError {
+    if source.kind() != ErrorKind::PermissionDenied {
+        return io(path)(source);
+    }
+    // SAFETY: it has no arguments and never fails.
+    let user = unsafe { libc::geteuid() };
+    let owner = std::fs::metadata(path).ok().map(|found| user_name(found.uid()));
+    let owner = owner.map_or_else(String::new, |owner| format!(", which is {owner}'s"));
+    DataDirError::NotOurs { path: path.to_owned(), user: user_name(user), owner, source }
+}
+
+/// A user's name, or its number where it has none.
+fn user_name(number: u32) -> String {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let is_it = |line: &&str| line.split(':').nth(2).is_some_and(|found| found.parse() == Ok(number));
+    let name = users.lines().find(is_it).and_then(|line| line.split(':').next());
+    name.map_or_else(|| format!("user {number}"), str::to_owned)
 }
 
 /// Prepared log files may be there before the first start: `omnibus alloc` makes them.
@@ -280,6 +333,17 @@ mod tests {
         drop(first);
         let again = DataDir::open(&path, None).unwrap();
         assert!(!again.created && again.uuid == uuid);
+    }
+
+    #[test]
+    fn only_the_last_folder_is_made() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("volume/data");
+        let error = DataDir::open(&path, None).unwrap_err().to_string();
+        assert!(error.contains("there is no folder") && error.contains("volume"), "{error}");
+        assert!(!parent.path().join("volume").exists());
+        std::fs::create_dir(parent.path().join("volume")).unwrap();
+        assert!(DataDir::open(&path, None).unwrap().created);
     }
 
     #[test]

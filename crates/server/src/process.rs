@@ -4,9 +4,11 @@
 //! contention; readers look at it rarely.
 
 mod activity;
+mod client;
 
 use activity::stage_text;
 pub use activity::{Activity, Stage, state_in};
+pub(crate) use client::Watched;
 
 use crate::runner::{KillHook, WaitProbe};
 use omnibus_format::Dialect;
@@ -68,6 +70,7 @@ pub struct Process {
     /// `wait_timeout` of this session, seconds; 0 before the login.
     idle_limit: AtomicU64,
     idle_ended: AtomicBool,
+    client: client::ClientSocket,
     kill_hook: OnceLock<KillHook>,
     wait_probe: OnceLock<WaitProbe>,
     progress: OnceLock<Arc<Progress>>,
@@ -114,6 +117,7 @@ impl Process {
             statement: Mutex::new(Vec::new()),
             idle_limit: AtomicU64::new(0),
             idle_ended: AtomicBool::new(false),
+            client: client::ClientSocket::default(),
             kill_hook: OnceLock::new(),
             wait_probe: OnceLock::new(),
             progress: OnceLock::new(),

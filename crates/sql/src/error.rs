@@ -197,9 +197,16 @@ errors! {
     read_only_mode() = 1836, b"HY000", "Running in read-only mode";
     memory_exceeded(bytes, name) = 3170, b"HY000", "Memory capacity of {bytes} bytes for '{name}' exceeded. The statement was given up.";
     lock_nowait() = 3572, b"HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    cte_recursive_requires_union(table) = 3573, b"HY000", "Recursive Common Table Expression '{table}' should contain a UNION";
+    cte_recursive_requires_nonrecursive_first(table) = 3574, b"HY000", "Recursive Common Table Expression '{table}' should have one or more non-recursive query blocks followed by one or more recursive ones";
+    cte_recursive_forbids_aggregation(table) = 3575, b"HY000", "Recursive Common Table Expression '{table}' can contain neither aggregation nor window functions in recursive query block";
+    cte_recursive_forbids_join_order(table) = 3576, b"HY000", "In recursive query block of Recursive Common Table Expression '{table}', the recursive table must neither be in the right argument of a LEFT JOIN, nor be forced to be non-first with join order hints";
+    cte_recursive_requires_single_reference(table) = 3577, b"HY000", "In recursive query block of Recursive Common Table Expression '{table}', the recursive table must be referenced only once, and not in any subquery";
     binary_json() = 3144, b"22032", "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
     invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
     check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";
+    recursive_without_anchors(table) = 4005, b"HY000", "No anchors for recursive WITH element '{table}'";
+    not_standard_compliant_recursive(table) = 4008, b"HY000", "Restrictions imposed on recursive definitions are violated for table '{table}'";
     table_must_have_a_visible_column() = 4028, b"HY000", "A table must have at least one visible column.";
     /// A failure below SQL that the client can do nothing about; details go to the log.
     internal(detail) = 1815, b"HY000", "Internal error: {detail}";

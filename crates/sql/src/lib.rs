@@ -40,4 +40,4 @@ pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlE
 pub use session::{Database, GivenGtid, Prepared, SqlSession, SystemTables};
 pub use show::{InformationSchema, computed_columns};
 pub use state::{NewInsertId, SessionState};
-pub use store::{Floor, locked_table};
+pub use store::{Floor, Patience, locked_table};

@@ -56,7 +56,7 @@ STATEMENTS = [
     ("CREATE VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*"]),
     ("CREATE VIEW app.n AS SELECT * FROM app.t", ["CREATE VIEW ON app.*", "SELECT ON app.*"]),
     ("CREATE OR REPLACE VIEW app.w AS SELECT 1", ["CREATE VIEW ON app.*", "DROP ON app.*"]),
-    ("ALTER VIEW app.w AS SELECT 1", ["CREATE VIEW ON app.*", "DROP ON app.*"]),
+    ("ALTER DEFINER = CURRENT_USER VIEW app.w AS SELECT 1", ["CREATE VIEW ON app.*", "DROP ON app.*"]),
     ("CREATE DEFINER = other@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "SET_ANY_DEFINER ON *.*"]),
     ("CREATE DEFINER = nobody@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "ALLOW_NONEXISTENT_DEFINER ON *.*"]),
     ("CREATE DEFINER = root@localhost VIEW app.n AS SELECT 1", ["CREATE VIEW ON app.*", "SET_ANY_DEFINER ON *.*", "SYSTEM_USER ON *.*"]),
@@ -392,6 +392,62 @@ def giving_away(server, _):
     db.close()
 
 
+def definers_stay(server, _):
+    """Nobody makes what others made act in their names who may not name them; what ALTER leaves alone stays theirs."""
+    client(server, "CREATE DATABASE def; CREATE TABLE def.t (id INT); CREATE PROCEDURE def.p() SQL SECURITY INVOKER SELECT CURRENT_USER();"
+                   "CREATE FUNCTION def.f() RETURNS VARCHAR(100) DETERMINISTIC SQL SECURITY INVOKER RETURN CURRENT_USER();"
+                   "CREATE VIEW def.v AS SELECT CURRENT_USER() AS who; CREATE SQL SECURITY INVOKER VIEW def.i AS SELECT CURRENT_USER() AS who;"
+                   "CREATE EVENT def.e ON SCHEDULE EVERY 1 YEAR STARTS '2037-01-01' DO SELECT 1")
+    heir = account(server, "heir", "ALL ON def.*")
+    refused = ["ALTER PROCEDURE def.p SQL SECURITY DEFINER", "ALTER FUNCTION def.f COMMENT 'x' SQL SECURITY DEFINER",
+               "ALTER VIEW def.v AS SELECT CURRENT_USER() AS who, 1 AS mine", "ALTER SQL SECURITY DEFINER VIEW def.i AS SELECT CURRENT_USER() AS who"]
+    expect(codes_of(heir, refused) == [1227] * len(refused), f"of root: {dict(zip(refused, codes_of(heir, refused)))}")
+    expect(codes_of(heir, ["ALTER PROCEDURE def.p COMMENT 'x'", "ALTER PROCEDURE def.p SQL SECURITY INVOKER"]) == [0, 0], "what gives nothing")
+    expect(root_rows(heir.cursor(), "CALL def.p()") == (("heir@localhost",),), "it acts for who calls it")
+    taken = ["ALTER DEFINER = CURRENT_USER VIEW def.v AS SELECT CURRENT_USER() AS who", "ALTER EVENT def.e COMMENT 'x'",
+             "CREATE PROCEDURE def.own() SQL SECURITY INVOKER SELECT 1", "ALTER PROCEDURE def.own SQL SECURITY DEFINER"]
+    expect(codes_of(heir, taken) == [0] * len(taken), f"taken over: {codes_of(heir, taken)}")
+    root = connect(server, autocommit=True)
+    expect(codes_of(root, ["ALTER VIEW def.v AS SELECT 2 AS who", "ALTER PROCEDURE def.own COMMENT 'y'"]) == [0, 0], "an administrator")
+    owners = root_rows(root.cursor(), "SELECT definer FROM information_schema.views WHERE table_schema = 'def' AND table_name = 'v'"
+                                      " UNION ALL SELECT definer FROM information_schema.events WHERE event_schema = 'def'"
+                                      " UNION ALL SELECT definer FROM information_schema.routines WHERE routine_name = 'own'")
+    expect(owners == (("heir@localhost",),) * 3, f"what root alters does not become root's: {owners}")
+    client(server, "GRANT SET_ANY_DEFINER, SYSTEM_USER ON *.* TO heir@localhost")
+    expect(codes_of(heir, refused) == [0] * len(refused), "who may name others")
+    client(server, "DROP DATABASE def; DROP USER heir@localhost")
+    heir.close()
+    root.close()
+
+
+def bodies(server, _):
+    """What a program does is shown to its definer and to those who may read all; that it is there, to who may use it."""
+    client(server, "CREATE DATABASE bod; CREATE TABLE bod.t (id INT); CREATE PROCEDURE bod.p(secret INT) SELECT 'geheim';"
+                   "CREATE FUNCTION bod.f() RETURNS INT DETERMINISTIC RETURN LENGTH('geheim');"
+                   "CREATE TRIGGER bod.tr BEFORE INSERT ON bod.t FOR EACH ROW SET @a = 'geheim'")
+    routines = "SELECT routine_name, routine_definition LIKE '%geheim%' FROM information_schema.routines WHERE routine_schema = 'bod'"
+    parameters = "SELECT COUNT(*) FROM information_schema.parameters WHERE specific_schema = 'bod' AND parameter_name = 'secret'"
+    triggers = "SELECT action_statement FROM information_schema.triggers WHERE trigger_schema = 'bod'"
+    for name, rights, listed, shown, fires in (
+            ("reader", ["SELECT ON bod.*"], 0, None, 0), ("user", ["EXECUTE ON bod.*"], 2, None, 0), ("one", ["EXECUTE ON PROCEDURE bod.p"], 1, None, 0),
+            ("maker", ["CREATE ROUTINE ON bod.*", "ALTER ROUTINE ON bod.*"], 2, None, 0), ("trigger", ["TRIGGER ON bod.t"], 0, None, 1),
+            ("auditor", ["SHOW_ROUTINE ON *.*"], 2, 1, 0), ("all", ["SELECT ON *.*"], 2, 1, 0)):
+        db = account(server, f"b_{name}", *rights)
+        found = root_rows(db.cursor(), routines)
+        expect(len(found) == listed and all(row[1] == shown for row in found), f"{name}: ROUTINES says {found}")
+        expect(root_rows(db.cursor(), parameters) == ((min(listed, 1),),), f"{name}: PARAMETERS")
+        for routine, _ in found:
+            kind = "PROCEDURE" if routine == "p" else "FUNCTION"
+            text = root_rows(db.cursor(), f"SHOW CREATE {kind} bod.{routine}")[0][2]
+            expect((text is None) if shown is None else "geheim" in text, f"{name}: SHOW CREATE {kind} says {text}")
+        expect(len(root_rows(db.cursor(), triggers)) == fires, f"{name}: TRIGGERS")
+        found = codes_of(db, ["SHOW CREATE TRIGGER bod.tr"])
+        expect(found == [0 if fires else 1360], f"{name}: SHOW CREATE TRIGGER: {found}")
+        db.close()
+        client(server, f"DROP USER b_{name}@localhost")
+    client(server, "DROP DATABASE bod")
+
+
 def rights_that_are_gone(server, _):
     """A connection that is open follows REVOKE at its next command, whichever that is."""
     everything = "ALL ON *.*"
@@ -601,7 +657,7 @@ def branches(server, _):
 
 
 def main():
-    tests = [matrix, levels, giving_away, rights_that_are_gone, administrators, system_tables, setup, every_name, variables, variables_of_mariadb, branches]
+    tests = [matrix, levels, giving_away, definers_stay, bodies, rights_that_are_gone, administrators, system_tables, setup, every_name, variables, variables_of_mariadb, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

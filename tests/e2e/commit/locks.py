@@ -177,6 +177,38 @@ def ddl_waits_for_open_transactions(s):
     expect(later.done() == 0, "and goes on")
 
 
+def each_kind_has_its_timeout(s):
+    """innodb_lock_wait_timeout is for rows, lock_wait_timeout for definitions; NOWAIT and SKIP LOCKED are for rows alone."""
+    a, b, c = s.open(), s.open(), s.open()
+    run(a, "SELECT * FROM t WHERE id = 10 FOR UPDATE")
+    alter = Later(b, "ALTER TABLE t ADD COLUMN x INT")
+    wait_for(lambda: s.waiting(b), "ALTER TABLE waits for the reader")
+    run(c, "SET innodb_lock_wait_timeout = 1")
+    for sql in ("SELECT * FROM t", "SELECT * FROM t WHERE id = 20 FOR UPDATE NOWAIT", "SELECT * FROM t FOR UPDATE SKIP LOCKED",
+                "INSERT INTO t (id) VALUES (50)"):
+        run(c, "SET lock_wait_timeout = 1")
+        started = time.monotonic()
+        expect(error_code(lambda: run(c, sql)) == 1205, f"{sql} behind ALTER TABLE ends by lock_wait_timeout")  # noqa: B023
+        expect(time.monotonic() - started > 0.9, f"{sql} has waited for a second")
+    run(c, "SET lock_wait_timeout = DEFAULT")
+    later = Later(c, "SELECT COUNT(*) FROM t")
+    wait_for(lambda: s.waiting(c), "SELECT waits behind ALTER TABLE")
+    time.sleep(2.5)
+    expect(later.is_alive(), f"innodb_lock_wait_timeout is not for definitions: {later.code}")
+    run(a, "COMMIT")
+    expect((alter.done(), later.done()) == (0, 0), f"both go on: {alter.code} {later.code}")
+    run(c, "COMMIT")
+    run(a, "SELECT * FROM t WHERE id = 10 FOR UPDATE")
+    run(c, "SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 3")
+    expect(error_code(lambda: run(c, "SELECT * FROM t WHERE id = 10 FOR UPDATE NOWAIT")) == 3572, "NOWAIT")
+    expect(len(run(c, "SELECT * FROM t FOR UPDATE SKIP LOCKED")) == 3, "SKIP LOCKED")
+    started = time.monotonic()
+    expect(error_code(lambda: run(c, "UPDATE t SET k = 1 WHERE id = 10")) == 1205, "a row")
+    expect(time.monotonic() - started > 2.5, "by its own timeout")
+    run(a, "ROLLBACK")
+    run(c, "ROLLBACK")
+
+
 def hot_row_keeps_every_update(s):
     def work():
         db = s.open()
@@ -312,7 +344,7 @@ def locks_by_name(s):
 
 
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
-         range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
+         each_kind_has_its_timeout, range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
          hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers,
          backups_stop_definitions, locks_by_name]
 

@@ -10,6 +10,7 @@ Ring: all.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -531,9 +532,28 @@ def old_things_go(directory):
     server.stop()
 
 
+def addresses(directory):
+    """What is read is not made, what is written has its folder above it, and no user and password are told."""
+    def said(*args):
+        run = subprocess.run([binary(), *args], capture_output=True, text=True, timeout=60)
+        expect(run.returncode == 1, f"{args}: {run}")
+        return run.stdout + run.stderr
+    missing = f"file://{directory}/mistyped"
+    expect("there is no such folder" in said("archive", "--list", "--to", missing), "--list of nothing")
+    expect("there is no such folder" in said("restore", "--from", missing, "--datadir", f"{directory}/new"), "restore of nothing")
+    said("archive", "--once", "--to", f"file://{directory}/volume/deep/archive", "--socket", f"{directory}/none.sock")
+    expect(list(directory.iterdir()) == [], f"something was made: {list(directory.iterdir())}")
+    for url in ("http://carl:geheim@host/bucket", "s3://carl:geheim@bucket/prefix", "https://carl:ge/heim@host", "file://carl:geheim@host/x"):
+        text = said("archive", "--list", "--to", url) + said("restore", "--from", url, "--datadir", f"{directory}/new")
+        expect("heim" not in text and "carl" not in text, f"{url}: {text}")
+    os.environ.update(AWS_ENDPOINT_URL="http://carl:geheim@127.0.0.1:1", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="y")
+    text = said("archive", "--list", "--to", "s3://bucket/prefix")
+    expect("geheim" not in text and "carl" not in text, text)
+
+
 def main():
     wanted = sys.argv[1:]
-    tests = (any_point_comes_back, s3_with_kills, mariadb_dialect, encrypted_and_compressed, purges_and_resets, old_things_go)
+    tests = (addresses, any_point_comes_back, s3_with_kills, mariadb_dialect, encrypted_and_compressed, purges_and_resets, old_things_go)
     tests = [test for test in tests if not wanted or test.__name__ in wanted]
     for test in tests:
         with Scratch("omnibus-archive-") as name:

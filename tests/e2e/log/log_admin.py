@@ -175,6 +175,41 @@ def reset(directory):
         server.stop()
 
 
+def numbers_run_out(directory):
+    """The last numbers of log files are for starts: a running server stays in its file, and says what to do."""
+    server = Omnibus(directory, "--binlog-large-commit-threshold=1M", "--max-binlog-size=4096")
+    server.start()
+    try:
+        cursor = connect(server, autocommit=True).cursor()
+        table(cursor)
+        expect(error_code(lambda: cursor.execute("RESET BINARY LOGS AND GTIDS TO 2147483647")) == 3567, "a number that is kept for starts")
+        cursor.execute("RESET BINARY LOGS AND GTIDS TO 2000000000")
+        cursor.execute("FLUSH BINARY LOGS")
+        expect("numbers of log files run out" in server.log_tail(), f"no warning: {server.log_tail()}")
+        cursor.execute("RESET BINARY LOGS AND GTIDS TO 2147482647")
+        last = ["binlog.2147482647"]
+        for sql in ("FLUSH BINARY LOGS", "FLUSH LOGS", "SET GLOBAL binlog_checksum = 'NONE'"):
+            expect(error_code(lambda: cursor.execute(sql)) == 1098, f"{sql} goes on to a number that is kept for starts")  # noqa: B023
+        insert(cursor, 0, 200)
+        cursor.execute("CREATE TABLE a.b (v LONGTEXT)")
+        cursor.execute("INSERT INTO a.b VALUES (REPEAT('x', 3000000))")
+        expect(log_names(cursor) == last, f"a full file, or a large transaction, is no reason: {log_names(cursor)}")
+        for n in range(3):
+            server.stop() if n else server.kill()
+            server.start()
+            cursor = connect(server, autocommit=True).cursor()
+            last.append(f"binlog.{2147482648 + n}")
+            expect(log_names(cursor) == last, f"each start takes one: {log_names(cursor)}")
+            expect(rows(cursor, ALL_ROWS)[0][0] == 200 + n, "all rows are there")
+            insert(cursor, 200 + n, 1)
+        expect(error_code(lambda: cursor.execute("FLUSH BINARY LOGS")) == 1098, "still")
+        cursor.execute("RESET BINARY LOGS AND GTIDS")
+        cursor.execute("FLUSH BINARY LOGS")
+        expect(log_names(cursor) == ["binlog.000001", "binlog.000002"], f"begins again: {log_names(cursor)}")
+    finally:
+        server.stop()
+
+
 def variables(directory):
     server = Omnibus(directory, "--max-binlog-size=1M")
     server.start()
@@ -286,7 +321,7 @@ def failing_log(directory):
 
 
 def main():
-    tests = [files_and_events, purge, reset, variables, counters, failing_log]
+    tests = [files_and_events, purge, reset, numbers_run_out, variables, counters, failing_log]
     for test in tests:
         with Scratch("omnibus-log-admin-") as directory:
             test(directory)

@@ -104,6 +104,38 @@ WRITES = {
     "check": "CHECK TABLE big EXTENDED",
     "checksum": "CHECKSUM TABLE big",
 }
+# Stored programs whose steps are short, and which handle whatever goes wrong. `p_*` are procedures, `f_*` functions.
+GUARD = "DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, SQLWARNING, NOT FOUND BEGIN END;"
+BODIES = {
+    "signal": "LOOP SIGNAL SQLSTATE '45000'; END LOOP",
+    "interruption signalled": "LOOP SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317; END LOOP",
+    "select that fails": "LOOP SELECT 1 FROM no_such_table; END LOOP",
+    "select of a row": "LOOP SELECT id INTO @x FROM t WHERE id = 7; END LOOP",
+    "insert that fails": "LOOP INSERT INTO t (id) VALUES (7); END LOOP",
+    "handler that signals": "DECLARE EXIT HANDLER FOR SQLSTATE '45001' BEGIN END; LOOP BEGIN DECLARE CONTINUE HANDLER FOR 1146"
+                            " SIGNAL SQLSTATE '45000'; SELECT 1 FROM no_such_table; END; END LOOP",
+    "sleep": "LOOP DO SLEEP(0.001); END LOOP",
+    "lock by name": "LOOP DO GET_LOCK('mine', 0); DO RELEASE_LOCK('mine'); END LOOP",
+    "nothing": "LOOP BEGIN END; END LOOP",
+    "set": "LOOP SET @x = 1; END LOOP",
+}
+PROCEDURES = BODIES | {
+    "prepare": "LOOP PREPARE s FROM 'SELECT 1'; END LOOP",
+    "execute": "PREPARE s FROM 'SELECT id INTO @x FROM t WHERE id = 7'; LOOP EXECUTE s; END LOOP",
+    "execute what fails": "LOOP EXECUTE no_such_statement; END LOOP",
+    "execute immediate": "LOOP EXECUTE IMMEDIATE 'SELECT 1 FROM no_such_table'; END LOOP",
+    "call by text": "LOOP EXECUTE IMMEDIATE 'CALL nothing()'; END LOOP",
+    "variable": "LOOP SET SESSION sort_buffer_size = 300000; END LOOP",
+    "kill": "LOOP KILL QUERY 4000000000; END LOOP",
+    "show": "LOOP SHOW CREATE TABLE no_such_table; END LOOP",
+    "begin and commit": "LOOP START TRANSACTION; COMMIT; END LOOP",
+    "call": "LOOP CALL nothing(); END LOOP",
+    "recursion": "SET max_sp_recursion_depth = 100; LOOP CALL p_recursion(); END LOOP",
+    "cursor": "DECLARE c CURSOR FOR SELECT id FROM t; DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, NOT FOUND BEGIN END;"
+              " LOOP OPEN c; CLOSE c; END LOOP",
+    "cursor that is closed": "DECLARE c CURSOR FOR SELECT id FROM t; DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, NOT FOUND BEGIN END;"
+                             " LOOP FETCH c INTO @x; END LOOP",
+}
 # What ends by itself, at last; until then it is no different from the others.
 FINITE = ["alter", "copy", "check", "checksum"]
 
@@ -209,6 +241,90 @@ def the_time_limit_ends_reads(server, probe, _):
     code = running.code()
     expect(code == 3024, f"{hinted}: ended with {code}, not 3024")
     running.db.close()
+
+
+def named(kind, name):
+    return f"{kind}_{name.replace(' ', '_')}"
+
+
+def make_programs(db):
+    run(db, "CREATE PROCEDURE nothing() BEGIN END")
+    for kind, bodies in (("p", PROCEDURES), ("f", BODIES)):
+        for name, body in bodies.items():
+            guard = "" if "CONTINUE HANDLER FOR SQLEXCEPTION" in body else GUARD
+            if body.startswith("DECLARE EXIT"):
+                body, guard = body.split("; ", 1)[1], GUARD
+            if kind == "p":
+                run(db, f"CREATE PROCEDURE {named('p', name)}() BEGIN {guard} {body}; END")
+            elif "SELECT 1 FROM no_such_table" not in body:
+                run(db, f"CREATE FUNCTION {named('f', name)}() RETURNS INT READS SQL DATA BEGIN {guard} {body}; RETURN 1; END")
+    run(db, "CREATE TABLE fired (id INT)")
+    run(db, f"CREATE TRIGGER fires BEFORE INSERT ON fired FOR EACH ROW BEGIN {GUARD} LOOP SIGNAL SQLSTATE '45000'; END LOOP; END")
+
+
+def calls():
+    """Statements that run the programs, by name."""
+    found = {f"procedure, {name}": f"CALL {named('p', name)}()" for name in PROCEDURES}
+    functions = [name for name in BODIES if "SELECT 1 FROM no_such_table" not in BODIES[name]]
+    found |= {f"function, {name}": f"SELECT {named('f', name)}()" for name in functions}
+    return found | {"trigger": "INSERT INTO fired VALUES (1)", "function in SET": "SET @x = f_signal()",
+                    "function in a condition": "UPDATE t SET k = k WHERE f_signal() = 2"}
+
+
+def programs_end(server, probe, _):
+    """Every step of a program looks for an interruption, and no handler catches one."""
+    db = connect(server, database="l", autocommit=True)
+    make_programs(db)
+    for name, sql in calls().items():
+        for what in ("QUERY", "CONNECTION"):
+            running = Running(server, sql)
+            kill = lambda: run(probe.admin, f"KILL {what} {running.id}")  # noqa: E731, B023
+            _, took = end_by(probe, f"{name}, KILL {what}", running, kill, (1317,) if what == "QUERY" else (1317, 1927, 2013, 2006))
+            if what == "QUERY":
+                run(running.db, "SELECT 1")
+                running.db.close()
+        if sql.startswith("SELECT"):
+            begun = time.monotonic()
+            running = Running(server, sql, "SET max_execution_time = 50")
+            code, took = running.code(), time.monotonic() - begun
+            expect(code == 3024 and took < END_S + 3 * probe.calm + 0.5, f"{name}: max_execution_time: {code} after {took:.2f} s")
+            running.db.close()
+    # An error that only looks like an interruption is a program's own business.
+    run(db, "CREATE PROCEDURE own() BEGIN DECLARE EXIT HANDLER FOR 1317 SELECT 'caught';"
+            " SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317; END")
+    expect(run(db, "CALL own()") == (("caught",),), "SIGNAL of 1317 is caught")
+    # Behind a statement that the server runs a program goes on where it may block, however long.
+    run(db, "CREATE PROCEDURE goes_on() BEGIN DECLARE i INT DEFAULT 0; SET SESSION sort_buffer_size = 300000;"
+            " WHILE i < 60000 DO SET i = i + 1; END WHILE; SELECT i; END")
+    expect(run(db, "CALL goes_on()") == ((60000,),), "a long loop behind SET")
+    db.close()
+
+
+def clients_that_go(server, probe, _):
+    """A client that has gone ends its statement, whatever that does; a short one is done all the same."""
+    holder = connect(server, database="l", autocommit=False)
+    run(holder, "SELECT GET_LOCK('held', 0)")
+    run(holder, "SELECT * FROM t WHERE id = 1 FOR UPDATE")
+    waits = {"row lock": "UPDATE t SET k = k WHERE id = 1", "table lock": "ALTER TABLE t ADD COLUMN y INT",
+             "GET_LOCK": "SELECT GET_LOCK('held', -1)", "SLEEP": "SELECT SLEEP(1000)",
+             "GTIDs": "SELECT WAIT_FOR_EXECUTED_GTID_SET('3E11FA47-71CA-11E1-9E33-C80AA9429562:1', 1000)"}
+    long = {name: READS[name] for name in ("cross join", "recursion", "sort", "benchmark", "regexp of rows") if name in READS}
+    long |= {name: WRITES[name] for name in ("insert select", "load data") if name in WRITES}
+    for name, sql in {**waits, **long, "signals": "CALL p_signal()", "prepares": "CALL p_prepare()"}.items():
+        running = Running(server, sql.replace("{dir}", str(server.directory)))
+        wait_for(lambda: probe.runs(running), f"{name} runs")
+        begun = time.monotonic()
+        running.db._force_close()
+        wait_for(lambda: not run(probe.admin, f"SELECT 1 FROM information_schema.processlist WHERE id = {running.id}"), f"{name} ends")
+        took = time.monotonic() - begun
+        expect(took < END_S + 0.5 + 3 * probe.calm, f"{name}: ended {took:.2f} s after its client had gone")
+        print(f"   {name}: {took * 1000:.0f} ms", flush=True)
+    holder.close()
+    for n in range(20):
+        running = Running(server, f"INSERT INTO sink (id) VALUES ({-100 - n})")
+        running.db._force_close()
+    wait_for(lambda: run(probe.admin, "SELECT COUNT(*) FROM sink WHERE id <= -100") == ((20,),), "short statements are done")
+    run(probe.admin, "DELETE FROM sink WHERE id <= -100")
 
 
 def eight_at_once(server, probe, _):
@@ -353,6 +469,10 @@ def what_executes_is_bounded(server, probe, _):
 
 def sigterm_ends_them(server, probe, _):
     group = [Running(server, sql) for sql in list(READS.values())[::4][:8]]
+    group += [Running(server, f"CALL {named('p', name)}()") for name in ("signal", "prepare", "select that fails")]
+    run(probe.admin, "SET GLOBAL event_scheduler = ON")
+    run(probe.admin, f"CREATE EVENT forever ON SCHEDULE EVERY 1 HOUR DO BEGIN {GUARD} LOOP SIGNAL SQLSTATE '45000'; END LOOP; END")
+    wait_for(lambda: run(probe.admin, "SELECT 1 FROM information_schema.processlist WHERE command = 'Connect'"), "the event runs")
     for running in group:
         wait_for(lambda: probe.runs(running), "it runs")
     begun = time.monotonic()
@@ -362,7 +482,7 @@ def sigterm_ends_them(server, probe, _):
     print(f"   stopped in {took:.2f} s", flush=True)
 
 
-TESTS = [each_statement_ends, the_time_limit_ends_reads, eight_at_once, a_crowd_at_once, waits_end, a_client_that_does_not_read,
+TESTS = [each_statement_ends, the_time_limit_ends_reads, programs_end, clients_that_go, eight_at_once, a_crowd_at_once, waits_end, a_client_that_does_not_read,
          a_commit_that_waits_for_a_replica, planning_is_short,
          what_executes_is_bounded, sigterm_ends_them]
 

@@ -11,9 +11,11 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import Omnibus, Scratch, Session, client, expect, free_port, wait_for  # noqa: E402
@@ -97,6 +99,17 @@ def manners(server, port):
     expect(get(port, "/healthz")[0] == 200, "beside silent clients")
     for one in silent:
         one.close()
+    # Nor do hundreds that begin a request and never end it.
+    halves = []
+    for _ in range(200):
+        half = socket.create_connection(("127.0.0.1", port))
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+        halves.append(half)
+    begun = time.monotonic()
+    expect(get(port, "/healthz")[0] == 200, "beside half requests")
+    expect(time.monotonic() - begun < 5, f"beside half requests an answer took {time.monotonic() - begun:.1f} s")
+    for half in halves:
+        half.close()
 
 
 def state(server, port):

@@ -118,6 +118,8 @@ def general(server, log):
     client(server, "SELEC nonsense", check=False)
     client(server, "CREATE USER u IDENTIFIED BY 'geheim-1'")
     client(server, "SELECT 'refused'", user="nobody", check=False)
+    forged = "2026-11-26T00:00:00.000000Z\t    9 Query\tDROP TABLE forged"
+    a.run(f"SELECT 1, -- \n'a' AS b,\r\n/*\n{forged}\n*/ 2")
     a.run("SET sql_log_off=ON", "SELECT 'not me'", "SET GLOBAL general_log=OFF", "FLUSH GENERAL LOGS")
     text = log.read_text()
     lines = re.findall(rf"^{STAMP}\t *(\d+) ([A-Z][A-Za-z ]*)\t(.*)$", text, re.M)
@@ -130,6 +132,8 @@ def general(server, log):
     expect(any(command == "Quit" for command, _ in said), f"the end: {said}")
     expect(any("CREATE USER u" in argument for _, argument in said) and "geheim" not in text, "an account without its password")
     expect("not me" not in text, "sql_log_off")
+    expect(("Query", f"SELECT 1, -- \\n'a' AS b,\\r\\n/*\\n{forged}\\n*/ 2") in said, "a statement of several lines is one of the log")
+    expect(not any(line.startswith(forged) for line in text.splitlines()), "an entry that nobody made")
     expect("started with:" in text.splitlines()[0], "the head of the file")
     a.close()
 

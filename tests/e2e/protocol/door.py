@@ -6,6 +6,7 @@ Ring: all.
 
 import os
 import pathlib
+import shutil
 import socket
 import stat
 import subprocess
@@ -268,6 +269,25 @@ def refused_directories(directory):
     expect("dialect" in refused(directory, "--datadir", str(server.datadir), "--socket", server.socket, "--dialect=mariadb"), "another dialect")
     (server.datadir / "omnibus.format").write_text("99\n")
     expect("newer" in refused(directory, "--datadir", str(server.datadir), "--socket", server.socket), "a newer format")
+    # A volume that is not mounted, or a mistyped name: nobody gets an empty server without passwords in its place.
+    said = refused(directory, "--datadir", str(directory / "volume/deep/data"), "--socket", server.socket)
+    expect(f"there is no folder {directory}/volume/deep" in said, said)
+    if os.geteuid() == 0:
+        somebody_elses_directory(directory)
+
+
+def somebody_elses_directory(directory):
+    """Who may not read the data directory is told which one it is, and who he is."""
+    os.chmod(directory, 0o755)
+    mine = directory / "mine"
+    mine.mkdir(mode=0o700)
+    program = directory / "omnibus"
+    shutil.copy(binary(), program)
+    program.chmod(0o755)
+    run = subprocess.run([program, "serve", "--port", "0", "--socket", "", "--datadir", str(mine)], user="nobody", group="nogroup",
+                         capture_output=True, text=True, timeout=60)
+    expect(run.returncode == 1 and str(mine) in run.stderr and "root's" in run.stderr and "nobody" in run.stderr, run.stderr)
+    program.unlink()
 
 
 def passwords_of_before(directory):

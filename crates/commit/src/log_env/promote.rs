@@ -52,7 +52,8 @@ impl LogEnv {
         let (made_with, spilled, hash) = request.cache.settled()?;
         let head = self.next_head(appender);
         let checksum = head.checksum;
-        if checksum != made_with || !appender.writer.can_promote(spilled) {
+        let writer = &appender.writer;
+        if checksum != made_with || !writer.can_promote(spilled) || !writer.may_rotate() {
             return None;
         }
         // As the transaction's place will be: the first in its file.

@@ -14,6 +14,7 @@ mod dump;
 mod error;
 mod introduce;
 mod log_stream;
+mod secrets;
 mod tls;
 mod transport;
 
@@ -23,5 +24,6 @@ pub use dump::{DumpPacket, DumpRequest, DumpStart};
 pub use error::ClientError;
 pub use introduce::{Introduction, Reader, SourceFacts};
 pub use log_stream::{LogSource, LogStream, Said, StreamError};
+pub use secrets::without_secrets;
 pub use tls::TlsSettings;
 pub use transport::Remote;

@@ -145,6 +145,10 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn rotate(&self) -> SqlResult<()> {
+        let active = self.coordinator.log().files().list().last().map(|entry| entry.file);
+        if let Some(active) = active.filter(|active| !active.has_next_in_turn()) {
+            return Err(numbers_used_up(active));
+        }
         self.coordinator.rotate().map_err(|error| commit_error(&error))?;
         // Whoever asked may read the finished file at once: its spare tail must be gone. Commits do not wait.
         self.coordinator.log().files().wait_for_background();
@@ -227,9 +231,19 @@ fn bad_number(to: Option<u64>) -> SqlError {
         3567,
         b"HY000",
         format!(
-            "The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '2147483647'."
+            "The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '{}'.",
+            FileSeq::LAST_IN_TURN.0
         ),
     )
+}
+
+fn numbers_used_up(active: FileSeq) -> SqlError {
+    let message = format!(
+        "Can't begin a log file behind number {}: what numbers are left are for starts of the server. When replicas and archives have what \
+         they need, RESET BINARY LOGS AND GTIDS begins again with 1",
+        active.0
+    );
+    SqlError::new(1098, b"HY000", message)
 }
 
 fn fatal_purge(error: &dyn std::fmt::Display) -> SqlError {

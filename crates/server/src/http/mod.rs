@@ -22,15 +22,17 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
-/// Connections at once; more wait.
+/// Connections at once.
 const CONNECTIONS: usize = 64;
 /// How long a client may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(10);
@@ -77,15 +79,13 @@ impl Http {
             }
         };
         let serving = async {
-            let places = Arc::new(Semaphore::new(CONNECTIONS));
+            let mut places = Places::default();
             loop {
-                let Ok(place) = places.clone().acquire_owned().await else { return };
                 match self.listener.accept().await {
                     Ok((stream, _)) => {
                         let (seat, starting, history) = (seat.clone(), starting.clone(), history.clone());
                         let local = self.address.ip().is_loopback();
-                        tokio::spawn(async move {
-                            let _place = place;
+                        places.take(tokio::spawn(async move {
                             let answer = service_fn(|request| {
                                 let server = seat.borrow().clone();
                                 let from = match &server {
@@ -102,7 +102,7 @@ impl Http {
                                 .serve_connection(TokioIo::new(stream), answer);
                             // A client that breaks off is nobody's trouble.
                             let _ = tokio::time::timeout(CONNECTION, connection).await;
-                        });
+                        }));
                     }
                     // Out of file handles, mostly.
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -110,6 +110,31 @@ impl Http {
             }
         };
         tokio::join!(sampling, serving);
+    }
+}
+
+/// The connections that are open. Who comes when all places are taken gets the oldest one's: a client that sends its request
+/// has its answer long before as many others have come, and who sends nothing keeps nobody out.
+#[derive(Default)]
+struct Places(VecDeque<JoinHandle<()>>);
+
+impl Places {
+    fn take(&mut self, connection: JoinHandle<()>) {
+        if self.0.len() >= CONNECTIONS {
+            self.0.retain(|open| !open.is_finished());
+        }
+        if self.0.len() >= CONNECTIONS
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.abort();
+        }
+        self.0.push_back(connection);
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        self.0.iter().for_each(JoinHandle::abort);
     }
 }
 

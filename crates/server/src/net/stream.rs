@@ -5,7 +5,7 @@
 use super::compressed::Compressed;
 use omnibus_wire::compressed::Compression;
 use std::io::{self, IoSlice, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -54,6 +54,17 @@ impl Stream {
         match self {
             Stream::Compressed(compressed) => compressed.under(),
             other => other,
+        }
+    }
+
+    /// The number of the socket below it all.
+    #[must_use]
+    pub fn socket(&self) -> Option<RawFd> {
+        match self.under() {
+            Stream::Tcp(stream) => Some(stream.as_raw_fd()),
+            Stream::Unix(stream) => Some(stream.as_raw_fd()),
+            Stream::Tls(tls) => tls.get_ref().0.stream.socket(),
+            Stream::Compressed(_) | Stream::Gone => None,
         }
     }
 

@@ -119,8 +119,32 @@ fn plain_stamp(us: i64) -> String {
 pub(super) fn general_text(entry: &Entry, style: Style, out: &mut Vec<u8>) {
     let Entry::General { at_us, id, command, text, .. } = entry else { return };
     out.extend_from_slice(format!("{}\t{id:5} {command}\t", style.stamp(*at_us)).as_bytes());
-    out.extend_from_slice(&general_argument(text, style));
+    put_on_one_line(&general_argument(text, style), out);
     out.push(b'\n');
+}
+
+/// What a client sends begins no line of its own, which could pass for another entry.
+fn put_on_one_line(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            0 => out.extend_from_slice(b"\\0"),
+            byte => out.push(byte),
+        }
+    }
+}
+
+/// A statement of several lines, none of which begins as a head does: its readers take those with `#` for one.
+fn put_below_head(text: &[u8], out: &mut Vec<u8>) {
+    let mut first = true;
+    for &byte in text {
+        if first && byte == b'#' {
+            out.push(b' ');
+        }
+        first = matches!(byte, b'\n' | b'\r');
+        out.push(byte);
+    }
 }
 
 fn general_argument(text: &[u8], style: Style) -> std::borrow::Cow<'_, [u8]> {
@@ -131,7 +155,7 @@ fn general_argument(text: &[u8], style: Style) -> std::borrow::Cow<'_, [u8]> {
 pub(super) fn slow_text(slow: &Slow, style: Style, database: &mut String, out: &mut Vec<u8>) {
     let mut head = if style.mariadb { slow.mariadb_head() } else { slow.mysql_head(style) };
     if let Some(now) = slow.database.as_deref().filter(|now| *now != database.as_str()) {
-        let _ = writeln!(head, "use {now};");
+        let _ = writeln!(head, "use {};", plain_name(now));
         now.clone_into(database);
     }
     head.push_str("SET ");
@@ -143,9 +167,14 @@ pub(super) fn slow_text(slow: &Slow, style: Style, database: &mut String, out: &
     if slow.text.is_empty() {
         out.extend_from_slice(format!("# administrator command: {};\n", slow.command).as_bytes());
     } else {
-        out.extend_from_slice(&redact(&slow.text));
+        put_below_head(&redact(&slow.text), out);
         out.extend_from_slice(b";\n");
     }
+}
+
+/// A name that a client chose, without what would end its line.
+fn plain_name(name: &str) -> String {
+    name.replace(char::is_control, "_")
 }
 
 impl Slow {
@@ -153,7 +182,7 @@ impl Slow {
         format!(
             "# Time: {}\n# User@Host: {}  Id: {:5}\n# Query_time: {}  Lock_time: {} Rows_sent: {}  Rows_examined: {}\n",
             style.stamp(self.ended_us),
-            self.who,
+            plain_name(&self.who),
             self.id,
             seconds(self.took_us()),
             seconds(self.lock_us),
@@ -167,9 +196,9 @@ impl Slow {
             "# Time: {}\n# User@Host: {}\n# Thread_id: {}  Schema: {}  QC_hit: No\n\
              # Query_time: {}  Lock_time: {}  Rows_sent: {}  Rows_examined: {}\n# Rows_affected: {}\n",
             compact_stamp(self.ended_us),
-            self.who,
+            plain_name(&self.who),
             self.id,
-            self.database.as_deref().unwrap_or_default(),
+            plain_name(self.database.as_deref().unwrap_or_default()),
             seconds(self.took_us()),
             seconds(self.lock_us),
             self.rows_sent,
@@ -285,6 +314,32 @@ mod tests {
         slow_text(&Slow { command: "Ping", ..slow(b"") }, STYLE, &mut database, &mut out);
         let text = String::from_utf8_lossy(&out);
         assert!(!text.contains("use db") && text.ends_with("# administrator command: Ping;\n"), "{text}");
+    }
+
+    #[test]
+    fn a_statement_forges_no_other_entry() {
+        let general = |text: &'static [u8]| {
+            let text = text.into();
+            let entry = Entry::General { at_us: 0, who: "".into(), id: 1, command: "Query", text };
+            let mut out = Vec::new();
+            general_text(&entry, STYLE, &mut out);
+            String::from_utf8(out).expect("these are texts")
+        };
+        assert!(general(b"SELECT 1,\n'a\\nb'").ends_with("\tSELECT 1,\\n'a\\nb'\n"));
+        assert_eq!(
+            general(b"SELECT 1\r\n2026-11-26T00:00:00.000000Z\t    9 Query\tDROP TABLE t").lines().count(),
+            1
+        );
+        let (mut out, mut database) = (Vec::new(), String::new());
+        let forged = slow(b"# Time: then\nSELECT 1\n# User@Host: root[root] @ localhost []\n#x");
+        let forged =
+            Slow { who: "a\n# Time: x[u] @ h []".into(), database: Some("d\n# Time: y".into()), ..forged };
+        for style in [STYLE, Style { mariadb: true, ..STYLE }] {
+            slow_text(&forged, style, &mut database, &mut out);
+        }
+        let text = String::from_utf8(out).expect("these are texts");
+        let heads = text.lines().filter(|line| line.starts_with('#')).count();
+        assert_eq!(heads, 3 + 5, "{text}");
     }
 
     #[test]

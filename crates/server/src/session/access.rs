@@ -289,6 +289,14 @@ impl SessionAccess {
         self.allow(&rule::of_command(command))
     }
 
+    /// Whether it may read what all routines do.
+    fn reads_bodies(&self) -> SqlResult<()> {
+        match self.has(Privileges::SELECT.with(Privileges::SHOW_ROUTINE)) {
+            true => Ok(()),
+            false => self.check("mysql", Some("proc"), Priv::Select),
+        }
+    }
+
     /// The one place that a rule of `rule` is asked in.
     fn allow(&self, rule: &Rule) -> SqlResult<()> {
         match rule {
@@ -382,7 +390,7 @@ impl AccessCheck for SessionAccess {
         let held = self.account.on_routine(kind, db, name);
         let routines = Privileges::EXECUTE.with(Privileges::CREATE_ROUTINE).with(Privileges::ALTER_ROUTINE);
         let allowed = match privilege {
-            Priv::Any => own || held.any(routines) || self.check("mysql", Some("proc"), Priv::Select).is_ok(),
+            Priv::Any => own || held.any(routines) || self.reads_bodies().is_ok(),
             Priv::CreateRoutine => self.account.on_database(db).has(Privileges::CREATE_ROUTINE),
             other => own || held.has(needed(other)),
         };
@@ -393,6 +401,11 @@ impl AccessCheck for SessionAccess {
             return Err(self.database_denied(db));
         }
         Err(errors::routine_denied(&privilege.name().to_lowercase(), &self.user, &self.host, db, name))
+    }
+
+    fn check_body(&self, definer: &Definer) -> SqlResult<()> {
+        let (user, host) = definer.account();
+        if self.account.is(user, host) { Ok(()) } else { self.reads_bodies() }
     }
 
     fn version(&self) -> u64 {

@@ -8,13 +8,14 @@ use crate::result_set::ResultSet;
 use crate::runner::{Parsed, PreparedHandle, RunContext};
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
-use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, RowSink, ServerStatement, SqlError, SqlResult};
+use omnibus_sql::{
+    ExecResult, Interrupt, Mode, Outcome, Patience, RowSink, ServerStatement, SqlError, SqlResult,
+};
 use omnibus_value::Value;
 use omnibus_wire::session_state::StateChange;
 use omnibus_wire::{Capability, OkPacket, OutMark, Status};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Inline waits after which a statement is run where it may block.
 const MAX_RESTARTS: u32 = 3;
@@ -252,7 +253,7 @@ impl Session {
     async fn lock_wait(&mut self, mut wait: LockWait) -> SqlResult<()> {
         self.process.stage(wait.target().as_ref().map_or(Stage::LockWait, Stage::waiting_for));
         self.process.counters.add(Counter::LockWaits, 1);
-        let limit = Duration::from_millis(self.runner.state().settings.lock_wait_timeout_ms);
+        let limit = Patience::new(&self.runner.state().settings).of(wait.target().as_ref());
         let since = wait.since();
         let left = self.process.kill.time_left(limit.saturating_sub(since.elapsed()));
         let outcome = loop {

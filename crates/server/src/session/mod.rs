@@ -58,6 +58,8 @@ use std::sync::atomic::Ordering;
 /// One logged-in connection.
 pub struct Session {
     pub(crate) server: Arc<Server>,
+    /// In front of the channel: it goes first.
+    _watched: crate::process::Watched,
     pub(crate) channel: Channel,
     pub(crate) process: Arc<Process>,
     pub(crate) identity: Identity,
@@ -227,6 +229,7 @@ impl Session {
         let prepared = Statements::new(server.clone());
         let mut session = Session {
             server,
+            _watched: process.watch(channel.stream.socket()),
             channel,
             process,
             identity: Identity { client, user: login.user, access, place: login.place },

@@ -6,6 +6,7 @@
 
 use super::def::{Change, VarDef};
 use super::value::VarValue;
+use crate::datadir::refused;
 use crate::sealed;
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
@@ -100,6 +101,7 @@ pub(crate) fn read(datadir: &Path) -> Result<BTreeMap<String, Kept>, String> {
     let path = datadir.join(FILE);
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if std::fs::read_dir(datadir).is_err() => return Err(refused(datadir, error).to_string()),
         text => text.map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let wrong = |what: &str| format!("{}: {what}; mend it or remove it", path.display());

@@ -230,6 +230,14 @@ pub trait AccessCheck: Send + Sync {
         Ok(())
     }
 
+    /// Whether the account may read what routines of this definer do.
+    ///
+    /// # Errors
+    /// It may not; whoever asks shows nothing in its place.
+    fn check_body(&self, _definer: &Definer) -> SqlResult<()> {
+        Ok(())
+    }
+
     /// Changes whenever answers may have changed: plans are checked when they are made, and made
     /// again when this differs.
     fn version(&self) -> u64 {

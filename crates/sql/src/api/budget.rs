@@ -112,6 +112,12 @@ impl Budget {
         self.ask_us.store(0, Ordering::Relaxed);
     }
 
+    /// A statement of a program begins, or the program goes on behind one, where it may block: what it has used still counts.
+    pub fn go_on(&self, again: bool) {
+        self.tally.begin(again);
+        self.inline.store(false, Ordering::Relaxed);
+    }
+
     /// The attempt is over, or waits for something: its turn is somebody else's.
     pub fn end(&self) {
         if self.ask_us.load(Ordering::Relaxed) != 0 {
@@ -127,6 +133,16 @@ impl Budget {
     #[inline]
     pub fn tick(&self) -> ExecResult<()> {
         self.spend(1)
+    }
+
+    /// As `tick`, for a step of a stored program: steps may be few and each take long, so each looks for KILL.
+    ///
+    /// # Errors
+    /// As `tick`.
+    #[inline]
+    pub fn step(&self) -> ExecResult<()> {
+        self.kill.check()?;
+        self.tick()
     }
 
     /// Counts `ticks` at once.

@@ -215,7 +215,24 @@ pub(crate) enum CommonDefinition {
     /// One that has been bound: all that name it share its plan, and its rows when it runs.
     Bound(Arc<BoundCommon>),
     /// The table that a recursive one refers to itself by.
-    Recursion { columns: Arc<[ResultColumn]>, store: usize },
+    Recursion(Recursion),
+}
+
+/// A recursive table while its parts are bound.
+#[derive(Clone)]
+pub(crate) struct Recursion {
+    /// Nothing before its first part has been bound.
+    pub columns: Option<Arc<[ResultColumn]>>,
+    /// Its query is no UNION.
+    pub alone: bool,
+    /// Where the rows of the last step are.
+    pub store: usize,
+    /// How often the part that is bound has named it so far.
+    pub uses: usize,
+    /// The blocks around its query.
+    pub depth: usize,
+    /// `Binder::nullable_sides` where its query stands.
+    pub sides: usize,
 }
 
 /// A bound common table expression.
@@ -270,6 +287,8 @@ pub struct Binder<'a> {
     /// The names of the SELECT that was bound last.
     pub(crate) last_scope: Scope,
     pub(crate) common: Vec<CommonTable>,
+    /// Outer joins around what is bound, on whose side of unmatched rows it stands.
+    pub(super) nullable_sides: usize,
     pub(crate) depth: Depth,
     /// Where the hints of the block that is bound next stand.
     pub(crate) hint_place: HintPlace,
@@ -307,6 +326,7 @@ impl<'a> Binder<'a> {
             uses: None,
             last_scope: Scope::default(),
             common: Vec::new(),
+            nullable_sides: 0,
             depth: Depth::default(),
             hint_place: HintPlace::Inner,
             warnings: Vec::new(),

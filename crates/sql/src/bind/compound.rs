@@ -1,18 +1,18 @@
-//! Binds set operations, VALUES and recursive common table expressions: queries made of queries.
+//! Binds set operations and VALUES: queries made of queries.
 
-use super::binder::{Binder, Clause, CommonDefinition, CommonTable, computed_column};
+use super::binder::{Binder, Clause, computed_column};
 use super::query::{bind_query, block, limit, plan_of, position, select_all};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
-use crate::plan::tree::{Body, Compound, QueryPlan, Recursive, SetOperation, SortBy, SortKey};
+use crate::plan::tree::{Body, Compound, QueryPlan, SetOperation, SortBy, SortKey};
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
 
 /// A body that stands alone: an operand of a set operation.
-fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
+pub(super) fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
     let bare = |body: QueryBody| Query {
         with: None,
         body,
@@ -153,65 +153,6 @@ fn compound_order(
         }
     }
     Ok(order)
-}
-
-/// Binds the query of a recursive common table expression.
-pub(super) fn recursive(
-    binder: &mut Binder<'_>,
-    name: &Arc<str>,
-    names: &[ast::Ident],
-    query: &Query,
-) -> SqlResult<QueryPlan> {
-    let QueryBody::SetOperation { .. } = &query.body else { return bind_query(binder, query) };
-    let mut parts = Vec::new();
-    let mut distinct = false;
-    let mut left = &query.body;
-    while let QueryBody::SetOperation { op: ast::SetOp::Union, all, left: inner, right } = left {
-        distinct |= !all;
-        parts.push(&**right);
-        left = inner;
-    }
-    parts.reverse();
-    let seed = operand(binder, left)?;
-    let mut columns = seed.columns.to_vec();
-    rename(&mut columns, names)?;
-    let types: Vec<ExprType> = seed.types.iter().cloned().map(|ty| ty.nullable(true)).collect();
-    for column in &mut columns {
-        column.flags &= !crate::api::flag::NOT_NULL;
-    }
-    let id = binder.subqueries;
-    binder.subqueries += 1;
-    binder.common.push(CommonTable {
-        name: name.clone(),
-        definition: CommonDefinition::Recursion { columns: columns.clone().into(), store: id },
-    });
-    let mut steps = Vec::with_capacity(parts.len());
-    for part in parts {
-        let plan = operand(binder, part)?;
-        if plan.types.len() != types.len() {
-            return Err(SqlError::wrong_number_of_columns_in_select());
-        }
-        steps.push(plan);
-    }
-    binder.common.pop();
-    let recursive = Recursive { seed, steps, distinct, id, types: types.clone() };
-    let mut plan = plan_of(Body::Recursive(Box::new(recursive)), columns, types);
-    if !query.order_by.is_empty() || query.limit.is_some() {
-        // ORDER BY and LIMIT of the whole apply to what the recursion yields.
-        let count = limit(binder, query.limit.as_ref())?;
-        let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
-        let slot = binder.new_slot();
-        let compound = Compound {
-            left: plan,
-            rest: Vec::new(),
-            slot,
-            types: types.clone(),
-            order: Vec::new(),
-            limit: count,
-        };
-        plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
-    }
-    Ok(plan)
 }
 
 /// Gives columns the names of a column list, `(a, b)` behind an alias.

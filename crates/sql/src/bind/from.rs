@@ -3,9 +3,10 @@
 //! Inner joins of any shape are flattened into one [`Nest`].
 
 use super::binder::{Binder, BlockScope, BoundCommon, CommonDefinition, OuterReads};
-use super::compound::{recursive, rename};
+use super::compound::rename;
 use super::join_condition::{Operands, join_condition};
 use super::query::bind_query;
+use super::recursive::{recursive, reference};
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
@@ -242,8 +243,8 @@ impl<'q> From<'q> {
         alias: &str,
         nest: &mut Nest,
     ) -> SqlResult<()> {
-        if let CommonDefinition::Recursion { columns, store } = &binder.common[at].definition {
-            let (columns, store) = (columns.clone(), *store);
+        if let CommonDefinition::Recursion(_) = &binder.common[at].definition {
+            let (columns, store) = reference(binder, at)?;
             let scope = computed(binder.new_slot(), alias, columns);
             return self.add(binder, scope, ItemSource::Recursion(store), Vec::new(), nest);
         }
@@ -284,13 +285,13 @@ impl<'q> From<'q> {
         let start = scope_len(binder);
         let mut inner = Nest::default();
         let left = match join.kind {
-            JoinKind::Right => self.table_ref(binder, &join.left, &mut inner)?,
+            JoinKind::Right => self.nullable_side(binder, &join.left, &mut inner)?,
             _ => self.table_ref(binder, &join.left, nest)?,
         };
         let middle = scope_len(binder);
         let first_right = nest.items.len();
         let right = match join.kind {
-            JoinKind::Left => self.table_ref(binder, &join.right, &mut inner)?,
+            JoinKind::Left => self.nullable_side(binder, &join.right, &mut inner)?,
             _ => self.table_ref(binder, &join.right, nest)?,
         };
         let mut conditions = Vec::new();
@@ -327,6 +328,20 @@ impl<'q> From<'q> {
     }
 }
 
+impl From<'_> {
+    fn nullable_side(
+        &mut self,
+        binder: &mut Binder<'_>,
+        table: &TableRef,
+        nest: &mut Nest,
+    ) -> SqlResult<Star> {
+        binder.nullable_sides += 1;
+        let star = self.table_ref(binder, table, nest);
+        binder.nullable_sides -= 1;
+        star
+    }
+}
+
 /// The slots of some tables of the innermost block.
 fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
     binder.blocks.last().map_or_else(SlotSet::default, |block| {
@@ -344,7 +359,7 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
             return if room { Ok(bound) } else { Err(SqlError::stack_overrun()) };
         }
         CommonDefinition::Query { query, columns, outer, recursive } => (query, columns, outer, recursive),
-        CommonDefinition::Recursion { .. } => return Err(SqlError::unknown_error()),
+        CommonDefinition::Recursion(_) => return Err(SqlError::unknown_error()),
     };
     binder.descend()?;
     let measured = binder.depth.measure();

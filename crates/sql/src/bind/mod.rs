@@ -19,6 +19,7 @@ mod json_value;
 mod leaf;
 mod operators;
 pub mod query;
+mod recursive;
 mod rollup;
 pub mod scope;
 mod stored;

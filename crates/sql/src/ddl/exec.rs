@@ -58,7 +58,6 @@ pub(crate) struct Change {
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
     pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
-        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         self.trx.locks.lock_for_definition(names)?;
         let mut next = Catalog::clone(&self.trx.catalog());
         next.version += 1;

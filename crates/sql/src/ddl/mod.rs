@@ -26,4 +26,4 @@ pub(crate) use exec::{Change, Ddl};
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};
 pub(crate) use triggers::{trigger_text, triggers_of};
-pub(crate) use view::named_definer;
+pub(crate) use view::{kept_definer, named_definer};

@@ -54,6 +54,18 @@ pub(crate) fn named_definer(
     Ok(definer)
 }
 
+/// Whether the account may define anew what goes on acting in this definer's name.
+///
+/// # Errors
+/// As for naming it.
+pub(crate) fn kept_definer(
+    definer: &Definer,
+    access: &dyn AccessCheck,
+    state: &SessionState,
+) -> SqlResult<()> {
+    if *definer == own_account(state) { Ok(()) } else { access.check_names_definer(definer) }
+}
+
 impl Ddl<'_> {
     /// CREATE VIEW and ALTER VIEW. `catalog` has the session's temporary tables, too.
     pub(crate) fn create_view(
@@ -71,11 +83,21 @@ impl Ddl<'_> {
         }
         catalog.schema(&db)?;
         check_name(name)?;
-        let there = catalog.view(&db, name);
-        if tree.alter {
-            there?;
+        // ALTER keeps what it does not name.
+        let old = if tree.alter { Some(catalog.view(&db, name)?.def.clone()) } else { None };
+        let definer = match &old {
+            Some(old) if tree.definer.is_none() => {
+                kept_definer(&old.definer, self.access, self.state)?;
+                old.definer.clone()
+            }
+            _ => named_definer(tree.definer.as_ref(), self.access, self.state)?,
+        };
+        let mut tree = tree.clone();
+        if let Some(old) = old {
+            tree.security.get_or_insert(old.security);
+            tree.algorithm.get_or_insert(old.algorithm);
         }
-        let definer = named_definer(tree.definer.as_ref(), self.access, self.state)?;
+        let tree = &tree;
         let mut def = self.view_def(tree, &db, definer, catalog, virtuals)?;
         let mut change = self.begin(Names::Tables(&[(db.clone(), name.to_owned())]))?;
         let schema = change.next.schema(&db)?.clone();

@@ -350,8 +350,8 @@ pub enum SetOperation {
 /// A recursive common table expression.
 #[derive(Debug)]
 pub struct Recursive {
-    /// The part that does not refer to itself.
-    pub seed: QueryPlan,
+    /// The parts that do not refer to it.
+    pub seeds: Vec<QueryPlan>,
     /// The parts that do.
     pub steps: Vec<QueryPlan>,
     /// UNION DISTINCT.

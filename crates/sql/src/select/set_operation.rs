@@ -165,7 +165,7 @@ pub(super) fn run_recursive(
     let mut found = recursive
         .distinct
         .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
-    let mut rows = step(std::slice::from_ref(&recursive.seed), recursive, &mut found, cx)?;
+    let mut rows = step(&recursive.seeds, recursive, &mut found, cx)?;
     let most = cx.session.settings.cte_max_recursion_depth;
     for _ in 0..=most {
         if rows.is_empty() {

@@ -129,7 +129,8 @@ impl SqlSession {
 
     /// Starts the time that a statement may take.
     pub(super) fn bound_time(&self, statement: &Statement) {
-        if self.attempt.resumed {
+        // The time of a program's statements is the program's.
+        if self.attempt.resumed || self.state.programs.inside != Inside::Nothing {
             return;
         }
         let settings = &self.state.settings;
@@ -158,7 +159,11 @@ impl SqlSession {
         let result = loop {
             self.trx.again(self.attempt.resumed || replans > 0);
             let before = self.state.checkpoint();
-            self.state.budget.begin(call.mode, self.attempt.resumed || replans > 0);
+            let again = self.attempt.resumed || replans > 0;
+            match (self.state.programs.inside, call.mode) {
+                (Inside::Nothing, mode) | (_, mode @ Mode::Inline) => self.state.budget.begin(mode, again),
+                (_, Mode::Blocking) => self.state.budget.go_on(again),
+            }
             let marks = self.begin_statement(call);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {

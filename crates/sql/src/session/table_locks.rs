@@ -21,7 +21,6 @@ impl SqlSession {
         }
         self.trx.locks.unlock_tables();
         self.commit_before_definition()?;
-        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         let catalog = self.catalog();
         let mut wanted = Vec::with_capacity(tables.len());
         for lock in tables {
@@ -71,7 +70,6 @@ impl SqlSession {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        self.trx.locks.rows.set_lock_wait(self.state.settings.metadata_lock_wait_timeout_ms);
         let defines = self.trx.changes.open_catalog().is_some();
         self.trx.locks.lock_instance(defines)?;
         // What definitions made is durable before anybody copies files.
@@ -108,7 +106,6 @@ impl SqlSession {
         self.trx.locks.unlock_tables();
         self.commit_before_definition()?;
         let patience = self.state.settings.metadata_lock_wait_timeout_ms;
-        self.trx.locks.rows.set_lock_wait(patience);
         self.trx.locks.take_read_lock()?;
         let begun = Instant::now();
         while self.trx.locks.rows.others_write() {

@@ -1,7 +1,7 @@
 //! Computed tables: their definitions, and how a query finds them.
 
 use super::names::Names;
-use crate::api::{ResultColumn, flag};
+use crate::api::{AccessCheck, AllowAll, Priv, ResultColumn, Routine, flag};
 use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
@@ -11,6 +11,7 @@ use crate::plan::{Asked, VirtualTable, VirtualTables};
 use crate::store::TrxContext;
 use bytes::Bytes;
 use omnibus_engine::EngineInfo;
+use omnibus_parser::ast::ProgramKind;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
@@ -129,9 +130,25 @@ impl Reader<'_, '_> {
     /// Every stored program that the account may know of, in order.
     pub fn programs(&self) -> Vec<Arc<ProgramDef>> {
         self.cx.storage.see_definitions();
-        let own = &self.cx.session.account;
-        let seen = |def: &&Arc<ProgramDef>| *own == def.definer().plain() || self.sees(&def.db, None);
+        let access = self.access();
+        let seen = |def: &&Arc<ProgramDef>| match def.kind() {
+            ProgramKind::Procedure | ProgramKind::Function => {
+                let routine = Routine { kind: def.kind(), db: &def.db, name: &def.name };
+                access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
+            }
+            ProgramKind::Event => access.check(&def.db, None, Priv::Event).is_ok(),
+            ProgramKind::Trigger => def
+                .trigger()
+                .is_ok_and(|tree| access.check(&def.db, Some(&tree.table.name), Priv::Trigger).is_ok()),
+        };
         self.catalog.programs().filter(seen).cloned().collect()
+    }
+
+    /// The rights in force: those of the program that runs, or of the session.
+    pub fn access(&self) -> Arc<dyn AccessCheck> {
+        let session = &self.cx.session;
+        let access = session.programs.access.clone().or_else(|| session.host.own_access());
+        access.unwrap_or_else(|| Arc::new(AllowAll))
     }
 
     /// A table that another refers to, whoever may see it.

@@ -2,7 +2,6 @@
 
 use super::columns::type_facts;
 use super::computed::{Def, Reader, Ty, text, yes_no};
-use crate::api::Priv;
 use crate::catalog::{Column, EventTimes, ProgramDef};
 use crate::error::ExecResult;
 use crate::expr::exec::unix_us;
@@ -192,12 +191,8 @@ fn sql_mode(reader: &Reader<'_, '_>, def: &ProgramDef) -> Value {
 /// Events, for those who may make and change them.
 fn events(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    let host = reader.cx.session.host.clone();
     for def in reader.programs() {
         let (Some(event), Ok(tree)) = (&def.event, def.event_tree()) else { continue };
-        if !host.may(&def.db, "", Priv::Event) {
-            continue;
-        }
         let zone = event.zone();
         // In the event's own time zone.
         let moment = |seconds: Option<i64>| {
@@ -267,8 +262,10 @@ fn parameters(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 
 fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
+    let access = reader.access();
     for def in reader.programs().iter().filter(|def| is_routine(def)) {
         let Ok(tree) = def.routine() else { continue };
+        let body = access.check_body(&def.definer()).ok().map(|()| &tree.program.text);
         let what = &tree.characteristics;
         let mut row =
             vec![text(&*def.name), text("def"), text(&*def.db), text(&*def.name), text(def.kind().name())];
@@ -282,7 +279,7 @@ fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         let security = what.security.unwrap_or_default();
         row.extend([
             text("SQL"),
-            text(String::from_utf8_lossy(&tree.program.text)),
+            body.map_or(Value::Null, |body| text(String::from_utf8_lossy(body))),
             Value::Null,
             text("SQL"),
             text("SQL"),

@@ -37,7 +37,7 @@ impl SessionLocks {
         let begun = Instant::now();
         while self.others_back_up() {
             self.rows.budget.kill().check()?;
-            if begun.elapsed() >= self.rows.wait {
+            if begun.elapsed() >= self.rows.patience.definitions {
                 return Err(SqlError::lock_wait_timeout().into());
             }
             std::thread::sleep(LOOK);

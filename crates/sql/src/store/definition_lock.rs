@@ -111,7 +111,7 @@ impl SessionLocks {
                 }
                 self.unlock_definitions();
             }
-            if begun.elapsed() >= self.rows.wait {
+            if begun.elapsed() >= self.rows.patience.definitions {
                 return Err(SqlError::lock_wait_timeout().into());
             }
         }

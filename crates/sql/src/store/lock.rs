@@ -2,11 +2,11 @@
 
 use super::trx::TrxContext;
 use super::xa::LockWaiter;
-use crate::api::{Budget, Mode};
+use crate::api::{Budget, Mode, SessionSettings};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::storage::WaitPolicy;
 use bytes::Bytes;
-use omnibus_locks::{Request, RowMode, TableMode, TrxLocks, WaitOutcome};
+use omnibus_locks::{LockTarget, Request, RowMode, TableMode, TrxLocks, WaitOutcome};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,35 @@ use std::time::Duration;
 /// The space of an encoded key.
 pub(super) fn space_of(key: &[u8]) -> u32 {
     key.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+/// How long a session's lock waits last at most, by what is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// `innodb_lock_wait_timeout`: rows and gaps.
+    pub rows: Duration,
+    /// `lock_wait_timeout`: tables, and the gate in front of all writers.
+    pub definitions: Duration,
+}
+
+impl Patience {
+    /// As a session's settings say.
+    #[must_use]
+    pub fn new(settings: &SessionSettings) -> Patience {
+        Patience {
+            rows: Duration::from_millis(settings.lock_wait_timeout_ms),
+            definitions: Duration::from_millis(settings.metadata_lock_wait_timeout_ms),
+        }
+    }
+
+    /// For a wait for this.
+    #[must_use]
+    pub fn of(self, target: Option<&LockTarget>) -> Duration {
+        match target {
+            Some(LockTarget::Table { .. } | LockTarget::Gate) => self.definitions,
+            Some(LockTarget::Record { .. } | LockTarget::Range { .. }) | None => self.rows,
+        }
+    }
 }
 
 /// The row and table locks that a transaction has asked for, and how it waits for them.
@@ -26,7 +55,7 @@ pub(crate) struct LockSet {
     pub(super) awaited: Option<Bytes>,
     pub(super) mode: Mode,
     /// How long a wait lasts at most.
-    pub(super) wait: Duration,
+    pub(super) patience: Patience,
     pub(super) budget: Arc<Budget>,
 }
 
@@ -39,7 +68,7 @@ impl LockSet {
             owned,
             awaited: None,
             mode: Mode::Inline,
-            wait: Duration::from_secs(50),
+            patience: Patience { rows: Duration::from_secs(50), definitions: Duration::from_secs(50) },
             budget,
         }
     }
@@ -83,7 +112,8 @@ impl LockSet {
             Request::Wait(wait) => {
                 self.budget.end();
                 let since = wait.since();
-                let outcome = wait.wait(self.budget.kill().time_left(self.wait));
+                let patience = self.patience.of(wait.target().as_ref());
+                let outcome = wait.wait(self.budget.kill().time_left(patience));
                 self.budget.tally.waited(since.elapsed());
                 match outcome {
                     WaitOutcome::Granted => Ok(true),
@@ -163,11 +193,6 @@ impl LockSet {
     /// Whether it may not block.
     pub(crate) fn is_inline(&self) -> bool {
         self.mode == Mode::Inline
-    }
-
-    /// How long lock waits of the running statement last at most.
-    pub(crate) fn set_lock_wait(&mut self, ms: u64) {
-        self.wait = Duration::from_millis(ms);
     }
 }
 

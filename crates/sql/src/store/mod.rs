@@ -47,6 +47,7 @@ pub(crate) use definition_lock::Names;
 pub use events::StatementInfo;
 pub use floor::Floor;
 pub(crate) use foreign_keys::has_children;
+pub use lock::Patience;
 pub(crate) use lock::wait_failure;
 pub(crate) use port::HeldSnapshot;
 pub use port::{CommitPort, SnapshotHold};

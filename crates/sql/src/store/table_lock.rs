@@ -1,14 +1,13 @@
 //! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
 //! READ LOCK).
 
-use super::lock::LockSet;
+use super::lock::{LockSet, Patience};
 use super::trx::{Trx, TrxContext, need_replan};
 use crate::api::{Budget, Mode};
 use crate::catalog::{Table, View};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_locks::TableMode;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What LOCK TABLES locks.
 pub(crate) enum Locked {
@@ -67,12 +66,12 @@ impl SessionLocks {
 
     /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
     /// locks to itself, and this statement waits for them like anybody.
-    pub(super) fn begin_statement(&mut self, mode: Mode, wait: Duration) {
+    pub(super) fn begin_statement(&mut self, mode: Mode, patience: Patience) {
         if self.handed_over && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
             self.rows.replace();
         }
         self.handed_over = false;
-        (self.rows.mode, self.rows.wait) = (mode, wait);
+        (self.rows.mode, self.rows.patience) = (mode, patience);
     }
 
     /// The transaction is over: what neither its commit nor LOCK TABLES has goes.

@@ -10,6 +10,7 @@ use super::counters::Counters;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
 use super::foreign_keys::ForeignKeys;
+use super::lock::Patience;
 use super::log::TrxLog;
 use super::memory::TrxMemory;
 use super::port::CommitPort;
@@ -28,7 +29,6 @@ use omnibus_engine::{CommitNo, Mark, WriteSet};
 use omnibus_locks::{LockManager, TrxLocks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::time::Duration;
 
 /// What all transactions of a database share.
 pub struct TrxContext {
@@ -151,7 +151,7 @@ impl Trx {
     /// Prepares for a statement and returns the point to undo it to.
     pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
         let settings = info.settings;
-        self.locks.begin_statement(mode, Duration::from_millis(settings.lock_wait_timeout_ms));
+        self.locks.begin_statement(mode, Patience::new(settings));
         self.temp.limit = settings.temporary_tables_max;
         self.changes.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());
         let characteristics = &mut self.characteristics;

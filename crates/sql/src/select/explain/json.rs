@@ -215,9 +215,8 @@ impl Builder<'_> {
                 vec![("union_result", Json::Object(result))]
             }
             Body::Recursive(recursive) => {
-                let first = self.specification(&recursive.seed);
-                let steps = recursive.steps.iter().map(|plan| self.specification(plan)).collect::<Vec<_>>();
-                let all = Json::List(std::iter::once(first).chain(steps).collect());
+                let parts = recursive.seeds.iter().chain(&recursive.steps);
+                let all = Json::List(parts.map(|plan| self.specification(plan)).collect());
                 let result = vec![("using_temporary_table", truth(true)), ("query_specifications", all)];
                 vec![("recursive_union", Json::Object(result))]
             }

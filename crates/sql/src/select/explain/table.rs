@@ -219,9 +219,8 @@ impl Explainer<'_> {
             }
             Body::Values(_) => self.line(kind, Value::Null, "No tables used"),
             Body::Recursive(recursive) => {
-                self.query(&recursive.seed, kind);
-                for plan in &recursive.steps {
-                    self.query(plan, "UNION");
+                for (at, plan) in recursive.seeds.iter().chain(&recursive.steps).enumerate() {
+                    self.query(plan, if at == 0 { kind } else { "UNION" });
                 }
             }
         }

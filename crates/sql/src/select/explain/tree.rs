@@ -168,9 +168,13 @@ impl Outliner<'_> {
             Body::Compound(compound) => self.compound(compound),
             Body::Values(_) => over("Rows fetched before execution", vec![]),
             Body::Recursive(recursive) => {
-                let seed = self.numbered(&recursive.seed);
+                let mut parts = Vec::new();
+                for (at, seed) in recursive.seeds.iter().enumerate() {
+                    parts.push(if at == 0 { self.numbered(seed) } else { self.query(seed) });
+                }
                 let steps = recursive.steps.iter().map(|step| self.query(step)).collect();
-                over("Recursive rows", vec![seed, over("Repeat until convergence", steps)])
+                parts.push(over("Repeat until convergence", steps));
+                over("Recursive rows", parts)
             }
         };
         operator.actual = self.did(plan, Step::Whole);

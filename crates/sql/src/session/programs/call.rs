@@ -45,10 +45,14 @@ impl SqlSession {
         let begun = match self.programs.answer.take() {
             Some(answer) => {
                 machine = self.programs.suspended.pop().unwrap_or_default();
+                self.state.budget.go_on(false);
                 self.answered(&mut machine, answer)
             }
             None => {
-                self.state.budget.begin(call.mode, false);
+                match self.state.programs.inside {
+                    Inside::Nothing => self.state.budget.begin(call.mode, false),
+                    _ => self.state.budget.go_on(false),
+                }
                 open(self, call).map(|opened| machine = opened)
             }
         };
@@ -68,7 +72,9 @@ impl SqlSession {
 
     fn end_call(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
         self.state.budget.end();
-        self.kill.clear_deadline();
+        if self.state.programs.inside == Inside::Nothing {
+            self.kill.clear_deadline();
+        }
         self.state.settings.insert_id = None;
         match &result {
             Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),

@@ -6,7 +6,7 @@ use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::{
     Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
 };
-use crate::ddl::{Change, Ddl, check_name, named_definer};
+use crate::ddl::{Change, Ddl, check_name, kept_definer, named_definer};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::Names;
@@ -187,6 +187,10 @@ impl Ddl<'_> {
             security: new.security.or(tree.characteristics.security),
         };
         let definer = old.definer();
+        if new.security == Some(Security::Definer) {
+            // From now on it acts in the definer's name, which is as good as to name one.
+            kept_definer(&definer, self.access, self.state)?;
+        }
         let returns =
             tree.returns.is_some().then(|| String::from_utf8_lossy(&tree.returns_text).into_owned());
         let head = Head {

@@ -26,7 +26,7 @@ enum Flow {
     Server(Arc<InnerStatement>),
 }
 
-/// Whether no handler may catch an error: the session or its statement is to end.
+/// Whether no handler may catch an error of the server's: the session or its statement is to end.
 fn ends_all(error: &SqlError) -> bool {
     matches!(error.code, 1317 | 3024 | 1969 | 1053 | 1927 | 1436)
 }
@@ -48,7 +48,7 @@ impl SqlSession {
                 Instruction::Statement(_) => 0,
                 _ => self.state.diagnostics.conditions().len(),
             };
-            let done = self.state.budget.tick().and_then(|()| self.step(machine, instruction, call));
+            let done = self.state.budget.step().and_then(|()| self.step(machine, instruction, call));
             let flow = match done {
                 Ok(flow) => flow,
                 Err(Interrupt::Error(error)) => {
@@ -377,8 +377,10 @@ impl SqlSession {
         if !known {
             self.state.diagnostics.push(level, error.clone());
         }
+        // SIGNAL may give any number; KILL itself is seen by the next step.
+        let signalled = self.state.programs.signalled.as_ref().is_some_and(|known| known.error == error);
         while let Some(frame) = machine.frames.last_mut() {
-            let ends = ends_all(&error)
+            let ends = ends_all(&error) && !signalled
                 || self.state.programs.inside == Inside::Statement
                     && (self.state.programs.doomed || error.code == 1213);
             let found = if ends { None } else { frame.handler(level, &error) };

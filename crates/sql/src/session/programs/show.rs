@@ -1,6 +1,6 @@
 //! SHOW CREATE of stored programs.
 
-use crate::api::{Outcome, Priv, Routine, VariableScope};
+use crate::api::{Outcome, Priv, Routine};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, SqlError};
 use crate::session::{Call, SqlSession, answer_column};
@@ -11,6 +11,20 @@ use omnibus_value::{ColumnKind, Value};
 /// A program's `sql_mode` as text.
 pub(crate) fn mode_text(state: &crate::state::SessionState, bits: u64) -> String {
     state.host.sql_mode_text(bits)
+}
+
+/// Whether the account may know of a program. Who may not see an event has been told so.
+fn may_see(def: &ProgramDef, call: &Call<'_>) -> bool {
+    match def.kind() {
+        ProgramKind::Event => true,
+        ProgramKind::Trigger => def
+            .trigger()
+            .is_ok_and(|tree| call.access.check(&def.db, Some(&tree.table.name), Priv::Trigger).is_ok()),
+        kind => {
+            let routine = Routine { kind, db: &def.db, name: &def.name };
+            call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
+        }
+    }
 }
 
 impl SqlSession {
@@ -26,12 +40,7 @@ impl SqlSession {
         if kind == ProgramKind::Event {
             call.access.check(&db, None, Priv::Event)?;
         }
-        let may = |def: &ProgramDef| {
-            let routine = Routine { kind, db: &db, name: &name.name };
-            kind == ProgramKind::Event
-                || call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
-        };
-        let visible = found.filter(|def| may(def));
+        let visible = found.filter(|def| may_see(def, call));
         let Some(def) = visible else {
             return Err(match kind {
                 ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist").into(),
@@ -55,7 +64,8 @@ impl SqlSession {
         ];
         let text = |text: &str| Value::Bytes(Bytes::copy_from_slice(text.as_bytes()));
         let [client, connection, database] = def.charsets();
-        let shown = kind == ProgramKind::Event || self.body_is_shown(&def, call);
+        let guarded = matches!(kind, ProgramKind::Procedure | ProgramKind::Function);
+        let shown = !guarded || call.access.check_body(&def.definer()).is_ok();
         let event = def.event.as_ref();
         let words = event.map_or("", |event| event.status.text(true));
         // Kept in MariaDB's words.
@@ -88,12 +98,5 @@ impl SqlSession {
         call.sink.columns(&columns)?;
         call.sink.row(&row)?;
         Ok(Outcome::rows())
-    }
-
-    /// The body is for who made the program, and for who may read all of them.
-    fn body_is_shown(&self, def: &ProgramDef, call: &Call<'_>) -> bool {
-        self.state.account == def.definer().plain()
-            || call.access.check("mysql", Some("proc"), Priv::Select).is_ok()
-            || self.state.host.variable(VariableScope::Global, "version").is_err()
     }
 }

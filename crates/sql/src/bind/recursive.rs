@@ -1,0 +1,171 @@
+//! Binds recursive common table expressions, and refuses those whose steps could go on for ever or mean nothing: as MySQL, or as
+//! MariaDB in its dialect.
+
+use super::binder::{Binder, CommonDefinition, CommonTable, Recursion, computed_column};
+use super::compound::{operand, rename};
+use super::query::{bind_query, limit, plan_of};
+use crate::api::ResultColumn;
+use crate::error::{SqlError, SqlResult};
+use crate::expr::ExprType;
+use crate::expr::types::unify;
+use crate::plan::tree::{Body, Compound, QueryPlan, Recursive};
+use omnibus_parser::ast::{self, Query, QueryBody};
+use std::sync::Arc;
+
+/// Binds the query of a table of WITH RECURSIVE.
+///
+/// # Errors
+/// 3573 to 3577; 4005 and 4008 in MariaDB's dialect.
+pub(super) fn recursive(
+    binder: &mut Binder<'_>,
+    name: &Arc<str>,
+    names: &[ast::Ident],
+    query: &Query,
+) -> SqlResult<QueryPlan> {
+    let (first, parts, distinct) = operands(&query.body);
+    let id = binder.subqueries;
+    binder.subqueries += 1;
+    let place = binder.common.len();
+    let mut own = Recursion {
+        columns: None,
+        alone: first.is_none(),
+        store: id,
+        uses: 0,
+        depth: binder.blocks.len(),
+        sides: binder.nullable_sides,
+    };
+    let definition = CommonDefinition::Recursion(own.clone());
+    binder.common.push(CommonTable { name: name.clone(), definition });
+    let Some(first) = first else {
+        let plan = bind_query(binder, query);
+        binder.common.truncate(place);
+        return plan;
+    };
+    let seed = operand(binder, first)?;
+    let mut columns = seed.columns.to_vec();
+    rename(&mut columns, names)?;
+    for column in &mut columns {
+        column.flags &= !crate::api::flag::NOT_NULL;
+    }
+    let mut types: Vec<ExprType> = seed.types.iter().cloned().map(|ty| ty.nullable(true)).collect();
+    let (mut seeds, mut steps) = (vec![seed], Vec::new());
+    for part in parts {
+        own.columns = Some(columns.clone().into());
+        binder.common[place].definition = CommonDefinition::Recursion(own.clone());
+        let plan = operand(binder, part)?;
+        if plan.types.len() != types.len() {
+            return Err(SqlError::wrong_number_of_columns_in_select());
+        }
+        if uses(binder, place) > 0 {
+            check_step(binder, name, &plan)?;
+            steps.push(plan);
+            continue;
+        }
+        if !steps.is_empty() {
+            return Err(refused(binder, name, Why::NoSeed));
+        }
+        for ((ty, other), column) in types.iter_mut().zip(&plan.types).zip(&mut columns) {
+            *ty = unify(ty, other, "UNION")?.nullable(true);
+            *column = computed_column(column.name.clone(), ty);
+        }
+        seeds.push(plan);
+    }
+    binder.common.truncate(place);
+    let recursive = Recursive { seeds, steps, distinct, id, types: types.clone() };
+    let plan = plan_of(Body::Recursive(Box::new(recursive)), columns, types);
+    limited(binder, query, plan)
+}
+
+/// The first operand of a UNION and the others, and whether rows come once. No first one: it is no UNION.
+fn operands(body: &QueryBody) -> (Option<&QueryBody>, Vec<&QueryBody>, bool) {
+    let (mut parts, mut distinct, mut left) = (Vec::new(), false, body);
+    while let QueryBody::SetOperation { op: ast::SetOp::Union, all, left: inner, right } = left {
+        distinct |= !all;
+        parts.push(&**right);
+        left = inner;
+    }
+    parts.reverse();
+    (Some(left).filter(|_| !parts.is_empty()), parts, distinct)
+}
+
+/// LIMIT of the whole applies to what the recursion yields.
+fn limited(binder: &mut Binder<'_>, query: &Query, plan: QueryPlan) -> SqlResult<QueryPlan> {
+    if query.order_by.is_empty() && query.limit.is_none() {
+        return Ok(plan);
+    }
+    let limit = limit(binder, query.limit.as_ref())?;
+    let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
+    let slot = binder.new_slot();
+    let compound =
+        Compound { left: plan, rest: Vec::new(), slot, types: types.clone(), order: Vec::new(), limit };
+    Ok(plan_of(Body::Compound(Box::new(compound)), columns, types))
+}
+
+/// How often the part that was bound last names the table.
+fn uses(binder: &Binder<'_>, place: usize) -> usize {
+    match &binder.common[place].definition {
+        CommonDefinition::Recursion(own) => own.uses,
+        _ => 0,
+    }
+}
+
+/// The columns of a recursive table that FROM names, and where its rows are.
+///
+/// # Errors
+/// It stands where it may not.
+pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[ResultColumn]>, usize)> {
+    let (depth, sides) = (binder.blocks.len(), binder.nullable_sides);
+    let name = binder.common[at].name.clone();
+    let CommonDefinition::Recursion(own) = &mut binder.common[at].definition else {
+        return Err(SqlError::unknown_error());
+    };
+    own.uses += 1;
+    let why = match &own.columns {
+        None if own.alone => Why::NoUnion,
+        None => Why::NoSeed,
+        Some(_) if depth != own.depth + 1 || own.uses > 1 => Why::NotOnce,
+        Some(_) if sides != own.sides => Why::Nullable,
+        Some(columns) => return Ok((columns.clone(), own.store)),
+    };
+    Err(refused(binder, &name, why))
+}
+
+/// What a step may not have.
+fn check_step(binder: &Binder<'_>, name: &str, plan: &QueryPlan) -> SqlResult<()> {
+    match &plan.body {
+        Body::Block(block) if block.grouping.is_some() || block.windows.is_some() => {
+            Err(refused(binder, name, Why::Grouped))
+        }
+        Body::Compound(compound) => {
+            check_step(binder, name, &compound.left)?;
+            compound.rest.iter().try_for_each(|(_, plan)| check_step(binder, name, plan))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a recursive table is refused.
+#[derive(Clone, Copy)]
+enum Why {
+    NoUnion,
+    NoSeed,
+    Grouped,
+    Nullable,
+    NotOnce,
+}
+
+fn refused(binder: &Binder<'_>, name: &str, why: Why) -> SqlError {
+    if binder.session.settings.mariadb {
+        return match why {
+            Why::NoUnion | Why::NoSeed => SqlError::recursive_without_anchors(name),
+            _ => SqlError::not_standard_compliant_recursive(name),
+        };
+    }
+    match why {
+        Why::NoUnion => SqlError::cte_recursive_requires_union(name),
+        Why::NoSeed => SqlError::cte_recursive_requires_nonrecursive_first(name),
+        Why::Grouped => SqlError::cte_recursive_forbids_aggregation(name),
+        Why::Nullable => SqlError::cte_recursive_forbids_join_order(name),
+        Why::NotOnce => SqlError::cte_recursive_requires_single_reference(name),
+    }
+}
