@@ -255,6 +255,8 @@ impl SqlSession {
         self.state.budget.progress.end();
         if result.is_err() {
             self.trx.rollback();
+            // What it found in the way may not be durable yet.
+            self.trx.see_everything();
         }
         result
     }
