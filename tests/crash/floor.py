@@ -92,6 +92,33 @@ def big_rows(db):
         db._force_close()
 
 
+def in_file(server):
+    """Told if the value is in the file, before the statement has ended or after."""
+    path = server.directory / "told.txt"
+
+    def ask(db):
+        ended = []
+        sql = f"SELECT n INTO OUTFILE '{path}' FROM filed WHERE id = 1 FOR UPDATE"
+        writing = threading.Thread(target=lambda: ended.append(code_or_gone(lambda: run(db, sql))), daemon=True)
+        writing.start()
+        while not ended:
+            if path.exists() and path.read_bytes() == b"7\n":
+                return True
+        expect(ended[0] in (0, None), f"INTO OUTFILE: {ended[0]}")
+        if ended[0] is None:
+            raise ConnectionError
+        return path.read_bytes() == b"7\n"
+    return "INTO OUTFILE", ask
+
+
+def code_or_gone(function):
+    """What it fails with, 0, or nothing if the server is gone."""
+    try:
+        return code(function)
+    except (pymysql.err.MySQLError, OSError):
+        return None
+
+
 def cases(server):
     """Name, statements before, the change, who asks, and whether the change is there after a restart."""
     big = ["CREATE TABLE big (id INT PRIMARY KEY, n INT, pad LONGTEXT)",
@@ -162,6 +189,10 @@ def cases(server):
             fails("SELECT * FROM cut", 1412, ["START TRANSACTION WITH CONSISTENT SNAPSHOT"]),
             gives("SELECT * FROM cut FOR UPDATE", ())],
            lambda db: run(db, "SELECT * FROM cut") == ())
+    yield ("check", ["CREATE TABLE checked (id INT PRIMARY KEY, n INT)", "INSERT INTO checked VALUES (1, 1)"], ["UPDATE checked SET n = -5"],
+           [fails("ALTER TABLE checked ADD CHECK (n > 0)", 3819)], lambda db: run(db, "SELECT n FROM checked") == ((-5,),))
+    yield ("file", ["CREATE TABLE filed (id INT PRIMARY KEY, n INT)", "INSERT INTO filed VALUES (1, 1)"], ["UPDATE filed SET n = 7"],
+           [in_file(server)], lambda db: run(db, "SELECT n FROM filed") == ((7,),))
     yield ("xa commit", ["CREATE TABLE x (id INT PRIMARY KEY)"] + [f"XA {what} 'b'" for what in ("START", "END", "PREPARE")],
            ["XA COMMIT 'b'"],
            [gives("XA RECOVER", ()), fails("XA COMMIT 'b'", 1397), fails("XA ROLLBACK 'b'", 1397)],
@@ -301,7 +332,7 @@ def main():
     with Scratch("omnibus-floor-") as directory:
         directory = pathlib.Path(directory)
         device = Device(directory, options.delay_ms)
-        server = Omnibus(directory, env=device.env)
+        server = Omnibus(directory, f"--secure-file-priv={directory}", env=device.env)
         server.start()
         with connect(server) as db:
             run(db, "CREATE DATABASE t")

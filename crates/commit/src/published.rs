@@ -98,8 +98,15 @@ impl Published {
 impl SnapshotReader {
     /// Takes a snapshot, replacing the one held; its number stays readable until `release`.
     pub fn take(&mut self) -> CommitNo {
+        self.take_at_least(CommitNo::ZERO)
+    }
+
+    /// As `take`, of everything up to `at_least` if that is more than what is published. It must be installed in all engines:
+    /// whoever was given a lock sees what its former holder committed (SNAP-3), and tells nobody before that is published
+    /// (SESSION-1).
+    pub fn take_at_least(&mut self, at_least: CommitNo) -> CommitNo {
         self.slot.store(CHOOSING, Ordering::SeqCst);
-        let number = self.published.number();
+        let number = self.published.number().max(at_least);
         self.slot.store(number.0.max(1), Ordering::SeqCst);
         number
     }

@@ -28,6 +28,20 @@ fn snapshots_are_one_number_and_stay_readable_until_released() {
 }
 
 #[test]
+fn a_snapshot_may_be_ahead_of_what_is_published() {
+    // SNAP-3: who was given a lock by commit 8 sees it, published or not; nobody else does.
+    let published = Arc::new(Published::new(CommitNo(7), at(7)));
+    let (mut given, mut other) = (published.reader(), published.reader());
+    assert_eq!(given.take_at_least(CommitNo(8)), CommitNo(8));
+    assert_eq!(other.take(), CommitNo(7));
+    assert_eq!(published.oldest(), Some(CommitNo(7)));
+    other.release();
+    published.publish(CommitNo(10), at(10));
+    assert_eq!(published.oldest(), Some(CommitNo(8)));
+    assert_eq!(other.take_at_least(CommitNo(9)), CommitNo(10), "what is published is more");
+}
+
+#[test]
 fn nothing_that_a_snapshot_reads_is_ever_given_up() {
     // SNAP-1 under races: an engine that collects below `oldest` never overtakes a snapshot.
     let published = Arc::new(Published::new(CommitNo(1), at(1)));

@@ -4,6 +4,7 @@ use crate::interval::Interval;
 use crate::manager::LockManager;
 use crate::mode::{Mode, RowMode, TableMode};
 use crate::outcome::WaitOutcome;
+use crate::released::Stamp;
 use crate::stats::LockTarget;
 use crate::sync::atomic::Ordering;
 use crate::trx::Trx;
@@ -20,8 +21,12 @@ impl LockManager {
     /// A transaction without locks. `id` is what introspection shows (a session's id).
     #[must_use]
     pub fn begin(self: &Arc<Self>, id: u64) -> TrxLocks {
+        self.begin_with(id, Stamp::default())
+    }
+
+    fn begin_with(self: &Arc<Self>, id: u64, stamp: Stamp) -> TrxLocks {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        TrxLocks(TrxHandle { manager: Arc::clone(self), trx: Arc::new(Trx::new(id, serial)) })
+        TrxLocks(TrxHandle { manager: Arc::clone(self), trx: Arc::new(Trx::new(id, serial, stamp)) })
     }
 }
 
@@ -50,6 +55,19 @@ impl TrxHandle {
     #[inline]
     pub fn anyone_waits(&self) -> bool {
         self.manager.anyone_waits()
+    }
+
+    /// The transaction has committed as `stamp`, whose effects are there for all to see; its locks go next. Stamps of all
+    /// transactions are of one growing order.
+    pub fn committed(&self, stamp: u64) {
+        self.manager.released.committed(stamp);
+        self.trx.stamp.raise(stamp);
+    }
+
+    /// What the session must see: what it committed, and what others had committed that had its locks before (SNAP-3).
+    #[must_use]
+    pub fn stamp(&self) -> &Stamp {
+        &self.trx.stamp
     }
 
     /// Gives everything back, grants and wakes those who can go on. The transaction may then
@@ -129,6 +147,12 @@ impl TrxLocks {
     #[must_use]
     pub fn handle(&self) -> TrxHandle {
         self.0.clone()
+    }
+
+    /// More locks of the same session: other ones, for another transaction of it.
+    #[must_use]
+    pub fn begin_another(&self) -> TrxLocks {
+        self.manager.begin_with(self.trx.id, self.trx.stamp.clone())
     }
 
     /// Says that this and `other` are one session's, which waits for one thing at a time (LOCK-3): a wait for either is

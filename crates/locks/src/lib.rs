@@ -23,6 +23,7 @@
 //!   at a time; release, kill and introspection may come from any thread. A session's transaction and its locks by name
 //!   are two transactions here, *beside* each other: only one of them waits at a time, and whoever waits for one of them
 //!   waits for both.
+//! - SNAP-3 Whoever is given a lock is told which commit last gave it back (`released`), whether it waited or not.
 //!
 //! Lock order inside: detector, then one space's or table's shard, then one transaction's wait slot.
 //! No shard is ever held while another is taken, and nobody is woken under a shard.
@@ -37,6 +38,7 @@ mod mode;
 mod outcome;
 mod queue;
 mod reach;
+mod released;
 mod request;
 mod space;
 mod stats;
@@ -52,5 +54,6 @@ pub use handle::{TrxHandle, TrxLocks};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
 pub use outcome::WaitOutcome;
+pub use released::Stamp;
 pub use stats::{LockStats, LockTarget, TableLockInfo, WaitInfo};
 pub use wait::{LockWait, Request};

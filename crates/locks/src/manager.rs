@@ -4,6 +4,7 @@ use crate::mode::Mode;
 use crate::outcome::WaitOutcome;
 use crate::queue::Queue;
 use crate::reach::{Detector, Reach};
+use crate::released::{self, Released, Taken};
 use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats, TableLockInfo};
 use crate::sync::Mutex;
@@ -33,6 +34,7 @@ pub struct LockManager {
     /// How often the gate was closed (`gate`).
     pub(crate) gate: AtomicUsize,
     pub(crate) serial: AtomicU64,
+    pub(crate) released: Released,
 }
 
 impl std::fmt::Debug for LockManager {
@@ -53,6 +55,7 @@ impl LockManager {
             table_waits: AtomicUsize::new(0),
             gate: AtomicUsize::new(0),
             serial: AtomicU64::new(0),
+            released: Released::default(),
         })
     }
 
@@ -106,18 +109,25 @@ impl LockManager {
     }
 
     pub(crate) fn try_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes, mode: Mode) -> Option<bool> {
-        match self.with_space(space, |s| s.request_record(trx, key, mode)) {
-            Asked::Blocked { .. } => None,
-            Asked::Granted { fresh: false } => Some(false),
+        let fresh = match self.with_space(space, |s| s.request_record(trx, key, mode)) {
+            Asked::Blocked { .. } => return None,
+            Asked::Granted { fresh: false } => false,
             Asked::InBulk => {
                 trx.note_bulk(space);
-                Some(true)
+                true
             }
             Asked::Granted { fresh: true } => {
                 trx.note_record(space, key);
-                Some(true)
+                true
             }
-        }
+        };
+        self.given(trx, Taken::record(space, key, mode));
+        Some(fresh)
+    }
+
+    /// The transaction has a lock: what it must see is noted.
+    pub(crate) fn given(&self, trx: &Trx, taken: Taken) {
+        trx.stamp.raise(self.released.take(taken));
     }
 
     /// Ends a transaction's wait (that of `ticket`, if given) unless it has ended. Tells whether it
@@ -173,6 +183,7 @@ impl LockManager {
 
     pub(crate) fn release_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes) {
         if trx.has_many() {
+            self.released.leave(released::of_record(space, key), trx.stamp.get());
             let mut wakes = Wakes::default();
             let released = self.with_space(space, |s| {
                 let released = s.release_from_bulk(trx, key, &mut wakes);
@@ -189,6 +200,7 @@ impl LockManager {
         let Some(at) = held.records.iter().rposition(|(s, k)| *s == space && k == key) else { return };
         let (_, key) = held.records.swap_remove(at);
         drop(held);
+        self.released.leave(released::of_record(space, &key), trx.stamp.get());
         let mut wakes = Wakes::default();
         self.with_space(space, |s| {
             s.release_record(trx, key, &mut wakes);
@@ -210,6 +222,10 @@ impl LockManager {
     pub(crate) fn release_records(&self, trx: &Arc<Trx>) {
         let mut held = trx.held.lock();
         let Held { records, ranges, bulks, .. } = &mut *held;
+        let stamp = trx.stamp.get();
+        if !bulks.is_empty() {
+            self.released.leave_many(stamp);
+        }
         for space in bulks.drain(..) {
             self.release_bulk(trx, space);
         }
@@ -221,6 +237,7 @@ impl LockManager {
             self.with_space(space, |s| {
                 for _ in 0..RELEASE_BATCH {
                     let Some((_, key)) = records.pop_if(|(next, _)| *next == space) else { break };
+                    self.released.leave(released::of_record(space, &key), stamp);
                     s.release_record(trx, key, &mut wakes);
                 }
                 s.settle(&mut wakes);
@@ -231,6 +248,7 @@ impl LockManager {
             *records = Vec::new();
         }
         for space in ranges.drain(..) {
+            self.released.leave(released::of_ranges(space), stamp);
             let mut wakes = Wakes::default();
             self.with_space(space, |s| s.release_ranges(trx, &mut wakes));
             wakes.wake();
@@ -281,6 +299,7 @@ impl LockManager {
         let mut shard = self.table_shard(table).lock();
         if let Some(queue) = shard.get_mut(&table).filter(|queue| queue.mode_of(trx).is_some()) {
             queue.add_hold(trx, mode);
+            self.released.leave(released::of_table(table), trx.stamp.get());
             self.promote_table(queue, &mut wakes);
         }
         drop(shard);
@@ -294,7 +313,9 @@ impl LockManager {
         let mut wakes = Wakes::default();
         let mut shard = self.table_shard(table).lock();
         if let Some(queue) = shard.get_mut(&table) {
-            queue.remove_hold(trx);
+            if queue.remove_hold(trx).is_some_and(Mode::keeps_users_out) {
+                self.released.leave(released::of_table(table), trx.stamp.get());
+            }
             self.promote_table(queue, &mut wakes);
             // Empty queues of tables stay: tables are few, and used again at once.
         }

@@ -68,6 +68,11 @@ impl Mode {
         self.0 & (Mode::IX.0 | Mode::SIX.0 | Mode::TABLE_X.0) != 0
     }
 
+    /// Whether a table held so is kept from some who use it row by row.
+    pub(crate) fn keeps_users_out(self) -> bool {
+        self.0 & (Mode::TABLE_S.0 | Mode::SIX.0 | Mode::TABLE_X.0) != 0
+    }
+
     /// Which bit.
     pub(crate) fn index(self) -> usize {
         self.0.trailing_zeros() as usize

@@ -5,6 +5,7 @@ use crate::interval::Interval;
 use crate::manager::LockManager;
 use crate::mode::Mode;
 use crate::queue::Waiter;
+use crate::released::Taken;
 use crate::space::Asked;
 use crate::sync::atomic::{Ordering, fence};
 use crate::trx::{GATE, HeldTable, Target, Trx};
@@ -34,7 +35,7 @@ impl LockManager {
             Ok(Asked::InBulk) => trx.note_bulk(space),
             _ => trx.note_record(space, key),
         }
-        self.answer(trx, asked)
+        self.answer(trx, asked, Taken::record(space, key, mode))
     }
 
     pub(crate) fn request_range(self: &Arc<Self>, trx: &Arc<Trx>, space: u32, interval: Interval) -> Request {
@@ -52,7 +53,7 @@ impl LockManager {
         if !upgrade && !matches!(asked, Ok(Asked::Granted { fresh: false })) {
             trx.held.lock().ranges.push(space);
         }
-        self.answer(trx, asked)
+        self.answer(trx, asked, Taken::Newest)
     }
 
     pub(crate) fn request_table(self: &Arc<Self>, trx: &Arc<Trx>, table: u64, wanted: Mode) -> Request {
@@ -95,7 +96,7 @@ impl LockManager {
         };
         drop(shard);
         note_table(trx, table, asked.is_ok().then_some(mode));
-        self.answer(trx, asked)
+        self.answer(trx, asked, Taken::table(table, mode))
     }
 
     /// Opens the transaction's slot for a wait and counts it, under the shard that it is to be queued in: whoever is queued
@@ -106,17 +107,19 @@ impl LockManager {
         trx.begin_wait(target, mode)
     }
 
-    fn answer(self: &Arc<Self>, trx: &Arc<Trx>, asked: Result<Asked, (u64, bool)>) -> Request {
-        match asked {
+    fn answer(self: &Arc<Self>, trx: &Arc<Trx>, asked: Result<Asked, (u64, bool)>, taken: Taken) -> Request {
+        let fresh = match asked {
             Err((ticket, upgrade)) => {
-                let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket, upgrade);
+                let wait = LockWait::new(Arc::clone(self), Arc::clone(trx), ticket, upgrade, taken);
                 self.break_deadlocks(trx, upgrade);
-                Request::Wait(wait)
+                return Request::Wait(wait);
             }
-            Ok(Asked::Granted { fresh }) => Request::Granted { fresh },
-            Ok(Asked::InBulk) => Request::Granted { fresh: true },
-            Ok(Asked::Blocked { .. }) => Request::Granted { fresh: false },
-        }
+            Ok(Asked::Granted { fresh }) => fresh,
+            Ok(Asked::InBulk) => true,
+            Ok(Asked::Blocked { .. }) => false,
+        };
+        self.given(trx, taken);
+        Request::Granted { fresh }
     }
 
     /// Whether a request must go through the gate first. Called under the table's shard.

@@ -3,6 +3,7 @@
 use crate::interval::Interval;
 use crate::mode::Mode;
 use crate::outcome::WaitOutcome;
+use crate::released::Stamp;
 use crate::stats::LockTarget;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, thread};
@@ -99,6 +100,8 @@ pub(crate) struct Trx {
     /// Distinguishes transactions of one id.
     pub(crate) serial: u64,
     pub(crate) weight: AtomicU64,
+    /// The largest stamp that it committed under or was given (`released`). All transactions of a session share it.
+    pub(crate) stamp: Stamp,
     /// The last deadlock search that came by. Only meaningful under the detector.
     pub(crate) mark: AtomicU64,
     pub(crate) slot: Mutex<Slot>,
@@ -112,11 +115,12 @@ pub(crate) struct Trx {
 }
 
 impl Trx {
-    pub(crate) fn new(id: u64, serial: u64) -> Trx {
+    pub(crate) fn new(id: u64, serial: u64, stamp: Stamp) -> Trx {
         Trx {
             id,
             serial,
             weight: AtomicU64::new(0),
+            stamp,
             mark: AtomicU64::new(0),
             slot: Mutex::default(),
             held: Mutex::default(),

@@ -2,6 +2,7 @@
 
 use crate::manager::LockManager;
 use crate::outcome::WaitOutcome;
+use crate::released::Taken;
 use crate::stats::LockTarget;
 use crate::sync::thread;
 use crate::trx::{Parked, Trx};
@@ -48,6 +49,7 @@ pub struct LockWait {
     ticket: u64,
     since: Instant,
     upgrade: bool,
+    taken: Taken,
     finished: bool,
 }
 
@@ -58,8 +60,14 @@ impl std::fmt::Debug for LockWait {
 }
 
 impl LockWait {
-    pub(crate) fn new(manager: Arc<LockManager>, trx: Arc<Trx>, ticket: u64, upgrade: bool) -> LockWait {
-        LockWait { manager, trx, ticket, since: Instant::now(), upgrade, finished: false }
+    pub(crate) fn new(
+        manager: Arc<LockManager>,
+        trx: Arc<Trx>,
+        ticket: u64,
+        upgrade: bool,
+        taken: Taken,
+    ) -> LockWait {
+        LockWait { manager, trx, ticket, since: Instant::now(), upgrade, taken, finished: false }
     }
 
     /// Whether a weaker lock of the same thing is held already. If not, the one that is waited for may be given back early.
@@ -123,6 +131,9 @@ impl LockWait {
 
     fn finish(&mut self, outcome: WaitOutcome) -> WaitOutcome {
         if !std::mem::replace(&mut self.finished, true) {
+            if outcome == WaitOutcome::Granted {
+                self.manager.given(&self.trx, self.taken);
+            }
             self.manager.wait_ended(&self.trx, self.ticket, self.since.elapsed(), outcome);
         }
         outcome

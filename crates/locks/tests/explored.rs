@@ -34,6 +34,8 @@ mod outcome;
 mod queue;
 #[path = "../src/reach.rs"]
 mod reach;
+#[path = "../src/released.rs"]
+mod released;
 #[path = "../src/request.rs"]
 mod request;
 #[path = "../src/space.rs"]
@@ -49,6 +51,7 @@ pub use handle::{TrxHandle, TrxLocks};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
 pub use outcome::WaitOutcome;
+pub use released::Stamp;
 pub use stats::{LockStats, LockTarget, WaitInfo};
 pub use wait::{LockWait, Request};
 

@@ -50,6 +50,9 @@ impl CommitPort for Port {
     fn numbered(&self) -> CommitNo {
         self.coordinator.numbered()
     }
+    fn installed(&self) -> CommitNo {
+        self.coordinator.installed()
+    }
     fn first_xid(&self) -> u64 {
         self.coordinator.first_xid()
     }

@@ -11,6 +11,8 @@ use crate::api::SessionSettings;
 use crate::catalog::Table;
 use crate::error::Interrupt;
 use bytes::Bytes;
+use omnibus_engine::{CommitNo, Mark};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How rows are locked as they are read.
@@ -57,6 +59,30 @@ pub struct Scan {
     pub last: Option<Bytes>,
     /// Set once nothing is left.
     pub done: bool,
+    /// Storage's own note: what a locking scan has read and not locked yet, and how much it reads next.
+    pub(crate) ahead: Option<Box<ReadAhead>>,
+    pub(crate) batch: usize,
+}
+
+/// Storage's own note of a locking scan: what it has read and not locked yet.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadAhead {
+    pub(crate) pairs: VecDeque<(Bytes, Bytes)>,
+    /// A number whose commit and all before were in what was read.
+    pub(crate) installed: CommitNo,
+    /// What the transaction had written then.
+    pub(crate) written: Mark,
+    /// Nothing is behind them.
+    pub(crate) all: bool,
+    /// Entries to be read next time.
+    pub(crate) next: usize,
+}
+
+impl ReadAhead {
+    /// The last entry.
+    pub(crate) fn last(&self) -> Option<Bytes> {
+        self.pairs.back().map(|(key, _)| key.clone())
+    }
 }
 
 impl Scan {
@@ -72,6 +98,8 @@ impl Scan {
             wait: WaitPolicy::Wait,
             last: None,
             done: false,
+            ahead: None,
+            batch: 0,
         }
     }
 }
@@ -130,6 +158,11 @@ pub trait Storage {
         Ok(false)
     }
 
+    /// Whether reads that ask for `lock` lock rows as they read them.
+    fn locks_rows(&self, _: &Table, lock: LockMode) -> bool {
+        lock != LockMode::None
+    }
+
     /// Whether a locking read of this table looks at rows without locks first, and locks those that match (READ COMMITTED):
     /// with `point_keyed` and `fetch_keyed` that take none, and `lock_row`, instead of `get` and `fetch`.
     fn locks_matches(&self, _: &Table, _: LockMode) -> bool {
@@ -185,7 +218,9 @@ pub trait Storage {
     }
 
     /// Gives a new lock of `lock_row` back: the row does not match any more.
-    fn unlock_row(&mut self, _key: &Bytes) {}
+    fn unlock_row(&mut self, _key: &Bytes) -> Result<(), Interrupt> {
+        Ok(())
+    }
 
     /// Asks to go on on a thread that may block (SLEEP, GET_LOCK): `NeedBlocking` if this one may not.
     fn need_blocking(&mut self) -> Result<(), Interrupt> {

@@ -27,6 +27,20 @@ from omnibus import Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
 CLIENTS, LISTS, SETS, REGISTERS, ACCOUNTS, BALANCE = 8, 5, 4, 3, 12, 100
 # Transactions of a history at least.
 LEAST = 40
+# What is locked before something else is read, and what is taken back before the end.
+GUARDS = {
+    "row": ["SELECT n FROM guards WHERE id = 1 FOR UPDATE"],
+    "changed": ["UPDATE guards SET n = n + 1 WHERE id = 2"],
+    "index": ["SELECT n FROM guards WHERE code = 3 FOR UPDATE"],
+    "rows": ["SELECT n FROM guards WHERE id BETWEEN 4 AND 5 FOR UPDATE"],
+    "unique": ["INSERT INTO guards VALUES (-CONNECTION_ID(), 100, 0)"],
+    "new row": ["INSERT INTO guards VALUES (100, NULL, 0)"],
+    "name": [],
+}
+UNGUARDS = {
+    "unique": ["DELETE FROM guards WHERE code = 100"],
+    "new row": ["DELETE FROM guards WHERE id = 100"],
+}
 GONE = (2003, 2006, 2013, 0, 1053)
 
 
@@ -48,7 +62,7 @@ class Client(threading.Thread):
             return cursor.fetchall()
 
     def run(self):
-        kinds = [self.history] * 6 + [self.bank, self.next_number, self.not_exists, self.all_rows]
+        kinds = [self.history] * 6 + [self.bank, self.next_number, self.not_exists, self.all_rows] + [self.guarded] * 3
         try:
             while self.shared.killed or self.shared.goes_on():
                 trx = self.random.choice(kinds)
@@ -144,6 +158,31 @@ class Client(threading.Thread):
         self.ask(f"INSERT INTO pairs (pair, side) SELECT {pair}, {side} FROM DUAL "
                  f"WHERE NOT EXISTS (SELECT 1 FROM pairs WHERE pair = {pair} AND side = {1 - side})")
 
+    def guarded(self):
+        """One thing is locked, and another read without locks: the count of rows that were written under the lock, which the next
+        one's number is (SNAP-3). Rows that somebody was told of are among them."""
+        guard = self.random.choice(sorted(GUARDS))
+        if guard == "name":
+            self.ask("DO GET_LOCK('guard', 60)")
+        try:
+            told = self.shared.told[guard]
+            before = self.ask("SELECT COUNT(*) FROM numbered WHERE guard = 'row'")[0][0] if self.random.random() < 0.2 else 0
+            self.ask("BEGIN")
+            for lock in GUARDS[guard]:
+                self.ask(lock)
+            count = self.ask(f"SELECT COUNT(*) FROM numbered WHERE guard = '{guard}'")[0][0]
+            expect(count >= told, f"{self.shared.level}: {count} rows behind {guard}, where {told} were told of")
+            again = self.ask("SELECT COUNT(*) FROM numbered WHERE guard = 'row'")[0][0]
+            expect(again >= before, f"{self.shared.level}: {again} rows, and {before} before")
+            self.ask(f"INSERT INTO numbered (guard, n) VALUES ('{guard}', {count})")
+            for undo in UNGUARDS.get(guard, []):
+                self.ask(undo)
+            self.ask("COMMIT")
+            self.shared.told[guard] = max(self.shared.told[guard], count + 1)
+        finally:
+            if guard == "name":
+                self.ask("DO RELEASE_LOCK('guard')")
+
     def all_rows(self):
         """A change by an index in which every row is, wherever others move it."""
         self.ask("UPDATE accounts FORCE INDEX (balance) SET touched = touched + 1 WHERE balance > -100000")
@@ -156,15 +195,19 @@ class Run:
     def __init__(self, server, level, engine, early, seed, seconds, kill):
         self.server, self.level, self.seed, self.killed = server, level, seed, kill
         self.history, self.before, self.refused, self.pairs = [], {}, 0, 0
+        self.told = dict.fromkeys(GUARDS, 0)
         db = connect(server, autocommit=True)
         self.cursor = db.cursor()
         tables = ["lists (id INT PRIMARY KEY, version INT, items TEXT, KEY (version))",
                   "sets (member INT PRIMARY KEY, kind INT, KEY (kind))", "registers (id INT PRIMARY KEY, value INT)",
                   "accounts (id INT PRIMARY KEY, balance INT, touched INT DEFAULT 0, KEY (balance))",
                   "numbers (id INT AUTO_INCREMENT PRIMARY KEY, n INT, KEY (n))",
-                  "pairs (id INT AUTO_INCREMENT PRIMARY KEY, pair INT, side INT, KEY (pair, side))"]
+                  "pairs (id INT AUTO_INCREMENT PRIMARY KEY, pair INT, side INT, KEY (pair, side))",
+                  "guards (id INT PRIMARY KEY, code INT UNIQUE, n INT)",
+                  "numbered (id INT AUTO_INCREMENT PRIMARY KEY, guard VARCHAR(9), n INT, KEY (guard))"]
         for sql in [f"SET GLOBAL release_locks_early = {early}", "DROP DATABASE IF EXISTS h", "CREATE DATABASE h", "USE h",
                     *(f"CREATE TABLE {table} ENGINE = {engine}" for table in tables), "INSERT INTO numbers (n) VALUES (1)",
+                    "INSERT INTO guards VALUES (1, 1, 0), (2, 2, 0), (3, 3, 0), (4, 4, 0), (5, 5, 0)",
                     f"INSERT INTO registers VALUES {', '.join(f'({n}, 0)' for n in range(REGISTERS))}",
                     f"INSERT INTO accounts VALUES {', '.join(f'({n}, {BALANCE}, 0)' for n in range(ACCOUNTS))}"]:
             self.cursor.execute(sql)
@@ -205,6 +248,11 @@ class Run:
             problems.append(f"accounts: {total}")
         twice = self.ask("SELECT n, COUNT(*) FROM numbers GROUP BY n HAVING COUNT(*) > 1")
         both = self.ask("SELECT pair FROM pairs GROUP BY pair HAVING COUNT(DISTINCT side) > 1")
+        problems += [f"{count} numbers behind {guard}, {distinct} different ones, from 0 to {last}" for guard, count, distinct, last in
+                     self.ask("SELECT guard, COUNT(*), COUNT(DISTINCT n), MAX(n) FROM numbered GROUP BY guard")
+                     if not count == distinct == last + 1]
+        problems += [f"lost behind {guard}: {told} were told of" for guard, told in self.told.items()
+                     if self.ask(f"SELECT COUNT(*) FROM numbered WHERE guard = '{guard}'")[0][0] < told]
         if self.level in ("REPEATABLE READ", "SERIALIZABLE"):
             problems += [f"MAX(n) + 1 twice: {row}" for row in twice] + [f"both sides exist: {row}" for row in both]
         expect(not problems, f"{len(problems)} problems, the first: " + "\n".join(problems[:3]))

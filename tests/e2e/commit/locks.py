@@ -343,10 +343,24 @@ def locks_by_name(s):
     wait_for(lambda: one(s.admin, "IS_FREE_LOCK('job') + IS_FREE_LOCK('second')") == 2, "the end of a session gives them back")
 
 
+def create_select_waits_for_rows(s):
+    """For rows it waits as other statements do, not as definitions wait for tables."""
+    a, b = s.open(), s.open()
+    run(a, "CREATE TABLE l.source (id INT PRIMARY KEY)")
+    run(a, "INSERT INTO l.source VALUES (1)")
+    run(a, "COMMIT")
+    run(a, "DELETE FROM l.source")
+    run(b, "SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 30")
+    begun = time.monotonic()
+    code = error_code(lambda: run(b, "CREATE TABLE l.made SELECT * FROM l.source"))
+    expect(code == 1205 and time.monotonic() - begun < 15, f"error {code} after {time.monotonic() - begun:.1f} s")
+    run(a, "ROLLBACK")
+
+
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
          each_kind_has_its_timeout, range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
          hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers,
-         backups_stop_definitions, locks_by_name]
+         backups_stop_definitions, locks_by_name, create_select_waits_for_rows]
 
 
 def main():

@@ -340,6 +340,29 @@ def engines_apart(server):
         expect(session("SELECT COUNT(*) FROM x.b FORCE INDEX (v) WHERE v > 0") == ((2,),), "an index disagrees")
 
 
+def parents(server, engine):
+    """What the rows of a prepared branch refer to stays there, also after a restart of either kind."""
+    session = Session(server)
+    session.run("DROP DATABASE IF EXISTS x", "CREATE DATABASE x", f"CREATE TABLE x.p (id INT PRIMARY KEY, u INT, KEY (u)) ENGINE={engine}",
+                "CREATE TABLE x.c (id INT PRIMARY KEY, pid INT, pu INT, FOREIGN KEY (pid) REFERENCES x.p (id), FOREIGN KEY (pu) "
+                f"REFERENCES x.p (u)) ENGINE={engine}",
+                "INSERT INTO x.p VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)", "INSERT INTO x.c VALUES (1, 1, NULL), (2, NULL, NULL)",
+                "XA START 'f'", "INSERT INTO x.c VALUES (3, 2, NULL)", "UPDATE x.c SET pid = 3 WHERE id = 1",
+                "UPDATE x.c SET pu = 4 WHERE id = 2", "XA END 'f'", "XA PREPARE 'f'")
+    for end in (server.kill, server.stop):
+        end()
+        server.start()
+        session = Session(server)
+        session("SET innodb_lock_wait_timeout = 1")
+        for row in (2, 3, 4):
+            session.fails(f"DELETE FROM x.p WHERE id = {row}", 1205)
+        session("UPDATE x.p SET u = 5 WHERE id = 5")
+    session("XA COMMIT 'f'")
+    for row in (2, 3, 4):
+        session.fails(f"DELETE FROM x.p WHERE id = {row}", 1451)
+    session.run("DELETE FROM x.p WHERE id IN (1, 5)")
+
+
 def main():
     with Scratch("omnibus-xa-") as directory:
         server = Omnibus(directory, "--lsm-memtable-size=1M", "--binlog-large-commit-threshold=1M")
@@ -365,6 +388,8 @@ def main():
         server.start()
         try:
             engines_apart(server)
+            parents(server, "LSM")
+            parents(server, "BTREE")
         finally:
             server.stop()
     for finish in ("COMMIT", "ROLLBACK"):

@@ -223,6 +223,27 @@ def turned_back(server):
     expect(cursor.fetchall() == ((0, 0), (0, 1)), "order")
 
 
+def volatile(server):
+    """What may be another value each time is evaluated for each row, wherever it stands in the subquery."""
+    cursor = connect(server, database="test", autocommit=True).cursor()
+    for sql in ["SET GLOBAL log_bin_trust_function_creators = 1", "CREATE TABLE calls (id INT AUTO_INCREMENT PRIMARY KEY)",
+                "CREATE FUNCTION noted (n INT) RETURNS INT BEGIN INSERT INTO calls VALUES (NULL); RETURN n; END",
+                "CREATE TABLE rows60 (id INT PRIMARY KEY, g INT)", f"INSERT INTO rows60 VALUES {', '.join(f'({n}, {n % 3})' for n in range(60))}",
+                "CREATE TABLE three (g INT PRIMARY KEY)", "INSERT INTO three VALUES (0), (1), (2)"]:
+        cursor.execute(sql)
+    cursor.execute("SELECT COUNT(DISTINCT x) FROM (SELECT (SELECT MAX(RAND()) FROM three WHERE three.g = rows60.g) AS x FROM rows60) AS d")
+    expect(cursor.fetchone() == (60,), "RAND in an aggregate")
+    for what in ["SELECT MAX(noted(three.g)) FROM three WHERE three.g = rows60.g",
+                 "SELECT GROUP_CONCAT(three.g ORDER BY noted(three.g)) FROM three WHERE three.g = rows60.g",
+                 "SELECT COUNT(*) FROM three WHERE three.g = rows60.g GROUP BY noted(three.g)",
+                 "SELECT three.g FROM three WHERE three.g = rows60.g ORDER BY noted(three.g) LIMIT 1",
+                 "SELECT three.g FROM three LEFT JOIN three AS t ON noted(t.g) = three.g AND t.g = three.g WHERE three.g = rows60.g"]:
+        cursor.execute("DELETE FROM calls")
+        cursor.execute(f"SELECT COUNT(x) FROM (SELECT ({what}) AS x FROM rows60) AS d")
+        cursor.execute("SELECT COUNT(*) FROM calls")
+        expect(cursor.fetchone() == (60,), f"calls of {what}")
+
+
 def main():
     with Scratch() as scratch:
         servers = []
@@ -246,6 +267,7 @@ def main():
             paths(cursors[0])
         locks(servers[0])
         turned_back(servers[0])
+        volatile(servers[0])
         for server in servers:
             server.stop()
     print("ok")

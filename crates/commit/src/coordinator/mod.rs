@@ -173,6 +173,12 @@ impl Coordinator {
         self.pipeline.numbered()
     }
 
+    /// See [`Pipeline::installed`].
+    #[must_use]
+    pub fn installed(&self) -> CommitNo {
+        self.pipeline.installed()
+    }
+
     /// Published state.
     #[must_use]
     pub fn published(&self) -> &Arc<Published> {

@@ -171,6 +171,7 @@ impl<E: Env> Shared<E> {
             None => self.env.install(no, std::mem::take(&mut request.writes)),
             Some(staged) => self.env.install_staged(no, *staged),
         }
+        self.installed.store(no.0, Ordering::Release);
         if let Some(on_ordered) = request.on_ordered.take() {
             on_ordered(no);
         }

@@ -55,6 +55,8 @@ struct Shared<E: Env> {
     idle: threads::Idle,
     /// The newest number assigned; at most a group ahead of published.
     numbered: AtomicU64,
+    /// Everything up to here is in the engines.
+    installed: AtomicU64,
     /// Everything up to here is durable (COMMIT-2).
     durable: AtomicU64,
     /// Smoothed sync time, microseconds.
@@ -96,6 +98,7 @@ impl<E: Env> Pipeline<E> {
             acknowledged: Condvar::new(),
             idle: threads::Idle::of(log_threads),
             numbered: AtomicU64::new(last.0),
+            installed: AtomicU64::new(last.0),
             durable: AtomicU64::new(last.0),
             sync_us: AtomicU64::new(0),
             group_size: AtomicU64::new(threads::ONE),
@@ -152,6 +155,12 @@ impl<E: Env> Pipeline<E> {
     #[must_use]
     pub fn numbered(&self) -> CommitNo {
         CommitNo(self.shared.numbered.load(Ordering::Acquire))
+    }
+
+    /// Everything up to here is in the engines; what has a number and is not is about to be.
+    #[must_use]
+    pub fn installed(&self) -> CommitNo {
+        CommitNo(self.shared.installed.load(Ordering::Acquire))
     }
 
     /// Published state, for snapshots.

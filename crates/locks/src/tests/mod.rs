@@ -6,6 +6,7 @@ mod deadlock;
 mod lock;
 mod model;
 mod range;
+mod stamps;
 mod threads;
 mod widen;
 

@@ -7,6 +7,7 @@ use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
+use crate::plan::rules::is_volatile;
 use crate::plan::tree::{Body, Compound, QueryPlan, SetOperation, SortBy, SortKey};
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
@@ -49,7 +50,9 @@ pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlRes
     let columns: Vec<ResultColumn> =
         types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
     let rows = bound.len() as f64;
+    let volatile = bound.iter().flatten().any(is_volatile);
     let mut plan = plan_of(Body::Values(bound), columns, types);
+    plan.volatile = volatile;
     plan.rows = rows;
     Ok(plan)
 }
@@ -108,7 +111,9 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
     binder.blocks.pop();
     let order = order?;
     let limit = limit(binder, query.limit.as_ref())?;
-    let volatile = left.volatile || bound.iter().any(|(_, plan)| plan.volatile);
+    let volatile = left.volatile
+        || bound.iter().any(|(_, plan)| plan.volatile)
+        || order.iter().any(|key| matches!(&key.expr, SortBy::Expr(e) if is_volatile(e)));
     let locks = left.locks || bound.iter().any(|(_, plan)| plan.locks);
     let compound = Compound { left, rest: bound, slot, types: types.clone(), order, limit };
     let rows = crate::plan::rows::of_compound(&compound);

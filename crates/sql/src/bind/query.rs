@@ -530,7 +530,7 @@ fn finish_block(
         _ => {}
     }
     grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, &mut binder.subqueries));
-    let volatile = volatile || outputs.iter().chain(&having).any(is_volatile) || planned.volatile;
+    let volatile = volatile || planned.volatile || vary(&outputs, &having, &grouping, &order);
     let mut block = Block {
         constants: planned.constants,
         nodes,
@@ -552,6 +552,13 @@ fn finish_block(
     plan.locks = locks;
     plan.rows = rows::of_block(&plan.body, planned.rows, session.settings.zone);
     Ok(plan)
+}
+
+/// Whether a block's clauses may give other values each time.
+fn vary(outputs: &[Expr], having: &Option<Expr>, grouping: &Option<Grouping>, order: &[SortKey]) -> bool {
+    outputs.iter().chain(having).any(is_volatile)
+        || grouping.as_ref().is_some_and(Grouping::is_volatile)
+        || order.iter().any(|key| matches!(&key.expr, SortBy::Expr(e) if is_volatile(e)))
 }
 
 fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {

@@ -57,7 +57,7 @@ pub(crate) fn plan(
     let mut nest = simplify(nest);
     order_joins(&mut nest, &select.hints);
     let straight = select.options.straight_join || select.hints.contains(&Hint::JoinFixedOrder);
-    let volatile = nest.conditions.iter().any(is_volatile);
+    let volatile = nest.is_volatile();
     let has_tables = !nest.items.is_empty();
     let (checked_first, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut nest.conditions)
         .into_iter()

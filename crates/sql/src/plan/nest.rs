@@ -1,6 +1,7 @@
 //! FROM as the planner gets it. Inner joins of any shape are one list of items and conditions (a `Nest`), which `join_order` may
 //! read in any order. The inner side of an outer join is a nest of its own.
 
+use super::rules::is_volatile;
 use super::tree::QueryPlan;
 use super::virtual_table::VirtualTable;
 use crate::catalog::Table;
@@ -100,6 +101,16 @@ impl Nest {
             Item::Table(table) => (table.slot == slot).then(|| table.alias.clone()),
             Item::Outer { nest, .. } => nest.alias_of(slot),
         })
+    }
+
+    /// Whether its rows may be others each time.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.conditions.iter().any(is_volatile)
+            || self.items.iter().any(|item| match item {
+                Item::Table(table) => matches!(&table.source, ItemSource::Derived { plan, outer, .. }
+                    if plan.volatile && !outer.is_empty()),
+                Item::Outer { nest, .. } => nest.is_volatile(),
+            })
     }
 
     /// Has the rows of these slots locked for being changed.

@@ -4,6 +4,7 @@
 //! run by `run`.
 
 use super::access::{Access, TableAccess};
+use super::rules::is_volatile;
 use super::virtual_table::VirtualTable;
 use super::window::Windows;
 use crate::api::ResultColumn;
@@ -169,6 +170,15 @@ pub struct Grouping {
     pub stream: bool,
     /// Rows come so that the first value that is not NULL is the MIN or MAX wanted.
     pub first_only: bool,
+}
+
+impl Grouping {
+    /// Whether what makes a group, or is computed of it, may be another value each time.
+    pub(crate) fn is_volatile(&self) -> bool {
+        let mut of_aggregates =
+            self.aggregates.iter().flat_map(|a| a.args.iter().chain(a.order.iter().map(|(e, _)| e)));
+        self.keys.iter().any(is_volatile) || of_aggregates.any(is_volatile)
+    }
 }
 
 /// One ORDER BY member.

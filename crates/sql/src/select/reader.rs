@@ -122,7 +122,13 @@ impl<'p> RowReader<'p> {
         keyed: bool,
         cx: &mut Exec<'_>,
     ) -> ExecResult<RowReader<'p>> {
-        let first = if lock == LockMode::None { FIRST_BATCH } else { FIRST_LOCKED };
+        let late_locks = cx.storage.locks_matches(table, lock);
+        // Who asks for rows may have enough at any of them, unless it changes them all; what is read is locked.
+        let (first, limit) = match cx.storage.locks_rows(table, lock) && !late_locks {
+            true if keyed && limit.is_none() => (FIRST_LOCKED, None),
+            true => (1, Some(1)),
+            false => (FIRST_BATCH, limit),
+        };
         let mut reader = RowReader {
             table,
             path,
@@ -138,7 +144,7 @@ impl<'p> RowReader<'p> {
             want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
-            late_locks: cx.storage.locks_matches(table, lock),
+            late_locks,
             framed: table.def.hidden_key && lock == LockMode::Exclusive,
             keyed,
             keys: Vec::new(),
@@ -468,7 +474,7 @@ impl<'p> RowReader<'p> {
         cx.frame[usize::from(slot)].row = self.placed(now);
         let matches = self.accepts(false, cx)?;
         if !matches && fresh {
-            cx.storage.unlock_row(key);
+            cx.storage.unlock_row(key)?;
         }
         Ok(matches)
     }

@@ -21,7 +21,6 @@ use crate::expr::subquery::{Subplan, SubqueryState};
 use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
 use crate::plan::tree::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
 use crate::plan::{Asked, Numbers};
-use crate::storage::LockMode;
 use omnibus_value::Value;
 use std::rc::Rc;
 
@@ -365,13 +364,8 @@ fn read(
             if cx.frame[slot].table.is_none() {
                 cx.frame[slot] = Slot { table: Some(table.clone()), row: Row::Unset };
             }
-            // With further conditions a LIMIT says nothing about how many rows must be read; but
-            // rows that are locked one by one are not locked for nothing.
-            let limit = match limit {
-                Some(_) if path.filter.is_empty() => limit,
-                Some(_) if *lock != LockMode::None => Some(1),
-                _ => None,
-            };
+            // With further conditions a LIMIT says nothing about how many rows must be read.
+            let limit = limit.filter(|_| path.filter.is_empty());
             let mut reader = RowReader::open(table, path, *lock, *wait, limit, cx)?;
             while reader.step(scan.slot, cx)? {
                 if joined(cx)? == Flow::Stop {

@@ -5,6 +5,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
+use omnibus_commit::Ticket;
 use omnibus_parser::ast::{
     Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement, TableOption,
 };
@@ -16,7 +17,7 @@ impl SqlSession {
             Statement::Select(_) | Statement::Do(_) => self.query(statement, call),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => self.write(statement, call),
             Statement::LoadData(tree) => self.load_data(tree, call),
-            Statement::Begin(how) => self.start_transaction(*how),
+            Statement::Begin(how) => self.start_transaction(*how, call.mode),
             Statement::Commit(how) => self.commit(*how),
             Statement::Rollback(how) => self.rollback(*how),
             Statement::Savepoint(name) => {
@@ -76,9 +77,18 @@ impl SqlSession {
         self.state.host.defined(statement, text, code);
     }
 
-    fn start_transaction(&mut self, how: StartTransaction) -> ExecResult<Outcome> {
+    fn start_transaction(&mut self, how: StartTransaction, mode: Mode) -> ExecResult<Outcome> {
         self.trx.branch.check_none()?;
-        let ticket = self.commit_for_new()?;
+        let waits = self.trx.is_open() || self.trx.locks.has_locked_tables() || self.trx.is_ahead();
+        if how.consistent_snapshot && waits && mode == Mode::Inline {
+            return Err(Interrupt::NeedBlocking);
+        }
+        let mut ticket = self.commit_for_new()?;
+        if how.consistent_snapshot {
+            // The snapshot has what was committed just now.
+            ticket = ticket.map(|ticket| Ticket::done(ticket.wait()));
+            self.trx.catch_up()?;
+        }
         let (isolation, read_only) = self.next_characteristics();
         self.trx.open(isolation, how.read_only.unwrap_or(read_only));
         if how.consistent_snapshot && isolation >= crate::api::Isolation::RepeatableRead {
@@ -88,7 +98,7 @@ impl SqlSession {
     }
 
     /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
-    fn commit_for_new(&mut self) -> ExecResult<Option<omnibus_commit::Ticket>> {
+    fn commit_for_new(&mut self) -> ExecResult<Option<Ticket>> {
         if self.trx.locks.has_locked_tables() {
             // As the manuals say: a new transaction ends LOCK TABLES, and not FLUSH TABLES WITH READ LOCK.
             if !self.trx.locks.has_read_lock() {
@@ -243,7 +253,7 @@ impl SqlSession {
     }
 
     /// Waits for a commit within a statement that goes on. Blocks.
-    pub(crate) fn finish_commit(&mut self, ticket: Option<omnibus_commit::Ticket>) -> ExecResult<()> {
+    pub(crate) fn finish_commit(&mut self, ticket: Option<Ticket>) -> ExecResult<()> {
         if let Some(ticket) = ticket {
             ticket.wait().map_err(SqlError::of_commit)?;
         }
@@ -255,6 +265,8 @@ impl SqlSession {
         self.state.budget.progress.end();
         if result.is_err() {
             self.trx.rollback();
+            // What it found in the way may not be durable yet.
+            self.trx.see_everything();
         }
         result
     }

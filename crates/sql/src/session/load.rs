@@ -31,7 +31,7 @@ impl SqlSession {
         }
         let host = self.state.host.clone();
         let file = host.open_file(&outfile.path, true)?;
-        let mut sink = OutfileSink::new(file, outfile, &plan.types);
+        let mut sink = OutfileSink::new(file, self.trx.floor().clone(), outfile, &plan.types);
         let written = select::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
             .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
         if written.is_err() {

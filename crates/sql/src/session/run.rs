@@ -167,6 +167,7 @@ impl SqlSession {
             let marks = self.begin_statement(call);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
+                self.trx.give_back_awaited()?;
                 self.trx.end_statement()?;
                 self.trx.may_run_here()?;
                 Ok(outcome)

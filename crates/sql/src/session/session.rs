@@ -143,7 +143,7 @@ impl SqlSession {
         state.settings.collation_client = collation;
         state.settings.collation_results = collation;
         state.settings.collation_server = collation;
-        state.named_locks = Some(NamedLocks::new(&database.shared.locks, id, trx.lock_handle_owner()));
+        state.named_locks = Some(NamedLocks::new(&database.shared.locks, trx.lock_handle_owner()));
         SqlSession {
             state,
             database,

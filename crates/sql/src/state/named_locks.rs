@@ -26,8 +26,8 @@ pub struct NamedLocks {
 
 impl NamedLocks {
     /// `transaction` are the session's other locks: who waits for one of a session's waits for all of it.
-    pub(crate) fn new(manager: &Arc<LockManager>, connection_id: u32, transaction: &TrxLocks) -> NamedLocks {
-        let locks = manager.begin(u64::from(connection_id));
+    pub(crate) fn new(manager: &Arc<LockManager>, transaction: &TrxLocks) -> NamedLocks {
+        let locks = transaction.begin_another();
         locks.set_beside(transaction);
         NamedLocks { manager: manager.clone(), locks, held: Vec::new() }
     }

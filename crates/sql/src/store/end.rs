@@ -11,6 +11,7 @@ use crate::catalog::TableState;
 use crate::error::{ExecResult, Interrupt, SqlResult};
 use omnibus_commit::{CommitRequest, OnDurable, Ticket};
 use omnibus_engine::CommitNo;
+use omnibus_locks::TrxLocks;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -58,16 +59,8 @@ impl Trx {
             // The session goes on with a new set while these are being released.
             self.locks.rows.replace();
         }
-        let release = move || {
-            if large {
-                // The last reference: releases them, a fifth of a second for a million.
-                omnibus_commit::drop_elsewhere(locks);
-            } else if keep_tables {
-                locks.release_records();
-            } else {
-                locks.release_all();
-            }
-        };
+        let stamped = locks.handle();
+        let release = move || give_back(locks, large, keep_tables);
         let (early, late) = match self.shared.port.releases_early() {
             true => (Some(release), None),
             false => (None, Some(Box::new(release) as OnDurable)),
@@ -96,6 +89,7 @@ impl Trx {
                     counter.fetch_sub(1, Ordering::AcqRel);
                 }
                 if let Some(release) = early {
+                    stamped.committed(no.0);
                     release();
                 }
             })),
@@ -163,6 +157,7 @@ impl Trx {
         let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
+                locks.committed(no.0);
                 if keep_tables {
                     locks.release_records();
                     gone.into_iter().chain([DDL_LOCK]).for_each(|id| locks.release_table(id));
@@ -213,6 +208,18 @@ impl Trx {
     /// A commit's ticket has been waited for within the statement that began it.
     pub(crate) fn commit_is_over(&mut self) {
         self.locks.handed_over = false;
+    }
+}
+
+/// Gives a commit's locks back.
+fn give_back(locks: Arc<TrxLocks>, large: bool, keep_tables: bool) {
+    if large {
+        // The last reference: releases them, a fifth of a second for a million.
+        omnibus_commit::drop_elsewhere(locks);
+    } else if keep_tables {
+        locks.release_records();
+    } else {
+        locks.release_all();
     }
 }
 

@@ -9,6 +9,7 @@
 //! thread that sends rows while the statement still runs reads it.
 
 use super::trx::TrxContext;
+use crate::error::{SqlError, SqlResult};
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
 use std::sync::Arc;
@@ -47,6 +48,17 @@ impl Floor {
     /// The highest number that was noted.
     pub(super) fn seen(&self) -> CommitNo {
         CommitNo(self.seen.load(Ordering::Relaxed))
+    }
+
+    /// Waits until what was noted may be told. Blocks.
+    ///
+    /// # Errors
+    /// The log has failed.
+    pub fn wait(&self) -> SqlResult<()> {
+        match self.ticket() {
+            Some(ticket) => ticket.wait().map(|_| ()).map_err(SqlError::of_commit),
+            None => Ok(()),
+        }
     }
 
     /// What must complete before anything may be told; `None` if nothing must, which costs two loads of the session's own.

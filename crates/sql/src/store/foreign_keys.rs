@@ -15,7 +15,7 @@ use super::write::RowChange;
 use crate::catalog::codec::successor;
 use crate::catalog::foreign_key_text;
 use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table};
-use crate::error::{ExecResult, SqlError};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
@@ -108,16 +108,36 @@ impl Trx {
             return Ok(());
         }
         for (at, key) in table.def.foreign_keys.iter().enumerate() {
-            let values = picked(new, &key.columns);
-            let stays = old.is_some_and(|old| picked(old, &key.columns) == values);
-            if following == Some(at) || stays || values.contains(&Value::Null) {
-                continue;
-            }
+            let Some(values) = new_parent(key, old, new).filter(|_| following != Some(at)) else { continue };
             if !self.has_parent(table, key, new, &values)? {
                 return Err(no_parent(table, key).into());
             }
         }
         Ok(())
+    }
+
+    /// Locks again, at a start, what a row of a prepared branch refers to. What another branch has locked meanwhile it keeps:
+    /// this one did not check, then.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(super) fn lock_parents_again(
+        &mut self,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: &[Value],
+    ) -> SqlResult<()> {
+        self.foreign_keys.checked = true;
+        let mut locked = self.start_relations(table);
+        for key in &table.def.foreign_keys {
+            if let Some(values) = new_parent(key, old, new) {
+                locked = locked.and(self.has_parent(table, key, new, &values).map(drop));
+            }
+        }
+        match locked {
+            Err(Interrupt::Error(error)) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn has_parent(
@@ -259,12 +279,14 @@ impl Trx {
             action = ReferenceAction::Restrict;
         }
         let lock = if action.changes_rows() { LockMode::Exclusive } else { LockMode::Share };
+        // The first one that is in the way is enough: no others are locked.
+        let batch = if action.changes_rows() { BATCH } else { 1 };
         let prefix = child.table.key_prefix(index, &values);
         let mut range = whole_prefix(prefix.clone());
         loop {
             let mut rows = Vec::new();
             let done =
-                self.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, BATCH, &mut rows)?;
+                self.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, batch, &mut rows)?;
             for row in rows {
                 self.follow_row(parent, child, action, row, replaced.as_deref().map(|new| (&*values, new)))?;
             }
@@ -311,7 +333,7 @@ impl Trx {
             return Err(has_children(table, key).into());
         }
         if self.foreign_keys.undo.is_none() {
-            self.end_statement()?;
+            self.log.events.finish(&mut self.log.cache)?;
             self.foreign_keys.undo = Some(self.marks());
         }
         self.foreign_keys.followed = true;
@@ -362,6 +384,13 @@ fn fits(value: &Value, ty: &omnibus_value::ColumnType) -> bool {
         }
         _ => true,
     }
+}
+
+/// What a row refers to by a key, if it did not before.
+fn new_parent(key: &ForeignKey, old: Option<&[Value]>, new: &[Value]) -> Option<Vec<Value>> {
+    let values = picked(new, &key.columns);
+    let stays = old.is_some_and(|old| picked(old, &key.columns) == values);
+    (!stays && !values.contains(&Value::Null)).then_some(values)
 }
 
 fn picked(row: &[Value], columns: &[usize]) -> Vec<Value> {

@@ -47,12 +47,13 @@ impl Patience {
 
 /// The row and table locks that a transaction has asked for, and how it waits for them.
 pub(crate) struct LockSet {
-    shared: Arc<TrxContext>,
     /// Shared with commits on their way: a session that goes away early must not release them.
     pub(super) owned: Arc<TrxLocks>,
     pub(super) waiter: Arc<LockWaiter>,
     /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
     pub(super) awaited: Option<Bytes>,
+    /// The lock of the row that the running statement looks at, if it may be given back.
+    pub(super) matched: Option<Bytes>,
     pub(super) mode: Mode,
     /// How long a wait lasts at most.
     pub(super) patience: Patience,
@@ -63,10 +64,10 @@ impl LockSet {
     pub(super) fn new(shared: &Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> LockSet {
         let owned = Arc::new(shared.locks.begin(session));
         LockSet {
-            shared: shared.clone(),
             waiter: Arc::new(LockWaiter::new(owned.handle())),
             owned,
             awaited: None,
+            matched: None,
             mode: Mode::Inline,
             patience: Patience { rows: Duration::from_secs(50), definitions: Duration::from_secs(50) },
             budget,
@@ -92,16 +93,10 @@ impl LockSet {
         Ok(fresh || awaited)
     }
 
-    /// Gives back the lock of a row that does not match any more.
-    pub(crate) fn unlock_match(&mut self, key: &Bytes) {
-        self.owned.release_record(space_of(key), key);
-    }
-
-    /// A lock that the statement waited for, and did not ask for when it ran again.
-    pub(super) fn drop_awaited(&mut self) {
-        if let Some(key) = self.awaited.take() {
-            self.unlock_match(&key);
-        }
+    /// Something else of the statement than its choice of rows needs this lock: what it has until its transaction ends.
+    fn keep(&mut self, key: &Bytes) {
+        self.awaited.take_if(|awaited| awaited == key);
+        self.matched.take_if(|matched| matched == key);
     }
 
     /// Waits for a request as the mode allows. Returns whether the lock is new.
@@ -125,6 +120,7 @@ impl LockSet {
 
     /// Locks a key; `false` if `policy` says to skip it.
     pub(super) fn lock_key(&mut self, key: &Bytes, mode: RowMode, policy: WaitPolicy) -> ExecResult<bool> {
+        self.keep(key);
         let space = space_of(key);
         if policy != WaitPolicy::Wait {
             return match (self.owned.try_lock_record(space, key, mode), policy) {
@@ -140,6 +136,7 @@ impl LockSet {
 
     /// Locks a key that is about to appear, against range locks too.
     pub(super) fn lock_new_key(&mut self, key: &Bytes) -> ExecResult<()> {
+        self.keep(key);
         let request = self.owned.lock_insert(space_of(key), key);
         self.await_lock(request)?;
         Ok(())
@@ -178,7 +175,7 @@ impl LockSet {
 
     /// Gives the session locks of its own; the ones before belong to whoever else has them.
     pub(super) fn replace(&mut self) {
-        let locks = self.shared.locks.begin(self.owned.id());
+        let locks = self.owned.begin_another();
         locks.replace_beside(&self.owned);
         self.owned = Arc::new(locks);
         self.waiter.replace(self.owned.handle());

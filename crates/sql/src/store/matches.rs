@@ -44,10 +44,32 @@ impl Trx {
                 None => return Ok(None),
             },
         };
+        self.locks.rows.matched = fresh.then(|| key.clone());
         let row = self.locked_value(key)?;
-        if row.is_none() && fresh {
-            self.locks.rows.unlock_match(key);
+        if row.is_none() {
+            self.give_back(key)?;
         }
         Ok(row.map(|row| (row, fresh)))
+    }
+
+    /// Gives the lock of a row back that does not match any more, unless more stands on it than the choice of this row: a change
+    /// that the transaction has made of it, or a lock that another part of the statement has asked for. All record locks that go
+    /// before their transaction ends go here.
+    pub(crate) fn give_back(&mut self, key: &Bytes) -> ExecResult<()> {
+        let rows = &mut self.locks.rows;
+        if rows.matched.take_if(|matched| matched == key).is_some() && !self.changes.writes.has(key)? {
+            rows.owned.release_record(space_of(key), key);
+        }
+        Ok(())
+    }
+
+    /// Gives back the lock that the statement waited for, if it did not ask for it when it ran again.
+    pub(crate) fn give_back_awaited(&mut self) -> ExecResult<()> {
+        let rows = &mut self.locks.rows;
+        rows.matched = rows.awaited.take();
+        match rows.matched.clone() {
+            Some(key) => self.give_back(&key),
+            None => Ok(()),
+        }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! One [`Trx`] belongs to one session and is used on its thread only.
 
+mod ahead;
 mod applied;
 mod auto;
 mod backup_lock;

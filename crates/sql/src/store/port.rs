@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 /// A session's hold on the snapshot it reads: what it may read stays readable until `release`.
 pub trait SnapshotHold: Send {
-    /// Takes the newest published number.
-    fn take(&mut self) -> CommitNo;
+    /// Takes the newest published number, or `at_least`, which is installed.
+    fn take(&mut self, at_least: CommitNo) -> CommitNo;
     /// As `take`, with the log position of exactly this snapshot.
     fn take_with_position(&mut self) -> (CommitNo, LogPosition);
     /// Lets go.
@@ -17,8 +17,8 @@ pub trait SnapshotHold: Send {
 }
 
 impl SnapshotHold for SnapshotReader {
-    fn take(&mut self) -> CommitNo {
-        SnapshotReader::take(self)
+    fn take(&mut self, at_least: CommitNo) -> CommitNo {
+        self.take_at_least(at_least)
     }
     fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
         SnapshotReader::take_with_position(self)
@@ -41,7 +41,7 @@ impl HeldSnapshot {
     /// Of now.
     pub fn newest(port: &dyn CommitPort) -> HeldSnapshot {
         let mut hold = port.hold();
-        let no = hold.take();
+        let no = hold.take(CommitNo::ZERO);
         HeldSnapshot { no, snapshot: port.engine().snapshot(no), hold }
     }
 }
@@ -80,6 +80,8 @@ pub trait CommitPort: Send + Sync + 'static {
     }
     /// The newest number assigned.
     fn numbered(&self) -> CommitNo;
+    /// Everything up to here is in the engines.
+    fn installed(&self) -> CommitNo;
     /// The number to begin with in XID events.
     fn first_xid(&self) -> u64 {
         self.numbered().0 + 1
@@ -127,6 +129,9 @@ impl CommitPort for Coordinator {
     }
     fn numbered(&self) -> CommitNo {
         Coordinator::numbered(self)
+    }
+    fn installed(&self) -> CommitNo {
+        Coordinator::installed(self)
     }
     fn deleted_floor(&self, key: &[u8]) -> CommitNo {
         Coordinator::deleted_floor(self, key)

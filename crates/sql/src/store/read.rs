@@ -14,7 +14,6 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
-use omnibus_engine::CommitNo;
 use omnibus_locks::{RowMode, TableMode};
 use std::sync::Arc;
 
@@ -244,30 +243,22 @@ impl Trx {
         self.check_kill()?;
         self.changes.writes.settle_all();
         let want = want.max(1);
-        let mut entries = Vec::with_capacity(want.min(1024));
-        // Before the newest versions are taken, which have all of this then.
-        let installed = self.shared.port.published();
-        let done = match row_mode(lock) {
-            None => self.snapshot_entries(table, index, range, want, &mut entries)?,
-            Some(_) => {
-                let latest = self.shared.port.latest();
-                let done = read_batch(&*latest, &self.changes.writes, range, want, &mut entries)?;
-                // Rows that are gone leave no version to read; any deletion numbered so far may have
-                // been one of them.
-                self.view.floor.see_everything();
-                done
+        let (done, last, left_at) = match row_mode(lock) {
+            None => {
+                let mut entries = Vec::with_capacity(want.min(1024));
+                let done = self.snapshot_entries(table, index, range, want, &mut entries)?;
+                let last = entries.last().map(|(key, _)| key.clone());
+                (done, last, self.rows_of_entries(table, index, entries, rows)?)
             }
-        };
-        let mut last = entries.last().map(|(key, _)| key.clone());
-        let left_at = match row_mode(lock) {
-            None => self.rows_of_entries(table, index, entries, rows)?,
             Some(mode) => {
-                self.lock_entries(table, index, Entries { pairs: entries, installed }, (mode, wait), rows)?
+                let mut ahead = self.read_entries_ahead(range, want)?;
+                let (done, last) = (ahead.all, ahead.last());
+                let left_at = self.lock_entries(table, index, &mut ahead, (mode, wait), usize::MAX, rows)?;
+                (done, last, left_at)
             }
         };
         let all = left_at.is_none();
-        last = left_at.or(last);
-        if let Some(last) = last {
+        if let Some(last) = left_at.or(last) {
             range.resume_after(last);
         }
         Ok(done && all)
@@ -394,56 +385,9 @@ impl Trx {
         }
         Ok(None)
     }
-
-    /// Locks the rows of a batch of entries. If they are too large, those of its first ones, and the last of these.
-    fn lock_entries(
-        &mut self,
-        table: &Arc<Table>,
-        index: usize,
-        entries: Entries,
-        (mode, wait): (RowMode, WaitPolicy),
-        rows: &mut Vec<RowAt>,
-    ) -> ExecResult<Option<Bytes>> {
-        let mut room = Room::of_rows();
-        for (entry, value) in entries.pairs {
-            self.changes.touch(&self.locks.rows)?;
-            let key =
-                if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
-            if !self.locks.rows.lock_key(&key, mode, wait)? {
-                continue;
-            }
-            // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what
-            // it found is the newest; else that may be history now.
-            let row = if index == 0 && self.shared.port.numbered() == entries.installed {
-                value
-            } else {
-                let Some(row) = self.locked_value(&key)? else { continue };
-                if index != 0 {
-                    let values = table.decode(&row)?;
-                    if table.keys[index].entry(&values, &key).key != entry {
-                        continue;
-                    }
-                }
-                row
-            };
-            let full = !room.takes(row.len());
-            rows.push(RowAt { key, row });
-            if full {
-                return Ok(Some(entry));
-            }
-        }
-        Ok(None)
-    }
 }
 
-/// What a locking scan has read.
-struct Entries {
-    pairs: Vec<(Bytes, Bytes)>,
-    /// A number whose commit and all before were in what was read.
-    installed: CommitNo,
-}
-
-fn row_mode(lock: LockMode) -> Option<RowMode> {
+pub(super) fn row_mode(lock: LockMode) -> Option<RowMode> {
     match lock {
         LockMode::None => None,
         LockMode::Share => Some(RowMode::Shared),

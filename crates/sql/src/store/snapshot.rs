@@ -9,6 +9,7 @@ use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_commit::LogPosition;
 use omnibus_engine::{CommitNo, Snapshot};
+use omnibus_locks::Stamp;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ pub(crate) struct SnapshotView {
     pub(super) kept: bool,
     /// What replies wait for.
     pub(super) floor: Arc<Floor>,
+    /// What was committed under the session's locks, by whomever.
+    stamp: Stamp,
 }
 
 impl SnapshotView {
-    pub(super) fn new(shared: &Arc<TrxContext>) -> SnapshotView {
+    pub(super) fn new(shared: &Arc<TrxContext>, stamp: Stamp) -> SnapshotView {
         SnapshotView {
             hold: shared.port.hold(),
             taken: None,
@@ -36,6 +39,7 @@ impl SnapshotView {
             near: Near::default(),
             kept: false,
             floor: Arc::new(Floor::new(shared.clone())),
+            stamp,
             shared: shared.clone(),
         }
     }
@@ -64,9 +68,26 @@ impl SnapshotView {
         if let Some((no, _)) = &self.taken {
             return *no;
         }
-        let no = self.hold.take();
+        let at_least = self.at_least();
+        let no = self.hold.take(at_least);
+        if no == at_least {
+            self.floor.see(no);
+        }
         self.taken = Some((no, self.shared.port.engine().snapshot(no)));
         no
+    }
+
+    /// What the next snapshot has at least: what the session was given locks after (SNAP-3), and what it has seen under them.
+    /// It is in the engines, or, if it was seen while it was on its way into them, is so presently.
+    pub(super) fn at_least(&self) -> CommitNo {
+        let (given, seen) = (CommitNo(self.stamp.get()), self.floor.seen());
+        let port = &self.shared.port;
+        if seen > port.published() {
+            while port.installed() < seen {
+                std::thread::yield_now();
+            }
+        }
+        given.max(seen)
     }
 
     pub(super) fn reader(&mut self) -> &dyn Snapshot {

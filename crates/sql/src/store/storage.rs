@@ -1,6 +1,7 @@
 //! [`Storage`] over a transaction: what SELECT reads through.
 
 use super::range::{KeyRange, RowAt};
+use super::read::row_mode;
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
@@ -25,6 +26,25 @@ fn note_progress(scan: &mut Scan, range: &KeyRange) {
     let reached = if range.reverse { &range.to } else { &range.from };
     if let Bound::Excluded(key) = reached {
         scan.last = Some(key.clone());
+    }
+}
+
+impl Trx {
+    /// Further rows of a scan that has begun, with their keys.
+    fn fetch_rows(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        (range, lock): (&mut KeyRange, LockMode),
+        want: usize,
+        found: &mut Vec<RowAt>,
+    ) -> ExecResult<()> {
+        match row_mode(self.effective_lock(lock)) {
+            Some(mode) if !table.temporary => self.fetch_locked(table, scan, range, (mode, want), found)?,
+            _ => scan.done = self.scan(table, scan.index, range, lock, scan.wait, want, found)?,
+        }
+        note_progress(scan, range);
+        Ok(())
     }
 }
 
@@ -72,7 +92,7 @@ impl Storage for Trx {
             return Ok(());
         }
         let mut range = range_of(scan);
-        if scan.last.is_none() {
+        if scan.last.is_none() && scan.ahead.is_none() {
             self.begin_scan(table, &range, scan.lock)?;
         }
         if scan.index == 0
@@ -85,8 +105,7 @@ impl Storage for Trx {
             return Ok(());
         }
         let mut found = Vec::new();
-        scan.done = self.scan(table, scan.index, &mut range, scan.lock, scan.wait, want, &mut found)?;
-        note_progress(scan, &range);
+        self.fetch_rows(table, scan, (&mut range, scan.lock), want, &mut found)?;
         rows.extend(found.into_iter().map(|found| found.row));
         Ok(())
     }
@@ -115,6 +134,10 @@ impl Storage for Trx {
         }
         note_progress(scan, &range);
         Ok(true)
+    }
+
+    fn locks_rows(&self, table: &Table, lock: LockMode) -> bool {
+        !table.temporary && self.effective_lock(lock) != LockMode::None
     }
 
     fn locks_matches(&self, table: &Table, lock: LockMode) -> bool {
@@ -151,12 +174,11 @@ impl Storage for Trx {
         self.start_read(table, scan.lock)?;
         let lock = if late { LockMode::None } else { scan.lock };
         let mut range = range_of(scan);
-        if scan.last.is_none() {
+        if scan.last.is_none() && scan.ahead.is_none() {
             self.begin_scan(table, &range, lock)?;
         }
         let mut found = Vec::new();
-        scan.done = self.scan(table, scan.index, &mut range, lock, scan.wait, want, &mut found)?;
-        note_progress(scan, &range);
+        self.fetch_rows(table, scan, (&mut range, lock), want, &mut found)?;
         for RowAt { key, row } in found {
             keys.push(key);
             rows.push(row);
@@ -174,8 +196,8 @@ impl Storage for Trx {
         self.lock_match(table, key, lock, wait)
     }
 
-    fn unlock_row(&mut self, key: &Bytes) {
-        self.locks.rows.unlock_match(key);
+    fn unlock_row(&mut self, key: &Bytes) -> ExecResult<()> {
+        self.give_back(key)
     }
 
     fn need_blocking(&mut self) -> ExecResult<()> {

@@ -226,8 +226,8 @@ impl Trx {
         Ok(())
     }
 
-    /// Locks that outlive transactions are the session's when what was written under others' before is published, since
-    /// plain reads follow: the reply that grants them waits for it.
+    /// The reply waits for everything that has a number by now: locks that outlive transactions are the session's when what was
+    /// written under others' before is published, and a definition that fails may do so for the sake of any row.
     pub(crate) fn see_everything(&self) {
         self.view.floor.see_everything();
     }

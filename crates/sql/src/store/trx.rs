@@ -107,10 +107,11 @@ impl Trx {
     pub fn new(shared: Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> Trx {
         let memory = TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone())));
         let isolation = Isolation::RepeatableRead;
+        let locks = SessionLocks::new(&shared, session, budget.clone());
         Trx {
             characteristics: Characteristics { open: false, read_only: false, isolation },
-            view: SnapshotView::new(&shared),
-            locks: SessionLocks::new(&shared, session, budget.clone()),
+            view: SnapshotView::new(&shared, locks.rows.owned.stamp().clone()),
+            locks,
             changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
             counters: Counters::new(&shared),
@@ -142,6 +143,20 @@ impl Trx {
         self.characteristics.read_only = read_only;
     }
 
+    /// Whether the next snapshot must have more than what is published.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.view.at_least() > self.shared.port.published()
+    }
+
+    /// Waits until what is published has all that the session must see, as a snapshot needs it whose place in the log is told.
+    /// Blocks if `is_ahead`.
+    ///
+    /// # Errors
+    /// The log has failed.
+    pub(crate) fn catch_up(&self) -> ExecResult<()> {
+        self.shared.await_snapshot_of(self.view.at_least())
+    }
+
     /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
     #[must_use]
     pub fn snapshot_place(&self) -> Option<(CommitNo, LogPosition)> {
@@ -171,6 +186,7 @@ impl Trx {
         self.counters.begin_attempt(again);
         if !again {
             self.locks.rows.awaited = None;
+            self.locks.rows.matched = None;
         }
     }
 
@@ -216,7 +232,6 @@ impl Trx {
     /// # Errors
     /// The cache is full (1197) or its spill file failed: undo the statement.
     pub fn end_statement(&mut self) -> SqlResult<()> {
-        self.locks.rows.drop_awaited();
         self.log.events.finish(&mut self.log.cache)
     }
 

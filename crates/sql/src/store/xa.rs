@@ -10,7 +10,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
-use omnibus_engine::{Write, WriteSet};
+use omnibus_engine::{CommitNo, Write, WriteSet};
 use omnibus_locks::{LockTarget, Request, RowMode, TableMode, TrxHandle};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -249,9 +249,10 @@ impl Trx {
         };
         let (locks, late) = (held.locks.clone(), held.locks.clone());
         let early = self.shared.port.releases_early();
-        let ordered = move |no| {
+        let ordered = move |no: CommitNo| {
             written.leave(no);
             if early {
+                locks.committed(no.0);
                 locks.release_all();
             }
         };
@@ -278,6 +279,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
     }
     let catalog = shared.catalog.load();
     let spaces = tables_by_space(&catalog);
+    let mut branches = Vec::with_capacity(names.len());
     for xid in names {
         let mut trx = Trx::new(shared.clone(), 0, Arc::default());
         let mut keys = 0usize;
@@ -286,6 +288,13 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
             trx.lock_again(&spaces, &key, &write)
         })?;
         tracing::warn!(%xid, keys, "found a prepared XA transaction; it waits for XA COMMIT or XA ROLLBACK");
+        branches.push((xid, trx));
+    }
+    // What they have written is theirs first, whatever the checks of others were.
+    for (xid, mut trx) in branches {
+        record::visit(&*shared.port.latest(), &xid, |key, write, _| {
+            trx.lock_parents_of(&spaces, &key, &write)
+        })?;
         let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), deltas: Vec::new() };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);
@@ -330,6 +339,15 @@ impl Trx {
             self.counters.note_auto_value(table, &table.decode(row)?)?;
         }
         Ok(())
+    }
+
+    /// Locks what a row of a prepared branch refers to: it must be there when the branch is committed.
+    fn lock_parents_of(&mut self, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
+        let Some((table, 0)) = spaces.get(&super::lock::space_of(key)) else { return Ok(()) };
+        let Some(row) = write.as_ref().filter(|_| !table.def.foreign_keys.is_empty()) else { return Ok(()) };
+        let before = self.shared.port.latest().get(key)?;
+        let before = before.map(|row| table.decode(&row)).transpose()?;
+        self.lock_parents_again(table, before.as_deref(), &table.decode(row)?)
     }
 }
 

@@ -7,12 +7,14 @@ use super::format::{Format, width};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::charset;
 use crate::error::{SqlError, SqlResult};
+use crate::store::Floor;
 use bytes::Bytes;
 use omnibus_parser::ast;
 use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
 /// What the statement says of its file.
 #[derive(Clone, Debug)]
@@ -49,9 +51,26 @@ impl Outfile {
     }
 }
 
+/// A file that others may read at once: as a reply, it tells of nothing before that is durable (SESSION-1).
+struct Told {
+    file: File,
+    floor: Arc<Floor>,
+}
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.floor.wait().map_err(std::io::Error::other)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// Writes the rows.
 pub(crate) struct OutfileSink<'a> {
-    file: BufWriter<File>,
+    file: BufWriter<Told>,
     outfile: &'a Outfile,
     types: &'a [crate::expr::types::ExprType],
     line: Vec<u8>,
@@ -62,11 +81,12 @@ impl<'a> OutfileSink<'a> {
     /// Into a file that was just made.
     pub(crate) fn new(
         file: File,
+        floor: Arc<Floor>,
         outfile: &'a Outfile,
         types: &'a [crate::expr::types::ExprType],
     ) -> OutfileSink<'a> {
         OutfileSink {
-            file: BufWriter::with_capacity(1 << 17, file),
+            file: BufWriter::with_capacity(1 << 17, Told { file, floor }),
             outfile,
             types,
             line: Vec::new(),

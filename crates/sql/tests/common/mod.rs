@@ -68,11 +68,11 @@ impl TestPort {
 struct Hold(Arc<AtomicU64>);
 
 impl SnapshotHold for Hold {
-    fn take(&mut self) -> CommitNo {
-        CommitNo(self.0.load(Ordering::Acquire))
+    fn take(&mut self, at_least: CommitNo) -> CommitNo {
+        CommitNo(self.0.load(Ordering::Acquire)).max(at_least)
     }
     fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
-        (self.take(), LogPosition::new(omnibus_log::FileSeq(1), 4))
+        (self.take(CommitNo::ZERO), LogPosition::new(omnibus_log::FileSeq(1), 4))
     }
     fn release(&mut self) {}
 }
@@ -136,6 +136,9 @@ impl CommitPort for TestPort {
         CommitNo(self.last.load(Ordering::Acquire))
     }
     fn numbered(&self) -> CommitNo {
+        self.published()
+    }
+    fn installed(&self) -> CommitNo {
         self.published()
     }
     fn deleted_floor(&self, _: &[u8]) -> CommitNo {
