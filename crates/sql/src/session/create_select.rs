@@ -56,8 +56,6 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let expressions = RowExpressions::bind(table, &self.state, &self.trx.catalog(), None)?;
         let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
-        // The table was waited for as definitions wait; rows are as all statements do.
-        self.trx.locks.rows.set_lock_wait(self.state.settings.lock_wait_timeout_ms);
         let outcome = self.run_as_rows(&WritePlan::of_insert(insert), call)?;
         self.trx.end_statement()?;
         self.trx.finish_applied()?;
