@@ -343,7 +343,8 @@ def engines_apart(server):
 def parents(server, engine):
     """What the rows of a prepared branch refer to stays there, also after a restart of either kind."""
     session = Session(server)
-    session.run("DROP DATABASE IF EXISTS x", "CREATE DATABASE x", f"CREATE TABLE x.p (id INT PRIMARY KEY, u INT, KEY (u)) ENGINE={engine}",
+    session.run("DROP DATABASE IF EXISTS x", "CREATE DATABASE x",
+                f"CREATE TABLE x.p (id INT PRIMARY KEY, u INT, UNIQUE (u)) ENGINE={engine}",
                 "CREATE TABLE x.c (id INT PRIMARY KEY, pid INT, pu INT, FOREIGN KEY (pid) REFERENCES x.p (id), FOREIGN KEY (pu) "
                 f"REFERENCES x.p (u)) ENGINE={engine}",
                 "INSERT INTO x.p VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)", "INSERT INTO x.c VALUES (1, 1, NULL), (2, NULL, NULL)",
@@ -356,7 +357,7 @@ def parents(server, engine):
         session("SET innodb_lock_wait_timeout = 1")
         for row in (2, 3, 4):
             session.fails(f"DELETE FROM x.p WHERE id = {row}", 1205)
-        session("UPDATE x.p SET u = 5 WHERE id = 5")
+        session("UPDATE x.p SET u = 6 WHERE id = 5")
     session("XA COMMIT 'f'")
     for row in (2, 3, 4):
         session.fails(f"DELETE FROM x.p WHERE id = {row}", 1451)
