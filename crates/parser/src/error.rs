@@ -20,6 +20,9 @@ pub enum ParseError {
     /// 1436, HY000: parentheses or subqueries nested too deep.
     #[error("Thread stack overrun: the statement is nested too deeply")]
     TooDeep,
+    /// 3170, HY000: whoever was asked has no memory for the tree. Its own error says more.
+    #[error("There is no memory for a statement of so many words")]
+    NoMemory,
     /// 1059, 42000.
     #[error("Identifier name '{0}' is too long")]
     IdentifierTooLong(String),
@@ -53,6 +56,7 @@ impl ParseError {
             Self::Syntax { .. } => 1064,
             Self::Empty => 1065,
             Self::TooDeep => 1436,
+            Self::NoMemory => 3170,
             Self::IdentifierTooLong(_) => 1059,
             Self::InvalidIdentifier(_) => 1300,
             Self::NotSupported(_) => 1235,
@@ -64,7 +68,7 @@ impl ParseError {
     pub fn state(&self) -> &'static str {
         match self {
             Self::Syntax { .. } | Self::Empty | Self::IdentifierTooLong(_) | Self::NotSupported(_) => "42000",
-            Self::TooDeep | Self::InvalidIdentifier(_) => "HY000",
+            Self::TooDeep | Self::NoMemory | Self::InvalidIdentifier(_) => "HY000",
             Self::Other { state, .. } => state,
         }
     }

@@ -58,8 +58,22 @@ pub fn parse_first(
     sql: &[u8],
     options: &ParseOptions,
 ) -> Result<(Spanned<Statement>, Option<usize>), ParseError> {
-    let mut parser = parser(sql, 0, options)?;
-    let Some(statement) = parser.next_statement()? else { return Err(ParseError::Empty) };
+    parse_first_asking(sql, options, &mut |_| true)
+}
+
+/// As [`parse_first`], asking `has_room` for the tree while it grows: whether there is memory for what so many more words make.
+/// All words of the statement are told, those that were read twice twice.
+pub fn parse_first_asking(
+    sql: &[u8],
+    options: &ParseOptions,
+    has_room: &mut dyn FnMut(usize) -> bool,
+) -> Result<(Spanned<Statement>, Option<usize>), ParseError> {
+    let mut parser = parser(sql, 0, options)?.asking(has_room);
+    let parsed = parser.next_statement();
+    if !parser.ask() {
+        return Err(ParseError::NoMemory);
+    }
+    let Some(statement) = parsed? else { return Err(ParseError::Empty) };
     Ok((statement, parser.rest()))
 }
 

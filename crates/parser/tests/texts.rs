@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use omnibus_parser::ast::{Expr, QueryBody, SelectItem, Statement};
-use omnibus_parser::{ParseError, ParseOptions, parse, parse_first, redact};
+use omnibus_parser::{ParseError, ParseOptions, parse, parse_first, parse_first_asking, redact};
 
 fn error(sql: &str) -> ParseError {
     parse(sql.as_bytes(), &ParseOptions::default()).expect_err(sql)
@@ -214,5 +214,28 @@ fn every_prefix_and_mutation_of_a_statement_is_safe() {
             mutated[end] = replacement;
             let _ = parse(&mutated, &ParseOptions::default());
         }
+    }
+}
+
+#[test]
+fn a_tree_is_asked_for_while_it_grows() {
+    let options = ParseOptions::default();
+    let sql = format!("SELECT 1 IN ({}1); SELECT 2", "1,".repeat(10_000));
+    let mut told = 0;
+    let (_, rest) = parse_first_asking(sql.as_bytes(), &options, &mut |words| {
+        told += words;
+        true
+    })
+    .unwrap();
+    assert!(rest.is_some());
+    assert!((20_000..21_000).contains(&told), "{told} words");
+    for most in [0, 1000, 19_999] {
+        let mut told = 0;
+        let refused = parse_first_asking(sql.as_bytes(), &options, &mut |words| {
+            told += words;
+            told <= most
+        });
+        assert_eq!(refused.unwrap_err(), ParseError::NoMemory);
+        assert!(told <= most + 512, "{told} words were told where {most} were allowed");
     }
 }

@@ -250,6 +250,11 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
         let half = crate::machine::memory().map_or(u64::MAX, |bytes| bytes / 2);
         globals.set_named("global_connection_memory_limit", VarValue::UInt(half));
     }
+    let limit = globals.named("global_connection_memory_limit").as_u64();
+    tracing::info!(
+        mebibytes = limit >> 20,
+        "what connections may keep in memory at most (global_connection_memory_limit)"
+    );
     let server = globals.named("collation_server");
     let charset = globals.named("character_set_server");
     globals.set_named("collation_database", server.clone());

@@ -369,6 +369,8 @@ pub struct Diagnostics {
 
 /// How many conditions are kept (`max_error_count`'s default).
 const KEPT: usize = 1024;
+/// Bytes of a message that are kept: some have the value that they complain of.
+const LONGEST_MESSAGE: usize = 512;
 
 impl Diagnostics {
     /// Forgets everything, as the start of a statement does.
@@ -383,9 +385,13 @@ impl Diagnostics {
     }
 
     /// Adds a condition.
-    pub fn push(&mut self, level: Level, condition: SqlError) {
+    pub fn push(&mut self, level: Level, mut condition: SqlError) {
         self.total += 1;
         if self.conditions.len() < KEPT {
+            if condition.message.len() > LONGEST_MESSAGE {
+                let end = condition.message.floor_char_boundary(LONGEST_MESSAGE);
+                condition.message = condition.message[..end].to_owned();
+            }
             self.conditions.push((level, condition));
         }
     }

@@ -1,11 +1,14 @@
 //! The accountant: how much memory statements hold, by session and for the server.
 //!
-//! A tree of counters. An operator has an [`Account`], which takes memory from its session in chunks, and the session passes
-//! these on to the server: so counting a row is an addition to a plain number, and a statement that collects nothing (a
-//! point read) never comes here. What counts is what operators keep; what a row needs while it passes by does not.
+//! A tree of counters. Whoever keeps something has an [`Account`] and asks before it makes what it keeps. Accounts take from their
+//! session, and the session takes chunks from the server: so counting a row is an addition to a plain number, a session touches the
+//! counter that all share once for many things, and a statement that collects nothing (a point read) never comes here.
+//! What counts is everything that a client can make grow: what operators keep, what functions make and need for it, trees and
+//! plans of statements, parameters, packets that have come in part, replies, variables, locks by name.
 //!
-//! A refused chunk is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
-//! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks.
+//! A refusal is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
+//! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks. The server's
+//! is for those who hold much: who holds little may go on a bit beyond it, and does not notice what others do (MEMORY-1).
 
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
@@ -13,8 +16,15 @@ use omnibus_value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What an account takes at once: the shared counters are touched once for so many bytes.
+/// What an account takes from its session at once, and a session from the server.
 const CHUNK: u64 = 64 << 10;
+/// What a session may hold and be one that holds little: this part of the server's limit, but a chunk at least and `LITTLE_MAX` at most.
+const LITTLE: u64 = 1024;
+const LITTLE_MAX: u64 = 1 << 20;
+/// The part of the server's limit that those who hold little may have beyond it.
+const BEYOND: u64 = 8;
+/// More than there is anywhere; sums of less do not overflow.
+const MOST: u64 = 1 << 50;
 /// What an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
 const LEAST: u64 = 256 << 10;
 
@@ -77,10 +87,12 @@ impl ServerMemory {
     }
 }
 
-/// A session's part.
+/// A session's part. Mostly one thread's; a text that others let go of is given back by theirs.
 #[derive(Debug, Default)]
 pub struct SessionMemory {
     used: AtomicU64,
+    /// What it has taken from the server; each change of it is one of the server's counter.
+    reserved: AtomicU64,
     server: Arc<ServerMemory>,
 }
 
@@ -88,7 +100,7 @@ impl SessionMemory {
     /// Of a session of this database.
     #[must_use]
     pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
-        SessionMemory { used: AtomicU64::new(0), server }
+        SessionMemory { used: AtomicU64::new(0), reserved: AtomicU64::new(0), server }
     }
 
     /// The server's part.
@@ -103,27 +115,60 @@ impl SessionMemory {
         self.used.load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn take(&self, bytes: u64, limits: MemoryLimits) -> SqlResult<()> {
-        let MemoryLimits { connection: own, server: all } = limits;
+        if bytes > MOST {
+            return Err(SqlError::memory_exceeded(limits.server, "global_connection_memory_limit"));
+        }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let server = self.server.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let (name, limit) = match (used > own, server > all) {
-            (true, _) => ("connection_memory_limit", own),
-            (_, true) => ("global_connection_memory_limit", all),
-            _ => return Ok(()),
-        };
-        self.give_back(bytes);
-        Err(SqlError::memory_exceeded(limit, name))
+        if used <= self.reserved.load(Ordering::Relaxed) && used <= limits.connection {
+            return Ok(());
+        }
+        self.reserve(used, limits).inspect_err(|_| {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        })
+    }
+
+    /// Takes what is missing to `used` from the server.
+    #[cold]
+    fn reserve(&self, used: u64, limits: MemoryLimits) -> SqlResult<()> {
+        let MemoryLimits { connection: own, server: all } = limits;
+        if used > own {
+            return Err(SqlError::memory_exceeded(own, "connection_memory_limit"));
+        }
+        let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(CHUNK);
+        let server = self.server.used.fetch_add(missing, Ordering::Relaxed) + missing;
+        let little = (all / LITTLE).clamp(CHUNK, LITTLE_MAX);
+        if server > all && (used > little || server - all > all / BEYOND) {
+            self.server.used.fetch_sub(missing, Ordering::Relaxed);
+            return Err(SqlError::memory_exceeded(all, "global_connection_memory_limit"));
+        }
+        self.reserved.fetch_add(missing, Ordering::Relaxed);
+        Ok(())
     }
 
     fn take_anyway(&self, bytes: u64) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
-        self.server.used.fetch_add(bytes, Ordering::Relaxed);
+        // No limit, no refusal.
+        let _ = self.take(bytes, MemoryLimits::default());
     }
 
     fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-        self.server.used.fetch_sub(bytes, Ordering::Relaxed);
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes;
+        let reserved = self.reserved.load(Ordering::Relaxed);
+        // One chunk stays with who has something, so that what grows and shrinks by turns takes none.
+        let kept = if used == 0 { 0 } else { used.next_multiple_of(CHUNK) + CHUNK };
+        let exchange = |kept| {
+            self.reserved.compare_exchange(reserved, kept, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if reserved > kept && exchange(kept) {
+            self.server.used.fetch_sub(reserved - kept, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for SessionMemory {
+    fn drop(&mut self) {
+        self.server.used.fetch_sub(*self.reserved.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -140,6 +185,12 @@ impl Account {
     #[must_use]
     pub fn new(session: &Arc<SessionMemory>) -> Account {
         Account { session: session.clone(), used: 0, reserved: 0 }
+    }
+
+    /// One of nothing, of the same session.
+    #[must_use]
+    pub fn like(&self) -> Account {
+        Account::new(&self.session)
     }
 
     /// Bytes it holds.
@@ -163,12 +214,26 @@ impl Account {
     /// As `grow`.
     #[inline]
     pub fn grow_within(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
-        let used = self.used + bytes as u64;
+        let used = self.used.saturating_add(bytes as u64);
         if used > self.reserved {
-            let more = (used - self.reserved).next_multiple_of(CHUNK);
+            let more = (used - self.reserved).checked_next_multiple_of(CHUNK).unwrap_or(u64::MAX);
             self.session.take(more, limits)?;
             self.reserved += more;
         }
+        self.used = used;
+        Ok(())
+    }
+
+    /// Takes just so much more, and no chunk: for what there may be thousands of.
+    ///
+    /// # Errors
+    /// As `grow`.
+    #[inline]
+    pub fn grow_exactly(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
+        let used = self.used.saturating_add(bytes as u64);
+        let more = used.saturating_sub(self.reserved);
+        self.session.take(more, limits)?;
+        self.reserved += more;
         self.used = used;
         Ok(())
     }
@@ -219,6 +284,14 @@ impl Account {
         }
     }
 
+    /// Holds no more than so many bytes from now on.
+    #[inline]
+    pub fn shrink_to(&mut self, bytes: u64) {
+        if self.used > bytes {
+            self.shrink((self.used - bytes) as usize);
+        }
+    }
+
     /// Gives some back.
     pub fn shrink(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes as u64);
@@ -232,8 +305,10 @@ impl Account {
 
     /// Gives everything back.
     pub fn clear(&mut self) {
-        self.session.give_back(self.reserved);
-        (self.used, self.reserved) = (0, 0);
+        if self.reserved > 0 {
+            self.session.give_back(self.reserved);
+            (self.used, self.reserved) = (0, 0);
+        }
     }
 }
 
@@ -241,6 +316,16 @@ impl Drop for Account {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// What a word of a statement makes: its part of the tree, of the plan, and of what runs it. Measured on those that make most of few words:
+/// lists of constants and of columns.
+const WORD: usize = 512;
+
+/// What the tree and the plan of a statement of so many words take.
+#[must_use]
+pub fn tree(words: usize) -> usize {
+    words * WORD
 }
 
 /// About how many bytes a row of values takes in memory.
@@ -286,6 +371,39 @@ mod tests {
         assert_eq!((server.used(), sessions[0].used()), (0, 0));
     }
 
+    /// MEMORY-1.
+    #[test]
+    fn who_holds_little_goes_on_beyond_the_servers_limit_and_who_holds_much_does_not() {
+        let server = Arc::new(ServerMemory::default());
+        let limits = settings(u64::MAX, 64 * CHUNK);
+        let session = || Arc::new(SessionMemory::of(server.clone()));
+        let mut large = Account::new(&session());
+        large.grow(64 * CHUNK as usize, &limits).unwrap();
+        assert_eq!(large.grow(CHUNK as usize, &limits).unwrap_err().code, 3170, "who has it all");
+        let mut small: Vec<Account> = (0..8).map(|_| Account::new(&session())).collect();
+        small.iter_mut().for_each(|account| account.grow(100, &limits).unwrap());
+        assert_eq!(small[0].grow(2 * CHUNK as usize, &limits).unwrap_err().code, 3170, "one that grows");
+        assert_eq!(Account::new(&session()).grow(100, &limits).unwrap_err().code, 3170, "there is an end");
+        drop((large, small));
+        assert_eq!(server.used(), 0);
+    }
+
+    #[test]
+    fn thousands_of_small_things_are_counted_as_what_they_are() {
+        let session = Arc::new(SessionMemory::default());
+        let limits = MemoryLimits { connection: 10 * CHUNK, server: u64::MAX };
+        let account = || {
+            let mut account = Account::new(&session);
+            account.grow_exactly(1000, limits).map(|()| account)
+        };
+        let held: Vec<Account> = std::iter::repeat_with(account).map_while(Result::ok).collect();
+        assert_eq!(held.len() as u64, 10 * CHUNK / 1000);
+        assert_eq!(session.used(), held.len() as u64 * 1000);
+        assert_eq!(session.server().used(), 10 * CHUNK, "chunks of the server's");
+        drop(held);
+        assert_eq!((session.used(), session.server().used()), (0, 0));
+    }
+
     #[test]
     fn an_operator_with_a_file_has_a_little_whatever_the_limits_say() {
         let session = Arc::new(SessionMemory::default());
@@ -309,6 +427,7 @@ mod tests {
             assert_eq!(session.used(), 2 * CHUNK);
             account.shrink(CHUNK as usize + 1);
         }
+        assert_eq!(account.grow(usize::MAX, &limits).unwrap_err().code, 3170, "more than there is");
         account.resize(10 * CHUNK as usize, MemoryLimits::of(&limits)).unwrap();
         account.resize(1, MemoryLimits::of(&limits)).unwrap();
         assert!(session.used() <= 2 * CHUNK);

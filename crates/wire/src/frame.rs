@@ -51,6 +51,13 @@ impl InBuf {
         &mut self.buf
     }
 
+    /// The memory that it has when `room` more bytes are written.
+    #[must_use]
+    pub fn memory_with(&self, room: usize) -> usize {
+        let (pending, capacity) = (self.pending(), self.buf.capacity());
+        if pending + room <= capacity { capacity } else { (2 * capacity).max(pending + room) }
+    }
+
     /// Bytes held and not consumed.
     #[must_use]
     pub fn pending(&self) -> usize {
@@ -213,21 +220,20 @@ impl OutBuf {
     /// Rewrites the long payload after the header at `at` as several frames. A payload that is a
     /// multiple of the frame length ends with an empty frame.
     fn split(&mut self, at: usize, len: usize) {
-        let payload = self.buf.split_off(at + HEADER);
-        self.buf.truncate(at);
-        self.buf.reserve(len + (len / MAX_FRAME + 1) * HEADER);
-        let mut chunks = payload.chunks(MAX_FRAME).peekable();
-        while let Some(chunk) = chunks.next() {
-            self.frame(chunk);
-            if chunks.peek().is_none() && chunk.len() == MAX_FRAME {
-                self.frame(&[]);
-            }
+        let frames = len / MAX_FRAME + 1;
+        self.buf.reserve_exact(frames * HEADER);
+        self.buf.resize(at + len + frames * HEADER, 0);
+        // From the last one, which goes furthest, so that none is written over.
+        for frame in (0..frames).rev() {
+            let from = at + HEADER + frame * MAX_FRAME;
+            let head = from - HEADER + frame * HEADER;
+            let length = MAX_FRAME.min(len - frame * MAX_FRAME);
+            self.buf.copy_within(from..from + length, head + HEADER);
+            let seq = self.seq.wrapping_add(frame as u8);
+            let b = (length as u32).to_le_bytes();
+            self.buf[head..head + HEADER].copy_from_slice(&[b[0], b[1], b[2], seq]);
         }
-    }
-
-    fn frame(&mut self, payload: &[u8]) {
-        self.frame_head(payload.len());
-        self.raw(payload);
+        self.seq = self.seq.wrapping_add(frames as u8);
     }
 
     /// Begins a frame of `len` bytes of payload, which follow by [`OutBuf::raw`] or are sent from elsewhere right behind what
@@ -255,6 +261,17 @@ impl OutBuf {
     /// Makes room for `more` bytes.
     pub fn reserve(&mut self, more: usize) {
         self.buf.reserve(more);
+    }
+
+    /// Makes room for `more` bytes and no others.
+    pub fn reserve_exact(&mut self, more: usize) {
+        self.buf.reserve_exact(more);
+    }
+
+    /// The memory that it has.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.buf.capacity()
     }
 
     /// What is to be sent.

@@ -66,7 +66,15 @@ pub(crate) struct Parser<'a> {
     options: ParseOptions,
     /// What is in sight in the body of a stored program.
     program: Option<Box<program::Scopes>>,
+    /// Words that were taken and not asked for.
+    words: usize,
+    has_room: Option<&'a mut dyn FnMut(usize) -> bool>,
+    /// It had none: all that is left is an end.
+    refused: bool,
 }
+
+/// Words that are asked for at once.
+const WORDS: usize = 256;
 
 /// A place to come back to.
 #[derive(Clone, Copy)]
@@ -94,7 +102,29 @@ impl<'a> Parser<'a> {
             scratch: Vec::new(),
             options: *options,
             program: None,
+            words: 0,
+            has_room: None,
+            refused: false,
         }
+    }
+
+    /// With somebody to ask for the memory of what it makes.
+    pub(crate) fn asking(mut self, has_room: &'a mut dyn FnMut(usize) -> bool) -> Self {
+        self.has_room = Some(has_room);
+        self
+    }
+
+    /// Asks for what the words so far make. False if there was no room for it, or for what was before.
+    #[cold]
+    pub(crate) fn ask(&mut self) -> bool {
+        let words = std::mem::take(&mut self.words);
+        if !self.refused && self.has_room.as_mut().is_some_and(|has_room| !has_room(words)) {
+            self.refused = true;
+        }
+        if self.refused {
+            self.lexer = Lexer::new(self.src, self.src.len(), &self.options);
+        }
+        !self.refused
     }
 
     /// The statement that starts here, up to its `;` or the end; `None` when only `;` and blanks are left.
@@ -142,6 +172,10 @@ impl<'a> Parser<'a> {
         let token = self.token;
         self.last_end = token.end;
         self.last_start = token.start;
+        self.words += 1;
+        if self.words == WORDS {
+            self.ask();
+        }
         self.token = self.lexer.next();
         token
     }

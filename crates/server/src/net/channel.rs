@@ -3,14 +3,17 @@
 //! Owned by one connection task. When nothing is pending the buffers are given back, so an idle
 //! connection costs little.
 
+use super::room::Room;
 use super::stream::Stream;
 use omnibus_replication::source::{Parts, Unsent};
+use omnibus_sql::memory::{MemoryLimits, SessionMemory};
 use omnibus_wire::compressed::Compression;
 use omnibus_wire::{Capability, ErrPacket, FrameError, InBuf, OutBuf};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,6 +31,9 @@ pub enum NetError {
     /// The peer broke the framing.
     #[error("{0}")]
     Frame(#[from] FrameError),
+    /// There is no memory for the packet that is coming.
+    #[error("{0}")]
+    NoMemory(omnibus_sql::SqlError),
 }
 
 /// Writes everything. Nearly always the socket takes it at once, and no timer is made.
@@ -36,17 +42,17 @@ pub async fn send(stream: &mut Stream, bytes: &[u8], limit: Duration) -> io::Res
         stream.write_all(bytes).await?;
         if stream.keeps_back() { stream.flush().await } else { Ok(()) }
     };
-    within(limit, write).await
+    in_time(limit, write).await
 }
 
 /// A timer only for what does not happen at once.
-async fn within(limit: Duration, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    let mut write = pin!(write);
-    let first = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
+async fn in_time<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let mut work = pin!(work);
+    let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
     if let Poll::Ready(done) = first {
         return done;
     }
-    tokio::time::timeout(limit, write).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    tokio::time::timeout(limit, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
 /// One connection's packets.
@@ -66,8 +72,14 @@ pub struct Channel {
     pub received: u64,
     /// Bytes sent since start.
     pub sent: u64,
+    /// Where the packet that comes is counted; nowhere before the login, where packets are short.
+    incoming: Option<Room>,
+    /// Where the reply is.
+    pub outgoing: Option<Room>,
     /// The number that compressed frames begin again with behind what is sent next.
     restart: Option<u8>,
+    /// `net_read_timeout`: how long the rest of a packet may take to go on.
+    pub read_timeout: Duration,
     /// `net_write_timeout`: how long the peer may leave a reply unread.
     pub write_timeout: Duration,
 }
@@ -85,9 +97,25 @@ impl Channel {
             seq: 0,
             received: 0,
             sent: 0,
+            incoming: None,
+            outgoing: None,
             restart: None,
+            read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
         }
+    }
+
+    /// Counts large buffers with a session's memory from now on, within its present limits.
+    pub fn count_with(&mut self, memory: &Arc<SessionMemory>, limits: MemoryLimits) {
+        for room in [&mut self.incoming, &mut self.outgoing] {
+            room.get_or_insert_with(|| Room::new(memory, limits)).limits = limits;
+        }
+    }
+
+    /// Asks for what reading on takes: the buffer grows by doubling.
+    fn ask_to_read(&mut self, more: usize) -> Result<(), NetError> {
+        let Some(room) = &mut self.incoming else { return Ok(()) };
+        room.grow_to(self.input.memory_with(more)).map_err(NetError::NoMemory)
     }
 
     /// Reads the next packet of the running exchange and says where it is (`payload`). Replies go on
@@ -105,7 +133,11 @@ impl Channel {
                 return Ok(range);
             }
             let room = self.input.wanted();
-            let n = self.stream.read_buf(self.input.writable(room)).await?;
+            self.ask_to_read(room)?;
+            let begun = self.input.pending() > 0;
+            let read = self.stream.read_buf(self.input.writable(room));
+            // What has come of a packet takes memory, which nobody has for as long as he likes.
+            let n = if begun { in_time(self.read_timeout, read).await? } else { read.await? };
             if n == 0 {
                 return Err(NetError::Closed);
             }
@@ -163,7 +195,7 @@ impl Channel {
     /// Compresses both directions from here on.
     pub fn compress(&mut self, compression: Compression) {
         let early = self.input.take_pending();
-        self.stream.compress(compression, early);
+        self.stream.compress(compression, early, self.incoming.as_ref().map(Room::another));
     }
 
     /// The client begins to count anew behind what has been collected: the packets' numbers are in there already.
@@ -177,6 +209,10 @@ impl Channel {
             self.sent += self.out.bytes().len() as u64;
             send(&mut self.stream, self.out.bytes(), self.write_timeout).await?;
             self.out.sent();
+        }
+        if let Some(room) = self.outgoing.as_mut().filter(|room| room.is_taken()) {
+            self.out.shrink();
+            room.clear();
         }
         self.seq = self.out.seq();
         Ok(())
@@ -198,7 +234,7 @@ impl Channel {
             }
             if stream.keeps_back() { stream.flush().await } else { Ok(()) }
         };
-        within(self.write_timeout, write).await?;
+        in_time(self.write_timeout, write).await?;
         self.collected_is_sent();
         Ok(())
     }
@@ -216,6 +252,9 @@ impl Channel {
     pub fn shrink(&mut self) {
         self.input.shrink();
         self.out.shrink();
+        for room in [&mut self.incoming, &mut self.outgoing].into_iter().flatten() {
+            room.clear();
+        }
     }
 
     /// Adds an error packet.

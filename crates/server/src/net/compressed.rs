@@ -3,6 +3,7 @@
 //! A frame is read when the packets before it have been taken, so that it can be numbered: numbers begin again with each command,
 //! and a reply goes on with those of its command.
 
+use super::room::Room;
 use super::stream::Stream;
 use crate::errors;
 use omnibus_sql::SqlError;
@@ -17,6 +18,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const LONGEST: usize = 128 << 10;
 /// What takes a worker longer than the others should wait.
 const HEAVY: usize = 16 << 10;
+/// What a frame takes: as it comes, in a buffer that doubles, and being read.
+const COPIES: usize = 4;
 /// What is read from the socket at once.
 const READ: usize = 64 << 10;
 
@@ -36,16 +39,26 @@ pub struct Compressed {
     /// Frames that are to go, from `gone` on.
     ready: Vec<u8>,
     gone: usize,
+    /// Where a frame that comes is counted.
+    room: Option<Room>,
 }
 
 fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// What a peer is told whose frames are no frames, if that is what `error` is.
+/// There is no memory for a frame.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoMemory(SqlError);
+
+/// What a peer is told whose frames are no frames or too large, if that is what `error` is.
 #[must_use]
 pub fn broken_frame(error: &io::Error) -> Option<SqlError> {
     let inner = error.get_ref()?;
+    if let Some(NoMemory(error)) = inner.downcast_ref() {
+        return Some(error.clone());
+    }
     if inner.is::<BadFrame>() {
         return Some(errors::net_uncompress());
     }
@@ -55,9 +68,20 @@ pub fn broken_frame(error: &io::Error) -> Option<SqlError> {
 impl Compressed {
     /// Over `stream`, of which `early` has been read.
     #[must_use]
-    pub fn new(stream: Stream, compression: Compression, early: Vec<u8>) -> Compressed {
+    pub fn new(stream: Stream, compression: Compression, early: Vec<u8>, room: Option<Room>) -> Compressed {
         let (raw, ready) = (early, Vec::new());
-        Compressed { stream, compression, seq: 0, aside: false, raw, from: 0, piece: None, ready, gone: 0 }
+        Compressed {
+            stream,
+            compression,
+            seq: 0,
+            aside: false,
+            raw,
+            from: 0,
+            piece: None,
+            ready,
+            gone: 0,
+            room,
+        }
     }
 
     /// What it is over.
@@ -92,6 +116,9 @@ impl Compressed {
         if self.from == self.raw.len() {
             // An idle connection keeps nothing.
             (self.raw, self.from) = (Vec::new(), 0);
+            if let Some(room) = &mut self.room {
+                room.clear();
+            }
         }
         if !self.aside {
             self.seq = self.seq.wrapping_add(1);
@@ -105,6 +132,10 @@ impl Compressed {
             self.from = 0;
         }
         let before = self.raw.len();
+        if let Some(room) = &mut self.room {
+            // Its payload is taken out in one piece, which may be looked back on when it is decompressed.
+            room.grow_to(COPIES * (before + missing.min(READ))).map_err(|error| invalid(NoMemory(error)))?;
+        }
         self.raw.resize(before + missing.min(READ), 0);
         let mut room = ReadBuf::new(&mut self.raw[before..]);
         let polled = Pin::new(&mut self.stream).poll_read(cx, &mut room);

@@ -7,6 +7,7 @@ mod client_host;
 mod compressed;
 mod hosts;
 mod listen;
+mod room;
 mod socket_file;
 mod stream;
 mod tls;
@@ -17,6 +18,7 @@ pub use client_host::ClientHost;
 pub use compressed::broken_frame;
 pub use hosts::{HalfOpen, Hosts, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
+pub use room::Room;
 pub use stream::{Stream, Transport, Twin};
 pub use tls::{TlsFiles, acceptor};
 

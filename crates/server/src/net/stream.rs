@@ -3,6 +3,7 @@
 //! The TLS state is boxed, so that a plain connection stays small. A [`Twin`] is for a thread that sends much and may block.
 
 use super::compressed::Compressed;
+use super::room::Room;
 use omnibus_wire::compressed::Compression;
 use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -75,9 +76,9 @@ impl Stream {
     }
 
     /// Everything from now on is compressed. `early` are bytes already read.
-    pub fn compress(&mut self, compression: Compression, early: Vec<u8>) {
+    pub fn compress(&mut self, compression: Compression, early: Vec<u8>, room: Option<Room>) {
         let stream = std::mem::replace(self, Stream::Gone);
-        *self = Stream::Compressed(Box::new(Compressed::new(stream, compression, early)));
+        *self = Stream::Compressed(Box::new(Compressed::new(stream, compression, early, room)));
     }
 
     /// The compression, if there is one.

@@ -128,13 +128,14 @@ impl Session {
             }
         };
         self.settle(start).await;
+        self.runner.state_mut().command_over();
         self.process.end(ended.unwrap_or_else(crate::clock::now_us));
         flow
     }
 
     async fn other_command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         self.refresh();
-        let Ok(command) = Command::decode(self.channel.payload(range)) else { return GO_ON };
+        let Ok(command) = Command::decode(self.channel.payload(range.clone())) else { return GO_ON };
         self.process.counters.add(Counter::Queries, 1);
         if self.logs_commands() && !matches!(command, Command::ProcessInfo | Command::StmtSendLongData { .. })
         {
@@ -155,10 +156,7 @@ impl Session {
             }
             Command::StmtClose(id) => self.stmt_close(id),
             Command::StmtReset(id) => self.stmt_reset(id),
-            Command::StmtSendLongData { id, param, data } => {
-                let data = data.to_vec();
-                self.stmt_long_data(id, param, &data);
-            }
+            Command::StmtSendLongData { .. } => self.stmt_long_data(range),
             Command::StmtFetch { id, rows } => self.stmt_fetch(id, rows),
             Command::SetOption(option) => self.set_option(option),
             Command::Statistics => self.statistics(),

@@ -67,6 +67,7 @@ impl Session {
         let format = self.row_format(binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
         let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
+        sink.room = self.channel.outgoing.as_mut();
         sink.floor = self.replies.floor.as_deref();
         sink.process = Some(&self.process);
         let context = RunContext { mode, access: &self.identity.access };
@@ -342,6 +343,7 @@ impl Session {
     pub(crate) fn reply_rows(&mut self, rows: &ResultSet, more: bool) -> SqlResult<()> {
         let format = self.row_format(self.running.inside.binary);
         let mut sink = ReplySink::new(&mut self.channel.out, format, None);
+        sink.room = self.channel.outgoing.as_mut();
         rows.send(&mut sink as &mut dyn RowSink)?;
         self.replies.rows_sent += rows.rows.len() as u64;
         self.end_of_rows(more);

@@ -187,6 +187,12 @@ impl SessionShared {
         std::time::Duration::from_secs(self.vars.lock().named("net_write_timeout").as_u64())
     }
 
+    /// `net_read_timeout`.
+    #[must_use]
+    pub fn read_timeout(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.vars.lock().named("net_read_timeout").as_u64())
+    }
+
     /// `max_allowed_packet`, in bytes.
     #[must_use]
     pub fn max_allowed_packet(&self) -> usize {

@@ -10,7 +10,6 @@ use crate::net::{NetError, Stream};
 use crate::process::Stage;
 use omnibus_sql::load::{LoadInput, Spool};
 use omnibus_sql::{SqlError, SqlResult};
-use std::time::Duration;
 
 /// Bytes collected between two writes to the spool.
 const BATCH: usize = 1 << 20;
@@ -46,7 +45,7 @@ impl Session {
             out.extend_from_slice(name);
         });
         self.channel.flush().await?;
-        let limit = Duration::from_secs(self.shared.vars.lock().named("net_read_timeout").as_u64());
+        let limit = self.shared.read_timeout();
         let max = self.shared.max_allowed_packet();
         let tmpdir = self.server.globals.named("tmpdir");
         let mut file = Collected { spool: Spool::in_dir(tmpdir.as_str().as_ref()), ..Collected::default() };

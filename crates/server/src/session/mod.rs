@@ -50,6 +50,7 @@ use crate::query_log::Operation;
 use crate::runner::{Runner, RunnerIdentity};
 use crate::server::Server;
 use crate::status::{Counter, Transport};
+use omnibus_sql::memory::MemoryLimits;
 use omnibus_wire::{Capability, Status};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -249,8 +250,7 @@ impl Session {
             gtids: Gtids::default(),
         };
         session.running.watch = observe::Watch::of(&session.shared.vars.lock());
-        session.channel.write_timeout = session.shared.write_timeout();
-        session.channel.messages = session.runner.state().settings.collation_results;
+        session.set_up_channel();
         Ok(session)
     }
 
@@ -351,6 +351,7 @@ impl Session {
                     self.channel.refuse(&answer).await;
                 }
             }
+            NetError::NoMemory(error) => self.channel.refuse(error).await,
             NetError::Closed => {}
         }
         tracing::debug!(id = self.process.id, %error, "connection ended");
@@ -419,13 +420,21 @@ impl Session {
         let found_rows = self.channel.caps.has(Capability::FOUND_ROWS);
         let mut settings = self.shared.settings(found_rows, self.identity.access.may_write_read_only());
         settings.local_infile &= self.channel.caps.has(Capability::LOCAL_FILES);
-        self.channel.write_timeout = self.shared.write_timeout();
         self.running.watch = observe::Watch::of(&self.shared.vars.lock());
         self.gtids.track(self.shared.vars.lock().named("session_track_gtids").as_str());
-        self.channel.messages = settings.collation_results;
         let state = self.runner.state_mut();
         state.settings = settings;
         state.settings.insert_id = self.running.insert_id;
+        self.set_up_channel();
+    }
+
+    /// Follows settings that packets depend on; what they take is the session's.
+    fn set_up_channel(&mut self) {
+        self.channel.write_timeout = self.shared.write_timeout();
+        self.channel.read_timeout = self.shared.read_timeout();
+        let state = self.runner.state();
+        self.channel.messages = state.settings.collation_results;
+        self.channel.count_with(&state.memory, MemoryLimits::of(&state.settings));
     }
 
     /// After a statement: SET INSERT_ID is used up.

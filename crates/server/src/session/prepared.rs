@@ -15,10 +15,11 @@ use crate::runner::{Parsed, PreparedInfo, RunContext};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::parameter;
+use omnibus_sql::memory::MemoryLimits;
 use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
 use omnibus_value::Value;
-use omnibus_wire::Capability;
 use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk};
+use omnibus_wire::{Capability, Command};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ impl Session {
         self.identity.access.check_statement(&parsed.statement.node)?;
         let info = self.plan_prepared(&parsed)?;
         let params = parsed.statement.params as usize;
-        let id = self.prepared.add(Statement::new(parsed, info.handle));
+        let id = self.prepared.add(Statement::new(parsed, info.handle, &self.runner.state().memory));
         self.reply_prepare(id, params, &info.columns);
         Ok(())
     }
@@ -115,19 +116,23 @@ impl Session {
         self.process.counters.add(Counter::Questions, 1);
         self.process.counters.add(Counter::Queries, 1);
         let (id, decoded) = self.decode_execute(range);
-        match decoded {
+        let ended = match decoded {
             Ok(params) => self.execute_statement(id, &params, came_us).await,
             Err(error) => {
                 self.failed(error);
                 None
             }
+        };
+        if let Some(statement) = self.prepared.get_mut(id) {
+            statement.executed();
         }
+        ended
     }
 
     /// The statement's id and its parameters.
     fn decode_execute(&mut self, range: Range<usize>) -> (u32, SqlResult<Vec<Value>>) {
         let malformed = |_| errors::malformed_packet();
-        let execute = match Execute::decode(self.channel.payload(range)) {
+        let execute = match Execute::decode(self.channel.payload(range.clone())) {
             Ok(execute) => execute,
             Err(error) => return (0, Err(malformed(error))),
         };
@@ -136,6 +141,10 @@ impl Session {
             return (id, Err(errors::unknown_stmt_handler(id, "mysqld_stmt_execute")));
         };
         if let Some(error) = statement.long_data_error.take() {
+            return (id, Err(error));
+        }
+        // Parameters are copies of what is in the packet, or of what came before.
+        if let Err(error) = self.runner.state_mut().ask(range.len()) {
             return (id, Err(error));
         }
         let (bound, long) = (&mut statement.bound, &mut statement.long_data);
@@ -222,11 +231,16 @@ impl Session {
         }
     }
 
-    pub(super) fn stmt_long_data(&mut self, id: u32, param: u16, data: &[u8]) {
+    /// COM_STMT_SEND_LONG_DATA, which has no reply.
+    pub(super) fn stmt_long_data(&mut self, range: Range<usize>) {
         self.process.counters.add(Counter::StmtSendLongData, 1);
         let max = self.shared.max_allowed_packet();
-        if let Some(statement) = self.prepared.get_mut(id) {
-            statement.add_long_data(param, data, max);
+        let limits = MemoryLimits::of(&self.runner.state().settings);
+        if let Ok(Command::StmtSendLongData { id, param, data }) =
+            Command::decode(self.channel.payload(range))
+            && let Some(statement) = self.prepared.get_mut(id)
+        {
+            statement.add_long_data(param, data, max, limits);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Inline, everything is collected and a result that grows too large asks to be run again where it may
 //! block; there, what was collected is sent whenever enough has come together.
 
-use crate::net::Stream;
+use crate::net::{Room, Stream};
 use crate::process::Process;
 use omnibus_sql::{Floor, ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::collation::{self, Charset};
@@ -22,6 +22,10 @@ use std::time::Duration;
 const TEXT_DECIMALS: u8 = 31;
 /// A result that is larger than this while inline is run again in blocking mode.
 const INLINE_LIMIT: usize = 4 << 20;
+/// What the heads of a long row's frames take, and of its values.
+const HEADS: usize = 4096;
+/// A buffer of more goes when it has been sent: a row was long.
+const KEPT: usize = 1 << 20;
 /// In blocking mode, what is sent at once.
 const FLUSH_AT: usize = 256 << 10;
 
@@ -50,6 +54,8 @@ pub struct ReplySink<'a> {
     converted: Vec<Value>,
     /// Where to send in blocking mode.
     stream: Option<&'a mut Stream>,
+    /// Where what was not sent is counted.
+    pub room: Option<&'a mut Room>,
     /// What must be durable before rows are sent that way.
     pub floor: Option<&'a Floor>,
     /// Whose KILL ends a wait for the client.
@@ -78,6 +84,7 @@ impl<'a> ReplySink<'a> {
             conversions: Vec::new(),
             converted: Vec::new(),
             stream,
+            room: None,
             floor: None,
             process: None,
             overflow: false,
@@ -87,6 +94,18 @@ impl<'a> ReplySink<'a> {
             complete: None,
             began: (0, false),
         }
+    }
+
+    /// Asks for a row whose values have so many bytes.
+    #[inline]
+    fn ask(&mut self, bytes: usize) -> SqlResult<()> {
+        let needed = self.out.bytes().len() + bytes;
+        let Some(room) = &mut self.room else { return Ok(()) };
+        room.grow_to(needed)?;
+        if needed > self.out.memory() && bytes > FLUSH_AT {
+            self.out.reserve_exact(bytes + HEADS);
+        }
+        Ok(())
     }
 
     fn full(&mut self) -> SqlResult<()> {
@@ -126,7 +145,21 @@ impl<'a> ReplySink<'a> {
         })?;
         self.flushed += bytes.len() as u64;
         self.out.sent();
+        if self.out.memory() > KEPT {
+            self.out.shrink();
+            self.room.iter_mut().for_each(|room| room.clear());
+        }
         Ok(())
+    }
+}
+
+/// How many bytes a value may take in a reply, and on its way there.
+fn shown(value: &Value) -> usize {
+    match value {
+        Value::Bytes(text) => text.len() + 16,
+        // Each byte of a text may have to be escaped.
+        Value::Json(binary) => omnibus_value::json::memory_of_binary(binary) + 4 * binary.len(),
+        _ => 32,
     }
 }
 
@@ -260,6 +293,7 @@ impl RowSink for ReplySink<'_> {
             Some(Value::Enum(_) | Value::Set(_)) => false,
             _ => true,
         };
+        self.ask(values.iter().map(shown).sum())?;
         // Every character set here has ASCII as it is, and most text is ASCII.
         let values = if self.conversions.iter().all(plain) {
             values

@@ -4,11 +4,15 @@ use crate::digests::Kept;
 use crate::errors;
 use crate::runner::{Parsed, PreparedHandle};
 use crate::server::Server;
+use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::stmt::Bound;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// What a parameter of long data takes beside its bytes.
+const PARAMETER: usize = 64;
 
 /// One prepared statement.
 pub(super) struct Statement {
@@ -18,12 +22,13 @@ pub(super) struct Statement {
     pub(super) bound: Bound,
     pub(super) digest: Option<Kept>,
     pub(super) long_data: HashMap<u16, Vec<u8>>,
+    long_memory: Account,
     /// Long data went wrong: the next execution reports it, since the command has no reply.
     pub(super) long_data_error: Option<SqlError>,
 }
 
 impl Statement {
-    pub(super) fn new(parsed: Arc<Parsed>, handle: PreparedHandle) -> Statement {
+    pub(super) fn new(parsed: Arc<Parsed>, handle: PreparedHandle, memory: &Arc<SessionMemory>) -> Statement {
         Statement {
             params: parsed.statement.params as usize,
             parsed,
@@ -31,27 +36,58 @@ impl Statement {
             bound: Bound::default(),
             digest: None,
             long_data: HashMap::new(),
+            long_memory: Account::new(memory),
             long_data_error: None,
         }
     }
 
     /// A piece of a parameter's value. What is wrong with it is told by the next execution.
-    pub(super) fn add_long_data(&mut self, param: u16, data: &[u8], max: usize) {
+    pub(super) fn add_long_data(&mut self, param: u16, data: &[u8], max: usize, limits: MemoryLimits) {
+        if self.long_data_error.is_some() {
+            return;
+        }
+        if let Err(error) = self.try_add_long_data(param, data, max, limits) {
+            // The execution will fail: none of it is needed.
+            self.reset();
+            self.long_data_error = Some(error);
+        }
+    }
+
+    fn try_add_long_data(
+        &mut self,
+        param: u16,
+        data: &[u8],
+        max: usize,
+        limits: MemoryLimits,
+    ) -> SqlResult<()> {
         if usize::from(param) >= self.params {
-            self.long_data_error = Some(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
-            return;
+            return Err(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
         }
-        let value = self.long_data.entry(param).or_default();
-        if value.len() + data.len() > max {
-            self.long_data_error = Some(errors::packet_too_large());
-            return;
+        let (length, capacity) = self.long_data.get(&param).map_or((0, 0), |v| (v.len(), v.capacity()));
+        let needed = length + data.len();
+        if needed > max {
+            return Err(errors::packet_too_large());
         }
-        value.extend_from_slice(data);
+        if needed > capacity || capacity == 0 {
+            let wanted = needed.max(2 * capacity);
+            self.long_memory.grow_within(wanted - capacity + PARAMETER, limits)?;
+            self.long_data.entry(param).or_default().reserve_exact(wanted - length);
+        }
+        self.long_data.entry(param).or_default().extend_from_slice(data);
+        Ok(())
+    }
+
+    /// It was run: what came for its parameters was used up.
+    pub(super) fn executed(&mut self) {
+        if self.long_memory.used() > 0 {
+            self.long_data = HashMap::new();
+            self.long_memory.clear();
+        }
     }
 
     /// COM_STMT_RESET.
     pub(super) fn reset(&mut self) {
-        self.long_data.clear();
+        self.executed();
         self.long_data_error = None;
     }
 }

@@ -2,12 +2,19 @@
 //! to bounds with a warning, labels may be given by number, a wrong type is an error.
 
 use super::settings::{sql_mode_bits, sql_mode_text};
-use super::{Kind, VarDef, VarValue};
+use super::{Kind, Scope, VarDef, VarValue};
 use crate::charset;
 use crate::errors;
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::temporal::Zone;
 use omnibus_value::{Value, locale};
+
+/// Bytes of a text that each session may have its own of.
+const LONGEST_OF_SESSION: usize = 64 << 10;
+
+fn is_too_long(def: &VarDef, given: &Given) -> bool {
+    def.scope != Scope::Global && given.text().len() > LONGEST_OF_SESSION
+}
 
 /// What is on the right side of an assignment.
 #[derive(Clone, Debug)]
@@ -87,6 +94,9 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
         }
         Kind::Text if given.is_null() => Err(wrong_value()),
         Kind::NullableText | Kind::NullableCharset if given.is_null() => plain(VarValue::Null),
+        Kind::Text | Kind::NullableText if is_too_long(def, given) => {
+            Err(SqlError::wrong_value_for_var(def.name, "a text so long"))
+        }
         Kind::Text | Kind::NullableText => plain(VarValue::Str(given.text().into())),
         Kind::SqlMode => {
             let bits = match given.integer() {

@@ -30,7 +30,7 @@ pub static VARS: &[V] = &[
     V::both("wait_timeout", Kind::UInt(1, YEAR, 1), U(28_800)),
     V::both("interactive_timeout", Kind::UInt(1, YEAR, 1), U(28_800)),
     V::global("connect_timeout", Kind::UInt(2, YEAR, 1), U(10)),
-    V::global("max_prepared_stmt_count", Kind::UInt(0, 4_194_304, 1), U(1 << 20)),
+    V::global("max_prepared_stmt_count", Kind::UInt(0, 4_194_304, 1), U(16_382)),
     V::fixed(
         "thread_handling",
         Kind::Enum(&["one-thread-per-connection", "no-threads", "loaded-dynamically"]),

@@ -93,14 +93,15 @@ fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }
 
-/// Parses a client's first statement; places are those of its own text.
+/// Parses a client's first statement, asking for the memory of its words; places are those of its own text.
 pub(crate) fn parse_first(
     text: &[u8],
     options: &ParseOptions,
     client: u16,
+    has_room: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(Spanned<Statement>, Option<usize>), ParseError> {
     let read = to_parser(text, client);
-    let (mut statement, next) = omnibus_parser::parse_first(&read, options)?;
+    let (mut statement, next) = omnibus_parser::parse_first_asking(&read, options, has_room)?;
     if let Cow::Owned(read) = &read {
         let written = |at: usize| characters(read.get(..at).unwrap_or(read));
         let Span { start, end } = statement.span;

@@ -15,6 +15,7 @@ use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::slot_set::SlotSet;
 use crate::expr::types::{BindContext, ExprType};
+use crate::memory::Account;
 use crate::plan::hints::HintPlace;
 use crate::plan::{NoVirtualTables, VirtualTables};
 use crate::state::SessionState;
@@ -295,6 +296,8 @@ pub struct Binder<'a> {
     /// Warnings of the names in it, which each run gives.
     pub(crate) warnings: Vec<SqlError>,
     scratch: Option<Box<SessionState>>,
+    /// What the columns take that `*` stands for.
+    pub(super) stars: Account,
 }
 
 impl<'a> Binder<'a> {
@@ -331,6 +334,7 @@ impl<'a> Binder<'a> {
             hint_place: HintPlace::Inner,
             warnings: Vec::new(),
             scratch: None,
+            stars: Account::new(&session.memory),
         }
     }
 
@@ -562,13 +566,7 @@ impl<'a> Binder<'a> {
     /// The value of an expression that needs no row; `None` if it warns or fails.
     pub(crate) fn evaluate(&mut self, expr: &Expr) -> Option<Value> {
         let session = self.session;
-        let scratch = self.scratch.get_or_insert_with(|| {
-            Box::new(SessionState {
-                settings: session.settings.clone(),
-                now_us: session.now_us,
-                ..SessionState::default()
-            })
-        });
+        let scratch = self.scratch.get_or_insert_with(|| Box::new(session.aside()));
         scratch.diagnostics.clear();
         let mut storage = NoStorage;
         let mut cx = Exec::new(scratch, &mut storage, &[]);

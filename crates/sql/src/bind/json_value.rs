@@ -7,7 +7,6 @@ use crate::expr::functions::json::failure;
 use crate::expr::json_value::{Instead, JsonValue, default_value};
 use crate::expr::types::{Coercibility, ExprType};
 use crate::expr::{Expr, Kind, json};
-use crate::state::SessionState;
 use omnibus_parser::ast::{self, CastType, JsonValueInstead, Literal};
 use omnibus_value::collation::BINARY_ID;
 use omnibus_value::json::Path;
@@ -59,9 +58,7 @@ impl Binder<'_> {
         };
         let bound = self.expr(tree)?;
         let value = self.evaluate(&bound).ok_or_else(|| SqlError::wrong_arguments("DEFAULT"))?;
-        let settings = self.session.settings.clone();
-        let mut state = SessionState { settings, now_us: self.session.now_us, ..SessionState::default() };
-        default_value(value, &bound.ty.column, column, &mut state).map(Instead::Default)
+        default_value(value, &bound.ty.column, column, &mut self.session.aside()).map(Instead::Default)
     }
 }
 

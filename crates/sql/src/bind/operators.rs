@@ -228,7 +228,7 @@ impl Binder<'_> {
         let [text, pattern] = [text, pattern].map(|e| self.in_collation(e, collation));
         let pattern = self.fold(pattern);
         let matcher = match pattern.as_const() {
-            Some(Value::Bytes(bytes)) => Some(RegexpMatcher::new(bytes, collation)?),
+            Some(Value::Bytes(bytes)) => Some(RegexpMatcher::new(bytes, collation)?.counted(self.session)?),
             _ => None,
         };
         let regexp = RegexpExpr { text, pattern, matcher, collation, negated };

@@ -72,6 +72,8 @@ fn whole(binder: &mut Binder<'_>, mut plan: QueryPlan) -> QueryPlan {
     plan.warnings = std::mem::take(&mut binder.warnings);
     plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
     plan.catalog_version = binder.catalog.version;
+    let none = binder.stars.like();
+    plan.stars = Some(std::mem::replace(&mut binder.stars, none));
     plan
 }
 
@@ -323,6 +325,9 @@ pub(crate) fn returning(
     Ok((outputs, columns))
 }
 
+/// What a column takes that `*` stands for: its expression, its type, its names.
+const STAR: usize = 768;
+
 fn select_list(
     binder: &mut Binder<'_>,
     items: &[SelectItem],
@@ -345,6 +350,7 @@ fn select_list(
                 }
                 let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
                 tables.iter().filter(|table| !table.is_inner()).try_for_each(|table| table.may_read_all())?;
+                binder.stars.grow(STAR * star.len(), &binder.session.settings)?;
                 for (slot, column) in star {
                     let Some(Some(table)) = binder.slots.get(usize::from(*slot)) else { continue };
                     names.push(table.column_name(*column).clone());
@@ -360,6 +366,7 @@ fn select_list(
                 });
                 let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
                 table.may_read_all()?;
+                binder.stars.grow(STAR * table.width(), &binder.session.settings)?;
                 for at in (0..table.width()).filter(|at| !table.is_invisible(*at)) {
                     names.push(table.column_name(at).clone());
                     outputs.push(table.expr(at));
@@ -588,5 +595,6 @@ pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprTyp
         late_limit: None,
         locks: false,
         rows: 100.0,
+        stars: None,
     }
 }

@@ -9,13 +9,19 @@ use super::exec::{Change, Ddl};
 use super::expressions::{check_expressions, rename_checks};
 use super::online::Online;
 use crate::api::Priv;
-use crate::catalog::{Catalog, Table, TableDef};
+use crate::catalog::{Catalog, Column, Table, TableDef};
 use crate::dml::RowExpressions;
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits};
 use crate::store::{InsertOutcome, duplicate_error};
 use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName, OnlineOptions};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// What a definition takes beside its columns.
+const DEFINITION: usize = 4 << 10;
+/// What a column, an index or a check takes at most.
+const COLUMN: usize = 1 << 10;
 
 impl Ddl<'_> {
     /// CREATE TEMPORARY TABLE, without AS SELECT's rows. `None`: it is there and may be.
@@ -46,13 +52,26 @@ impl Ddl<'_> {
                 (built.def, built.auto_increment.unwrap_or(1))
             }
         };
+        let account = self.account_of(&def)?;
         if existing.is_some() {
             self.trx.temp.drop_table(&db, name);
         }
         let table = Arc::new(Table::temporary(def, counter));
         check_expressions(&table, self.state, &self.trx.catalog())?;
-        self.trx.temp.put_table(table.clone());
+        self.trx.temp.put_table(table.clone(), account);
         Ok(Some(table))
+    }
+
+    /// Asks for a definition's memory.
+    fn account_of(&self, def: &TableDef) -> SqlResult<Account> {
+        let labels = |column: &Column| column.ty.labels.iter().map(|label| label.len() + 64).sum::<usize>();
+        let columns: usize =
+            def.columns.iter().map(|column| COLUMN + column.comment.len() + labels(column)).sum();
+        let others = def.indexes.len() + def.checks.len() + def.options.len();
+        let mut account = Account::new(&self.state.memory);
+        account
+            .grow_exactly(DEFINITION + columns + COLUMN * others, MemoryLimits::of(&self.state.settings))?;
+        Ok(account)
     }
 
     /// The session's next ids, in a catalog, where building takes them from.
@@ -133,14 +152,15 @@ impl Ddl<'_> {
     }
 
     /// TRUNCATE of a temporary table.
-    pub(crate) fn truncate_temporary(&mut self, table: &Table) {
+    ///
+    /// # Errors
+    /// 3170: there is no memory for a second definition.
+    pub(crate) fn truncate_temporary(&mut self, table: &Table) -> SqlResult<()> {
         let def = self.renumbered(table.def.clone());
-        self.replace_temporary(table, Table::temporary(def, 1));
-    }
-
-    fn replace_temporary(&mut self, old: &Table, new: Table) {
-        self.trx.temp.drop_table(&old.def.db, &old.def.name);
-        self.trx.temp.put_table(Arc::new(new));
+        let account = self.account_of(&def)?;
+        self.trx.temp.drop_table(&table.def.db, &table.def.name);
+        self.trx.temp.put_table(Arc::new(Table::temporary(def, 1)), account);
+        Ok(())
     }
 
     /// ALTER TABLE, CREATE INDEX and DROP INDEX of a temporary table; the number of rows.
@@ -179,9 +199,10 @@ impl Ddl<'_> {
         rename_checks(&table.def, &mut def);
         let new = Arc::new(Table::temporary(def, counter));
         check_expressions(&new, self.state, &self.trx.catalog())?;
+        let account = self.account_of(&new.def)?;
         let count = self.refill(table, &new, &edit.sources)?;
         self.trx.temp.drop_table(&table.def.db, &table.def.name);
-        self.trx.temp.put_table(new);
+        self.trx.temp.put_table(new, account);
         Ok(count)
     }
 

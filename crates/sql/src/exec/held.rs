@@ -1,15 +1,18 @@
-//! Long texts that functions make, counted as long as anybody has them.
+//! Texts and documents that functions make, counted as long as anybody has them.
 //!
 //! A row of a hundred long texts, or a hundred calls inside each other, each with a long argument, would otherwise take what
-//! no operator asks for. Whoever drops the last reference gives the memory back.
+//! no operator asks for. Whoever drops the last reference gives the memory back. Short ones are not counted one by one: what is
+//! asked for the tree of the statement (`memory::tree`) covers one for every few words of it.
 
 use crate::error::SqlResult;
-use crate::memory::Account;
+use crate::memory::{Account, MemoryLimits};
 use crate::state::SessionState;
 use bytes::Bytes;
 
 /// Shorter texts come and go without being counted.
-pub const LONG: usize = 256 << 10;
+pub const LONG: usize = 2 << 10;
+/// What a text that is counted takes beside its bytes.
+const HEAD: usize = 64;
 
 struct Held {
     text: Bytes,
@@ -31,7 +34,7 @@ pub fn hold(text: Bytes, session: &SessionState) -> SqlResult<Bytes> {
         return Ok(text);
     }
     let mut account = Account::new(&session.memory);
-    account.grow(text.len(), &session.settings)?;
+    account.grow_exactly(text.len() + HEAD, MemoryLimits::of(&session.settings))?;
     Ok(Bytes::from_owner(Held { text, _account: account }))
 }
 

@@ -43,7 +43,12 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
                 constant.eval_time(cx)?.map_or(Value::Null, |t| Value::Time(t.fit(target.decimals, mode)))
             }
         },
-        Family::Json => to_json(&value, &e.ty)?,
+        Family::Json => {
+            if let Value::Bytes(text) = &value {
+                cx.ask(omnibus_value::json::memory_of_text(text))?;
+            }
+            to_json(&value, &e.ty)?
+        }
         Family::Fixed => fit_common(e, value, ty, cx),
         // Its bytes, where all else gives the bytes of its text.
         Family::String if let (Value::Fixed(v), BINARY) = (&value, target.collation) => {
@@ -280,7 +285,7 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
 /// # Errors
 /// As evaluation of the operand.
 pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let Some(text) = e.eval_str(cx)? else { return Ok(Value::Null) };
+    let Some(text) = super::functions::text_arg(e, cx)? else { return Ok(Value::Null) };
     let (from, to) = (e.ty.column.collation, ty.column.collation);
     if e.ty.family() != Family::String {
         return Ok(Value::Bytes(text));

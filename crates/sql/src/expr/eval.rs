@@ -51,9 +51,12 @@ impl Expr {
             _ => {
                 cx.check_stack()?;
                 cx.tick()?;
-                let mut value = self.compute(cx)?;
+                let working = cx.session.working.used();
+                let computed = self.compute(cx);
+                cx.session.working.shrink_to(working);
+                let mut value = computed?;
                 // Whoever takes a long text looks at each of its bytes.
-                if let Value::Bytes(text) = &mut value {
+                if let Value::Bytes(text) | Value::Json(text) = &mut value {
                     cx.bytes(text.len())?;
                     if text.len() >= held::LONG {
                         *text = held::hold(std::mem::take(text), cx.session)?;
@@ -91,7 +94,7 @@ impl Expr {
             Kind::Case { whens, otherwise } => self.case(whens, otherwise.as_deref(), cx),
             Kind::Cast(e) => super::cast::cast(e, &self.ty, cx),
             Kind::Comparable(what, e) => super::comparable::eval(*what, e, cx),
-            Kind::Text(e) => Ok(e.eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
+            Kind::Text(e) => Ok(super::functions::text_arg(e, cx)?.map_or(Value::Null, Value::Bytes)),
             Kind::Transcode(e) => super::cast::transcode(e, &self.ty, cx),
             Kind::Retype(e) => e.eval(cx),
             Kind::Local(number) => {
@@ -126,7 +129,10 @@ impl Expr {
     /// As `eval`.
     pub fn eval_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
         cx.tick()?;
-        let truth = self.compute_bool(cx)?;
+        let working = cx.session.working.used();
+        let computed = self.compute_bool(cx);
+        cx.session.working.shrink_to(working);
+        let truth = computed?;
         cx.refuse_bad_data()?;
         Ok(truth)
     }
@@ -191,6 +197,7 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
     let left = pair[0].eval(cx)?;
     if op == CompareOp::NullSafeEq {
         let right = pair[1].eval(cx)?;
+        ask_to_compare(&left, &right, cx)?;
         return Ok(Some(match (&left, &right) {
             (Value::Null, Value::Null) => true,
             (Value::Null, _) | (_, Value::Null) => false,
@@ -201,7 +208,19 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
         return Ok(None);
     }
     let right = pair[1].eval(cx)?;
+    ask_to_compare(&left, &right, cx)?;
     Ok(order(&pair[0], &left, &pair[1], &right, collation, cx).map(|order| op.accepts(order)))
+}
+
+/// Documents are read to be compared.
+#[inline]
+fn ask_to_compare(left: &Value, right: &Value, cx: &mut Exec<'_>) -> ExecResult<()> {
+    for value in [left, right] {
+        if let Value::Json(binary) = value {
+            cx.ask(omnibus_value::json::memory_of_binary(binary))?;
+        }
+    }
+    Ok(())
 }
 
 /// The order of two operands' values; complains of text that is compared with a number and is none.
@@ -265,6 +284,7 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
             Kind::Const(constant) => order(operand, &value, member, constant, collation, cx),
             _ => {
                 let other = member.eval(cx)?;
+                ask_to_compare(&value, &other, cx)?;
                 order(operand, &value, member, &other, collation, cx)
             }
         };

@@ -188,6 +188,30 @@ impl<'a> Exec<'a> {
         stopped.map_or(Ok(done), Err)
     }
 
+    /// Asks for what a function is about to make, or needs until its result is there. It has that until it returns.
+    ///
+    /// # Errors
+    /// 3170: a limit says no.
+    #[inline]
+    pub(crate) fn ask(&mut self, bytes: usize) -> ExecResult<()> {
+        let SessionState { working, settings, .. } = &mut *self.session;
+        Ok(working.grow(bytes, settings)?)
+    }
+
+    /// Makes room for `more` bytes in a text that grows.
+    ///
+    /// # Errors
+    /// As `ask`.
+    #[inline]
+    pub(crate) fn room(&mut self, text: &mut Vec<u8>, more: usize) -> ExecResult<()> {
+        if text.capacity() - text.len() < more {
+            let longer = (text.len() + more).max(2 * text.capacity());
+            self.ask(longer - text.capacity())?;
+            text.reserve_exact(longer - text.len());
+        }
+        Ok(())
+    }
+
     /// Adds a warning. In a strict write, bad data fails the expression that is being evaluated.
     pub fn warn(&mut self, condition: SqlError) {
         if self.strict && is_bad_data(condition.code) {

@@ -11,7 +11,9 @@
 use super::charset;
 use super::exec::Exec;
 use super::node::RegexpExpr;
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits};
+use crate::state::SessionState;
 use parking_lot::Mutex;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
@@ -23,6 +25,8 @@ use std::sync::{Arc, OnceLock};
 const COMPILED_MAX: usize = 4 << 20;
 /// Bytes of an automaton's states that are kept; older ones are made again.
 const CACHE: usize = 4 << 20;
+/// What the engine for groups takes while it searches, beside what it has.
+const SCRATCH: usize = 256 << 10;
 /// Bytes times states of a search that can't be stopped: some milliseconds, for the worst pattern a third of a second.
 const STEPS_MAX: usize = 32_000_000;
 
@@ -38,25 +42,40 @@ struct Compiled {
     /// Finds where a match begins; made when somebody asks.
     backward: OnceLock<Option<Automaton>>,
     /// Finds groups, and what `forward` gives up on; made when somebody asks.
-    whole: OnceLock<Option<meta::Regex>>,
+    whole: OnceLock<Option<(meta::Regex, Account)>>,
 }
 
 #[derive(Debug)]
 struct Automaton {
     dfa: DFA,
-    /// The states that searches have made so far.
-    states: Mutex<Option<Box<Cache>>>,
+    states: Mutex<States>,
+}
+
+/// The states that searches have made so far, and what they take with the automaton: a few letters can make megabytes.
+#[derive(Debug, Default)]
+struct States {
+    cache: Option<Box<Cache>>,
+    account: Option<Account>,
+}
+
+impl States {
+    /// Asks for so many bytes, as long as the automaton is there.
+    fn count(&mut self, bytes: usize, session: &SessionState) -> SqlResult<()> {
+        let account = self.account.get_or_insert_with(|| Account::new(&session.memory));
+        let more = bytes.saturating_sub(account.used() as usize);
+        if more == 0 { Ok(()) } else { account.grow_exactly(more, MemoryLimits::of(&session.settings)) }
+    }
 }
 
 /// Why a search has no answer yet.
 enum Stopped {
     /// The automaton can't go on at a character beyond ASCII.
     Quit,
-    Interrupt(crate::error::Interrupt),
+    Interrupt(Interrupt),
 }
 
-impl From<crate::error::Interrupt> for Stopped {
-    fn from(interrupt: crate::error::Interrupt) -> Stopped {
+impl From<Interrupt> for Stopped {
+    fn from(interrupt: Interrupt) -> Stopped {
         Stopped::Interrupt(interrupt)
     }
 }
@@ -75,7 +94,7 @@ fn automaton(pattern: &str, syntax: syntax::Config, reverse: bool) -> Result<Aut
         .skip_cache_capacity_check(true)
         .unicode_word_boundary(true);
     let built = DFA::builder().configure(config).thompson(limits(reverse)).syntax(syntax).build(pattern);
-    built.map(|dfa| Automaton { dfa, states: Mutex::new(None) }).map_err(|error| deepest(&error))
+    built.map(|dfa| Automaton { dfa, states: Mutex::default() }).map_err(|error| deepest(&error))
 }
 
 /// What an error is about at the bottom.
@@ -114,6 +133,16 @@ impl RegexpMatcher {
         Ok(RegexpMatcher(Arc::new(Compiled { pattern, syntax, forward, backward, whole })))
     }
 
+    /// The same, counted with the session's memory before it is used: for those that a plan keeps.
+    ///
+    /// # Errors
+    /// 3170: a limit says no.
+    pub fn counted(self, session: &SessionState) -> SqlResult<RegexpMatcher> {
+        let forward = &self.0.forward;
+        forward.states.lock().count(forward.dfa.get_nfa().memory_usage(), session)?;
+        Ok(self)
+    }
+
     /// Whether a text has a match.
     ///
     /// # Errors
@@ -122,7 +151,7 @@ impl RegexpMatcher {
         match self.0.forward.end(text, 0, true, cx) {
             Ok(found) => Ok(found.is_some()),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
-            Err(Stopped::Quit) => Ok(self.bounded(text.len())?.is_match(text)),
+            Err(Stopped::Quit) => Ok(self.bounded(text.len(), cx)?.is_match(text)),
         }
     }
 
@@ -135,7 +164,8 @@ impl RegexpMatcher {
             Ok(found) => Ok(found),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
             Err(Stopped::Quit) => {
-                let found = self.bounded(text.len() - from)?.find(Input::new(text).span(from..text.len()));
+                let found =
+                    self.bounded(text.len() - from, cx)?.find(Input::new(text).span(from..text.len()));
                 Ok(found.map(|found: Match| found.span()))
             }
         }
@@ -180,12 +210,19 @@ impl RegexpMatcher {
     ///
     /// # Errors
     /// 3699.
-    pub fn expand(&self, text: &[u8], found: Span, replacement: &[u8], out: &mut Vec<u8>) -> ExecResult<()> {
+    pub fn expand(
+        &self,
+        text: &[u8],
+        found: Span,
+        replacement: &[u8],
+        out: &mut Vec<u8>,
+        cx: &Exec<'_>,
+    ) -> ExecResult<()> {
         if !replacement.contains(&b'$') {
             out.extend_from_slice(replacement);
             return Ok(());
         }
-        let engine = self.bounded(found.len())?;
+        let engine = self.bounded(found.len(), cx)?;
         let mut captures = engine.create_captures();
         engine
             .captures(Input::new(text).span(found.start..text.len()).anchored(Anchored::Yes), &mut captures);
@@ -194,7 +231,7 @@ impl RegexpMatcher {
     }
 
     /// The engine that can't be stopped, for `bytes` of a text.
-    fn bounded(&self, bytes: usize) -> ExecResult<&meta::Regex> {
+    fn bounded(&self, bytes: usize, cx: &Exec<'_>) -> ExecResult<&meta::Regex> {
         let Compiled { pattern, syntax, whole, forward, .. } = &*self.0;
         if bytes.saturating_mul(forward.dfa.get_nfa().states().len()) > STEPS_MAX {
             let message = "Timeout exceeded in regular expression match.";
@@ -204,7 +241,14 @@ impl RegexpMatcher {
             let config = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED_MAX));
             meta::Builder::new().configure(config).syntax(*syntax).build(pattern).ok()
         };
-        let engine = whole.get_or_init(build).as_ref();
+        if whole.get().is_none() {
+            let mut account = Account::new(&cx.session.memory);
+            let made = build();
+            let bytes = made.as_ref().map_or(0, |engine| engine.memory_usage() + SCRATCH);
+            account.grow_exactly(bytes, MemoryLimits::of(&cx.session.settings))?;
+            let _ = whole.set(made.map(|engine| (engine, account)));
+        }
+        let engine = whole.get().and_then(|made| made.as_ref()).map(|(engine, _)| engine);
         engine.ok_or_else(|| bad_regexp("the pattern is too large for its groups").into())
     }
 }
@@ -219,14 +263,22 @@ impl Automaton {
     }
 
     fn states(&self) -> Box<Cache> {
-        self.states.lock().take().unwrap_or_else(|| Box::new(self.dfa.create_cache()))
+        self.states.lock().cache.take().unwrap_or_else(|| Box::new(self.dfa.create_cache()))
+    }
+
+    /// Keeps states for the next search, if there is memory for them.
+    fn keep(&self, cache: Box<Cache>, cx: &Exec<'_>) -> SqlResult<()> {
+        let mut states = self.states.lock();
+        states.count(self.dfa.get_nfa().memory_usage() + cache.memory_usage(), cx.session)?;
+        states.cache = Some(cache);
+        Ok(())
     }
 
     /// Where the first match ends; with `earliest`, where it is certain that there is one.
     fn end(&self, text: &[u8], from: usize, earliest: bool, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
         let mut states = self.states();
         let found = self.forward(&mut states, text, from, earliest, cx);
-        *self.states.lock() = Some(states);
+        self.keep(states, cx).map_err(Interrupt::from)?;
         found
     }
 
@@ -273,7 +325,7 @@ impl Automaton {
     fn start(&self, text: &[u8], span: Span, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
         let mut states = self.states();
         let found = self.backward(&mut states, text, span, cx);
-        *self.states.lock() = Some(states);
+        self.keep(states, cx).map_err(Interrupt::from)?;
         found
     }
 

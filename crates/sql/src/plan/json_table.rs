@@ -85,12 +85,10 @@ impl VirtualTable for JsonTable {
     }
 
     fn rows(&self, _asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
-        let Some(doc) = document(std::slice::from_ref(&self.doc), 0, "json_table", cx)? else {
-            return Ok(Rows::default());
-        };
-        let mut rows = RowsBuilder::new(cx);
-        self.expand(&self.level, &doc, &vec![Value::Null; self.columns.len()], &mut rows, cx)?;
-        Ok(rows.finish()?)
+        let working = cx.session.working.used();
+        let rows = self.read(cx);
+        cx.session.working.shrink_to(working);
+        rows
     }
 
     fn outer(&self) -> Option<&SlotSet> {
@@ -99,6 +97,15 @@ impl VirtualTable for JsonTable {
 }
 
 impl JsonTable {
+    fn read(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+        let Some(doc) = document(std::slice::from_ref(&self.doc), 0, "json_table", cx)? else {
+            return Ok(Rows::default());
+        };
+        let mut rows = RowsBuilder::new(cx);
+        self.expand(&self.level, &doc, &vec![Value::Null; self.columns.len()], &mut rows, cx)?;
+        Ok(rows.finish()?)
+    }
+
     /// Adds the rows of a level, and whether there are any; `row` has the columns of those around it.
     fn expand(
         &self,

@@ -96,14 +96,7 @@ impl<'s> Sampled<'s> {
         state: &mut Samples,
     ) -> Option<usize> {
         let session = self.session;
-        let scratch = state.scratch.get_or_insert_with(|| {
-            Box::new(SessionState {
-                settings: session.settings.clone(),
-                now_us: session.now_us,
-                budget: session.budget.clone(),
-                ..SessionState::default()
-            })
-        });
+        let scratch = state.scratch.get_or_insert_with(|| Box::new(session.aside()));
         let mut storage = NoStorage;
         let mut cx = Exec::new(scratch, &mut storage, &[]);
         cx.reserve(usize::from(slot) + 1, 0);

@@ -52,6 +52,8 @@ pub struct QueryPlan {
     pub locks: bool,
     /// Rows expected.
     pub rows: f64,
+    /// What the columns take that `*` stood for, in the whole statement.
+    pub stars: Option<crate::memory::Account>,
 }
 
 impl QueryPlan {

@@ -3,6 +3,7 @@
 
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
+use crate::exec::held;
 use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
@@ -20,6 +21,8 @@ use std::sync::Arc;
 const FIRST_BATCH: usize = 256;
 /// The same where rows are locked.
 const FIRST_LOCKED: usize = 64;
+/// Shorter rows come and go without being counted.
+const LONG_ROW: usize = 256 << 10;
 /// Rows of a batch at most.
 const LAST_BATCH: usize = 1024;
 
@@ -489,7 +492,7 @@ impl<'p> RowReader<'p> {
         loop {
             if let Some(row) = self.batch.get_mut(self.at) {
                 self.at += 1;
-                return Ok(Some(Row::Image(std::mem::take(row))));
+                return Ok(Some(Row::Image(counted(std::mem::take(row), cx)?)));
             }
             if let Some((key, value)) = self.entries.get(self.entry) {
                 self.entry += 1;
@@ -501,7 +504,7 @@ impl<'p> RowReader<'p> {
                     self.state = ReadState::Done;
                     let Some(key) = key else { continue };
                     if let Some(row) = self.point(index, &key, cx)? {
-                        return Ok(Some(Row::Image(row)));
+                        return Ok(Some(Row::Image(counted(row, cx)?)));
                     }
                 }
                 ReadState::Scan(scan) if !scan.done => {
@@ -557,6 +560,12 @@ impl<'p> RowReader<'p> {
         (self.keys, self.at) = (vec![key], 1);
         Ok(Some(row))
     }
+}
+
+/// A long row counts for as long as anybody has it: each table of a join may have one.
+#[inline]
+fn counted(row: Bytes, cx: &Exec<'_>) -> ExecResult<Bytes> {
+    if row.len() < LONG_ROW { Ok(row) } else { Ok(held::hold(row, cx.session)?) }
 }
 
 fn meets(conditions: &[Expr], cx: &mut Exec<'_>) -> ExecResult<bool> {

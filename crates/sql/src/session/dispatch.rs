@@ -23,7 +23,7 @@ impl SqlSession {
             Statement::Savepoint(name) => {
                 if self.trx.is_open() || !self.state.settings.autocommit {
                     self.enter();
-                    self.trx.savepoint(name);
+                    self.trx.savepoint(name)?;
                 }
                 Ok(Outcome::ok())
             }

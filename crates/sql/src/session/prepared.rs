@@ -5,6 +5,7 @@ use super::query::Plan;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits, tree};
 use crate::state::same_type;
 use crate::storage::LockMode;
 use bytes::Bytes;
@@ -51,7 +52,12 @@ pub struct Prepared {
     samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
     pub(super) database: Option<Arc<str>>,
+    /// What all of it takes, if it is not counted with something else.
+    account: Option<Account>,
 }
+
+/// What a prepared statement takes that has no words.
+const PREPARED: usize = 2 << 10;
 
 impl Prepared {
     /// Without a plan yet.
@@ -62,7 +68,16 @@ impl Prepared {
     ) -> Prepared {
         let params = statement.params as usize;
         let samples = vec![SOME_TEXT; params];
-        Prepared { text, statement, params, columns: Arc::from(Vec::new()), plan: None, samples, database }
+        Prepared {
+            text,
+            statement,
+            params,
+            columns: Arc::from(Vec::new()),
+            plan: None,
+            samples,
+            database,
+            account: None,
+        }
     }
 
     /// Whether the plan is for parameters of these types. NULL is of any.
@@ -124,7 +139,7 @@ impl SqlSession {
     }
 
     fn try_prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
-        let (statement, next) = self.parse(text)?;
+        let (statement, next) = self.parse_within(text)?;
         if next.is_some() {
             return Err(SqlError::parse_error("a prepared statement must be one statement"));
         }
@@ -132,8 +147,13 @@ impl SqlSession {
         if statement.params > u32::from(u16::MAX) {
             return Err(SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders"));
         }
+        // The server has its text and its tree once more.
+        let memory = 2 * (text.len() + tree(self.statements.words)) + PREPARED;
+        let mut account = Account::new(&self.state.memory);
+        account.grow_exactly(memory, MemoryLimits::of(&self.state.settings))?;
         let text = Bytes::copy_from_slice(text);
         let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
+        prepared.account = Some(account);
         match &prepared.statement.node {
             Statement::Prepare { .. }
             | Statement::Execute { .. }

@@ -136,6 +136,7 @@ impl SqlSession {
         trx.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let interpreter = Interpreter::new(&database);
+        let named_locks = NamedLocks::new(&database.shared.locks, trx.lock_handle_owner(), &memory);
         state.programs = ProgramState::new(interpreter.clone(), &memory);
         state.count_with(memory);
         let collation = Database::default_collation();
@@ -143,7 +144,7 @@ impl SqlSession {
         state.settings.collation_client = collation;
         state.settings.collation_results = collation;
         state.settings.collation_server = collation;
-        state.named_locks = Some(NamedLocks::new(&database.shared.locks, trx.lock_handle_owner()));
+        state.named_locks = Some(named_locks);
         SqlSession {
             state,
             database,
@@ -205,7 +206,17 @@ impl SqlSession {
     /// # Errors
     /// 1064 and its kind.
     pub fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.statements.parse(text, &self.state.settings)
+        self.state.command.clear();
+        self.parse_within(text)
+    }
+
+    /// The same inside of a statement that runs.
+    pub(super) fn parse_within(
+        &mut self,
+        text: &Bytes,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let SessionState { settings, command, .. } = &mut self.state;
+        self.statements.parse(text, settings, command)
     }
 
     /// SET TRANSACTION without a scope.

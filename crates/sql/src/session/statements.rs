@@ -3,6 +3,7 @@
 use super::prepared::Prepared;
 use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits, tree};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_parser::{ParseError, ParseOptions};
@@ -15,12 +16,16 @@ const KEPT: usize = 32;
 const KEPT_OF_PROGRAMS: usize = 512;
 /// Longer texts are not kept.
 const LONGEST: usize = 4096;
+/// Statements of fewer words are not counted while they run.
+const SHORT: usize = 256;
 
 /// See the module's remarks.
 #[derive(Default)]
 pub(super) struct StatementCache {
     recent: Vec<Recent>,
     clock: u64,
+    /// Words of the statement that was parsed last.
+    pub(super) words: usize,
     pub(super) prepared: HashMap<String, Prepared>,
     /// Plans of statements of programs, by where their trees are.
     programs: HashMap<usize, Prepared>,
@@ -35,14 +40,18 @@ struct Recent {
     /// Its plan, kept from the second use on.
     plan: Option<Prepared>,
     repeated: bool,
+    words: usize,
+    _account: Account,
 }
 
 impl StatementCache {
-    /// Parses, or finds what the same text gave before. Only texts of one statement are kept.
+    /// Parses, or finds what the same text gave before. Only texts of one statement are kept. `account` has what a tree takes that is not
+    /// kept, and its plan.
     pub(super) fn parse(
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
+        account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let (options, client) = (settings.parse_options(), settings.collation_client);
         self.clock += 1;
@@ -53,12 +62,34 @@ impl StatementCache {
         if let Some(recent) = hit {
             recent.used = self.clock;
             recent.repeated = true;
+            self.words = recent.words;
             return Ok((recent.statement.clone(), None));
         }
-        let (statement, next) = client_text::parse_first(text, &options, client).map_err(parse_error)?;
+        let limits = MemoryLimits::of(settings);
+        if text.len() > LONGEST {
+            // The session has a copy of it, and the tree's literals are parts of another.
+            account.grow_within(2 * text.len(), limits)?;
+        }
+        let (mut words, mut refused) = (0, None);
+        let mut has_room = |more| {
+            words += more;
+            // A short one is nothing to speak of.
+            let asked = if words < SHORT { Ok(()) } else { account.grow_within(tree(more), limits) };
+            refused = asked.err();
+            refused.is_none()
+        };
+        let parsed = client_text::parse_first(text, &options, client, &mut has_room);
+        let (statement, next) = match (refused, parsed) {
+            (Some(refused), _) => return Err(refused),
+            (None, parsed) => parsed.map_err(parse_error)?,
+        };
         let statement = Arc::new(statement);
+        self.words = words;
         if next.is_none() && text.len() <= LONGEST {
-            self.keep(text, options, client, &statement);
+            let mut account = account.like();
+            if account.grow_exactly(text.len() + tree(words), limits).is_ok() {
+                self.keep(text, options, client, &statement, account);
+            }
         }
         Ok((statement, next))
     }
@@ -69,6 +100,7 @@ impl StatementCache {
         options: ParseOptions,
         client: u16,
         statement: &Arc<Spanned<Statement>>,
+        account: Account,
     ) {
         let recent = Recent {
             text: Bytes::copy_from_slice(text),
@@ -78,6 +110,8 @@ impl StatementCache {
             used: self.clock,
             plan: None,
             repeated: false,
+            words: self.words,
+            _account: account,
         };
         if self.recent.len() < KEPT {
             self.recent.push(recent);

@@ -43,7 +43,7 @@ impl SqlSession {
             Statement::Truncate(name) => {
                 let table = named(self, name)?;
                 Some(self.change_temporary(call, |ddl| {
-                    ddl.truncate_temporary(&table);
+                    ddl.truncate_temporary(&table)?;
                     Ok(0)
                 }))
             }

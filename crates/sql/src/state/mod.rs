@@ -85,6 +85,10 @@ pub struct SessionState {
     pub host: Arc<dyn SessionHost>,
     /// What its statements keep in memory.
     pub memory: Arc<SessionMemory>,
+    /// What the running command takes: its text, tree, plan and parameters.
+    pub(crate) command: Account,
+    /// What functions need until their results are there.
+    pub(crate) working: Account,
     /// What `user_variables` takes.
     pub(crate) variables_memory: Account,
     /// GET_LOCK; `None` outside of a session.
@@ -140,10 +144,42 @@ impl SessionState {
         self.rand = before.rand;
     }
 
+    /// One to compute in beside it: with its settings, in its time, counted with its memory.
+    pub(crate) fn aside(&self) -> SessionState {
+        let mut aside = SessionState {
+            settings: self.settings.clone(),
+            now_us: self.now_us,
+            budget: self.budget.clone(),
+            ..SessionState::default()
+        };
+        aside.count_with(self.memory.clone());
+        aside
+    }
+
     /// Counts what it keeps in memory with this session's.
     pub(crate) fn count_with(&mut self, memory: Arc<SessionMemory>) {
         self.variables_memory = Account::new(&memory);
+        self.working = Account::new(&memory);
+        self.command = Account::new(&memory);
         self.memory = memory;
+    }
+
+    /// Asks for what the running command takes. It has that until it is over.
+    ///
+    /// # Errors
+    /// 3170: a limit says no.
+    pub fn ask(&mut self, bytes: usize) -> SqlResult<()> {
+        self.command.grow(bytes, &self.settings)
+    }
+
+    /// The client's command is over, and what it was made of is gone.
+    pub fn command_over(&mut self) {
+        self.working.clear();
+        self.command.clear();
+        self.statement = bytes::Bytes::new();
+        if !self.query_attributes.is_empty() {
+            self.query_attributes = Vec::new();
+        }
     }
 
     /// Gives a variable a value.
@@ -235,6 +271,8 @@ impl Default for SessionState {
             budget: Arc::default(),
             host: Arc::new(NoHost),
             variables_memory: Account::new(&memory),
+            working: Account::new(&memory),
+            command: Account::new(&memory),
             memory,
             named_locks: None,
             programs: ProgramState::default(),

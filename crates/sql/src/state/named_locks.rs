@@ -3,8 +3,10 @@
 //! session's transaction or a definition, are the lock manager's.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits, SessionMemory};
 use bytes::Bytes;
 use omnibus_locks::{LockManager, Request, RowMode, TrxLocks, WaitOutcome};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,35 +23,59 @@ pub struct NamedLocks {
     manager: Arc<LockManager>,
     locks: TrxLocks,
     /// Each name with how often it was taken.
-    held: Vec<(Bytes, u64)>,
+    held: HashMap<Bytes, u64>,
+    account: Account,
 }
+
+/// What a name takes with its lock, where names are long.
+const NAME: usize = 1024;
 
 impl NamedLocks {
     /// `transaction` are the session's other locks: who waits for one of a session's waits for all of it.
-    pub(crate) fn new(manager: &Arc<LockManager>, transaction: &TrxLocks) -> NamedLocks {
+    pub(crate) fn new(
+        manager: &Arc<LockManager>,
+        transaction: &TrxLocks,
+        memory: &Arc<SessionMemory>,
+    ) -> NamedLocks {
         let locks = transaction.begin_another();
         locks.set_beside(transaction);
-        NamedLocks { manager: manager.clone(), locks, held: Vec::new() }
+        NamedLocks { manager: manager.clone(), locks, held: HashMap::new(), account: Account::new(memory) }
     }
 
     /// Takes a lock; blocks up to `seconds`, or without limit if that is negative. False after that time.
     ///
     /// # Errors
-    /// 3057 for a bad name, 3058 in a deadlock, and what `check_killed` says while waiting.
+    /// 3057 for a bad name, 3058 in a deadlock, 3170 without memory for it, and what `check_killed` says while waiting.
     pub fn get(
         &mut self,
         name: Option<&[u8]>,
         seconds: f64,
+        limits: MemoryLimits,
         check_killed: &mut dyn FnMut() -> ExecResult<()>,
     ) -> ExecResult<bool> {
         let key = key_of(name)?;
-        if let Some((_, times)) = self.held.iter_mut().find(|(held, _)| *held == key) {
+        if let Some(times) = self.held.get_mut(&key) {
             *times += 1;
             return Ok(true);
         }
+        self.account.grow_within(NAME, limits)?;
+        let taken = self.take(&key, seconds, check_killed);
+        match taken {
+            Ok(true) => drop(self.held.insert(key, 1)),
+            _ => self.account.shrink(NAME),
+        }
+        taken
+    }
+
+    fn take(
+        &mut self,
+        key: &Bytes,
+        seconds: f64,
+        check_killed: &mut dyn FnMut() -> ExecResult<()>,
+    ) -> ExecResult<bool> {
         let forever = !(0.0..=1e9).contains(&seconds);
         let deadline = (!forever).then(|| Instant::now() + Duration::from_secs_f64(seconds.max(0.0)));
-        if let Request::Wait(mut wait) = self.locks.lock_record(SPACE, &key, RowMode::Exclusive) {
+        if let Request::Wait(mut wait) = self.locks.lock_record(SPACE, key, RowMode::Exclusive) {
             let outcome = loop {
                 let look = Instant::now() + LOOK;
                 let next = deadline.map_or(look, |deadline| deadline.min(look));
@@ -67,7 +93,6 @@ impl NamedLocks {
                 WaitOutcome::Timeout | WaitOutcome::Killed => return Ok(false),
             }
         }
-        self.held.push((key, 1));
         Ok(true)
     }
 
@@ -77,12 +102,13 @@ impl NamedLocks {
     /// 3057 for a bad name.
     pub fn release(&mut self, name: Option<&[u8]>) -> SqlResult<Option<bool>> {
         let key = key_of(name)?;
-        let Some(at) = self.held.iter().position(|(held, _)| *held == key) else {
+        let Some(times) = self.held.get_mut(&key) else {
             return Ok(self.manager.record_holder(SPACE, &key).map(|_| false));
         };
-        self.held[at].1 -= 1;
-        if self.held[at].1 == 0 {
-            self.held.swap_remove(at);
+        *times -= 1;
+        if *times == 0 {
+            self.held.remove(&key);
+            self.account.shrink(NAME);
             self.locks.release_record(SPACE, &key);
         }
         Ok(Some(true))
@@ -91,7 +117,8 @@ impl NamedLocks {
     /// Gives all back, and says how many they were.
     pub fn release_all(&mut self) -> u64 {
         self.locks.release_all();
-        self.held.drain(..).map(|(_, times)| times).sum()
+        self.account.clear();
+        std::mem::take(&mut self.held).into_values().sum()
     }
 
     /// The connection that has it.

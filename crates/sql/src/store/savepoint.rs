@@ -1,7 +1,9 @@
 //! SAVEPOINT: named points of a transaction to which its writes and events can be undone. Locks stay.
 
+use super::memory::TrxMemory;
 use super::trx::{Marks, Trx};
 use crate::error::{SqlError, SqlResult};
+use crate::memory::Account;
 
 /// A named savepoint.
 pub(super) struct Savepoint {
@@ -11,22 +13,44 @@ pub(super) struct Savepoint {
 
 /// The savepoints of a transaction, in order.
 #[derive(Default)]
-pub(crate) struct Savepoints(Vec<Savepoint>);
+pub(crate) struct Savepoints {
+    list: Vec<Savepoint>,
+    account: Option<Account>,
+}
+
+/// What a savepoint takes, in a list that grows by doubling.
+const SAVEPOINT: usize = 2 * size_of::<Savepoint>() + 64;
 
 impl Savepoints {
     /// SAVEPOINT: an older one of the same name goes.
-    fn add(&mut self, name: &str, marks: Marks) {
-        self.0.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
-        self.0.push(Savepoint { name: name.to_owned(), marks });
+    ///
+    /// # Errors
+    /// 3170: there is no memory for it.
+    fn add(&mut self, name: &str, marks: Marks, memory: &TrxMemory) -> SqlResult<()> {
+        self.list.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
+        let account = self.account.get_or_insert_with(|| memory.account());
+        account.resize((self.list.len() + 1) * SAVEPOINT, memory.limits)?;
+        self.list.push(Savepoint { name: name.to_owned(), marks });
+        Ok(())
     }
 
     /// The transaction is over.
     pub(super) fn end(&mut self) {
-        self.0.clear();
+        if !self.list.is_empty() {
+            self.shorten(0);
+        }
+    }
+
+    fn shorten(&mut self, length: usize) {
+        self.list.truncate(length);
+        self.list.shrink_to(2 * length);
+        if let Some(account) = &mut self.account {
+            account.shrink_to((length * SAVEPOINT) as u64);
+        }
     }
 
     fn find(&self, name: &str) -> SqlResult<usize> {
-        self.0
+        self.list
             .iter()
             .position(|savepoint| savepoint.name.eq_ignore_ascii_case(name))
             .ok_or_else(|| SqlError::sp_does_not_exist("SAVEPOINT", name))
@@ -38,8 +62,8 @@ impl Savepoints {
     /// 1305.
     fn rollback_to(&mut self, name: &str) -> SqlResult<Marks> {
         let at = self.find(name)?;
-        self.0.truncate(at + 1);
-        Ok(self.0[at].marks)
+        self.shorten(at + 1);
+        Ok(self.list[at].marks)
     }
 
     /// RELEASE SAVEPOINT: it and the later ones go.
@@ -48,16 +72,19 @@ impl Savepoints {
     /// 1305.
     pub fn release(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
-        self.0.truncate(at);
+        self.shorten(at);
         Ok(())
     }
 }
 
 impl Trx {
     /// SAVEPOINT.
-    pub fn savepoint(&mut self, name: &str) {
+    ///
+    /// # Errors
+    /// 3170: there is no memory for it.
+    pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         let marks = self.marks();
-        self.savepoints.add(name, marks);
+        self.savepoints.add(name, marks, &self.changes.memory)
     }
 
     /// ROLLBACK TO SAVEPOINT. Locks stay.

@@ -50,7 +50,8 @@ pub(crate) struct TempStore {
     rows: WriteSet,
     /// Where ROLLBACK goes back to.
     base: Option<Mark>,
-    tables: Vec<Arc<Table>>,
+    /// Each with what its definition takes.
+    tables: Vec<(Arc<Table>, Account)>,
     /// Changes with every definition; plans are keyed by it. 0: there has never been one.
     generation: u64,
     next_table: u64,
@@ -129,7 +130,7 @@ impl TempStore {
     }
 
     fn find(&self, db: &str, name: &str) -> Option<usize> {
-        self.tables.iter().position(|table| *table.def.db == *db && *table.def.name == *name)
+        self.tables.iter().position(|(table, _)| *table.def.db == *db && *table.def.name == *name)
     }
 
     fn changed(&mut self) {
@@ -159,7 +160,7 @@ impl TempStore {
             return catalog.clone();
         }
         let mut catalog = Catalog::clone(&base);
-        for table in &self.tables {
+        for (table, _) in &self.tables {
             catalog.put_table(table.clone());
         }
         let catalog = Arc::new(catalog);
@@ -169,7 +170,7 @@ impl TempStore {
 
     /// A temporary table by name.
     pub(crate) fn table(&self, db: &str, name: &str) -> Option<Arc<Table>> {
-        self.find(db, name).map(|at| self.tables[at].clone())
+        self.find(db, name).map(|at| self.tables[at].0.clone())
     }
 
     /// The next table id and space number, to be counted on by whoever builds a definition.
@@ -177,16 +178,16 @@ impl TempStore {
         (&mut self.next_table, &mut self.next_space)
     }
 
-    /// Adds a table.
-    pub(crate) fn put_table(&mut self, table: Arc<Table>) {
-        self.tables.push(table);
+    /// Adds a table, whose definition is counted.
+    pub(crate) fn put_table(&mut self, table: Arc<Table>, account: Account) {
+        self.tables.push((table, account));
         self.changed();
     }
 
     /// Removes a table and forgets its rows.
     pub(crate) fn drop_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
         let at = self.find(db, name)?;
-        let table = self.tables.remove(at);
+        let (table, _) = self.tables.remove(at);
         self.dropped.extend(table.def.indexes.iter().map(|index| index.space));
         self.changed();
         Some(table)
@@ -196,7 +197,7 @@ impl TempStore {
     pub(crate) fn rename_table(&mut self, old: &Table, def: TableDef) {
         if let Some(at) = self.find(&old.def.db, &old.def.name) {
             let renamed = Table { temporary: true, ..Table::new(def, old.state.clone()) };
-            self.tables[at] = Arc::new(renamed);
+            self.tables[at].0 = Arc::new(renamed);
             self.changed();
         }
     }

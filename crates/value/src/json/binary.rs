@@ -34,14 +34,14 @@ const TYPE_NEWDECIMAL: u8 = 246;
 
 pub(super) fn encode(json: &Json) -> Result<Bytes, JsonError> {
     let mut out = vec![0];
-    out[0] = write_value(json, &mut out, 1)?;
+    out[0] = write_value(json, &mut out, 1, false)?;
     Ok(Bytes::from(out))
 }
 
-/// Appends a value; its type byte.
-fn write_value(json: &Json, out: &mut Vec<u8>, depth: usize) -> Result<u8, JsonError> {
+/// Appends a value; its type byte. `small`: it is in a container with offsets of two bytes, so it is one if it is one.
+fn write_value(json: &Json, out: &mut Vec<u8>, depth: usize, small: bool) -> Result<u8, JsonError> {
     Ok(match json {
-        Json::Array(_) | Json::Object(_) => return write_container(json, out, depth),
+        Json::Array(_) | Json::Object(_) => return write_container(json, out, depth, small),
         Json::Null | Json::Bool(_) => {
             out.push(literal(json));
             LITERAL
@@ -128,19 +128,75 @@ fn write_length(len: usize, out: &mut Vec<u8>) -> Result<(), JsonError> {
     Ok(())
 }
 
-fn write_container(json: &Json, out: &mut Vec<u8>, depth: usize) -> Result<u8, JsonError> {
+/// Which offsets are enough is known before anything is written: trying both would try all combinations of what is inside.
+fn write_container(json: &Json, out: &mut Vec<u8>, depth: usize, small: bool) -> Result<u8, JsonError> {
     if depth > MAX_DEPTH {
         return Err(JsonError::TooDeep);
     }
-    let start = out.len();
-    if write_sized(json, out, depth, false)? {
-        return Ok(if matches!(json, Json::Array(_)) { SMALL_ARRAY } else { SMALL_OBJECT });
-    }
-    out.truncate(start);
-    if !write_sized(json, out, depth, true)? {
+    let small = small || small_size(json, depth).is_some();
+    if !write_sized(json, out, depth, !small)? {
         return Err(JsonError::TooLarge);
     }
-    Ok(if matches!(json, Json::Array(_)) { LARGE_ARRAY } else { LARGE_OBJECT })
+    Ok(match (json, small) {
+        (Json::Array(_), true) => SMALL_ARRAY,
+        (Json::Array(_), false) => LARGE_ARRAY,
+        (_, true) => SMALL_OBJECT,
+        (_, false) => LARGE_OBJECT,
+    })
+}
+
+/// Bytes of a container with offsets of two bytes; `None` if they are too few. Looks at no more than has that size.
+fn small_size(json: &Json, depth: usize) -> Option<usize> {
+    const MOST: usize = u16::MAX as usize;
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let mut size = 4;
+    let mut add = |bytes: usize| {
+        size += bytes;
+        (size <= MOST).then_some(())
+    };
+    match json {
+        Json::Array(items) => {
+            add(3 * items.len())?;
+            items.iter().try_for_each(|item| add(size_behind(item, depth)?))?;
+        }
+        Json::Object(members) => {
+            add(7 * members.len())?;
+            members.iter().try_for_each(|(key, member)| {
+                add(key.len())?;
+                add(size_behind(member, depth)?)
+            })?;
+        }
+        _ => {}
+    }
+    Some(size)
+}
+
+/// Bytes of a value behind the directory of a small container; a container of its own must be small.
+fn size_behind(json: &Json, depth: usize) -> Option<usize> {
+    let blob = |len: usize| len + (usize::BITS - (len | 1).leading_zeros()).div_ceil(7) as usize;
+    Some(match json {
+        _ if inlined(json, false).is_some() => 0,
+        Json::Array(_) | Json::Object(_) => small_size(json, depth + 1)?,
+        Json::Int(n) => {
+            if i32::try_from(*n).is_ok() {
+                4
+            } else {
+                8
+            }
+        }
+        Json::UInt(n) => {
+            if u32::try_from(*n).is_ok() {
+                4
+            } else {
+                8
+            }
+        }
+        Json::Double(_) => 8,
+        Json::String(text) => blob(text.len()),
+        other => 1 + blob(opaque(other).1.len()),
+    })
 }
 
 fn put(out: &mut [u8], at: usize, n: usize, large: bool) -> bool {
@@ -190,7 +246,7 @@ fn write_sized(json: &Json, out: &mut Vec<u8>, depth: usize, large: bool) -> Res
         if !put(out, entry + 1, offset, large) {
             return Ok(false);
         }
-        out[entry] = write_value(value, out, depth + 1)?;
+        out[entry] = write_value(value, out, depth + 1, !large)?;
         if !large && out.len() - start > usize::from(u16::MAX) {
             return Ok(false);
         }
@@ -221,6 +277,42 @@ pub(super) fn decode(binary: &[u8]) -> Result<Json, JsonError> {
     match binary.split_first() {
         None => Ok(Json::Null),
         Some((&kind, data)) => read_value(kind, data, 1, &Budget(Cell::new(data.len()))),
+    }
+}
+
+/// How many values there are in a document, whole or damaged, at most.
+pub(super) fn nodes(binary: &[u8]) -> usize {
+    let Some((&kind, data)) = binary.split_first() else { return 0 };
+    // Each has an entry of three bytes.
+    let mut left = data.len() / 3 + 1;
+    count_nodes(kind, data, 1, &mut left);
+    data.len() / 3 + 1 - left
+}
+
+fn count_nodes(kind: u8, data: &[u8], depth: usize, left: &mut usize) {
+    if kind > LARGE_ARRAY || depth > MAX_DEPTH {
+        return;
+    }
+    let large = matches!(kind, LARGE_OBJECT | LARGE_ARRAY);
+    let width = if large { 4 } else { 2 };
+    let get = |at: usize| -> usize {
+        match large {
+            true => array(data, at).map_or(usize::MAX, |bytes| u32::from_le_bytes(bytes) as usize),
+            false => array(data, at).map_or(usize::MAX, |bytes| usize::from(u16::from_le_bytes(bytes))),
+        }
+    };
+    let count = get(0);
+    let keys = if matches!(kind, SMALL_OBJECT | LARGE_OBJECT) { count.saturating_mul(width + 2) } else { 0 };
+    let values_at = keys.saturating_add(2 * width);
+    let within = count.min(*left);
+    *left -= within;
+    for entry in (0..within).map(|i| values_at.saturating_add(i * (width + 1))) {
+        let Some(&kind) = data.get(entry) else { return };
+        if kind <= LARGE_ARRAY
+            && let Some(child) = data.get(get(entry + 1)..)
+        {
+            count_nodes(kind, child, depth + 1, left);
+        }
     }
 }
 
@@ -345,7 +437,9 @@ fn read_container(kind: u8, data: &[u8], depth: usize, budget: &Budget) -> Resul
         read_value(kind, data.get(from..).ok_or(JsonError::Damaged)?, depth + 1, budget)
     };
     if !is_object {
-        return (0..count).map(value).collect::<Result<_, _>>().map(Json::Array);
+        let mut items = Vec::with_capacity(count);
+        (0..count).try_for_each(|i| value(i).map(|item| items.push(item)))?;
+        return Ok(Json::Array(items));
     }
     let key = |i: usize| -> Result<String, JsonError> {
         let entry = 2 * width + i * (width + 2);
@@ -354,6 +448,9 @@ fn read_container(kind: u8, data: &[u8], depth: usize, budget: &Budget) -> Resul
         budget.spend(len)?;
         utf8(data.get(from..from.saturating_add(len)).ok_or(JsonError::Damaged)?)
     };
-    let members: Result<Vec<_>, JsonError> = (0..count).map(|i| Ok((key(i)?, value(i)?))).collect();
-    Ok(Json::object(members?))
+    let mut members = Vec::with_capacity(count);
+    for i in 0..count {
+        members.push((key(i)?, value(i)?));
+    }
+    Ok(Json::object(members))
 }

@@ -136,6 +136,23 @@ impl Json {
             _ => 1,
         }
     }
+    /// About how many bytes it takes, which is no less than its binary form does.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let inside = match self {
+            Json::Array(items) => items.iter().map(Json::memory).sum(),
+            Json::Object(members) => {
+                let member = |(name, value): &(String, Json)| {
+                    size_of::<String>() + name.len() + SMALLEST + value.memory()
+                };
+                members.iter().map(member).sum()
+            }
+            Json::String(text) => text.len() + SMALLEST,
+            Json::Opaque(_, bytes) => bytes.len() + SMALLEST,
+            _ => 0,
+        };
+        size_of::<Json>() + inside
+    }
     /// JSON_LENGTH.
     pub fn length(&self) -> usize {
         match self {
@@ -187,6 +204,37 @@ pub fn write_double(n: f64, out: &mut Vec<u8>) {
 /// Appends a JSON string literal (JSON_QUOTE).
 pub fn write_quoted(s: &str, out: &mut Vec<u8>) {
     text::write_string(s, out);
+}
+
+/// Room for a member of an object, or an item of an array.
+const MEMBER: usize = size_of::<(String, Json)>();
+/// What an allocator gives at least.
+const SMALLEST: usize = 16;
+
+/// How many bytes reading a text takes, at most: known from its marks without reading it.
+#[must_use]
+pub fn memory_of_text(text: &[u8]) -> usize {
+    let (mut opens, mut commas, mut quotes) = (0usize, 0usize, 0usize);
+    for byte in text {
+        match byte {
+            b'[' | b'{' => opens += 1,
+            b',' => commas += 1,
+            b'"' => quotes += 1,
+            _ => {}
+        }
+    }
+    // Lists begin with room for four and grow by doubling.
+    let lists = MEMBER * (4 * opens + 2 * commas + 1);
+    let texts = if quotes == 0 { 0 } else { 2 * text.len() + SMALLEST * quotes };
+    lists + texts
+}
+
+/// The same of the binary form.
+#[must_use]
+pub fn memory_of_binary(binary: &[u8]) -> usize {
+    // Texts, and names with what they take at least.
+    let nodes = binary::nodes(binary);
+    size_of::<Json>() + nodes * (MEMBER + SMALLEST) + binary.len()
 }
 
 fn key_order(a: &str, b: &str) -> std::cmp::Ordering {

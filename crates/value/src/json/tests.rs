@@ -15,6 +15,73 @@ fn json(text: &str) -> Json {
 }
 
 #[test]
+fn large_documents_are_written_once_however_deep_they_are() {
+    let deep = |inner: &str| format!("{}{inner}{}", r#"[7,{"k":"#.repeat(49), "}]".repeat(49));
+    for length in
+        [10, 60_000, 64_000, 64_500, 64_800, 65_000, 65_200, 65_400, 65_535, 65_536, 70_000, 200_000]
+    {
+        for inner in [format!("\"{}\"", "x".repeat(length)), format!("[{}1]", "100000,".repeat(length / 7))] {
+            let document = json(&deep(&inner));
+            let binary = document.encode().unwrap();
+            assert_eq!(Json::decode(&binary).unwrap(), document, "{length}");
+        }
+    }
+    // The last one whose offsets fit two bytes.
+    let of_length = |length: usize| Json::Array(vec![Json::String("x".repeat(length))]).encode().unwrap();
+    let small = |binary: &Bytes| binary[0] == 2;
+    let most = (60_000..66_000).rev().find(|length| small(&of_length(*length))).unwrap();
+    assert_eq!(of_length(most).len(), 1 + usize::from(u16::MAX));
+    assert!(!small(&of_length(most + 1)));
+}
+
+/// What was really allocated for a document with room for so many items a list.
+fn taken(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => items.capacity() * size_of::<Json>() + items.iter().map(taken).sum::<usize>(),
+        Json::Object(members) => {
+            let member = |(name, value): &(String, Json)| name.capacity() + taken(value);
+            members.capacity() * size_of::<(String, Json)>() + members.iter().map(member).sum::<usize>()
+        }
+        Json::String(text) => text.capacity(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn what_a_document_takes_is_known_before_it_is_read() {
+    let many = |item: &str, count: usize| format!("[{}{item}]", format!("{item},").repeat(count));
+    for (text, most) in [
+        ("[]".to_owned(), 400),
+        (many("1", 1000), 200),
+        (many("[1]", 1000), 140),
+        (many("{}", 1000), 200),
+        (many(r#"{"a":1}"#, 1000), 100),
+        (many(r#""""#, 1000), 100),
+        (many(r#""\n""#, 1000), 80),
+        (format!("\"{}\"", "x".repeat(10_000)), 3),
+        (format!("{}1{}", "[".repeat(99), "]".repeat(99)), 400),
+    ] {
+        let document = json(&text);
+        let asked = memory_of_text(text.as_bytes());
+        assert!(asked >= taken(&document), "{asked} for {} of {text:.40}", taken(&document));
+        assert!(asked <= most * text.len(), "{asked} for {} bytes of {text:.40}", text.len());
+        let binary = document.encode().unwrap();
+        let (asked, read) = (memory_of_binary(&binary), Json::decode(&binary).unwrap());
+        assert!(asked >= taken(&read), "{asked} for {} of {text:.40} in binary", taken(&read));
+        assert!(document.memory() >= binary.len(), "{text:.40}");
+        assert!(read.memory() >= taken(&read), "{text:.40}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_documents_are_weighed_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let asked = memory_of_binary(&bytes);
+        prop_assert!(asked <= 1000 + 100 * bytes.len());
+    }
+}
+
+#[test]
 fn text_and_binary_round_trip_in_mysql_order() {
     for (input, expected) in [
         (r#"{"bb":1,"a":[1.5,1e20,-0.0],"a":2}"#, r#"{"a": 2, "bb": 1}"#),

@@ -5,7 +5,7 @@
 
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::distinct::{Distinct, KEY_COST, Seen};
-use crate::exec::{Flow, codec};
+use crate::exec::{Flow, codec, held};
 use crate::expr::types::{ExprType, Family, NOT_FIXED};
 use crate::expr::{BindContext, Exec, Expr, Kind as ExprKind, compare, eval, hash_key, json};
 use crate::memory::{Account, memory_of};
@@ -250,12 +250,12 @@ impl Accumulator {
                     }
                 };
                 if better {
-                    *best = eval::own(value);
+                    keep(best, value, account, cx)?;
                 }
             }
             AggregateState::Any(kept) => {
                 if kept.is_none() {
-                    *kept = Some(eval::own(spec.args[0].eval(cx)?));
+                    keep(kept.insert(Value::Null), spec.args[0].eval(cx)?, account, cx)?;
                 }
             }
             AggregateState::Bits(bits) => {
@@ -420,7 +420,26 @@ impl Accumulator {
     /// As `add`, where rows were put off.
     pub fn finish(mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<Value> {
         self.take_rest(spec, cx)?;
-        Ok(self.result(spec, cx))
+        // What was gathered is there until the result is.
+        let mut account = Account::new(&cx.session.memory);
+        account.grow(self.result_memory(), &cx.session.settings)?;
+        Ok(match self.result(spec, cx) {
+            Value::Bytes(text) => Value::Bytes(held::hold(text, cx.session)?),
+            Value::Json(document) => Value::Json(held::hold(document, cx.session)?),
+            other => other,
+        })
+    }
+
+    /// How much making the result takes.
+    fn result_memory(&self) -> usize {
+        match &self.state {
+            AggregateState::Concat(_, length) => *length,
+            AggregateState::Array(items) => items.iter().map(Json::memory).sum(),
+            AggregateState::Object(members) => {
+                members.iter().map(|(name, member)| name.len() + member.memory()).sum()
+            }
+            _ => 0,
+        }
     }
 
     fn result(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
@@ -455,6 +474,19 @@ impl Accumulator {
     }
 }
 
+/// Puts a value in the place of another.
+fn keep(place: &mut Value, value: Value, account: &mut Account, cx: &Exec<'_>) -> ExecResult<()> {
+    let bytes = |value: &Value| if let Value::Bytes(b) | Value::Json(b) = value { b.len() } else { 0 };
+    let (more, less) = (bytes(&value), bytes(place));
+    if more > less {
+        account.grow(more - less, &cx.session.settings)?;
+    } else {
+        account.shrink(less - more);
+    }
+    *place = eval::own(value);
+    Ok(())
+}
+
 fn add_decimal(a: &Decimal, b: &Decimal) -> ExecResult<Decimal> {
     a.add(b).map_err(|_| SqlError::data_out_of_range("DECIMAL", "sum").into())
 }
@@ -477,7 +509,11 @@ const PRUNE_AT: usize = 64 << 10;
 
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {
-    2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value))
+    let inside = match value {
+        Value::Json(binary) => omnibus_value::json::memory_of_binary(binary),
+        _ => 0,
+    };
+    2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value)) + inside
 }
 
 /// Drops the parts of GROUP_CONCAT that those in front of them leave no place for.

@@ -61,6 +61,7 @@ fn uncompress(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
         cx.warn(SqlError::new(1256, b"HY000", message));
         return Ok(Value::Null);
     }
+    cx.ask(length)?;
     match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&value[HEAD..], length) {
         Ok(out) => Ok(text(out)),
         Err(_) => Ok(corrupted(cx)),

@@ -50,6 +50,8 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
     if value.len().max(chars.unwrap_or(0)) > most as usize {
         return Ok(Value::Null);
     }
+    // The longest sequences of weights have 36 bytes, most have two a byte.
+    cx.ask(value.len().max(chars.unwrap_or(0)).saturating_mul(4))?;
     let mut weights = Vec::new();
     collation.write_weights(&value, chars, &mut weights);
     Ok(Value::Bytes(weights.into()))
@@ -57,7 +59,9 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
 
 /// Upper-case hexadecimal digits of `bytes`.
 pub(super) fn to_hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
-    bytes.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]).collect()
+    let mut out = Vec::with_capacity(2 * bytes.len());
+    out.extend(bytes.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]));
+    out
 }
 
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -90,6 +94,7 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
             if !super::fits(value.len().saturating_mul(2), "hex", cx) {
                 return Ok(Value::Null);
             }
+            cx.ask(value.len().saturating_mul(2))?;
             text(to_hex(&value, UPPER))
         }
     })
@@ -199,6 +204,7 @@ fn to_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     if !super::string::fits(value.len().saturating_mul(4) / 3, "to_base64", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(value.len())?;
     Ok(text(encode_base64(&value)))
 }
 

@@ -5,6 +5,7 @@ use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::state::SessionState;
 use omnibus_value::Value;
 use sha1::Digest;
 
@@ -49,9 +50,19 @@ fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResul
     Ok(text(to_hex(&sha2::Sha256::digest(digest.as_bytes()), LOWER)))
 }
 
-fn digest_of(sql: &[u8], cx: &Exec<'_>) -> SqlResult<String> {
+fn digest_of(sql: &[u8], cx: &mut Exec<'_>) -> SqlResult<String> {
     let options = cx.session.settings.parse_options();
-    match omnibus_parser::parse_first(sql, &options) {
+    let SessionState { working, settings, .. } = &mut *cx.session;
+    let mut refused = None;
+    let mut has_room = |words| {
+        refused = working.grow(crate::memory::tree(words), settings).err();
+        refused.is_none()
+    };
+    let parsed = omnibus_parser::parse_first_asking(sql, &options, &mut has_room);
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    match parsed {
         // What is not built is a statement nevertheless.
         Ok(_) | Err(omnibus_parser::ParseError::NotSupported(_)) => {}
         Err(error) => {

@@ -31,6 +31,7 @@ fn load_file(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     if !fits(length, "load_file", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(length)?;
     let mut text = Vec::with_capacity(length);
     loop {
         cx.tick()?;

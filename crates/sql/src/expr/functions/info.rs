@@ -4,6 +4,7 @@ use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
 use crate::expr::{BindContext, Exec, Expr, ExprType, charset, convert};
+use crate::memory::MemoryLimits;
 use crate::state::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
 use std::time::{Duration, Instant};
@@ -194,8 +195,9 @@ fn get_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecRes
     cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
     let seconds = args[1].eval_f64(cx)?.unwrap_or(0.0);
+    let limits = MemoryLimits::of(&cx.session.settings);
     let storage = &mut *cx.storage;
-    let taken = locks.get(name.as_deref(), seconds, &mut || storage.check_killed())?;
+    let taken = locks.get(name.as_deref(), seconds, limits, &mut || storage.check_killed())?;
     Ok(Value::Int(i64::from(taken)))
 }
 

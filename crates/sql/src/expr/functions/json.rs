@@ -5,7 +5,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::Coercibility;
 use crate::expr::{BindContext, Exec, Expr, ExprType, cast, json};
 use omnibus_value::Value;
-use omnibus_value::json::{Json, JsonError, Path, SetMode};
+use omnibus_value::json::{Json, JsonError, Path, SetMode, memory_of_binary, memory_of_text};
 
 pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_EXTRACT", 2, MANY, ty::json, extract),
@@ -68,8 +68,14 @@ pub(crate) fn document(
 ) -> ExecResult<Option<Json>> {
     Ok(Some(match args[at].eval(cx)? {
         Value::Null => return Ok(None),
-        Value::Json(binary) => json::decode(&binary),
-        Value::Bytes(bytes) => Json::parse(&bytes).map_err(|error| failure(&error, at + 1, function))?,
+        Value::Json(binary) => {
+            cx.ask(memory_of_binary(&binary))?;
+            json::decode(&binary)
+        }
+        Value::Bytes(bytes) => {
+            cx.ask(memory_of_text(&bytes))?;
+            Json::parse(&bytes).map_err(|error| failure(&error, at + 1, function))?
+        }
         _ => {
             let error = format!(
                 "Invalid data type for JSON data in argument {} to function {function}; a JSON string or JSON type is required.",
@@ -83,11 +89,22 @@ pub(crate) fn document(
 /// Argument `at` as a member of a document: text becomes a string.
 pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
     let value = args[at].eval(cx)?;
+    cx.ask(match &value {
+        Value::Json(binary) => memory_of_binary(binary),
+        Value::Bytes(text) => size_of::<Json>() + text.len(),
+        _ => size_of::<Json>(),
+    })?;
     Ok(json::member(&args[at], &value))
 }
 
+/// A document as a function's result.
+pub(super) fn result(doc: &Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    cx.ask(doc.memory())?;
+    Ok(json::to_value(doc))
+}
+
 pub(super) fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
-    let Some(bytes) = args[at].eval_str(cx)? else { return Ok(None) };
+    let Some(bytes) = super::text_arg(&args[at], cx)? else { return Ok(None) };
     Ok(Some(Path::parse(&bytes).map_err(|error| failure(&error, at + 1, "path"))?))
 }
 
@@ -98,35 +115,51 @@ fn extract(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     for at in 1..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         many |= path.has_wildcard();
-        found.extend(cx.paced(|pace| path.find(&doc, pace))?.into_iter().cloned());
+        let parts = cx.paced(|pace| path.find(&doc, pace))?;
+        cx.ask(parts.iter().map(|part| part.memory()).sum())?;
+        found.extend(parts.into_iter().cloned());
     }
-    Ok(match (found.len(), many) {
-        (0, _) => Value::Null,
-        (_, true) => json::to_value(&Json::Array(found)),
-        (_, false) => json::to_value(&found[0]),
-    })
+    match (found.len(), many) {
+        (0, _) => Ok(Value::Null),
+        (_, true) => result(&Json::Array(found), cx),
+        (_, false) => result(&found[0], cx),
+    }
 }
 
 fn unquote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let mut out = Vec::new();
     match &value {
-        Value::Json(binary) => json::decode(binary).unquote(&mut out),
+        Value::Json(binary) => {
+            cx.ask(memory_of_binary(binary) + 2 * binary.len())?;
+            json::decode(binary).unquote(&mut out);
+        }
         value => {
+            cx.ask(2 * long(value))?;
             let given = json::string(&args[0], &args[0].to_str(value))?.into_bytes();
             let quoted = given.len() >= 2 && given.starts_with(b"\"") && given.ends_with(b"\"");
             if !quoted {
                 return Ok(text(given));
             }
+            cx.ask(memory_of_text(&given))?;
             Json::parse(&given).map_err(|error| failure(&error, 1, "json_unquote"))?.unquote(&mut out);
         }
     }
     Ok(text(out))
 }
 
+/// Bytes of a text.
+fn long(value: &Value) -> usize {
+    if let Value::Bytes(text) = value { text.len() } else { 0 }
+}
+
 fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    let mut out = Vec::new();
+    // A byte that has to be escaped takes six.
+    let escaped = value.iter().filter(|byte| **byte < b' ' || matches!(byte, b'"' | b'\\')).count();
+    let length = value.len() + 5 * escaped + 2;
+    cx.ask(length)?;
+    let mut out = Vec::with_capacity(length);
     omnibus_value::json::write_quoted(&json::string(&args[0], &value)?, &mut out);
     Ok(text(out))
 }
@@ -137,14 +170,15 @@ fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for at in (0..args.len()).step_by(2) {
-        let Some(key) = args[at].eval_str(cx)? else {
+        let Some(key) = super::text_arg(&args[at], cx)? else {
             return Err(
                 SqlError::new(3158, b"22032", "JSON documents may not contain NULL member names.").into()
             );
         };
+        cx.ask(size_of::<String>() + key.len())?;
         members.push((json::string(&args[at], &key)?, scalar(args, at + 1, cx)?));
     }
-    Ok(json::to_value(&Json::object(members)))
+    result(&Json::object(members), cx)
 }
 
 fn array(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -152,13 +186,16 @@ fn array(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     for at in 0..args.len() {
         items.push(scalar(args, at, cx)?);
     }
-    Ok(json::to_value(&Json::Array(items)))
+    result(&Json::Array(items), cx)
 }
 
 fn valid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(boolean(match value_arg!(args, 0, cx) {
         Value::Json(_) => true,
-        Value::Bytes(bytes) => omnibus_value::json::is_valid_text(&bytes),
+        Value::Bytes(bytes) => {
+            cx.ask(memory_of_text(&bytes))?;
+            omnibus_value::json::is_valid_text(&bytes)
+        }
         _ => false,
     }))
 }
@@ -174,7 +211,9 @@ fn part(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<J
         return Ok(Some(doc));
     }
     let Some(path) = path(args, 1, cx)? else { return Ok(None) };
-    Ok(cx.paced(|pace| path.find(&doc, pace))?.first().map(|found| (*found).clone()))
+    let Some(found) = cx.paced(|pace| path.find(&doc, pace))?.first().copied() else { return Ok(None) };
+    cx.ask(found.memory())?;
+    Ok(Some(found.clone()))
 }
 
 fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -189,7 +228,7 @@ fn keys(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(match part(args, "json_keys", cx)? {
         Some(Json::Object(members)) => {
             let names = members.into_iter().map(|(name, _)| Json::String(name)).collect();
-            json::to_value(&Json::Array(names))
+            result(&Json::Array(names), cx)?
         }
         _ => Value::Null,
     })
@@ -248,7 +287,7 @@ fn change(args: &[Expr], mode: SetMode, cx: &mut Exec<'_>) -> ExecResult<Value> 
         let value = scalar(args, at + 1, cx)?;
         doc.set(&path, value, mode);
     }
-    Ok(json::to_value(&doc))
+    result(&doc, cx)
 }
 
 pub(super) fn refuse_wildcard(path: &Path) -> ExecResult<()> {
@@ -275,7 +314,7 @@ fn remove(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         }
         doc.remove(&path);
     }
-    Ok(json::to_value(&doc))
+    result(&doc, cx)
 }
 
 fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -285,7 +324,9 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
         refuse_wildcard(&path)?;
         let value = scalar(args, at + 1, cx)?;
         let found = cx.paced(|pace| path.find(&doc, pace))?;
-        let Some(target) = found.first().map(|found| (*found).clone()) else { continue };
+        let Some(found) = found.first().copied() else { continue };
+        cx.ask(found.memory())?;
+        let target = found.clone();
         if let Json::Array(items) = &target {
             cx.session.budget.spend(u32::try_from(items.len() / 16).unwrap_or(u32::MAX))?;
         }
@@ -298,7 +339,7 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
         };
         if path.legs.is_empty() { doc = longer } else { doc.set(&path, longer, SetMode::Replace) }
     }
-    Ok(json::to_value(&doc))
+    result(&doc, cx)
 }
 
 fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
@@ -307,14 +348,18 @@ fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Exec<'_>) -> Exec
         let Some(other) = document(args, at, "json_merge", cx)? else { return Ok(Value::Null) };
         doc = with(doc, other);
     }
-    Ok(json::to_value(&doc))
+    result(&doc, cx)
 }
 
-fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>) {
-    let line = |out: &mut Vec<u8>, depth: usize| {
-        out.push(b'\n');
-        out.extend(std::iter::repeat_n(b' ', depth * 2));
-    };
+fn line(out: &mut Vec<u8>, depth: usize, cx: &mut Exec<'_>) -> ExecResult<()> {
+    cx.tick()?;
+    cx.room(out, depth * 2 + 4)?;
+    out.push(b'\n');
+    out.extend(std::iter::repeat_n(b' ', depth * 2));
+    Ok(())
+}
+
+fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>, cx: &mut Exec<'_>) -> ExecResult<()> {
     match doc {
         Json::Array(items) if !items.is_empty() => {
             out.push(b'[');
@@ -322,10 +367,10 @@ fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>) {
                 if at > 0 {
                     out.push(b',');
                 }
-                line(out, depth + 1);
-                indent(item, depth + 1, out);
+                line(out, depth + 1, cx)?;
+                indent(item, depth + 1, out, cx)?;
             }
-            line(out, depth);
+            line(out, depth, cx)?;
             out.push(b']');
         }
         Json::Object(members) if !members.is_empty() => {
@@ -334,22 +379,28 @@ fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>) {
                 if at > 0 {
                     out.push(b',');
                 }
-                line(out, depth + 1);
+                line(out, depth + 1, cx)?;
+                cx.room(out, 6 * name.len() + 4)?;
                 omnibus_value::json::write_quoted(name, out);
                 out.extend_from_slice(b": ");
-                indent(member, depth + 1, out);
+                indent(member, depth + 1, out, cx)?;
             }
-            line(out, depth);
+            line(out, depth, cx)?;
             out.push(b'}');
         }
-        other => other.write_text(out),
+        other => {
+            // Each byte of a text may have to be escaped.
+            cx.room(out, other.memory().saturating_mul(2))?;
+            other.write_text(out);
+        }
     }
+    Ok(())
 }
 
 fn pretty(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_pretty", cx)? else { return Ok(Value::Null) };
     let mut out = Vec::new();
-    indent(&doc, 0, &mut out);
+    indent(&doc, 0, &mut out, cx)?;
     Ok(text(out))
 }
 

@@ -1,10 +1,10 @@
 //! JSON functions that look for something in a document, and that put something into an array.
 
-use super::json::{document, one_or_all, path, scalar};
+use super::json::{document, one_or_all, path, result, scalar};
 use super::{Def, MANY, boolean, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::like::LikeMatcher;
-use crate::expr::{Exec, Expr, ExprType, json};
+use crate::expr::{Exec, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::json::{Index, Json, Leg};
 
@@ -44,7 +44,7 @@ fn overlaps(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
 fn search(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_search", cx)? else { return Ok(Value::Null) };
     let Some(all) = one_or_all(args, 1, "json_search", cx)? else { return Ok(Value::Null) };
-    let Some(pattern) = args[2].eval_str(cx)? else { return Ok(Value::Null) };
+    let Some(pattern) = super::text_arg(&args[2], cx)? else { return Ok(Value::Null) };
     let escape = match args.get(3) {
         None => Some('\\'),
         Some(escape) => match escape.eval_str(cx)? {
@@ -72,15 +72,18 @@ fn search(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         }
     }
     let mut paths = found.paths;
-    Ok(match paths.len() {
-        0 => Value::Null,
-        1 => json::to_value(&paths.remove(0)),
-        _ => json::to_value(&Json::Array(paths)),
-    })
+    match paths.len() {
+        0 => Ok(Value::Null),
+        1 => result(&paths.remove(0), cx),
+        _ => result(&Json::Array(paths), cx),
+    }
 }
 
 /// Strings of documents are compared byte by byte.
 const JSON_COLLATION: u16 = 46;
+
+/// What a place in a document takes beside its path.
+const PLACE: usize = 128;
 
 struct Found {
     matcher: LikeMatcher,
@@ -102,6 +105,7 @@ impl Found {
                 if self.matcher.matches(text.as_bytes(), cx)?
                     && !self.paths.iter().any(|known| known.compare(&path).is_eq())
                 {
+                    cx.ask(2 * (size_of::<Json>() + at.len()))?;
                     self.paths.push(path);
                 }
             }
@@ -147,6 +151,8 @@ fn places<'d>(
 ) -> ExecResult<Vec<(String, &'d Json)>> {
     cx.tick()?;
     cx.check_stack()?;
+    // Each place on the way has its own copy of its path.
+    cx.ask(at.len() + PLACE)?;
     let Some((leg, rest)) = legs.split_first() else { return Ok(vec![(at.to_owned(), doc)]) };
     let mut children: Vec<(String, &Json)> = Vec::new();
     let mut member = |name: &str, value: &'d Json| {
@@ -219,5 +225,5 @@ fn array_insert(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
             items.insert(place, value);
         }
     }
-    Ok(json::to_value(&doc))
+    result(&doc, cx)
 }

@@ -31,6 +31,7 @@ mod units;
 
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Exec, Expr, ExprType};
+use bytes::Bytes;
 use omnibus_value::Value;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -130,10 +131,30 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
     table.get(name.to_ascii_uppercase().as_str()).copied()
 }
 
+/// Evaluates an argument of a call as a string. Its length is asked for: what functions make of a text is about as long.
+pub(crate) fn text_arg(arg: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    let Some(text) = text_part(arg, cx)? else { return Ok(None) };
+    cx.ask(text.len())?;
+    Ok(Some(text))
+}
+
+/// The same where the caller asks for what it makes.
+pub(crate) fn text_part(arg: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    Ok(match arg.eval(cx)? {
+        Value::Null => None,
+        Value::Bytes(text) => Some(text),
+        Value::Json(binary) => {
+            cx.ask(omnibus_value::json::memory_of_binary(&binary) + 2 * binary.len())?;
+            Some(arg.to_str(&Value::Json(binary)))
+        }
+        value => Some(arg.to_str(&value)),
+    })
+}
+
 /// Evaluates an argument as a string, or returns NULL from the function.
 macro_rules! str_arg {
     ($args:expr, $i:expr, $cx:expr) => {
-        match $args[$i].eval_str($cx)? {
+        match crate::expr::functions::text_arg(&$args[$i], $cx)? {
             Some(value) => value,
             None => return Ok(omnibus_value::Value::Null),
         }

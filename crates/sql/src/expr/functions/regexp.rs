@@ -136,13 +136,21 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
         if occurrence > 0 && number != occurrence {
             continue;
         }
+        let copied = from + found.start - at;
+        cx.room(&mut out, copied + expanded(&new, found.len()))?;
         out.extend_from_slice(&value[at..from + found.start]);
-        matcher.expand(&value[from..], found, &new, &mut out)?;
+        matcher.expand(&value[from..], found, &new, &mut out, cx)?;
         at = from + found.end;
         if !super::string::fits(out.len(), "regexp_replace", cx) {
             return Ok(Value::Null);
         }
     }
+    cx.room(&mut out, value.len() - at)?;
     out.extend_from_slice(&value[at..]);
     Ok(text(out))
+}
+
+/// How long the replacement of a match of this length can be: each `$` stands for a part of it.
+fn expanded(new: &[u8], found: usize) -> usize {
+    new.len() + new.iter().filter(|byte| **byte == b'$').count() * found
 }

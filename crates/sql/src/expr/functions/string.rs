@@ -54,13 +54,14 @@ fn concat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let mut parts = Vec::with_capacity(args.len());
     let mut length = 0;
     for arg in args {
-        let Some(part) = arg.eval_str(cx)? else { return Ok(Value::Null) };
+        let Some(part) = super::text_part(arg, cx)? else { return Ok(Value::Null) };
         length += part.len();
         if !fits(length, "concat", cx) {
             return Ok(Value::Null);
         }
         parts.push(part);
     }
+    cx.ask(length)?;
     Ok(text(parts.concat()))
 }
 
@@ -69,7 +70,7 @@ fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     let mut parts = Vec::with_capacity(args.len());
     let mut length = 0;
     for arg in &args[1..] {
-        if let Some(part) = arg.eval_str(cx)? {
+        if let Some(part) = super::text_part(arg, cx)? {
             length += part.len() + if parts.is_empty() { 0 } else { separator.len() };
             if !fits(length, "concat_ws", cx) {
                 return Ok(Value::Null);
@@ -77,6 +78,7 @@ fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
             parts.push(part);
         }
     }
+    cx.ask(length)?;
     Ok(text(parts.join(&separator[..])))
 }
 
@@ -163,10 +165,13 @@ fn lower(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 
 fn reverse(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    let mut out = Vec::with_capacity(value.len());
-    let mut parts: Vec<&[u8]> = charset::chars(&value, ty.column.collation).collect();
-    parts.reverse();
-    parts.iter().for_each(|c| out.extend_from_slice(c));
+    let mut out = vec![0; value.len()];
+    let mut rest = &mut out[..];
+    for character in charset::chars(&value, ty.column.collation) {
+        let at = rest.len() - character.len();
+        rest[at..].copy_from_slice(character);
+        rest = &mut rest[..at];
+    }
     Ok(text(out))
 }
 
@@ -177,9 +182,11 @@ fn repeat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
         return Ok(text(Bytes::new()));
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    if !fits(value.len().saturating_mul(count), "repeat", cx) {
+    let length = value.len().saturating_mul(count);
+    if !fits(length, "repeat", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(length)?;
     Ok(text(value.repeat(count)))
 }
 
@@ -194,6 +201,7 @@ fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let mut rest: &[u8] = &value;
     while !rest.is_empty() {
         cx.compared(from.len())?;
+        cx.room(&mut out, to.len().max(4))?;
         if rest.starts_with(&from) {
             out.extend_from_slice(&to);
             rest = &rest[from.len()..];
@@ -249,7 +257,7 @@ fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     let mut parts: Vec<Bytes> = Vec::new();
     for (i, arg) in args[1..].iter().enumerate().take(64) {
         if bits >> i & 1 == 1
-            && let Some(part) = arg.eval_str(cx)?
+            && let Some(part) = super::text_part(arg, cx)?
         {
             parts.push(part);
         }
@@ -258,6 +266,7 @@ fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     if !fits(length, "make_set", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(length)?;
     Ok(text(parts.join(&b","[..])))
 }
 
@@ -273,6 +282,7 @@ fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     if !fits(length, "export_set", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(length)?;
     Ok(text(parts.join(&separator[..])))
 }
 
@@ -286,6 +296,9 @@ fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     let mut ends = Vec::new();
     let mut at = 0;
     while let Some(found) = super::string_search::find(&value[at..], &delimiter, cx)? {
+        if ends.len() == ends.capacity() {
+            cx.ask(2 * size_of_val(&ends[..]))?;
+        }
         ends.push(at + found);
         at += found + delimiter.len();
     }
@@ -356,8 +369,10 @@ fn is_letter(character: &[u8], collation: u16) -> bool {
 }
 
 fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
-    let Some(value) = args[0].eval_str(cx)? else { return Ok(text("NULL")) };
-    let mut out = vec![b'\''];
+    let Some(value) = super::text_arg(&args[0], cx)? else { return Ok(text("NULL")) };
+    cx.ask(value.len())?;
+    let mut out = Vec::with_capacity(value.len() + 2);
+    out.push(b'\'');
     for &byte in value.iter() {
         match byte {
             b'\\' | b'\'' => out.extend_from_slice(&[b'\\', byte]),
@@ -416,5 +431,6 @@ fn space(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     if !fits(count, "space", cx) {
         return Ok(Value::Null);
     }
+    cx.ask(count)?;
     Ok(text(vec![b' '; count]))
 }

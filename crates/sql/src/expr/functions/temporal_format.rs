@@ -104,7 +104,7 @@ fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u1
 
 /// A format in the character set of what it makes; nothing if it is NULL, or bytes that are no text.
 fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
-    let Some(pattern) = args[1].eval_str(cx)? else { return Ok(None) };
+    let Some(pattern) = super::text_arg(&args[1], cx)? else { return Ok(None) };
     let (from, to) = (args[1].ty.column.collation, ty.column.collation);
     Ok(match args[1].ty.family() {
         Family::String if from == BINARY && to != BINARY => cast::taken_for_text(pattern, to, cx),

@@ -54,10 +54,10 @@ fn trim_right(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
 
 /// The string cut to `length` characters, or what to add: how many characters are missing.
 fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(Bytes, Bytes)>> {
-    let Some(value) = args[0].eval_str(cx)? else { return Ok(None) };
+    let Some(value) = super::text_arg(&args[0], cx)? else { return Ok(None) };
     let Some(length) = args[1].eval_int(cx)? else { return Ok(None) };
     let filler = match args.get(2) {
-        Some(arg) => match arg.eval_str(cx)? {
+        Some(arg) => match super::text_arg(arg, cx)? {
             Some(filler) => filler,
             None => return Ok(None),
         },
@@ -74,6 +74,7 @@ fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(By
         return Ok(Some((Bytes::new(), Bytes::new())));
     }
     let missing = length - count;
+    let longest = missing.saturating_mul(filler.len().div_ceil(unit)).saturating_add(value.len());
     if !super::string::fits(
         missing.saturating_mul(filler.len() / unit).saturating_add(value.len()),
         "lpad",
@@ -81,6 +82,7 @@ fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(By
     ) {
         return Ok(None);
     }
+    cx.ask(longest.saturating_mul(2))?;
     let mut padding = filler.repeat(missing / unit);
     padding.extend_from_slice(&charset::slice_chars(&filler, 0, missing % unit, collation));
     Ok(Some((value, padding.into())))

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+"""MEMORY-1: what a client without privileges can make the server keep: each is refused, or costs what the limit allows, while others go on.
+
+The server has a limit of 64 MiB on all of it; each of these would take many times as much.
+
+Ring: gate.
+"""
+
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from hunger import CAPACITY_EXCEEDED, MIB, Half, Hungry, Watch
+from omnibus import Omnibus, Scratch, Session, error_code, expect, wait_for
+
+LIMIT = 64 * MIB
+# What the process may have at most: the limit, engines, log, what the allocator has not given back.
+CEILING = 320 * MIB
+
+
+def hungry(server, **more):
+    return Hungry(server, user="hungry", database="own", **more)
+
+
+def refuses_all(session, *statements):
+    for sql in statements:
+        expect(session.refused(sql), f"{sql[:150]}: was not refused")
+        yield sql[:50]
+
+
+def settled(server):
+    """Who is gone holds nothing."""
+    session = Session(server)
+    held = lambda: int(session("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])  # noqa: E731
+    wait_for(lambda: held() < MIB, lambda: f"{held()} bytes are held by nobody", timeout=30)
+    session.close()
+
+
+def documents(server):
+    session = hungry(server)
+    text, small = "REPEAT('x', 8000000)", "REPEAT('x', 4000)"
+    nested = "JSON_ARRAY(" * 60 + text + f", {text})" * 60
+    session("SET @doc = CONCAT('[', REPEAT('[1],', 50000), '1]')")
+    session(f"SET @flat = JSON_ARRAY({', '.join([text] * 2)})")
+    yield from refuses_all(
+        session,
+        f"SELECT LENGTH(JSON_ARRAY({', '.join([text] * 150)}))",
+        f"SELECT LENGTH(JSON_OBJECT({', '.join(f'{n}, {text}' for n in range(150))}))",
+        f"SELECT LENGTH(JSON_OBJECT({', '.join(f'CONCAT({n}, {small}), 1' for n in range(30000))}))",
+        f"SELECT LENGTH({nested})",
+        f"SELECT LENGTH(JSON_ARRAY({', '.join([small] * 20000)}))",
+        f"SELECT LENGTH(JSON_EXTRACT(@doc, {', '.join(['$'] * 500)}))".replace("$", "'$'"),
+        "SELECT JSON_LENGTH(CONCAT('[', REPEAT('[1],', 4000000), '1]'))",
+        "SELECT JSON_VALID(CONCAT('[', REPEAT('{},', 4000000), '1]'))",
+        f"SELECT LENGTH(JSON_MERGE_PRESERVE({', '.join(['@doc'] * 500)}))",
+        f"SELECT LENGTH(JSON_ARRAY({', '.join(['@doc'] * 20)}, {', '.join(['CAST(@doc AS JSON)'] * 200)}))",
+        "SELECT LENGTH(JSON_PRETTY(CONCAT(REPEAT('[', 99), REPEAT('1,', 1000000), '1', REPEAT(']', 99))))",
+        "SELECT COUNT(*) FROM JSON_TABLE(CONCAT('[', REPEAT('[1],', 4000000), '1]'), '$[*]' COLUMNS (a INT PATH '$')) t")
+    expect(session("SELECT JSON_LENGTH(@doc), JSON_LENGTH(@flat)") == ((50001, 2),), "documents that fit")
+    session.close()
+
+
+def rows(server):
+    session = hungry(server)
+    yield from refuses_all(
+        session,
+        "SELECT " + ", ".join(["REPEAT('x', 8000000)"] * 60),
+        "SELECT " + ", ".join(["REPEAT('x', 200000)"] * 2000),
+        "SELECT " + ", ".join(["REPEAT('x', 20000)"] * 4000),
+        f"SELECT LENGTH(CONCAT({', '.join(['REPEAT(1, 2000)'] * 50000)}))",
+        f"SELECT LENGTH(CONCAT({', '.join(['SPACE(8000000)'] * 60)}))",
+        f"SELECT GREATEST({', '.join(['SPACE(800000)'] * 600)})",
+        f"SELECT LENGTH(EXPORT_SET(-1, SPACE(800000), SPACE(800000), SPACE(100000), 64))",
+        "SELECT LENGTH(HEX(HEX(HEX(SPACE(8000000)))))",
+        "SELECT LENGTH(REPLACE(SPACE(100000), ' ', SPACE(1000)))",
+        "SELECT LENGTH(REGEXP_REPLACE(SPACE(30000), ' ', SPACE(2000)))",
+        "SELECT LENGTH(LPAD('', 60000000, 'xy'))",
+        "SELECT LENGTH(UNCOMPRESS(COMPRESS(SPACE(40000000))))")
+    session.close()
+
+
+def long_texts(server):
+    """Trees are larger than their texts."""
+    session = hungry(server)
+    yield from refuses_all(
+        session,
+        "SELECT 1 IN (" + "1," * 1000000 + "1)",
+        "SELECT " + "-" .join(["1"] * 100) + " FROM DUAL WHERE 1 IN (" + "1+1," * 500000 + "1)",
+        "DO " + ",".join(["'a'"] * 1000000),
+        "SELECT STATEMENT_DIGEST_TEXT(CONCAT('DO 1', REPEAT(',1', 4000000)))",
+        "INSERT INTO own.t VALUES " + ",".join(["(1)"] * 1000000))
+    expect(session.value("SELECT LENGTH('" + "x" * 8_000_000 + "')") == 8_000_000, "one long word")
+    for n in range(200):
+        session("DO " + ",".join(["'a'"] * 500) + f", {n}")
+        session("DO " + ",".join(["'a'"] * 500) + f", {n}")
+    yield "texts that are kept"
+    session.close()
+
+
+def long_data(server):
+    session = hungry(server)
+    piece = b"x" * MIB
+    number = session.prepare("SELECT LENGTH(?), LENGTH(?)")
+    for param in (0, 1):
+        for _ in range(300):
+            session.long_data(number, param, piece)
+    expect(error_code(lambda: session.execute_long(number, 2)) == CAPACITY_EXCEEDED, "600 MB of parameters")
+    yield "long data of one statement"
+    for number in [session.prepare("SELECT LENGTH(?)") for _ in range(200)]:
+        for _ in range(3):
+            session.long_data(number, 0, piece)
+    expect(error_code(lambda: session.execute_long(number, 1)) == CAPACITY_EXCEEDED, "the last of 200 statements")
+    session.close()
+    settled(server)
+    yield "long data of many statements"
+    session = hungry(server)
+    number = session.prepare("SELECT LENGTH(?)")
+    for _ in range(20):
+        for _ in range(8):
+            session.long_data(number, 0, piece)
+        session.execute_long(number, 1)
+        # A column, its end, a row, and theirs.
+        expect(8 * MIB == int.from_bytes([session.db._read_packet()._data for _ in range(4)][2][2:6], "little"), "its length")
+    yield "long data that is used"
+    session.close()
+
+
+def prepared(server):
+    text = "SELECT LENGTH('" + "x" * (4 * MIB) + "')"
+    session = hungry(server)
+    kept = 0
+    while kept < 60 and error_code(lambda: session.prepare(text), but={CAPACITY_EXCEEDED}) == 0:
+        kept += 1
+    expect(4 <= kept < 16, f"{kept} texts of 4 MB fit")
+    yield "prepared by the protocol"
+    for number, _ in session.statements[:4]:
+        session.close_statement(number)
+    session.prepare(text)
+    session.close()
+    settled(server)
+    session = hungry(server)
+    session(f"SET @text = '{text.replace(chr(39), chr(39) * 2)}'")
+    kept = 0
+    while kept < 60 and not session.refused(f"PREPARE s{kept} FROM @text"):
+        kept += 1
+    expect(4 <= kept < 16, f"{kept} texts of 4 MB fit")
+    yield "prepared by name"
+    for n in range(4):
+        session(f"DEALLOCATE PREPARE s{n}")
+    session("PREPARE s0 FROM @text")
+    expect(session.value("SELECT @@max_prepared_stmt_count") == 16382, "max_prepared_stmt_count")
+    session.close()
+    settled(server)
+    session = hungry(server)
+    many = "SELECT " + ", ".join("?" * 200)
+    kept = 0
+    while kept < 10000 and error_code(lambda: session.prepare(many), but={CAPACITY_EXCEEDED}) == 0:
+        kept += 1
+        yield "many small ones"
+    expect(100 < kept < 1000, f"{kept} statements of 200 parameters fit 64 MiB")
+    session.close()
+
+
+def halves(server):
+    connections = [Half(server, 12 * MIB, 0xFFFFFF, user="hungry") for _ in range(60)]
+    refused = lambda: sum(half.was_refused() for half in connections)  # noqa: E731
+    expect(refused() > 30, f"{refused()} of 60 packets of 12 MB were refused")
+    yield "halves of packets"
+    for half in connections:
+        half.close()
+    settled(server)
+    session = hungry(server)
+    expect(session.value(f"SELECT LENGTH('{'x' * 8_000_000}')") == 8_000_000, "a whole packet")
+    session.close()
+
+
+def locks(server):
+    session = hungry(server)
+    took = []
+    for first in range(0, 16000, 2000):
+        begun = time.monotonic()
+        session("DO " + ", ".join(f"GET_LOCK('lock number {n}', 0)" for n in range(first, first + 2000)))
+        took.append(time.monotonic() - begun)
+        yield "user locks"
+    print(f"  2,000 user locks: {took[0]:.3f} s at first, {took[-1]:.3f} s at 16,000", flush=True)
+    # Looking through all of them would make it eight times as long.
+    expect(min(took[-4:]) < 4 * min(took[:4]), f"2,000 locks by name take {took}")
+    for first in range(16000, 400000, 2000):
+        if session.refused("DO " + ", ".join(f"GET_LOCK('lock number {n}', 0)" for n in range(first, first + 2000))):
+            break
+        yield "user locks"
+    else:
+        expect(False, "400,000 locks by name fit 64 MiB")
+    expect(session.value("SELECT RELEASE_ALL_LOCKS()") > 16000, "locks by name")
+    expect(session.value("SELECT GET_LOCK('one more', 0)") == 1, "after all went")
+    session.close()
+
+
+def other_things(server):
+    session = hungry(server)
+    session("SET SESSION sql_mode = ''")
+    # A message that has the value which it complains of.
+    session("SELECT " + ", ".join(["DATE(CONCAT('2001-01-01 ', REPEAT('x', 50000)))"] * 300))
+    yield "messages"
+    session("START TRANSACTION")
+    for first in range(0, 400000, 500):
+        if any(session.refused(f"SAVEPOINT `savepoint with a long name number {n}`") for n in range(first, first + 1)):
+            break
+        if first > 5000:
+            break
+        yield "savepoints"
+    session("ROLLBACK")
+    columns = ", ".join(f"c{n} INT" for n in range(1000))
+    for n in range(400):
+        if session.refused(f"CREATE TEMPORARY TABLE t{n} ({columns})"):
+            break
+        yield "temporary tables"
+    else:
+        expect(False, "400 temporary tables of 1,000 columns fit 64 MiB")
+    expect(n > 3, f"{n} temporary tables of 1,000 columns")
+    session.close()
+    # A connection that has nothing to do keeps no text.
+    idle = [hungry(server) for _ in range(30)]
+    for session in idle:
+        session.refused("DO '" + "x" * (12 * MIB) + "'")
+        yield "idle ones"
+    for session in idle:
+        session.close()
+
+
+def main():
+    with Scratch() as directory:
+        server = Omnibus(directory, "--skip-networking", f"--global-connection-memory-limit={LIMIT}", "--sync-binlog=0",
+                         "--lsm-memtable-size=8M", "--lsm-block-cache-size=16M", "--max-allowed-packet=64M", "--max-connections=400")
+        server.start()
+        root = Session(server)
+        root.run("CREATE DATABASE d", "CREATE DATABASE own", "CREATE TABLE d.point (id INT PRIMARY KEY)", "INSERT INTO d.point VALUES (7)",
+                 "CREATE TABLE own.t (id INT)", "CREATE USER hungry@localhost", "GRANT ALL ON own.* TO hungry@localhost")
+        watch = Watch(server, CEILING)
+        watch.start()
+        names = sys.argv[1:]
+        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, other_things):
+            if names and part.__name__ not in names:
+                continue
+            for what in part(server):
+                expect(watch.peak < CEILING, f"{part.__name__}, {what}: the server had {watch.peak // MIB} MiB")
+            settled(server)
+            print(f"{part.__name__} ok, {watch.peak // MIB} MiB at most", flush=True)
+        watch.end()
+        root.close()
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
