@@ -6,7 +6,7 @@ answers others.
 
 MEMORY-1. A run does the same for the same seed. What it does last is printed when it fails, with the command that does it again.
 
-Ring: gate.
+Ring: all.
 """
 
 import argparse
