@@ -4,7 +4,7 @@ use super::encode::{LOWER, to_hex};
 use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::BINARY;
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType};
 use crate::state::SessionState;
 use omnibus_value::Value;
 use sha1::Digest;
@@ -22,12 +22,12 @@ pub(super) const DEFS: &[Def] = &[
     Def::volatile("RANDOM_BYTES", 1, 1, random_type, random_bytes),
 ];
 
-fn sha1(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sha1(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(text(to_hex(&sha1::Sha1::digest(&value), LOWER)))
 }
 
-fn sha2(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sha2(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(match int_arg!(args, 1, cx) {
         224 => text(to_hex(&sha2::Sha224::digest(&value), LOWER)),
@@ -38,19 +38,19 @@ fn sha2(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     })
 }
 
-fn statement_digest_text(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn statement_digest_text(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let sql = str_arg!(args, 0, cx);
     Ok(text(digest_of(&sql, cx)?.into_bytes()))
 }
 
 /// What `performance_schema` has as DIGEST.
-fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let sql = str_arg!(args, 0, cx);
     let digest = digest_of(&sql, cx)?;
     Ok(text(to_hex(&sha2::Sha256::digest(digest.as_bytes()), LOWER)))
 }
 
-fn digest_of(sql: &[u8], cx: &mut Exec<'_>) -> SqlResult<String> {
+fn digest_of(sql: &[u8], cx: &mut Context<'_>) -> SqlResult<String> {
     let options = cx.session.settings.parse_options();
     let SessionState { working, settings, .. } = &mut *cx.session;
     let mut refused = None;
@@ -82,7 +82,7 @@ fn random_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(length, BINARY).nullable(true))
 }
 
-fn random_bytes(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn random_bytes(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let count = int_arg!(args, 0, cx);
     if !(1..=1024).contains(&count) {
         return Err(SqlError::data_out_of_range("length", "random_bytes").into());
