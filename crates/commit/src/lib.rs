@@ -64,7 +64,7 @@ mod env;
 mod error;
 mod executed;
 #[cfg(test)]
-mod explored;
+mod interleavings;
 mod head;
 mod log_env;
 mod owned;

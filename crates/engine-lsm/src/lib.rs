@@ -29,7 +29,7 @@ mod compaction;
 mod config;
 mod engine;
 #[cfg(test)]
-mod explored;
+mod interleavings;
 mod filter;
 mod flush;
 mod format;

@@ -25,7 +25,7 @@ mod dir;
 mod durable;
 mod error;
 #[cfg(test)]
-mod explored;
+mod interleavings;
 mod fault;
 mod file;
 mod finish;
