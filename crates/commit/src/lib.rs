@@ -63,9 +63,9 @@ mod elsewhere;
 mod env;
 mod error;
 mod executed;
+mod head;
 #[cfg(test)]
 mod interleavings;
-mod head;
 mod log_env;
 mod owned;
 mod pipeline;

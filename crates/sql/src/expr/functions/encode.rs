@@ -4,7 +4,7 @@ use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr, ExprType};
 use bytes::Bytes;
-use omnibus_value::Value;
+use omnibus_value::{Value, base64};
 
 use crate::expr::types::{Family, bytes};
 
@@ -197,62 +197,18 @@ fn in_base(mut number: u64, radix: u64) -> Vec<u8> {
     out
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 fn to_base64(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     if !super::string::fits(value.len().saturating_mul(4) / 3, "to_base64", cx) {
         return Ok(Value::Null);
     }
     cx.ask(value.len())?;
-    Ok(text(encode_base64(&value)))
-}
-
-/// Base64 with a line feed after every 76 characters.
-fn encode_base64(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() * 4 / 3 + 4);
-    for (i, chunk) in bytes.chunks(3).enumerate() {
-        if i > 0 && i % 19 == 0 {
-            out.push(b'\n');
-        }
-        let word = u32::from(chunk[0]) << 16
-            | u32::from(chunk.get(1).copied().unwrap_or(0)) << 8
-            | u32::from(chunk.get(2).copied().unwrap_or(0));
-        for k in 0..4 {
-            out.push(if k <= chunk.len() { BASE64[(word >> (18 - 6 * k) & 63) as usize] } else { b'=' });
-        }
-    }
-    out
-}
-
-/// The bytes behind base64 text; white space is skipped. `None` if it is not base64.
-pub(crate) fn decode_base64(encoded: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(encoded.len() * 3 / 4);
-    let (mut word, mut bits, mut padding, mut count) = (0u32, 0u32, 0u32, 0u32);
-    for &byte in encoded.iter().filter(|b| !b.is_ascii_whitespace()) {
-        count += 1;
-        if byte == b'=' {
-            padding += 1;
-            continue;
-        }
-        if padding > 0 {
-            return None;
-        }
-        let value = BASE64.iter().position(|c| *c == byte)? as u32;
-        word = word << 6 | value;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-            word &= (1 << bits) - 1;
-        }
-    }
-    (count % 4 == 0 && padding <= 2).then_some(out)
+    Ok(text(base64::encode_lines(&value)))
 }
 
 fn from_base64(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    Ok(decode_base64(&value).map_or(Value::Null, text))
+    Ok(base64::decode_lines(&value).map_or(Value::Null, text))
 }
 
 fn uuid(_: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
