@@ -33,7 +33,7 @@ impl LogWriter {
     /// The number is not one, or a file that the index does not name has it and holds transactions.
     pub fn can_restart_at(&self, first: FileSeq) -> Result<(), ResetError> {
         let catalog = self.catalog();
-        if first < FileSeq::FIRST || first > FileSeq::LAST_IN_TURN {
+        if first < FileSeq::FIRST || first >= FileSeq::LAST_IN_TURN {
             return Err(ResetError::BadNumber(first));
         }
         if catalog.files.lock().files.iter().any(|file| file.seq == first) {

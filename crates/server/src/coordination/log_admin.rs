@@ -232,7 +232,7 @@ fn bad_number(to: Option<u64>) -> SqlError {
         b"HY000",
         format!(
             "The requested value '{number}' for the next binary log index is out of range. Please use a value between '1' and '{}'.",
-            FileSeq::LAST_IN_TURN.0
+            FileSeq::LAST_IN_TURN.0 - 1
         ),
     )
 }

@@ -15,7 +15,7 @@ const SHORT_US: i64 = 400_000;
 #[derive(Debug, Default)]
 pub(super) struct ClientSocket(Mutex<Option<RawFd>>);
 
-/// Forgets the socket when it goes, which must be before the socket does.
+/// Forgets the socket when it goes: before the socket does, unless the connection was killed.
 pub(crate) struct Watched(Arc<Process>);
 
 impl Drop for Watched {
@@ -33,11 +33,15 @@ impl Process {
 
     /// Ends the connection if its client has gone from a statement. Called by the server's clock.
     pub(crate) fn check_client(&self, now_us: i64) {
-        if !self.is_running() || now_us.saturating_sub(self.since_us()) < SHORT_US {
+        // Whoever gives a stream up while it is watched has killed the connection before.
+        if self.kill.connection_killed()
+            || !self.is_running()
+            || now_us.saturating_sub(self.since_us()) < SHORT_US
+        {
             return;
         }
         let gone = self.client.0.lock().is_some_and(has_gone);
-        if gone && !self.kill.connection_killed() {
+        if gone {
             tracing::debug!(id = self.id, "the client has gone, its statement ends");
             self.kill_connection();
         }
