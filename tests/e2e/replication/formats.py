@@ -9,6 +9,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "log"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import workload  # noqa: E402
 from binlog_formats import FORMATS, SAFE, TABLES, UNSAFE, prepared  # noqa: E402

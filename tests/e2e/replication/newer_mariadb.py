@@ -15,6 +15,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import peers_matrix  # noqa: E402
 import workload  # noqa: E402
 from omnibus import ROOT, client, expect, wait_for  # noqa: E402

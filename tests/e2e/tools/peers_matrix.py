@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "sql"))
 from column_types import TYPES  # noqa: E402
 from omnibus import binary, client, expect, finished_binlogs  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, run_chosen  # noqa: E402

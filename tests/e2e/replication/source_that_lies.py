@@ -226,7 +226,7 @@ def main():
         expect(replica.process.poll() is None, "the server is there")
         expect("panicked" not in replica.log_tail(100000), "a panic in the log")
         replica.stop()
-    print("replica_bad_source: ok")
+    print("source_that_lies: ok")
 
 
 if __name__ == "__main__":
