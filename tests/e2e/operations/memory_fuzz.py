@@ -122,7 +122,7 @@ class Run:
 
     def session(self):
         # What functions make of bytes is not always text of the announced character set, which the client would refuse to read.
-        session = Hungry(self.server, user="hungry", database="own", max_allowed_packet=64 * MIB, use_unicode=False)
+        session = Hungry(self.server, user="hungry", database="own", max_allowed_packet=64 * MIB, use_unicode=False, conv={})
         session("SET group_concat_max_len = 4294967295, cte_max_recursion_depth = 100000, max_execution_time = 5000")
         return session
 

@@ -128,16 +128,17 @@ impl Trx {
         new: &[Value],
     ) -> SqlResult<()> {
         self.foreign_keys.checked = true;
-        let mut locked = self.start_relations(table);
+        // A wait ends here, before the next one begins (LOCK-3).
+        if let Err(Interrupt::Error(error)) = self.start_relations(table) {
+            return Err(error);
+        }
         for key in &table.def.foreign_keys {
-            if let Some(values) = new_parent(key, old, new) {
-                locked = locked.and(self.has_parent(table, key, new, &values).map(drop));
+            let Some(values) = new_parent(key, old, new) else { continue };
+            if let Err(Interrupt::Error(error)) = self.has_parent(table, key, new, &values) {
+                return Err(error);
             }
         }
-        match locked {
-            Err(Interrupt::Error(error)) => Err(error),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn has_parent(
