@@ -82,6 +82,7 @@ bench: tools build
 # Of it, what replication costs and carries. About ten minutes.
 bench-replication: tools build
 	bench/replication.py $(ARGS)
+	bench/dump_speed.py
 
 # What log files cost on this machine: syncs, preallocation, rotations, writes in flight. About ten minutes, 2 GB of disk.
 bench-log: tools build

@@ -63,9 +63,9 @@ mod elsewhere;
 mod env;
 mod error;
 mod executed;
-#[cfg(test)]
-mod explored;
 mod head;
+#[cfg(test)]
+mod interleavings;
 mod log_env;
 mod owned;
 mod pipeline;

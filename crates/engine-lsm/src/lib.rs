@@ -28,12 +28,12 @@ mod checksum;
 mod compaction;
 mod config;
 mod engine;
-#[cfg(test)]
-mod explored;
 mod filter;
 mod flush;
 mod format;
 mod gate;
+#[cfg(test)]
+mod interleavings;
 mod key;
 mod large;
 mod list;

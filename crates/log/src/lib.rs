@@ -24,8 +24,6 @@ mod config;
 mod dir;
 mod durable;
 mod error;
-#[cfg(test)]
-mod explored;
 mod fault;
 mod file;
 mod finish;
@@ -34,6 +32,8 @@ mod generation;
 mod groups;
 mod handle;
 mod index;
+#[cfg(test)]
+mod interleavings;
 mod io;
 mod job;
 mod lock;

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no catalog. Everything above speaks in these types, so a value is
 //! converted exactly where MySQL converts it and nowhere else.
 
+pub mod base64;
 pub mod collation;
 pub mod column;
 pub mod compare;

@@ -15,7 +15,7 @@ from omnibus import ROOT, Omnibus, Scratch, connect, error_code, expect  # noqa:
 from peers import query  # noqa: E402
 from twins import run  # noqa: E402
 
-EMPTY = ROOT / "crates/sql/src/show/empty.txt"
+EMPTY = ROOT / "crates/sql/src/information_schema/empty.txt"
 # What exporters poll.
 POLLED = ["information_schema.INNODB_METRICS", "information_schema.INNODB_TRX", "information_schema.INNODB_CMP", "information_schema.INNODB_TABLESPACES",
           "information_schema.INNODB_BUFFER_POOL_STATS", "performance_schema.events_statements_summary_by_digest", "performance_schema.file_summary_by_instance",

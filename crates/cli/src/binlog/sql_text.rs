@@ -53,20 +53,6 @@ pub(super) fn with_body(event: &RawEvent<'_>, event_type: EventType, body: &[u8]
 
 /// Lines of 76 digits.
 pub(super) fn base64(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut line = Vec::with_capacity(80);
-    for part in bytes.chunks(57) {
-        line.clear();
-        for group in part.chunks(3) {
-            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for digit in 0..4 {
-                let at = bits >> (18 - 6 * digit) & 63;
-                line.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
-            }
-        }
-        line.push(b'\n');
-        out.write_all(&line)?;
-    }
-    Ok(())
+    out.write_all(&omnibus_value::base64::encode_lines(bytes))?;
+    out.write_all(b"\n")
 }

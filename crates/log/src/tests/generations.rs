@@ -1,4 +1,4 @@
-//! Sync generations: what a sync covers, who waits for whom. Every interleaving of it: `crate::explored`.
+//! Sync generations: what a sync covers, who waits for whom. Every interleaving of it: `crate::interleavings`.
 #![allow(clippy::unwrap_used)]
 
 use crate::generation::Generations;

@@ -129,16 +129,8 @@ impl Line {
 
     /// Base64 as a string.
     pub fn base64_text(&mut self, bytes: &[u8]) {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         self.bytes.push(b'"');
-        for group in bytes.chunks(3) {
-            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for digit in 0..4 {
-                let at = bits >> (18 - 6 * digit) & 63;
-                self.bytes.push(if digit <= group.len() { DIGITS[at as usize] } else { b'=' });
-            }
-        }
+        omnibus_value::base64::encode(bytes, &mut self.bytes);
         self.bytes.push(b'"');
         self.comma = true;
     }

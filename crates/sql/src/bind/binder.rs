@@ -10,7 +10,7 @@ use super::windows::BlockWindows;
 use crate::api::{AllowAll, Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Definer, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
-use crate::expr::exec::Exec;
+use crate::expr::context::Context;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::slot_set::SlotSet;
@@ -569,7 +569,7 @@ impl<'a> Binder<'a> {
         let scratch = self.scratch.get_or_insert_with(|| Box::new(session.aside()));
         scratch.diagnostics.clear();
         let mut storage = NoStorage;
-        let mut cx = Exec::new(scratch, &mut storage, &[]);
+        let mut cx = Context::new(scratch, &mut storage, &[]);
         let value: Result<Value, Interrupt> = expr.eval(&mut cx);
         let clean = cx.session.diagnostics.count() == 0;
         value.ok().filter(|_| clean)

@@ -61,6 +61,11 @@ pub(super) fn recursive(
             steps.push(plan);
             continue;
         }
+        // MariaDB has them in any order; the types are those that the steps were bound with.
+        if !steps.is_empty() && binder.session.settings.mariadb {
+            seeds.push(plan);
+            continue;
+        }
         if !steps.is_empty() {
             return Err(refused(binder, name, Why::NoSeed));
         }

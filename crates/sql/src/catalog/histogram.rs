@@ -8,8 +8,9 @@
 use super::Column;
 use super::statistics::distance;
 use bytes::Bytes;
+use omnibus_value::base64;
 use omnibus_value::convert::StoreContext;
-use omnibus_value::json::{Json, from_base64};
+use omnibus_value::json::Json;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, ColumnType, Value, key};
 use std::mem::size_of;
@@ -115,7 +116,7 @@ fn from_json(json: &Json, ty: &ColumnType) -> Option<Value> {
     let value = match (data_type(ty)?, json) {
         ("string", Json::Opaque(TEXT, bytes)) => return Some(Value::Bytes(bytes.clone())),
         ("string", Json::String(text)) => {
-            let bytes = from_base64(text.strip_prefix(TEXT_PREFIX)?.as_bytes())?;
+            let bytes = base64::decode_runs(text.strip_prefix(TEXT_PREFIX)?.as_bytes())?;
             return Some(Value::Bytes(bytes.into()));
         }
         ("enum", json) => return whole(json).and_then(|n| u16::try_from(n).ok()).map(Value::Enum),

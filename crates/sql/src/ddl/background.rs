@@ -22,7 +22,7 @@ use crate::api::Work;
 use crate::catalog::codec::Entry;
 use crate::catalog::{Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::Exec;
+use crate::expr::Context;
 use crate::sort::{ExternalSort, KeyForm, Sorted};
 use crate::store::{Build, HeldSnapshot, Names, duplicate_error, write_set_event};
 use bytes::Bytes;
@@ -62,12 +62,12 @@ struct Changes {
 }
 
 impl Changes {
-    fn new(build: Build, exec: &Exec<'_>) -> Changes {
+    fn new(build: Build, exec: &Context<'_>) -> Changes {
         Changes { build, keys: sort(exec), count: 0, left: PAUSE }
     }
 
     /// Takes over what commits up to `last` have left.
-    fn gather(&mut self, last: CommitNo, exec: &mut Exec<'_>) -> ExecResult<()> {
+    fn gather(&mut self, last: CommitNo, exec: &mut Context<'_>) -> ExecResult<()> {
         for key in self.build.take(last) {
             self.count += 1;
             self.keys.add(&key, &[], exec)?;
@@ -76,7 +76,7 @@ impl Changes {
     }
 
     /// The same, now and then.
-    fn look(&mut self, published: impl FnOnce() -> CommitNo, exec: &mut Exec<'_>) -> ExecResult<()> {
+    fn look(&mut self, published: impl FnOnce() -> CommitNo, exec: &mut Context<'_>) -> ExecResult<()> {
         self.left -= 1;
         if self.left > 0 {
             return Ok(());
@@ -86,13 +86,13 @@ impl Changes {
     }
 
     /// All keys in order, for a round.
-    fn take(&mut self, exec: &mut Exec<'_>) -> ExecResult<Sorted> {
+    fn take(&mut self, exec: &mut Context<'_>) -> ExecResult<Sorted> {
         self.count = 0;
         std::mem::replace(&mut self.keys, sort(exec)).finish(exec)
     }
 }
 
-fn sort(exec: &Exec<'_>) -> ExternalSort {
+fn sort(exec: &Context<'_>) -> ExternalSort {
     ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec)
 }
 
@@ -167,7 +167,7 @@ impl Ddl<'_> {
             count = self.fill_copy(target, &rows, &mut changes)?;
         } else {
             for &at in &target.built {
-                let mut exec = Exec::new(self.state, self.trx, &[]);
+                let mut exec = Context::new(self.state, self.trx, &[]);
                 copy::fill_index(&*port, &rows, &target.new, at, &mut exec, &mut |exec| {
                     changes.look(|| port.published(), exec)
                 })?;
@@ -362,8 +362,8 @@ impl Ddl<'_> {
         })
     }
 
-    fn exec(&mut self) -> Exec<'_> {
-        Exec::new(self.state, self.trx, &[])
+    fn exec(&mut self) -> Context<'_> {
+        Context::new(self.state, self.trx, &[])
     }
 }
 

@@ -12,7 +12,7 @@ use crate::dml::cast::into_column;
 use crate::dml::defaults::{default_value, implicit_default};
 use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::expr::Exec;
+use crate::expr::Context;
 use crate::sort::{ExternalSort, KeyForm, Sorted};
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -168,7 +168,7 @@ impl<'s> Rows<'s> {
 const SORT_BYTES: u64 = 16 << 20;
 
 /// What a build does beside reading or loading each row.
-pub(super) type Beside<'b> = dyn FnMut(&mut Exec<'_>) -> ExecResult<()> + 'b;
+pub(super) type Beside<'b> = dyn FnMut(&mut Context<'_>) -> ExecResult<()> + 'b;
 
 /// Fills the space of index `at` of the new definition from the table's newest rows.
 pub(super) fn build_index(
@@ -181,7 +181,7 @@ pub(super) fn build_index(
     let port = ddl.trx.shared().port.clone();
     let latest = port.latest();
     let Ddl { trx, state, .. } = ddl;
-    let mut exec = Exec::new(state, *trx, &[]);
+    let mut exec = Context::new(state, *trx, &[]);
     fill_index(&*port, &Rows::at(&*latest, table), &new, at, &mut exec, &mut |_| Ok(()))
 }
 
@@ -192,7 +192,7 @@ pub(super) fn fill_index(
     rows: &Rows<'_>,
     new: &Table,
     at: usize,
-    exec: &mut Exec<'_>,
+    exec: &mut Context<'_>,
     beside: &mut Beside<'_>,
 ) -> ExecResult<()> {
     let progress = exec.session.budget.progress.clone();
@@ -219,7 +219,7 @@ fn sorted_entries(
     rows: &Rows<'_>,
     new: &Table,
     at: usize,
-    exec: &mut Exec<'_>,
+    exec: &mut Context<'_>,
     beside: &mut Beside<'_>,
 ) -> ExecResult<Sorted> {
     let mut sort = ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec);
@@ -260,7 +260,7 @@ enum Ended {
 }
 
 impl Entries {
-    fn next(&mut self, exec: &mut Exec<'_>, beside: &mut Beside<'_>) -> Option<(Bytes, Bytes)> {
+    fn next(&mut self, exec: &mut Context<'_>, beside: &mut Beside<'_>) -> Option<(Bytes, Bytes)> {
         self.try_next(exec, beside).unwrap_or_else(|ended| {
             self.ended = Err(ended);
             None
@@ -269,7 +269,7 @@ impl Entries {
 
     fn try_next(
         &mut self,
-        exec: &mut Exec<'_>,
+        exec: &mut Context<'_>,
         beside: &mut Beside<'_>,
     ) -> Result<Option<(Bytes, Bytes)>, Ended> {
         exec.session.budget.progress.add(1);

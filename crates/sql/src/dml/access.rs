@@ -5,15 +5,15 @@ use super::plan::{Planner, TargetTable};
 use super::{Names, Run};
 use crate::bind::{Binder, ComputedColumns};
 use crate::error::{ExecResult, SqlResult};
+use crate::exec::{Change, RowReader};
 use crate::expr::SlotSet;
-use crate::expr::exec::{Exec, Row, Slot};
+use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::access::{self, TableAccess, Wanted};
 use crate::plan::estimate::Known;
 use crate::plan::hints::{HintPlace, OneTable, name_indexes};
 use crate::plan::nest::column_of;
 use crate::plan::rules;
-use crate::select::{Change, RowReader};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use omnibus_parser::ast::{Hint, IndexHint};
@@ -107,7 +107,7 @@ impl Finder {
     }
 
     /// An execution that looks for rows of the target.
-    pub(crate) fn exec<'r>(&self, target: &TargetTable, run: &'r mut Run<'_>) -> Exec<'r> {
+    pub(crate) fn exec<'r>(&self, target: &TargetTable, run: &'r mut Run<'_>) -> Context<'r> {
         let strict = run.state.settings.strict_search() && !self.ignore;
         let mut exec = target.exec(run, Row::Unset);
         exec.strict = strict;
@@ -115,13 +115,13 @@ impl Finder {
     }
 }
 
-/// A value that no row is needed for; `strict` as in [`Exec`].
+/// A value that no row is needed for; `strict` as in [`Context`].
 pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>, strict: bool) -> ExecResult<Value> {
     match &expr.kind {
         Kind::Const(value) => Ok(value.clone()),
         Kind::Param(at) => Ok(run.params.get(*at).cloned().unwrap_or_default()),
         _ => {
-            let mut exec = Exec::new(run.state, run.trx, run.params);
+            let mut exec = Context::new(run.state, run.trx, run.params);
             exec.strict = strict;
             expr.eval(&mut exec)
         }
@@ -130,8 +130,8 @@ pub(crate) fn evaluate(expr: &Expr, run: &mut Run<'_>, strict: bool) -> ExecResu
 
 impl TargetTable {
     /// An execution whose frame has the target's row in its slot.
-    pub(crate) fn exec<'r>(&self, run: &'r mut Run<'_>, row: Row) -> Exec<'r> {
-        let mut exec = Exec::new(run.state, run.trx, run.params);
+    pub(crate) fn exec<'r>(&self, run: &'r mut Run<'_>, row: Row) -> Context<'r> {
+        let mut exec = Context::new(run.state, run.trx, run.params);
         if self.subqueries > 0 {
             exec.reserve(self.slots, self.subqueries);
         }

@@ -7,7 +7,7 @@ use super::rows::{cast_into, same_value};
 use super::{NewRow, RowExpressions, Run, ViewCheck};
 use crate::catalog::{Column, ColumnDefault, Table};
 use crate::error::{ExecResult, Interrupt, SqlResult};
-use crate::expr::exec::Exec;
+use crate::expr::context::Context;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use crate::store::{RowAt, RowChange, duplicate_error};
@@ -22,7 +22,7 @@ impl Assignment {
         table: &Table,
         expressions: Option<&RowExpressions>,
         row: &mut NewRow<'_>,
-        exec: &mut Exec<'_>,
+        exec: &mut Context<'_>,
     ) -> ExecResult<()> {
         let column = &table.def.columns[self.column];
         let value = match &self.value {

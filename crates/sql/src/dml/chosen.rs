@@ -1,9 +1,9 @@
 //! The rows that a statement is going to change, found and locked: a few in memory, many on disk.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::codec;
-use crate::exec::rows::{Rows, RowsBuilder, RowsReader};
-use crate::expr::Exec;
+use crate::expr::Context;
+use crate::rows::codec;
+use crate::rows::collected::{Rows, RowsBuilder, RowsReader};
 use crate::sort::Sorted;
 use crate::store::RowAt;
 use omnibus_value::Value;
@@ -47,7 +47,7 @@ impl Finding {
     ///
     /// # Errors
     /// As a temporary file.
-    pub(super) fn push(&mut self, row: RowAt, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn push(&mut self, row: RowAt, cx: &mut Context<'_>) -> ExecResult<()> {
         self.count += 1;
         if self.few.len() < FEW {
             self.few.push(row);

@@ -17,16 +17,16 @@ use crate::bind::scope::Source;
 use crate::bind::{Binder, ScopeTable};
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::distinct::KEY_COST;
-use crate::exec::rows::{Rows, RowsBuilder};
+use crate::exec;
+use crate::exec::Subject;
+use crate::exec::run::Flow;
 use crate::expr::node::Kind;
-use crate::expr::{self, Exec, eval};
+use crate::expr::{self, Context, eval};
 use crate::memory::Account;
 use crate::plan::QueryPlan;
 use crate::plan::nest::Nest;
-use crate::select;
-use crate::select::Subject;
-use crate::select::run::Flow;
+use crate::rows::collected::{Rows, RowsBuilder};
+use crate::rows::distinct::KEY_COST;
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use bytes::Bytes;
@@ -181,11 +181,11 @@ impl MultiPlan {
     }
 
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Rows> {
-        let mut exec = Exec::new(run.state, run.trx, run.params);
+        let mut exec = Context::new(run.state, run.trx, run.params);
         exec.reserve(self.query.slots, self.query.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = RowsBuilder::new(&exec);
-        select::run::run(&self.query, &mut exec, &mut |cx, row| {
+        exec::run::run(&self.query, &mut exec, &mut |cx, row| {
             rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;

@@ -13,7 +13,7 @@ use crate::bind::uses::{STORED_FUNCTION, UsesCell};
 use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::exec::{Exec, Row, Slot};
+use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -257,10 +257,10 @@ impl RowExpressions {
         ignore: bool,
         state: &mut SessionState,
         storage: &mut dyn Storage,
-        evaluate: impl FnOnce(&mut Exec<'_>) -> ExecResult<T>,
+        evaluate: impl FnOnce(&mut Context<'_>) -> ExecResult<T>,
     ) -> ExecResult<T> {
         let strict = state.settings.strict() && !ignore;
-        let mut exec = Exec::new(state, storage, &[]);
+        let mut exec = Context::new(state, storage, &[]);
         exec.strict = strict;
         exec.frame.push(Slot { table: Some(self.table.clone()), row: image });
         evaluate(&mut exec)

@@ -10,7 +10,7 @@ use crate::bind::scope::{MergedView, Source};
 use crate::bind::{self, Binder, BlockScope};
 use crate::catalog::{Catalog, Table, TableDef, View, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::exec::{Exec, Row, Slot};
+use crate::expr::context::{Context, Row, Slot};
 use crate::expr::{Expr, Kind};
 use crate::plan::nest::{Item, ItemSource, Nest};
 use omnibus_parser::ast::{ColumnRef, ObjectName};
@@ -281,7 +281,7 @@ impl ViewCheck {
         mut values: &[Value],
         ignore: bool,
     ) -> ExecResult<bool> {
-        let mut exec = Exec::new(run.state, run.trx, run.params);
+        let mut exec = Context::new(run.state, run.trx, run.params);
         exec.reserve(self.slots, self.subqueries);
         exec.frame[usize::from(self.slot)] =
             Slot { table: Some(table.clone()), row: Row::Values(row.into()) };

@@ -1,49 +1,155 @@
-//! What operators that collect rows share: memory that is asked for, temporary files for what it does not hold, and the
-//! operators' own stores, one file each.
+//! Runs a [`QueryPlan`], any number of times: from its tables to rows in a sink.
 //!
-//! Not the plans and not the loops that push rows (`select`). Everything here belongs to one running statement and is used
-//! on its session's thread; a temporary file vanishes with its owner, or with the process.
+//! [`crate::bind`] and [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call;
+//! UPDATE and DELETE read with [`RowReader`] too.
 
-pub mod codec;
-pub mod distinct;
-pub mod held;
-pub mod indexed;
-pub mod kept;
-pub mod matching;
-pub mod partition;
-pub mod results;
-mod row;
-pub mod rows;
-pub mod spill;
+mod explain;
+mod group;
+mod group_stream;
+mod late_outputs;
+mod order;
+pub mod reader;
+mod rollup;
+pub mod run;
+mod set_operation;
+mod window;
+mod window_frame;
+mod window_value;
 
-pub use row::Row;
+pub(crate) use explain::{Change, Form, Subject, explain};
+pub use reader::RowReader;
 
-use crate::error::ExecResult;
+use crate::api::RowSink;
+use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::expr::profile::Profile;
+use crate::expr::{Context, eval};
+use crate::plan::{QueryPlan, tree};
 use crate::state::SessionState;
+use crate::storage::Storage;
+use omnibus_value::Value;
+use run::Flow;
 
-/// Whether a consumer of rows wants more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Yes.
-    Continue,
-    /// No.
-    Stop,
+/// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
+///
+/// # Errors
+/// Whatever evaluation or storage meets; an interrupt is passed on.
+pub fn execute(
+    plan: &QueryPlan,
+    session: &mut SessionState,
+    storage: &mut dyn Storage,
+    params: &[Value],
+    sink: &mut dyn RowSink,
+) -> ExecResult<u64> {
+    let mut cx = Context::new(session, storage, params);
+    cx.reserve(plan.slots, plan.subqueries);
+    cx.keeps_results = true;
+    let mut rows = 0;
+    if !plan.into.is_empty() {
+        return into_variables(plan, &mut cx);
+    }
+    sink.columns(&plan.columns)?;
+    count_tables(plan, &mut cx);
+    let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
+    if most == 0 {
+        cx.session.found_rows = 0;
+        return Ok(0);
+    }
+    if let Some(limit) = &plan.late_limit {
+        return counting(plan, limit, &mut cx, sink);
+    }
+    run::run_outermost(plan, &mut cx, &mut |_, row| {
+        sink.row(row)?;
+        rows += 1;
+        Ok(if rows == most { Flow::Stop } else { Flow::Continue })
+    })?;
+    cx.session.found_rows = rows + cx.skipped;
+    Ok(rows)
 }
 
-/// The running statement, as rows see it that are kept and may outgrow memory.
-pub trait Running {
-    /// Its session: limits, the accountant, the budget.
-    fn session(&self) -> &SessionState;
-    /// Asks for a thread that may wait for a disk.
-    ///
-    /// # Errors
-    /// `NeedBlocking` where there is none.
-    fn need_blocking(&mut self) -> ExecResult<()>;
-    /// Counts a row or a comparison in the statement's budget.
-    ///
-    /// # Errors
-    /// 1317, 3024; `NeedBlocking` on an async worker.
-    fn tick(&self) -> ExecResult<()> {
-        self.session().budget.tick()
+/// Runs a compiled query for what its parts do. Its rows go nowhere.
+///
+/// # Errors
+/// As [`execute`].
+pub(crate) fn profiled(
+    plan: &QueryPlan,
+    session: &mut SessionState,
+    storage: &mut dyn Storage,
+    params: &[Value],
+) -> ExecResult<Profile> {
+    let mut cx = Context::new(session, storage, params);
+    cx.reserve(plan.slots, plan.subqueries);
+    cx.keeps_results = true;
+    cx.profile = Some(Box::default());
+    count_tables(plan, &mut cx);
+    run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
+    Ok(cx.profile.map(|profile| *profile).unwrap_or_default())
+}
+
+/// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
+fn counting(
+    plan: &QueryPlan,
+    limit: &tree::Limit,
+    cx: &mut Context<'_>,
+    sink: &mut dyn RowSink,
+) -> ExecResult<u64> {
+    let limit = run::limit_of(limit, cx)?;
+    let (mut found, mut sent) = (0, 0);
+    run::run(plan, cx, &mut |_, row| {
+        found += 1;
+        if found > limit.offset && sent < limit.count {
+            sent += 1;
+            sink.row(row)?;
+        }
+        Ok(Flow::Continue)
+    })?;
+    cx.session.found_rows = found;
+    Ok(sent)
+}
+
+/// Has storage count the tables of which nothing is known yet, so that the next plan knows it.
+/// Not for point reads, which would pay for it and gain nothing.
+fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
+    let point = match &plan.body {
+        tree::Body::Block(block) => match &block.nodes[..] {
+            [tree::Node::Scan(scan)] => match &scan.source {
+                tree::NodeSource::Table { path, .. } => path.is_point(),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    };
+    if !point {
+        for table in &plan.tables {
+            cx.storage.estimate_rows(table);
+        }
     }
+}
+
+fn has_limit(plan: &QueryPlan) -> bool {
+    match &plan.body {
+        tree::Body::Block(block) => block.limit.count.is_some(),
+        tree::Body::Compound(compound) => compound.limit.count.is_some(),
+        _ => false,
+    }
+}
+
+/// SELECT ... INTO @a, @b: one row at most; none leaves the variables as they are, with a warning.
+fn into_variables(plan: &QueryPlan, cx: &mut Context<'_>) -> ExecResult<u64> {
+    let mut found: Option<Vec<Value>> = None;
+    run::run(plan, cx, &mut |_, row| {
+        if found.is_some() {
+            return Err(Interrupt::Error(SqlError::too_many_rows()));
+        }
+        found = Some(row.iter().cloned().map(eval::own).collect());
+        Ok(Flow::Continue)
+    })?;
+    let Some(row) = found else {
+        cx.warn(SqlError::new(1329, b"02000", "No data - zero rows fetched, selected, or processed"));
+        return Ok(0);
+    };
+    for ((target, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
+        cx.session.assign(target, value, &ty.column)?;
+    }
+    Ok(1)
 }

@@ -3,7 +3,7 @@
 //! The operands' tags decide: a double or text on either side makes it double, else a decimal makes
 //! it decimal, else it is exact integer arithmetic, unsigned if either side is.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::node::{ArithOp, Expr};
 use super::types::ExprType;
 use crate::api::sql_mode;
@@ -18,7 +18,7 @@ enum Number {
     Real(f64),
 }
 
-fn number(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
+fn number(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Number {
     match value {
         Value::Int(n) => Number::Integer(i128::from(*n), false),
         Value::UInt(n) | Value::Bit(n) => Number::Integer(i128::from(*n), true),
@@ -37,7 +37,7 @@ fn number(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
 }
 
 /// As [`number`], but never a double unless it is past what a DECIMAL holds.
-fn exact(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
+fn exact(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Number {
     match value {
         Value::Bytes(_) => Number::Decimal(e.to_decimal(value, cx)),
         _ => match number(e, value, cx) {
@@ -51,7 +51,13 @@ fn exact(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Number {
 ///
 /// # Errors
 /// 1690 when the result does not fit its type.
-pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn binary(
+    op: ArithOp,
+    left: &Expr,
+    right: &Expr,
+    ty: &ExprType,
+    cx: &mut Context<'_>,
+) -> ExecResult<Value> {
     let a = left.eval(cx)?;
     if matches!(a, Value::Null) {
         return Ok(Value::Null);
@@ -98,7 +104,13 @@ pub fn binary(op: ArithOp, left: &Expr, right: &Expr, ty: &ExprType, cx: &mut Ex
     outcome(result, op, left, right, cx)
 }
 
-fn outcome(result: Outcome, op: ArithOp, left: &Expr, right: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn outcome(
+    result: Outcome,
+    op: ArithOp,
+    left: &Expr,
+    right: &Expr,
+    cx: &mut Context<'_>,
+) -> ExecResult<Value> {
     match result {
         Outcome::Value(value) => Ok(value),
         Outcome::ByZero => {
@@ -207,7 +219,7 @@ fn decimal(op: ArithOp, x: &Decimal, y: &Decimal, increment: u8, ty: &ExprType) 
 ///
 /// # Errors
 /// 1690 for the most negative BIGINT and unsigned values past it.
-pub fn negate(e: &Expr, _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn negate(e: &Expr, _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = e.eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(Value::Null);

@@ -1,7 +1,7 @@
 //! CAST, CONVERT, and the conversion of a branch's value to the common type of CASE, IF, UNION.
 
+use super::context::Context;
 use super::convert::{bytes_as_number, to_text};
-use super::exec::Exec;
 use super::node::{Expr, Kind};
 use super::types::{BINARY, ExprType, Family};
 use super::{charset, json};
@@ -14,7 +14,7 @@ use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value, collation};
 ///
 /// # Errors
 /// As evaluation of the operand; JSON text that is none.
-pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = e.eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(Value::Null);
@@ -63,7 +63,7 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 /// A value as a UUID or an address; NULL with a warning if it is none.
-pub fn fixed(e: &Expr, value: &Value, kind: FixedKind, cx: &mut Exec<'_>) -> Value {
+pub fn fixed(e: &Expr, value: &Value, kind: FixedKind, cx: &mut Context<'_>) -> Value {
     let charset = match e.ty.family() {
         Family::String => collation::by_id_or_binary(e.ty.column.collation).charset,
         _ => collation::Charset::Utf8mb4,
@@ -83,7 +83,7 @@ pub fn fixed(e: &Expr, value: &Value, kind: FixedKind, cx: &mut Exec<'_>) -> Val
 }
 
 /// A date that sql_mode lets in; anything else is NULL with a warning.
-fn dated(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
+fn dated(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Option<DateTime> {
     let at = e.to_datetime(value, cx)?;
     let mode = cx.session.settings.date_mode();
     if matches!(value, Value::Date(_) | Value::DateTime(_)) || at.check(mode).is_ok() {
@@ -95,7 +95,7 @@ fn dated(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
 }
 
 /// A double or decimal as a BIGINT, clipped with a warning.
-fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value {
+fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value {
     let (n, lost) = if unsigned {
         let n = value.to_u64();
         let below = n.problem.is_some() && e.to_f64(value, cx) < 0.0;
@@ -112,7 +112,7 @@ fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value {
     n
 }
 
-fn year(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Value {
+fn year(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Value {
     match value {
         Value::Year(y) => Value::Year(*y),
         Value::Date(d) => Value::Year(d.year() as u16),
@@ -124,7 +124,7 @@ fn year(e: &Expr, value: &Value, cx: &mut Exec<'_>) -> Value {
     }
 }
 
-fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value {
+fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value {
     // A binary literal is a number by its bytes.
     if let (Value::Bytes(bytes), Kind::Const(_)) = (value, &e.kind)
         && e.ty.coercibility == super::types::Coercibility::Literal
@@ -150,7 +150,7 @@ fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Exec<'_>) -> Value 
     }
 }
 
-fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
+fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -> Value {
     let d = e.to_decimal(value, cx);
     Value::Decimal(match d.fit(target.length as u8, target.decimals) {
         Ok((fitted, _)) => fitted,
@@ -168,7 +168,7 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> V
     })
 }
 
-fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Exec<'_>) -> Value {
+fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -> Value {
     let text = e.to_str(value);
     let bits = e.ty.column.kind == ColumnKind::Bit;
     let from = if bits { BINARY } else { e.ty.column.collation };
@@ -236,13 +236,13 @@ pub fn to_json(value: &Value, ty: &ExprType) -> ExecResult<Value> {
 ///
 /// # Errors
 /// As evaluation of the branch.
-pub fn to_common(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn to_common(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = e.eval(cx)?;
     Ok(fit_common(e, value, ty, cx))
 }
 
 /// A value of `e` as the common type `ty`.
-pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> Value {
+pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Context<'_>) -> Value {
     match (ty.family(), &value) {
         (_, Value::Null) => Value::Null,
         (Family::String, Value::Bytes(text)) if e.ty.column.collation != ty.column.collation => {
@@ -284,7 +284,7 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Exec<'_>) -> V
 ///
 /// # Errors
 /// As evaluation of the operand.
-pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(text) = super::functions::text_arg(e, cx)? else { return Ok(Value::Null) };
     let (from, to) = (e.ty.column.collation, ty.column.collation);
     if e.ty.family() != Family::String {
@@ -297,7 +297,7 @@ pub fn transcode(e: &Expr, ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
 }
 
 /// Bytes as text of a character set: nothing in strict mode if they are none, else what of them is.
-pub(super) fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Exec<'_>) -> Option<bytes::Bytes> {
+pub(super) fn taken_for_text(bytes: bytes::Bytes, to: u16, cx: &mut Context<'_>) -> Option<bytes::Bytes> {
     let good = charset::well_formed(&bytes, to);
     if good == bytes.len() {
         return Some(bytes);

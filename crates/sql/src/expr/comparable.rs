@@ -16,8 +16,8 @@
 //! | UUID, INET4, INET6 | text | the same type ([`As::Fixed`]); text that is none is NULL |
 //! | everything else | | by the tags: `compare` |
 
+use super::context::Context;
 use super::convert::{text_to_f64, to_text};
-use super::exec::Exec;
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::decimal::Decimal;
@@ -47,7 +47,7 @@ pub enum As {
 ///
 /// # Errors
 /// As evaluation of the operand.
-pub fn eval(what: As, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn eval(what: As, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = e.eval(cx)?;
     Ok(match (what, &value) {
         (_, Value::Null) => value,
@@ -77,7 +77,7 @@ pub fn eval(what: As, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 /// The number that a constant text is: an integer or a decimal if it can be one of these.
-fn exact(text: &[u8], e: &Expr, cx: &mut Exec<'_>) -> Value {
+fn exact(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> Value {
     let parsed = Decimal::parse(text);
     if parsed.empty || parsed.overflow || parsed.truncated {
         return Value::Double(double(text, e, cx));
@@ -90,7 +90,7 @@ fn exact(text: &[u8], e: &Expr, cx: &mut Exec<'_>) -> Value {
     }
 }
 
-fn double(text: &[u8], e: &Expr, cx: &mut Exec<'_>) -> f64 {
+fn double(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> f64 {
     let (number, truncated) = text_to_f64(text);
     if truncated {
         no_number(text, e.is_fixed(), cx);
@@ -100,7 +100,7 @@ fn double(text: &[u8], e: &Expr, cx: &mut Exec<'_>) -> f64 {
 
 /// Complains of text that is compared with a number and is none; of a constant once, not for each row.
 #[cold]
-pub fn no_number(text: &[u8], constant: bool, cx: &mut Exec<'_>) {
+pub fn no_number(text: &[u8], constant: bool, cx: &mut Context<'_>) {
     let condition = SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text));
     let before = cx.session.diagnostics.conditions().last();
     if !(constant && before.is_some_and(|(_, before)| before.message == condition.message)) {
@@ -109,7 +109,7 @@ pub fn no_number(text: &[u8], constant: bool, cx: &mut Exec<'_>) {
 }
 
 /// 1 to 69 are years of this century, 70 to 99 of the one before, '0' is 2000; what is no year stays a number.
-fn year(value: &Value, e: &Expr, cx: &mut Exec<'_>) -> Value {
+fn year(value: &Value, e: &Expr, cx: &mut Context<'_>) -> Value {
     let number = match value {
         Value::Year(_) => return value.clone(),
         Value::Date(date) => i128::from(date.year()),

@@ -3,7 +3,7 @@
 //!
 //! Explicit ones (CAST, storing into a column) are in `cast` and `omnibus_value`.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
@@ -154,7 +154,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_str(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    pub fn eval_str(&self, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
         Ok(match self.eval(cx)? {
             Value::Null => None,
             Value::Bytes(bytes) => Some(bytes),
@@ -165,7 +165,7 @@ impl Expr {
     /// A value as an integer wide enough for BIGINT of either sign, rounded; text by its numeric
     /// prefix, with a warning if there is more.
     #[must_use]
-    pub fn to_int(&self, value: &Value, cx: &mut Exec<'_>) -> i128 {
+    pub fn to_int(&self, value: &Value, cx: &mut Context<'_>) -> i128 {
         match value {
             Value::Int(n) => i128::from(*n),
             Value::UInt(n) | Value::Bit(n) | Value::Set(n) => i128::from(*n),
@@ -195,7 +195,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_int(&self, cx: &mut Exec<'_>) -> ExecResult<Option<i128>> {
+    pub fn eval_int(&self, cx: &mut Context<'_>) -> ExecResult<Option<i128>> {
         Ok(match self.eval(cx)? {
             Value::Null => None,
             value => Some(self.to_int(&value, cx)),
@@ -204,7 +204,7 @@ impl Expr {
 
     /// A value as a double.
     #[must_use]
-    pub fn to_f64(&self, value: &Value, cx: &mut Exec<'_>) -> f64 {
+    pub fn to_f64(&self, value: &Value, cx: &mut Context<'_>) -> f64 {
         match value {
             Value::Bytes(bytes) if self.ty.is_binary_literal() => bytes_as_number(bytes) as f64,
             Value::Bytes(text) => {
@@ -223,7 +223,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_f64(&self, cx: &mut Exec<'_>) -> ExecResult<Option<f64>> {
+    pub fn eval_f64(&self, cx: &mut Context<'_>) -> ExecResult<Option<f64>> {
         Ok(match self.eval(cx)? {
             Value::Null => None,
             value => Some(self.to_f64(&value, cx)),
@@ -232,7 +232,7 @@ impl Expr {
 
     /// A value as a decimal.
     #[must_use]
-    pub fn to_decimal(&self, value: &Value, cx: &mut Exec<'_>) -> Decimal {
+    pub fn to_decimal(&self, value: &Value, cx: &mut Context<'_>) -> Decimal {
         match value {
             Value::Decimal(d) => *d,
             Value::Float(n) => Decimal::from_f64(f64::from(*n)).unwrap_or_default(),
@@ -266,7 +266,7 @@ impl Expr {
 
     /// A value's truth; `None` for NULL.
     #[must_use]
-    pub fn to_bool(&self, value: &Value, cx: &mut Exec<'_>) -> Option<bool> {
+    pub fn to_bool(&self, value: &Value, cx: &mut Context<'_>) -> Option<bool> {
         match value {
             Value::Null => None,
             Value::Int(n) => Some(*n != 0),
@@ -280,7 +280,7 @@ impl Expr {
     /// A value as date and time; `None` if it is none (with a warning) or NULL. A TIME is taken on
     /// the current day.
     #[must_use]
-    pub fn to_datetime(&self, value: &Value, cx: &mut Exec<'_>) -> Option<DateTime> {
+    pub fn to_datetime(&self, value: &Value, cx: &mut Context<'_>) -> Option<DateTime> {
         match value {
             Value::Null => None,
             Value::Date(d) => Some(DateTime::from(*d)),
@@ -318,7 +318,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_datetime(&self, cx: &mut Exec<'_>) -> ExecResult<Option<DateTime>> {
+    pub fn eval_datetime(&self, cx: &mut Context<'_>) -> ExecResult<Option<DateTime>> {
         let value = self.eval(cx)?;
         Ok(self.to_datetime(&value, cx))
     }
@@ -327,7 +327,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_date(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Date>> {
+    pub fn eval_date(&self, cx: &mut Context<'_>) -> ExecResult<Option<Date>> {
         Ok(self.eval_datetime(cx)?.map(DateTime::date))
     }
 
@@ -335,14 +335,14 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_time(&self, cx: &mut Exec<'_>) -> ExecResult<Option<Time>> {
+    pub fn eval_time(&self, cx: &mut Context<'_>) -> ExecResult<Option<Time>> {
         let value = self.eval(cx)?;
         Ok(self.to_time(&value, cx))
     }
 
     /// A value as a time; `None` if it is none (with a warning) or NULL.
     #[must_use]
-    pub fn to_time(&self, value: &Value, cx: &mut Exec<'_>) -> Option<Time> {
+    pub fn to_time(&self, value: &Value, cx: &mut Context<'_>) -> Option<Time> {
         match value {
             Value::Null => None,
             Value::Time(t) => Some(*t),
@@ -385,7 +385,7 @@ pub fn shift(at: DateTime, seconds: i32) -> DateTime {
     at.to_micros().and_then(|us| DateTime::from_micros(us + i64::from(seconds) * 1_000_000)).unwrap_or(at)
 }
 
-fn bad_datetime(text: &str, cx: &mut Exec<'_>) -> Option<DateTime> {
+fn bad_datetime(text: &str, cx: &mut Context<'_>) -> Option<DateTime> {
     cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
     None
 }

@@ -4,13 +4,13 @@
 //! and three-valued logic are handled here; what an operator computes is in `arith`, `compare`,
 //! `like`, `cast`. On the session's thread; no allocation for columns, constants and comparisons.
 
+use super::context::Context;
 use super::convert::text_to_f64;
-use super::exec::Exec;
 use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
 use super::{compare, in_place, in_place_number};
 use crate::error::ExecResult;
-use crate::exec::held;
+use crate::rows::held;
 use bytes::Bytes;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::cmp::Ordering;
@@ -25,7 +25,7 @@ impl Expr {
     ///
     /// # Errors
     /// What MySQL would report, or an interrupt from a subquery's storage.
-    pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &self.kind {
             Kind::Const(value) => Ok(value.clone()),
             Kind::Column { slot, column, utc } => {
@@ -68,7 +68,7 @@ impl Expr {
         }
     }
 
-    fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn compute(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &self.kind {
             Kind::Const(_)
             | Kind::Column { .. }
@@ -127,7 +127,7 @@ impl Expr {
     ///
     /// # Errors
     /// As `eval`.
-    pub fn eval_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    pub fn eval_bool(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         cx.tick()?;
         let working = cx.session.working.used();
         let computed = self.compute_bool(cx);
@@ -137,7 +137,7 @@ impl Expr {
         Ok(truth)
     }
 
-    fn compute_bool(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    fn compute_bool(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         match &self.kind {
             Kind::Compare(op, collation, pair) => compare(*op, *collation, pair, cx),
             Kind::And(list) => and(list, cx),
@@ -172,7 +172,12 @@ impl Expr {
         }
     }
 
-    fn case(&self, whens: &[(Expr, Expr)], otherwise: Option<&Expr>, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn case(
+        &self,
+        whens: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        cx: &mut Context<'_>,
+    ) -> ExecResult<Value> {
         for (condition, result) in whens {
             if condition.eval_bool(cx)? == Some(true) {
                 return super::cast::to_common(result, &self.ty, cx);
@@ -185,7 +190,12 @@ impl Expr {
     }
 }
 
-fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+fn compare(
+    op: CompareOp,
+    collation: u16,
+    pair: &[Expr; 2],
+    cx: &mut Context<'_>,
+) -> ExecResult<Option<bool>> {
     if op != CompareOp::NullSafeEq {
         if let Some(result) = in_place::compare(op, collation, pair, cx)? {
             return Ok(result);
@@ -214,7 +224,7 @@ fn compare(op: CompareOp, collation: u16, pair: &[Expr; 2], cx: &mut Exec<'_>) -
 
 /// Documents are read to be compared.
 #[inline]
-fn ask_to_compare(left: &Value, right: &Value, cx: &mut Exec<'_>) -> ExecResult<()> {
+fn ask_to_compare(left: &Value, right: &Value, cx: &mut Context<'_>) -> ExecResult<()> {
     for value in [left, right] {
         if let Value::Json(binary) = value {
             cx.ask(omnibus_value::json::memory_of_binary(binary))?;
@@ -230,7 +240,7 @@ pub(crate) fn order(
     b: &Expr,
     right: &Value,
     collation: u16,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> Option<Ordering> {
     if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (left, right)
         && compare::is_number(number)
@@ -242,7 +252,7 @@ pub(crate) fn order(
     compare::values(left, right, collation)
 }
 
-fn and(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+fn and(list: &[Expr], cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
     let mut result = Some(true);
     for e in list {
         match e.eval_bool(cx)? {
@@ -254,7 +264,7 @@ fn and(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
     Ok(result)
 }
 
-fn or(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+fn or(list: &[Expr], cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
     let mut result = Some(false);
     for e in list {
         match e.eval_bool(cx)? {
@@ -266,7 +276,7 @@ fn or(list: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
     Ok(result)
 }
 
-fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
     if let Some(result) = in_place::is_in(operand, list, collation, cx)? {
         return Ok(result);
     }
@@ -297,7 +307,7 @@ fn is_in(operand: &Expr, list: &[Expr], collation: u16, cx: &mut Exec<'_>) -> Ex
     Ok(if unknown { None } else { Some(false) })
 }
 
-fn between(args: &[Expr; 3], collation: u16, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+fn between(args: &[Expr; 3], collation: u16, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
     if let Some(result) = in_place_number::is_between(args, cx)? {
         return Ok(result);
     }
@@ -324,7 +334,7 @@ pub(super) fn both(low: Option<bool>, high: Option<bool>) -> Option<bool> {
     }
 }
 
-fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(a) = pair[0].eval_int(cx)? else { return Ok(Value::Null) };
     let Some(b) = pair[1].eval_int(cx)? else { return Ok(Value::Null) };
     let (a, b) = (a as u64, b as u64);
@@ -338,7 +348,7 @@ fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Exec<'_>) -> ExecResult<Value> {
     }))
 }
 
-fn assign(name: &str, value: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn assign(name: &str, value: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
     let result = value.eval(cx)?;
     let kept = for_variable(result.clone(), &value.ty.column, cx.session.settings.collation_connection);
     cx.session.set_user_variable(name.to_owned(), kept)?;
@@ -379,7 +389,7 @@ pub fn own(value: Value) -> Value {
     }
 }
 
-fn server_call(name: &str, args: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn server_call(name: &str, args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Value> {
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
         values.push(arg.eval(cx)?);

@@ -3,7 +3,7 @@
 //! A `Value` of text shares its row's memory, and taking and dropping a share are two atomic operations, more than comparing a
 //! short text costs. Everything else is evaluated.
 
-use super::exec::{Exec, Row, Slot};
+use super::context::{Context, Row, Slot};
 use super::functions::string::FixedPart;
 use super::node::{CompareOp, Expr, Kind};
 use super::{charset, hash_key, in_place_number};
@@ -21,7 +21,7 @@ pub(crate) enum Text<'r> {
     Other,
 }
 
-impl Exec<'_> {
+impl Context<'_> {
     /// An expression's text, if it lies somewhere.
     #[inline]
     pub(crate) fn text_in_place<'r>(&'r self, e: &'r Expr) -> ExecResult<Text<'r>> {
@@ -57,7 +57,7 @@ impl Exec<'_> {
     pub(crate) fn with_text<T>(
         &mut self,
         e: &Expr,
-        use_it: impl FnOnce(Option<&[u8]>, &mut Exec<'_>) -> ExecResult<T>,
+        use_it: impl FnOnce(Option<&[u8]>, &mut Context<'_>) -> ExecResult<T>,
     ) -> ExecResult<Option<T>> {
         let Kind::Column { slot, column, .. } = &e.kind else { return Ok(None) };
         if !self.is_stored_text(e) {
@@ -104,7 +104,7 @@ pub(super) fn compare(
     op: CompareOp,
     collation: u16,
     pair: &[Expr; 2],
-    cx: &Exec<'_>,
+    cx: &Context<'_>,
 ) -> ExecResult<Option<Option<bool>>> {
     let left = match cx.text_in_place(&pair[0])? {
         Text::Other => return Ok(None),
@@ -125,7 +125,7 @@ pub(super) fn is_in(
     operand: &Expr,
     list: &[Expr],
     collation: u16,
-    cx: &Exec<'_>,
+    cx: &Context<'_>,
 ) -> ExecResult<Option<Option<bool>>> {
     let text = match cx.text_in_place(operand)? {
         Text::Other => return Ok(None),
@@ -149,7 +149,12 @@ pub(super) fn is_in(
 }
 
 /// Appends an expression's hash key; whether it is NULL.
-pub(crate) fn write_key(e: &Expr, collation: u16, cx: &mut Exec<'_>, out: &mut Vec<u8>) -> ExecResult<bool> {
+pub(crate) fn write_key(
+    e: &Expr,
+    collation: u16,
+    cx: &mut Context<'_>,
+    out: &mut Vec<u8>,
+) -> ExecResult<bool> {
     match cx.text_in_place(e)? {
         Text::Bytes(text) => {
             hash_key::write_text(text, collation, out);

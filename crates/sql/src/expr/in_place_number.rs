@@ -4,8 +4,8 @@
 //! Only what reads alike everywhere is read here; everything else (TIMESTAMP, which has a zone, unsigned numbers past BIGINT,
 //! rows of earlier forms) is evaluated.
 
+use super::context::{Context, Row};
 use super::eval::both;
-use super::exec::{Exec, Row};
 use super::hash_key;
 use super::node::{Expr, Kind};
 use crate::catalog::codec::Stored;
@@ -30,7 +30,7 @@ pub(super) enum Number {
     Other,
 }
 
-impl Exec<'_> {
+impl Context<'_> {
     /// An expression's number or day, if it lies somewhere.
     #[inline]
     pub(super) fn number_in_place(&self, e: &Expr) -> ExecResult<Number> {
@@ -115,7 +115,7 @@ fn integer(bytes: &[u8], unsigned: bool) -> Number {
 
 /// The order of two operands; `None` if they must be evaluated first, `Some(None)` if one is NULL.
 #[inline]
-pub(super) fn order(a: &Expr, b: &Expr, cx: &Exec<'_>) -> ExecResult<Option<Option<Ordering>>> {
+pub(super) fn order(a: &Expr, b: &Expr, cx: &Context<'_>) -> ExecResult<Option<Option<Ordering>>> {
     let left = match cx.number_in_place(a)? {
         Number::Other => return Ok(None),
         left => left,
@@ -145,7 +145,7 @@ pub(super) fn order_of(left: &Number, right: &Number) -> Option<Option<Ordering>
 }
 
 /// Looks a number up in a list of constants; `None` if something must be evaluated.
-pub(super) fn is_in(operand: &Expr, list: &[Expr], cx: &Exec<'_>) -> ExecResult<Option<Option<bool>>> {
+pub(super) fn is_in(operand: &Expr, list: &[Expr], cx: &Context<'_>) -> ExecResult<Option<Option<bool>>> {
     let number = match cx.number_in_place(operand)? {
         Number::Other => return Ok(None),
         Number::Null => return Ok(Some(None)),
@@ -166,7 +166,7 @@ pub(super) fn is_in(operand: &Expr, list: &[Expr], cx: &Exec<'_>) -> ExecResult<
 }
 
 /// BETWEEN; `None` if something must be evaluated.
-pub(super) fn is_between(args: &[Expr; 3], cx: &Exec<'_>) -> ExecResult<Option<Option<bool>>> {
+pub(super) fn is_between(args: &[Expr; 3], cx: &Context<'_>) -> ExecResult<Option<Option<bool>>> {
     let number = match cx.number_in_place(&args[0])? {
         Number::Other => return Ok(None),
         Number::Null => return Ok(Some(None)),
@@ -183,7 +183,7 @@ pub(super) fn is_between(args: &[Expr; 3], cx: &Exec<'_>) -> ExecResult<Option<O
 
 /// Appends the hash key of an integer or a day; false if it must be evaluated.
 #[inline]
-pub(super) fn write_key(e: &Expr, cx: &Exec<'_>, out: &mut Vec<u8>) -> ExecResult<bool> {
+pub(super) fn write_key(e: &Expr, cx: &Context<'_>, out: &mut Vec<u8>) -> ExecResult<bool> {
     match cx.number_in_place(e)? {
         Number::Integer(n) => hash_key::integer(i128::from(n), out),
         Number::Date(day) => hash_key::day(DateTime::from(day), out),

@@ -1,7 +1,7 @@
 //! `date ± INTERVAL n unit` and EXTRACT.
 
+use super::context::Context;
 use super::convert::print;
-use super::exec::Exec;
 use super::node::Expr;
 use super::types::{ExprType, Family};
 use crate::error::{ExecResult, SqlError};
@@ -10,7 +10,7 @@ use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time, parse_time};
 
 /// The amount of an INTERVAL; `None` for NULL or what is no amount.
-fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<Interval>> {
+fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Context<'_>) -> ExecResult<Option<Interval>> {
     let value = e.eval(cx)?;
     if matches!(value, Value::Null) {
         return Ok(None);
@@ -39,7 +39,7 @@ fn amount(e: &Expr, unit: IntervalUnit, cx: &mut Exec<'_>) -> ExecResult<Option<
     }
 }
 
-fn overflow<T>(cx: &mut Exec<'_>) -> ExecResult<Option<T>> {
+fn overflow<T>(cx: &mut Context<'_>) -> ExecResult<Option<T>> {
     cx.complain(SqlError::new(1441, b"22008", "Datetime function: datetime field overflow"))?;
     Ok(None)
 }
@@ -77,7 +77,7 @@ pub fn date_arith(
     unit: IntervalUnit,
     subtract: bool,
     ty: &ExprType,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<Value> {
     let value = args[0].eval(cx)?;
     if matches!(value, Value::Null) {
@@ -103,7 +103,7 @@ pub fn date_arith(
 }
 
 /// Text in, text out: a date stays a date unless a time of day comes into it.
-fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &mut Exec<'_>) -> Value {
+fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &mut Context<'_>) -> Value {
     let text = e.to_str(value);
     let parsed =
         omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);
@@ -124,7 +124,7 @@ fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &
 ///
 /// # Errors
 /// As evaluation of the operand.
-pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
     use IntervalUnit as U;
     let of_time = matches!(
         unit,

@@ -3,7 +3,7 @@
 //! What is no value of the type, and a path that finds several parts, is an error, for ON ERROR; a path that finds nothing is for ON
 //! EMPTY. MariaDB's function of that name is among the functions of JSON.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::functions::json::document;
 use super::into_column::into_column;
 use super::node::Expr;
@@ -57,7 +57,7 @@ impl JsonValue {
     ///
     /// # Errors
     /// Those of the document's own evaluation, 3146 for one of another type, and what ERROR asks for.
-    pub(crate) fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub(crate) fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         let doc = match document(std::slice::from_ref(&self.doc), 0, "json_value", cx) {
             Ok(Some(doc)) => doc,
             Ok(None) => return Ok(Value::Null),

@@ -1,7 +1,7 @@
 //! LIKE. A constant pattern is taken apart once (`omnibus_value::collation`).
 
 use super::charset;
-use super::exec::Exec;
+use super::context::Context;
 use super::node::LikeExpr;
 use crate::error::ExecResult;
 use omnibus_value::collation::LikePattern;
@@ -28,7 +28,7 @@ impl LikeMatcher {
     ///
     /// # Errors
     /// KILL.
-    pub fn matches(&self, text: &[u8], cx: &mut Exec<'_>) -> ExecResult<bool> {
+    pub fn matches(&self, text: &[u8], cx: &mut Context<'_>) -> ExecResult<bool> {
         self.0.matches(text, |bytes| cx.compared(bytes))
     }
 }
@@ -38,7 +38,7 @@ impl LikeExpr {
     ///
     /// # Errors
     /// As evaluation of the operands.
-    pub fn matches(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    pub fn matches(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         if let Some(matcher) = &self.matcher {
             let found =
                 cx.with_text(&self.text, |text, cx| text.map(|t| matcher.matches(t, cx)).transpose())?;

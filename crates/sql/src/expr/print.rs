@@ -1,6 +1,6 @@
 //! Expressions as text: inside error messages ("value is out of range in '(9 + 1)'") and in EXPLAIN.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::node::{ArithOp, BitOp, Expr, IsKind, Kind};
 use super::stored::StoredCall;
 use super::subquery::{Subquery, SubqueryKind};
@@ -17,7 +17,7 @@ pub trait Names {
 }
 
 /// Names as error messages have them.
-impl Names for Exec<'_> {
+impl Names for Context<'_> {
     /// "`db`.`table`.`column`"; a computed table's columns have no names left.
     fn column(&self, slot: u16, column: u16) -> String {
         let table = self.frame.get(usize::from(slot)).and_then(|slot| slot.table.as_ref());

@@ -3,10 +3,10 @@
 //! A part is known by where it is in the plan, which stays in its place as long as it runs. What others do with a row of it,
 //! the loops inside among them, is not its own time.
 
-use super::Exec;
+use super::Context;
 use super::subquery::Consumer;
 use crate::error::ExecResult;
-use crate::exec::Flow;
+use crate::rows::Flow;
 use std::collections::HashMap;
 use std::ptr::from_ref;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(cx: &Exec<'_>) -> Watch {
+    fn begin(cx: &Context<'_>) -> Watch {
         let examined = cx.session.budget.tally.read().examined;
         Watch { begun: Instant::now(), examined, outside: Duration::ZERO, first: None, rows: 0 }
     }
@@ -74,8 +74,8 @@ impl Watch {
     /// Gives a row on.
     fn row(
         &mut self,
-        cx: &mut Exec<'_>,
-        out: impl FnOnce(&mut Exec<'_>) -> ExecResult<Flow>,
+        cx: &mut Context<'_>,
+        out: impl FnOnce(&mut Context<'_>) -> ExecResult<Flow>,
     ) -> ExecResult<Flow> {
         self.rows += 1;
         self.first = Some(self.first.unwrap_or_else(|| self.own_time()));
@@ -86,7 +86,7 @@ impl Watch {
         flow
     }
 
-    fn end(self, part: usize, step: Step, cx: &mut Exec<'_>) {
+    fn end(self, part: usize, step: Step, cx: &mut Context<'_>) {
         let (total, examined) = (self.own_time(), cx.session.budget.tally.read().examined - self.examined);
         let Some(profile) = &mut cx.profile else { return };
         let measure = profile.measures.entry((part, step)).or_default();
@@ -105,9 +105,9 @@ impl Watch {
 pub fn joined<T>(
     part: &T,
     step: Step,
-    cx: &mut Exec<'_>,
-    out: &mut (dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + '_),
-    run: impl FnOnce(&mut Exec<'_>, &mut dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow>) -> ExecResult<Flow>,
+    cx: &mut Context<'_>,
+    out: &mut (dyn FnMut(&mut Context<'_>) -> ExecResult<Flow> + '_),
+    run: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>) -> ExecResult<Flow>) -> ExecResult<Flow>,
 ) -> ExecResult<Flow> {
     if cx.profile.is_none() {
         return run(cx, out);
@@ -124,9 +124,9 @@ pub fn joined<T>(
 /// The part's.
 pub fn given<T>(
     part: &T,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     out: &mut Consumer<'_>,
-    run: impl FnOnce(&mut Exec<'_>, &mut Consumer<'_>) -> ExecResult<Flow>,
+    run: impl FnOnce(&mut Context<'_>, &mut Consumer<'_>) -> ExecResult<Flow>,
 ) -> ExecResult<Flow> {
     if cx.profile.is_none() {
         return run(cx, out);

@@ -9,7 +9,7 @@
 //! steps, like the limit that MySQL has on its engine's, and error 3699 beyond.
 
 use super::charset;
-use super::exec::Exec;
+use super::context::Context;
 use super::node::RegexpExpr;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits};
@@ -147,7 +147,7 @@ impl RegexpMatcher {
     ///
     /// # Errors
     /// The statement must stop; 3699.
-    pub fn is_match(&self, text: &[u8], cx: &Exec<'_>) -> ExecResult<bool> {
+    pub fn is_match(&self, text: &[u8], cx: &Context<'_>) -> ExecResult<bool> {
         match self.0.forward.end(text, 0, true, cx) {
             Ok(found) => Ok(found.is_some()),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
@@ -159,7 +159,7 @@ impl RegexpMatcher {
     ///
     /// # Errors
     /// The statement must stop; 3699.
-    pub fn find(&self, text: &[u8], from: usize, cx: &Exec<'_>) -> ExecResult<Option<Span>> {
+    pub fn find(&self, text: &[u8], from: usize, cx: &Context<'_>) -> ExecResult<Option<Span>> {
         match self.driven(text, from, cx) {
             Ok(found) => Ok(found),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
@@ -171,7 +171,7 @@ impl RegexpMatcher {
         }
     }
 
-    fn driven(&self, text: &[u8], from: usize, cx: &Exec<'_>) -> Result<Option<Span>, Stopped> {
+    fn driven(&self, text: &[u8], from: usize, cx: &Context<'_>) -> Result<Option<Span>, Stopped> {
         let Some(end) = self.0.forward.end(text, from, false, cx)? else { return Ok(None) };
         let backward = self.0.backward.get_or_init(|| automaton(&self.0.pattern, self.0.syntax, true).ok());
         let Some(automaton) = backward else { return Err(Stopped::Quit) };
@@ -188,7 +188,7 @@ impl RegexpMatcher {
         text: &[u8],
         last: Option<Span>,
         collation: u16,
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) -> ExecResult<Option<Span>> {
         let mut at = last.map_or(0, |last| last.end);
         loop {
@@ -216,7 +216,7 @@ impl RegexpMatcher {
         found: Span,
         replacement: &[u8],
         out: &mut Vec<u8>,
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) -> ExecResult<()> {
         if !replacement.contains(&b'$') {
             out.extend_from_slice(replacement);
@@ -231,7 +231,7 @@ impl RegexpMatcher {
     }
 
     /// The engine that can't be stopped, for `bytes` of a text.
-    fn bounded(&self, bytes: usize, cx: &Exec<'_>) -> ExecResult<&meta::Regex> {
+    fn bounded(&self, bytes: usize, cx: &Context<'_>) -> ExecResult<&meta::Regex> {
         let Compiled { pattern, syntax, whole, forward, .. } = &*self.0;
         if bytes.saturating_mul(forward.dfa.get_nfa().states().len()) > STEPS_MAX {
             let message = "Timeout exceeded in regular expression match.";
@@ -267,7 +267,7 @@ impl Automaton {
     }
 
     /// Keeps states for the next search, if there is memory for them.
-    fn keep(&self, cache: Box<Cache>, cx: &Exec<'_>) -> SqlResult<()> {
+    fn keep(&self, cache: Box<Cache>, cx: &Context<'_>) -> SqlResult<()> {
         let mut states = self.states.lock();
         states.count(self.dfa.get_nfa().memory_usage() + cache.memory_usage(), cx.session)?;
         states.cache = Some(cache);
@@ -275,7 +275,13 @@ impl Automaton {
     }
 
     /// Where the first match ends; with `earliest`, where it is certain that there is one.
-    fn end(&self, text: &[u8], from: usize, earliest: bool, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
+    fn end(
+        &self,
+        text: &[u8],
+        from: usize,
+        earliest: bool,
+        cx: &Context<'_>,
+    ) -> Result<Option<usize>, Stopped> {
         let mut states = self.states();
         let found = self.forward(&mut states, text, from, earliest, cx);
         self.keep(states, cx).map_err(Interrupt::from)?;
@@ -288,7 +294,7 @@ impl Automaton {
         text: &[u8],
         from: usize,
         earliest: bool,
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) -> Result<Option<usize>, Stopped> {
         let input = Input::new(text).span(from..text.len());
         let mut state = self.dfa.start_state_forward(states, &input).map_err(|_| Stopped::Quit)?;
@@ -322,7 +328,7 @@ impl Automaton {
     }
 
     /// Where the match that ends at `span.end` begins.
-    fn start(&self, text: &[u8], span: Span, cx: &Exec<'_>) -> Result<Option<usize>, Stopped> {
+    fn start(&self, text: &[u8], span: Span, cx: &Context<'_>) -> Result<Option<usize>, Stopped> {
         let mut states = self.states();
         let found = self.backward(&mut states, text, span, cx);
         self.keep(states, cx).map_err(Interrupt::from)?;
@@ -334,7 +340,7 @@ impl Automaton {
         states: &mut Cache,
         text: &[u8],
         span: Span,
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) -> Result<Option<usize>, Stopped> {
         let input = Input::new(text).span(span).anchored(Anchored::Yes);
         let mut state = self.dfa.start_state_reverse(states, &input).map_err(|_| Stopped::Quit)?;
@@ -405,7 +411,7 @@ impl RegexpExpr {
     ///
     /// # Errors
     /// As evaluation of the operands, and 3685.
-    pub fn matches(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    pub fn matches(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         let Some(text) = self.text.eval_str(cx)? else { return Ok(None) };
         let found = match &self.matcher {
             Some(matcher) => matcher.is_match(&text, cx)?,

@@ -1,6 +1,6 @@
 //! NEXTVAL, LASTVAL and SETVAL of a sequence (MariaDB's). The numbers are [`Storage`](crate::storage::Storage)'s.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::node::Expr;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
@@ -49,7 +49,7 @@ impl SequenceFunction {
 }
 
 impl SequenceCall {
-    pub(super) fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub(super) fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         let id = self.table.def.id;
         if self.what == SequenceFunction::LastVal {
             return Ok(cx.session.sequence_values.get(&id).map_or(Value::Null, |number| Value::Int(*number)));

@@ -1,7 +1,7 @@
 //! A call of a stored function.
 
 use super::types::{Coercibility, Family, family};
-use super::{Exec, Expr, ExprType};
+use super::{Context, Expr, ExprType};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, SqlError};
 use crate::store::Trx;
@@ -31,7 +31,7 @@ impl StoredCall {
     ///
     /// # Errors
     /// As its statements; `NeedBlocking` where it may not block.
-    pub(crate) fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub(crate) fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         let mut values = Vec::with_capacity(self.args.len());
         for arg in &self.args {
             values.push((arg.eval(cx)?, arg.ty.column.clone()));

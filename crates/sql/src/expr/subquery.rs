@@ -3,16 +3,16 @@
 //! One that reads nothing from outside runs once and its result is kept in the statement's
 //! `SubqueryState`; a correlated one runs for each row of the query around it.
 
-use super::exec::Row;
+use super::context::Row;
 use super::node::{CompareOp, Expr, Kind};
-use super::{Exec, SlotSet, eval, hash_key, in_place};
+use super::{Context, SlotSet, eval, hash_key, in_place};
 use crate::error::{ExecResult, SqlError};
-use crate::exec::distinct::KEY_COST;
-use crate::exec::kept::KeptRows;
-use crate::exec::results::Results;
-use crate::exec::rows::Rows;
-use crate::exec::{Flow, codec};
 use crate::memory::{Account, memory_of};
+use crate::rows::collected::Rows;
+use crate::rows::distinct::KEY_COST;
+use crate::rows::kept::KeptRows;
+use crate::rows::results::Results;
+use crate::rows::{Flow, codec};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::borrow::Cow;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Takes result rows.
-pub type Consumer<'c> = dyn FnMut(&mut Exec<'_>, &[Value]) -> ExecResult<Flow> + 'c;
+pub type Consumer<'c> = dyn FnMut(&mut Context<'_>, &[Value]) -> ExecResult<Flow> + 'c;
 
 /// The plan of a subquery. Expressions are below plans, so this is all that they know of one.
 pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
@@ -30,7 +30,7 @@ pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
     ///
     /// # Errors
     /// Whatever the query meets, and what `out` says.
-    fn run(&self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow>;
+    fn run(&self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow>;
     /// Whether two runs with the same outer rows may differ.
     fn is_volatile(&self) -> bool;
     /// How many rows are expected.
@@ -131,7 +131,7 @@ pub enum SubqueryState {
     Changing,
     /// How often a subquery has run that is to become a set.
     Asked(u64),
-    /// No subquery: what several aggregates read of a row, and of which (`Exec::grouped_rows`).
+    /// No subquery: what several aggregates read of a row, and of which (`Context::grouped_rows`).
     Once(u64, Value),
 }
 
@@ -154,7 +154,7 @@ pub struct Members {
 
 impl RowSet {
     /// Whether it is worth making by now; counts one more time that it is asked.
-    fn is_due(&self, cx: &mut Exec<'_>) -> bool {
+    fn is_due(&self, cx: &mut Context<'_>) -> bool {
         match &mut cx.subqueries[self.list.id] {
             SubqueryState::Asked(times) => {
                 *times += 1;
@@ -197,7 +197,7 @@ impl Members {
     }
 
     /// Lists one more row.
-    fn list_row(&mut self, row: &[Value], account: &mut Account, cx: &Exec<'_>) -> ExecResult<()> {
+    fn list_row(&mut self, row: &[Value], account: &mut Account, cx: &Context<'_>) -> ExecResult<()> {
         let Listed::All(rows) = &mut self.listed else { return Ok(()) };
         account.grow(memory_of(row), &cx.session.settings)?;
         rows.push(row.iter().cloned().map(eval::own).collect());
@@ -216,7 +216,7 @@ impl Subquery {
     ///
     /// # Errors
     /// Whatever the query meets.
-    pub fn list(&self, most: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Rc<Members>>> {
+    pub fn list(&self, most: usize, cx: &mut Context<'_>) -> ExecResult<Option<Rc<Members>>> {
         let members = self.members(Some(most), cx)?;
         Ok(if members.exceeds(most) == Some(false) { Some(members) } else { None })
     }
@@ -245,7 +245,7 @@ impl Subquery {
     ///
     /// # Errors
     /// 1242 for a scalar with two rows; whatever the query meets.
-    pub fn eval(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         if let Some(set) = &self.set
             && matches!(cx.subqueries[set.list.id], SubqueryState::Rows(_))
         {
@@ -277,7 +277,7 @@ impl Subquery {
         Ok(value)
     }
 
-    fn compute(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn compute(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &self.kind {
             SubqueryKind::Scalar { column } => self.scalar(*column, cx),
             SubqueryKind::Exists => self.exists(cx),
@@ -289,7 +289,7 @@ impl Subquery {
         }
     }
 
-    fn scalar(&self, column: usize, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn scalar(&self, column: usize, cx: &mut Context<'_>) -> ExecResult<Value> {
         if let SubqueryState::Scalar(value) = &cx.subqueries[self.id] {
             return Ok(value.clone());
         }
@@ -308,7 +308,7 @@ impl Subquery {
         Ok(value)
     }
 
-    fn exists(&self, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn exists(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         if let SubqueryState::Exists(found) = &cx.subqueries[self.id] {
             return Ok(Value::Int(i64::from(*found)));
         }
@@ -329,7 +329,7 @@ impl Subquery {
     }
 
     /// Whether a row equals the operands; `None` if a NULL leaves that open.
-    fn equals(&self, wanted: &[Value], row: &[Value], cx: &mut Exec<'_>) -> Option<bool> {
+    fn equals(&self, wanted: &[Value], row: &[Value], cx: &mut Context<'_>) -> Option<bool> {
         let mut equal = Some(true);
         for (((operand, a), member), b) in self.operands.iter().zip(wanted).zip(&self.members).zip(row) {
             match eval::order(operand, a, &member.compared, b, member.collation, cx) {
@@ -342,7 +342,7 @@ impl Subquery {
     }
 
     /// A row as it is compared with the operands.
-    fn compared<'r>(&self, row: &'r [Value], cx: &mut Exec<'_>) -> ExecResult<Cow<'r, [Value]>> {
+    fn compared<'r>(&self, row: &'r [Value], cx: &mut Context<'_>) -> ExecResult<Cow<'r, [Value]>> {
         if self.members.iter().all(|member| matches!(member.compared.kind, Kind::Column { .. })) {
             return Ok(Cow::Borrowed(row));
         }
@@ -363,7 +363,7 @@ impl Subquery {
         })
     }
 
-    fn contains(&self, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    fn contains(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         if self.is_constant() && self.hashable() {
             let mut key = std::mem::take(&mut cx.key);
             key.clear();
@@ -393,11 +393,11 @@ impl Subquery {
     }
 
     /// The operands' values.
-    fn wanted(&self, cx: &mut Exec<'_>) -> ExecResult<Vec<Value>> {
+    fn wanted(&self, cx: &mut Context<'_>) -> ExecResult<Vec<Value>> {
         self.operands.iter().map(|operand| operand.eval(cx)).collect()
     }
 
-    fn contains_hashed(&self, key: &mut Vec<u8>, cx: &mut Exec<'_>) -> ExecResult<Option<bool>> {
+    fn contains_hashed(&self, key: &mut Vec<u8>, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         let mut open = false;
         for (operand, member) in self.operands.iter().zip(&self.members) {
             open |= in_place::write_key(operand, member.collation, cx, key)?;
@@ -428,7 +428,7 @@ impl Subquery {
     }
 
     /// Its rows; with a list of them if they are no more than `most`.
-    fn members(&self, most: Option<usize>, cx: &mut Exec<'_>) -> ExecResult<Rc<Members>> {
+    fn members(&self, most: Option<usize>, cx: &mut Context<'_>) -> ExecResult<Rc<Members>> {
         if let SubqueryState::Rows(members) = &cx.subqueries[self.id]
             && most.is_none_or(|most| members.exceeds(most).is_some())
         {
@@ -479,7 +479,7 @@ impl Subquery {
         Ok(members)
     }
 
-    fn quantified(&self, op: CompareOp, all: bool, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn quantified(&self, op: CompareOp, all: bool, cx: &mut Context<'_>) -> ExecResult<Value> {
         let (Some(operand), Some(member)) = (self.operands.first(), self.members.first()) else {
             return Ok(Value::Null);
         };

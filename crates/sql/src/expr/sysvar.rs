@@ -1,6 +1,6 @@
 //! `@@name`: the few variables that live in the session itself, the rest asked of the server.
 
-use super::exec::Exec;
+use super::context::Context;
 use super::types::{ExprType, string_column};
 use crate::api::VariableScope;
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -63,7 +63,7 @@ const WAITING: [&str; 6] = [
 ///
 /// # Errors
 /// 1305 when there is none of that name; `NeedBlocking` for those that may wait.
-pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Value]) -> ExecResult<Value> {
+pub fn call(cx: &mut Context<'_>, name: &str, args: &[Value]) -> ExecResult<Value> {
     if WAITING.contains(&name) {
         cx.storage.need_blocking()?;
     }

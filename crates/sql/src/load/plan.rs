@@ -15,7 +15,7 @@ use crate::dml::{
     generated_given,
 };
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::exec::{Exec, Row};
+use crate::expr::context::{Context, Row};
 use crate::expr::types::string_column;
 use crate::state::SessionState;
 use crate::text_file::{Format, width};
@@ -315,7 +315,7 @@ impl LoadPlan {
                 Some(expr) => {
                     let target = &self.insert.target;
                     let strict = run.state.settings.strict() && !self.ignore;
-                    let mut exec = Exec::new(run.state, run.trx, run.params);
+                    let mut exec = Context::new(run.state, run.trx, run.params);
                     exec.strict = strict;
                     exec.reserve(target.slots, target.subqueries);
                     exec.frame = target.frame(Row::Values((&*values).into()));

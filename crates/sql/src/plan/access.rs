@@ -1,6 +1,6 @@
 //! Access paths: through which index, and along which ranges of it, a table is read.
 //!
-//! Plain data that a plan keeps; `ranges` makes the candidates, `choose` takes the cheapest, `select::reader` reads along it.
+//! Plain data that a plan keeps; `ranges` makes the candidates, `choose` takes the cheapest, `exec::reader` reads along it.
 
 use super::estimate::Known;
 use super::sampled::Sampled;

@@ -5,11 +5,11 @@ use super::virtual_table::{Asked, VirtualTable};
 use crate::api::{ResultColumn, sql_mode};
 use crate::catalog::Column;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::functions::json::document;
 use crate::expr::into_column::into_column;
 use crate::expr::node::Expr;
-use crate::expr::{Exec, SlotSet, json};
+use crate::expr::{Context, SlotSet, json};
+use crate::rows::collected::{Rows, RowsBuilder};
 use omnibus_value::json::{Json, Path};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl VirtualTable for JsonTable {
         self.columns.clone()
     }
 
-    fn rows(&self, _asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, _asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let working = cx.session.working.used();
         let rows = self.read(cx);
         cx.session.working.shrink_to(working);
@@ -97,7 +97,7 @@ impl VirtualTable for JsonTable {
 }
 
 impl JsonTable {
-    fn read(&self, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn read(&self, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let Some(doc) = document(std::slice::from_ref(&self.doc), 0, "json_table", cx)? else {
             return Ok(Rows::default());
         };
@@ -113,7 +113,7 @@ impl JsonTable {
         doc: &Json,
         row: &[Value],
         rows: &mut RowsBuilder,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<bool> {
         let found = cx.paced(|pace| level.path.find(doc, pace))?;
         let any = !found.is_empty();
@@ -135,7 +135,7 @@ impl JsonTable {
         Ok(any)
     }
 
-    fn cell(&self, cell: &Cell, number: u64, part: &Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn cell(&self, cell: &Cell, number: u64, part: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &cell.kind {
             CellKind::Ordinality => Ok(Value::UInt(number)),
             CellKind::Exists(path) => {
@@ -161,7 +161,7 @@ impl JsonTable {
         &self,
         cell: &Cell,
         instead: &Instead,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         error: impl Fn(&str) -> SqlError,
     ) -> ExecResult<Value> {
         match instead {
@@ -171,7 +171,7 @@ impl JsonTable {
         }
     }
 
-    fn matched(&self, cell: &Cell, found: &[&Json], cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn matched(&self, cell: &Cell, found: &[&Json], cx: &mut Context<'_>) -> ExecResult<Value> {
         match found {
             [one] => self.converted(cell, one, cx),
             many if cell.column.ty.kind == ColumnKind::Json => {
@@ -191,7 +191,7 @@ impl JsonTable {
     }
 
     /// A part of the document as a value of the column's type; what does not fit is an error whatever `sql_mode` says.
-    fn converted(&self, cell: &Cell, part: &Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn converted(&self, cell: &Cell, part: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
         let column = &cell.column;
         if column.ty.kind == ColumnKind::Json {
             return Ok(json::to_value(part));

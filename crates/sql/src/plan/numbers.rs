@@ -7,8 +7,8 @@
 use super::virtual_table::{Asked, VirtualTable};
 use crate::api::{ResultColumn, flag};
 use crate::error::ExecResult;
-use crate::exec::rows::{Rows, RowsBuilder};
-use crate::expr::Exec;
+use crate::expr::Context;
+use crate::rows::collected::{Rows, RowsBuilder};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl VirtualTable for NumberTable {
         self.columns.clone()
     }
 
-    fn rows(&self, _asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, _asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let mut rows = RowsBuilder::new(cx);
         for number in self.numbers.iter() {
             cx.tick()?;

@@ -7,7 +7,7 @@
 use crate::catalog::{RowSample, Table};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::functions::{SESSION, VOLATILE};
-use crate::expr::{Exec, Expr, Kind, Row, Slot, SlotSet};
+use crate::expr::{Context, Expr, Kind, Row, Slot, SlotSet};
 use crate::state::SessionState;
 use crate::storage::NoStorage;
 use std::cell::RefCell;
@@ -98,7 +98,7 @@ impl<'s> Sampled<'s> {
         let session = self.session;
         let scratch = state.scratch.get_or_insert_with(|| Box::new(session.aside()));
         let mut storage = NoStorage;
-        let mut cx = Exec::new(scratch, &mut storage, &[]);
+        let mut cx = Context::new(scratch, &mut storage, &[]);
         cx.reserve(usize::from(slot) + 1, 0);
         let mut matches = 0;
         for row in &sample.rows {

@@ -6,11 +6,11 @@ use super::numbers::Numbers;
 use crate::api::ResultColumn;
 use crate::catalog::View;
 use crate::error::ExecResult;
-use crate::exec::Row;
-use crate::exec::rows::Rows;
 use crate::expr::functions::VOLATILE;
 use crate::expr::types::Family;
-use crate::expr::{Exec, Expr, Kind, SlotSet};
+use crate::expr::{Context, Expr, Kind, SlotSet};
+use crate::rows::Row;
+use crate::rows::collected::Rows;
 use omnibus_value::Value;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether a row of which only some columns are known can meet `conditions`, which read no others.
-    pub fn met(&self, conditions: &[&Expr], row: Rc<[Value]>, cx: &mut Exec<'_>) -> bool {
+    pub fn met(&self, conditions: &[&Expr], row: Rc<[Value]>, cx: &mut Context<'_>) -> bool {
         cx.frame[usize::from(self.slot)].row = Row::Values(row);
         // What is wrong with a condition is said where all of them are asked.
         conditions.iter().all(|condition| condition.eval_bool(cx).map_or(true, |met| met == Some(true)))
@@ -64,7 +64,7 @@ pub trait VirtualTable: Send + Sync {
     ///
     /// # Errors
     /// Whatever producing them meets.
-    fn rows(&self, asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows>;
+    fn rows(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows>;
     /// The tables that its rows depend on; none: they are the same for the whole statement.
     fn outer(&self) -> Option<&SlotSet> {
         None

@@ -80,7 +80,7 @@ impl SqlSession {
         if self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
-        let bytes = omnibus_value::json::from_base64(text)
+        let bytes = omnibus_value::base64::decode_runs(text)
             .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
         self.enter();
         let mut input = std::mem::take(&mut self.replayed.binlog_input);

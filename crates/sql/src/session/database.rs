@@ -3,9 +3,9 @@
 use crate::catalog::{Catalog, CatalogCell, Table, charset, persist};
 use crate::ddl::load_catalog;
 use crate::error::SqlResult;
+use crate::information_schema::InformationSchema;
 use crate::memory::ServerMemory;
 use crate::plan::{NoVirtualTables, VirtualTables};
-use crate::show::InformationSchema;
 use crate::store::{CommitPort, TrxContext};
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_locks::LockManager;

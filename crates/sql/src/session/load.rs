@@ -8,9 +8,9 @@ use crate::api::{Mode, Outcome};
 use crate::bind::uses::UsesCell;
 use crate::dml::{Planner, Run};
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::exec;
 use crate::load::{LoadInput, LoadPlan, announce_variables};
 use crate::plan::QueryPlan;
-use crate::select;
 use crate::storage::LockMode;
 use crate::text_file::{Outfile, OutfileSink};
 use omnibus_parser::ast::{LoadData, OnDuplicate};
@@ -32,7 +32,7 @@ impl SqlSession {
         let host = self.state.host.clone();
         let file = host.open_file(&outfile.path, true)?;
         let mut sink = OutfileSink::new(file, self.trx.floor().clone(), outfile, &plan.types);
-        let written = select::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
+        let written = exec::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
             .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
         if written.is_err() {
             host.remove_file(&outfile.path);

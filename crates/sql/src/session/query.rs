@@ -8,11 +8,11 @@ use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Table, View};
 use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
-use crate::expr::{Exec, Kind};
+use crate::expr::{Context, Kind};
 use crate::plan::QueryPlan;
 use crate::state::Inside;
 use crate::storage::{LockMode, Storage};
-use crate::{bind, select};
+use crate::{bind, exec};
 use omnibus_parser::ast::{self, Query, Statement};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl SqlSession {
             return self.write_file(plan, outfile, call);
         }
         self.warn(&plan.warnings);
-        let rows = select::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
+        let rows = exec::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
         if plan.into.is_empty() {
             Ok(Outcome::rows())
         } else {
@@ -161,7 +161,7 @@ impl SqlSession {
         };
         let mariadb = self.state.settings.mariadb;
         let form = self.explain_form(explain)?;
-        if explain.analyze && !mariadb && form != select::Form::Tree {
+        if explain.analyze && !mariadb && form != exec::Form::Tree {
             return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE in another format than TREE").into());
         }
         match &**statement {
@@ -180,10 +180,10 @@ impl SqlSession {
                 let mut profile = None;
                 if explain.analyze {
                     self.begin_query(&plan)?;
-                    profile = Some(select::profiled(&plan, &mut self.state, &mut self.trx, call.params)?);
+                    profile = Some(exec::profiled(&plan, &mut self.state, &mut self.trx, call.params)?);
                 }
                 self.warn(&plan.warnings);
-                select::explain(&select::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
+                exec::explain(&exec::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 if explain.analyze {
@@ -193,7 +193,7 @@ impl SqlSession {
                 let catalog = self.catalog();
                 let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
                 self.warn(&plan.uses.warnings);
-                select::explain(&plan.subject(), form, None, call.sink)?;
+                exec::explain(&plan.subject(), form, None, call.sink)?;
             }
             _ => {
                 let message = "EXPLAIN of a statement that neither asks for rows nor changes them";
@@ -204,20 +204,20 @@ impl SqlSession {
     }
 
     /// The form that an EXPLAIN names, or `explain_format`.
-    fn explain_form(&self, explain: &ast::Explain) -> SqlResult<select::Form> {
+    fn explain_form(&self, explain: &ast::Explain) -> SqlResult<exec::Form> {
         let mariadb = self.state.settings.mariadb;
         if let Some(name) = &explain.format {
-            return select::Form::named(name, mariadb);
+            return exec::Form::named(name, mariadb);
         }
         if mariadb {
-            return Ok(select::Form::Table);
+            return Ok(exec::Form::Table);
         }
         let usual = self.state.host.variable(VariableScope::Session, "explain_format");
         let form = match usual {
-            Ok((Value::Bytes(name), _)) => select::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
-            _ => select::Form::Table,
+            Ok((Value::Bytes(name), _)) => exec::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
+            _ => exec::Form::Table,
         };
-        Ok(if explain.analyze && form == select::Form::Table { select::Form::Tree } else { form })
+        Ok(if explain.analyze && form == exec::Form::Table { exec::Form::Tree } else { form })
     }
 
     /// EXPLAIN FOR CONNECTION: of what another session runs, planned anew in its database.
@@ -380,7 +380,7 @@ impl SqlSession {
         if subqueries > 0 {
             self.trx.floor().see_definitions();
         }
-        let mut exec = Exec::new(&mut self.state, &mut self.trx, params);
+        let mut exec = Context::new(&mut self.state, &mut self.trx, params);
         exec.reserve(slots, subqueries);
         let value = bound.eval(&mut exec)?;
         Ok((value, bound.ty.column))
@@ -406,7 +406,7 @@ impl SqlSession {
         if subqueries > 0 || stored {
             return Ok(None);
         }
-        let mut exec = Exec::new(&mut self.state, &mut self.trx, &[]);
+        let mut exec = Context::new(&mut self.state, &mut self.trx, &[]);
         let value = bound.eval(&mut exec)?;
         Ok(Some((value, bound.ty.column)))
     }

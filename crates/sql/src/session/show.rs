@@ -1,5 +1,5 @@
 //! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
-//! CREATE DATABASE. Others are queries of computed tables (`crate::show`).
+//! CREATE DATABASE. Others are queries of computed tables (`crate::information_schema`).
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv, ResultColumn};

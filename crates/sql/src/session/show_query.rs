@@ -7,7 +7,7 @@ use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv, VariableScope};
 use crate::bind;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::show::SCHEMAS;
+use crate::information_schema::SCHEMAS;
 use bytes::Bytes;
 use omnibus_parser::ast::{
     ColumnRef, Derived, Expr, Like, Literal, ObjectName, Query, QueryBody, Select, SelectItem, SelectOptions,

@@ -5,9 +5,9 @@
 
 use super::key::KeyForm;
 use crate::error::{ExecResult, SqlResult};
-use crate::exec::Running;
-use crate::exec::spill::{Run, RunReader, RunWriter, SpillFile};
 use crate::memory::Account;
+use crate::rows::Running;
+use crate::rows::spill::{Run, RunReader, RunWriter, SpillFile};
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::sync::atomic;

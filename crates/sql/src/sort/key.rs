@@ -5,9 +5,9 @@
 //! form: a sort by it compares the values themselves (`Form::Values`).
 
 use crate::error::SqlError;
-use crate::exec::codec;
 use crate::expr::types::{ExprType, Family};
 use crate::expr::{charset, compare};
+use crate::rows::codec;
 use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;

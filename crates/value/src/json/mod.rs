@@ -21,7 +21,6 @@ use crate::temporal::{Date, DateTime, Time};
 
 pub use modify::SetMode;
 pub use path::{Index, Leg, Path};
-pub use text::from_base64;
 
 /// Deepest nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 100;

@@ -290,14 +290,3 @@ proptest! {
         let _ = Path::parse(path.as_bytes());
     }
 }
-
-#[test]
-fn base64_runs_follow_each_other() {
-    assert_eq!(
-        super::from_base64(b"\nAP8n\nAQ==\n/+8=\n").as_deref(),
-        Some(&b"\x00\xff\x27\x01\xff\xef"[..])
-    );
-    for bad in ["A", "AA=A", "=AAA", "A===", "AA*A", "AAAAA"] {
-        assert_eq!(super::from_base64(bad.as_bytes()), None, "{bad}");
-    }
-}

@@ -18,7 +18,7 @@ pub(super) fn write(json: &Json, out: &mut Vec<u8>) {
         Json::Time(v) => quoted(out, |out| v.write_text(6, out)),
         Json::Opaque(kind, data) => quoted(out, |out| {
             out.extend_from_slice(format!("base64:type{kind}:").as_bytes());
-            base64(data, out);
+            crate::base64::encode(data, out);
         }),
         Json::Array(items) => list(out, b'[', b']', items, write_ref),
         Json::Object(items) => list(out, b'{', b'}', items, |(key, value), out| {
@@ -88,43 +88,4 @@ pub(super) fn write_string(s: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[plain..]);
     out.push(b'"');
-}
-
-fn base64(data: &[u8], out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in data.chunks(3) {
-        let n = chunk.iter().fold(0u32, |n, &b| n << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let six = ALPHABET[(n >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= chunk.len() { six } else { b'=' });
-        }
-    }
-}
-
-/// Decodes runs of base64, each with its own padding, with blanks and line ends anywhere.
-pub fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut group = [0u8; 4];
-    let (mut filled, mut padding) = (0, 0);
-    for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        group[filled] = match byte {
-            b'A'..=b'Z' if padding == 0 => byte - b'A',
-            b'a'..=b'z' if padding == 0 => byte - b'a' + 26,
-            b'0'..=b'9' if padding == 0 => byte - b'0' + 52,
-            b'+' if padding == 0 => 62,
-            b'/' if padding == 0 => 63,
-            b'=' if filled >= 2 => {
-                padding += 1;
-                0
-            }
-            _ => return None,
-        };
-        filled += 1;
-        if filled == 4 {
-            let bits = group.iter().fold(0u32, |bits, six| bits << 6 | u32::from(*six));
-            out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-            (filled, padding) = (0, 0);
-        }
-    }
-    (filled == 0).then_some(out)
 }

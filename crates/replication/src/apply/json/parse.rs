@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Node::Text(text) => Some(text.as_bytes().to_vec()),
-            Node::Object(_) => base64(self.get("base64")?.text()?.as_bytes()),
+            Node::Object(_) => omnibus_value::base64::decode(self.get("base64")?.text()?.as_bytes()),
             _ => None,
         }
     }
@@ -252,35 +252,6 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    for (number, group) in text.chunks(4).enumerate() {
-        let last = (number + 1) * 4 == text.len();
-        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
-        if padding > 2 || padding > 0 && !last {
-            return None;
-        }
-        let mut bits = 0u32;
-        for byte in &group[..4 - padding] {
-            let six = match byte {
-                b'A'..=b'Z' => byte - b'A',
-                b'a'..=b'z' => byte - b'a' + 26,
-                b'0'..=b'9' => byte - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => return None,
-            };
-            bits = bits << 6 | u32::from(six);
-        }
-        bits <<= 6 * padding;
-        out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -315,7 +286,7 @@ mod tests {
         }
         assert!(Node::parse(&"[".repeat(100_000)).is_err(), "too deep");
         for bad in ["A", "AA=A", "AAA*", "====", "AA==AAAA"] {
-            assert_eq!(base64(bad.as_bytes()), None, "{bad}");
+            assert_eq!(omnibus_value::base64::decode(bad.as_bytes()), None, "{bad}");
         }
     }
 }

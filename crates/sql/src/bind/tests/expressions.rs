@@ -5,7 +5,7 @@ use crate::bind::Scope;
 use crate::bind::{Binder, Clause};
 use crate::catalog::Catalog;
 use crate::error::Interrupt;
-use crate::expr::{Exec, Expr};
+use crate::expr::{Context, Expr};
 use crate::state::SessionState;
 use crate::storage::NoStorage;
 use omnibus_parser::ParseOptions;
@@ -24,7 +24,7 @@ fn warnings(text: &str, strict: bool) -> Result<Vec<u16>, u16> {
     let mut session = SessionState::default();
     let expr = bind(&session, text);
     let mut storage = NoStorage;
-    let mut cx = Exec::new(&mut session, &mut storage, &[]);
+    let mut cx = Context::new(&mut session, &mut storage, &[]);
     cx.strict = strict;
     match expr.eval(&mut cx) {
         Ok(_) => Ok(session.diagnostics.conditions().iter().map(|(_, c)| c.code).collect()),
@@ -62,7 +62,7 @@ fn a_sequence_of_rand_with_a_seed_is_always_the_same() {
     let expr = bind(&session, "RAND(3)");
     let mut storage = NoStorage;
     let mut run = || {
-        let mut cx = Exec::new(&mut session, &mut storage, &[]);
+        let mut cx = Context::new(&mut session, &mut storage, &[]);
         [expr.eval_f64(&mut cx).unwrap().unwrap(), expr.eval_f64(&mut cx).unwrap().unwrap()]
     };
     let (first, second) = (run(), run());
@@ -79,7 +79,7 @@ fn a_timestamp_is_shown_in_the_session_zone() {
     session.now_us = 86_400_000_000;
     let expr = bind(&session, "NOW()");
     let mut storage = NoStorage;
-    let mut cx = Exec::new(&mut session, &mut storage, &[]);
+    let mut cx = Context::new(&mut session, &mut storage, &[]);
     assert_eq!(&expr.eval_str(&mut cx).unwrap().unwrap()[..], b"1970-01-02 01:00:00");
 }
 
@@ -88,7 +88,7 @@ fn sleeping_asks_for_a_thread_that_may_block() {
     let mut session = SessionState::default();
     let expr = bind(&session, "SLEEP(0.001)");
     let mut storage = NoStorage;
-    let mut cx = Exec::new(&mut session, &mut storage, &[]);
+    let mut cx = Context::new(&mut session, &mut storage, &[]);
     assert!(matches!(expr.eval(&mut cx), Err(Interrupt::NeedBlocking)));
 }
 
@@ -97,7 +97,7 @@ fn assignment_remembers_value_and_type() {
     let mut session = SessionState::default();
     let expr = bind(&session, "@x := 1.50");
     let mut storage = NoStorage;
-    expr.eval(&mut Exec::new(&mut session, &mut storage, &[])).unwrap();
+    expr.eval(&mut Context::new(&mut session, &mut storage, &[])).unwrap();
     let (value, ty) = session.user_variables.get("x").unwrap();
     assert!(matches!(value, Value::Decimal(_)));
     assert_eq!((ty.length, ty.decimals), (3, 2));

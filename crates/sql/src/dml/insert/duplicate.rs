@@ -6,7 +6,7 @@ use super::source;
 use crate::dml::change::{RowUpdate, Written};
 use crate::dml::{NewRow, Run};
 use crate::error::ExecResult;
-use crate::expr::exec::{Row, Slot};
+use crate::expr::context::{Row, Slot};
 use crate::store::{Duplicate, auto_value, duplicate_error};
 use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::Value;

@@ -12,8 +12,8 @@ use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, inser
 use crate::dml::view::{InsertInto, Opened};
 use crate::dml::{Names, Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
+use crate::exec::Change;
 use crate::plan::QueryPlan;
-use crate::select::Change;
 use omnibus_parser::ast::{self, Insert};
 use std::sync::Arc;
 

@@ -9,13 +9,13 @@ use crate::dml::returning::Returned;
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::rows::{Rows, RowsBuilder};
+use crate::exec;
+use crate::exec::run::Flow;
+use crate::expr::context::{Context, Row};
 use crate::expr::eval;
-use crate::expr::exec::{Exec, Row};
 use crate::expr::node::Expr;
 use crate::plan::QueryPlan;
-use crate::select;
-use crate::select::run::Flow;
+use crate::rows::collected::{Rows, RowsBuilder};
 use crate::state::NewInsertId;
 use crate::storage::Storage;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
@@ -202,7 +202,7 @@ impl InsertPlan {
 
     fn evaluate(&self, run: &mut Run<'_>, expr: &Expr, so_far: &[Value]) -> ExecResult<Value> {
         let strict = run.state.settings.strict() && !self.ignore;
-        let mut exec = Exec::new(run.state, run.trx, run.params);
+        let mut exec = Context::new(run.state, run.trx, run.params);
         exec.strict = strict;
         if self.reads_row || self.target.subqueries > 0 {
             exec.reserve(self.target.slots, self.target.subqueries);
@@ -213,11 +213,11 @@ impl InsertPlan {
 
     /// All rows of the query, before the first is inserted: it may read the same table.
     fn collect(&self, run: &mut Run<'_>, query: &QueryPlan) -> ExecResult<Rows> {
-        let mut exec = Exec::new(run.state, run.trx, run.params);
+        let mut exec = Context::new(run.state, run.trx, run.params);
         exec.reserve(self.target.slots, self.target.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = RowsBuilder::new(&exec);
-        select::run::run(query, &mut exec, &mut |cx, row| {
+        exec::run::run(query, &mut exec, &mut |cx, row| {
             rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;

@@ -6,7 +6,7 @@ use crate::dml::Names;
 use crate::dml::plan::Assignment;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
-use crate::expr::exec::{Row, Slot};
+use crate::expr::context::{Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::QueryPlan;
 use crate::plan::tree::Body;

@@ -5,7 +5,7 @@ use super::compress::any_bytes;
 use super::{Def, str_arg, text};
 use crate::api::VariableScope;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::{Exec, Expr, ExprType};
+use crate::expr::{Context, Expr, ExprType};
 use aes::cipher::{Block, BlockDecrypt, BlockEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use omnibus_value::Value;
@@ -29,7 +29,7 @@ struct Mode {
 
 impl Mode {
     /// `block_encryption_mode`.
-    fn of(cx: &Exec<'_>) -> Mode {
+    fn of(cx: &Context<'_>) -> Mode {
         let named = cx.session.host.variable(VariableScope::Session, "block_encryption_mode");
         let name = match named {
             Ok((Value::Bytes(name), _)) => String::from_utf8_lossy(&name).to_ascii_lowercase(),
@@ -61,7 +61,7 @@ impl Mode {
     }
 
     /// The initialization vector, if the mode has one. `None`: it is NULL.
-    fn vector(&self, name: &str, args: &[Expr], cx: &mut Exec<'_>) -> ExecResult<Option<[u8; BLOCK]>> {
+    fn vector(&self, name: &str, args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Option<[u8; BLOCK]>> {
         let Some(given) = args.get(2) else {
             if self.chained {
                 return Err(SqlError::wrong_parameter_count_to_native_fct(name).into());
@@ -90,7 +90,7 @@ fn xor(block: &mut [u8], with: &[u8]) {
     block.iter_mut().zip(with).for_each(|(a, b)| *a ^= b);
 }
 
-fn encrypt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn encrypt(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let (plain, key) = (str_arg!(args, 0, cx), str_arg!(args, 1, cx));
     let mode = Mode::of(cx);
     let Some(mut before) = mode.vector("aes_encrypt", args, cx)? else { return Ok(Value::Null) };
@@ -108,7 +108,7 @@ fn encrypt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     Ok(text(out))
 }
 
-fn decrypt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn decrypt(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let (secret, key) = (str_arg!(args, 0, cx), str_arg!(args, 1, cx));
     let mode = Mode::of(cx);
     let Some(mut before) = mode.vector("aes_decrypt", args, cx)? else { return Ok(Value::Null) };

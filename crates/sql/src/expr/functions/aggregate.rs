@@ -1,14 +1,14 @@
 //! Aggregates: what they yield, and how a group's rows are taken up one by one.
 //!
-//! Grouping itself is in `select::group`. An accumulator belongs to one group; on the session's
+//! Grouping itself is in `exec::group`. An accumulator belongs to one group; on the session's
 //! thread.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::distinct::{Distinct, KEY_COST, Seen};
-use crate::exec::{Flow, codec, held};
 use crate::expr::types::{ExprType, Family, NOT_FIXED};
-use crate::expr::{BindContext, Exec, Expr, Kind as ExprKind, compare, eval, hash_key, json};
+use crate::expr::{BindContext, Context, Expr, Kind as ExprKind, compare, eval, hash_key, json};
 use crate::memory::{Account, memory_of};
+use crate::rows::distinct::{Distinct, KEY_COST, Seen};
+use crate::rows::{Flow, codec, held};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use omnibus_parser::ast::AggregateKind as Kind;
@@ -157,7 +157,7 @@ enum AggregateState {
 impl AggregateSpec {
     /// An empty group's state.
     #[must_use]
-    pub fn start(&self, groups: GroupCount, cx: &Exec<'_>) -> Accumulator {
+    pub fn start(&self, groups: GroupCount, cx: &Context<'_>) -> Accumulator {
         let real = self.ty.family() == Family::Real;
         let integer = self.args.first().is_some_and(|a| a.ty.family() == Family::Integer);
         let state = match self.kind {
@@ -192,14 +192,19 @@ impl Accumulator {
     ///
     /// # Errors
     /// As evaluation of the arguments; 1690 when a sum overflows; 3170 when memory is out.
-    pub fn add(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub fn add(
+        &mut self,
+        spec: &AggregateSpec,
+        account: &mut Account,
+        cx: &mut Context<'_>,
+    ) -> ExecResult<()> {
         if self.seen.is_some() && !self.is_new(spec, account, cx)? {
             return Ok(());
         }
         self.take(spec, account, cx)
     }
 
-    fn take(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn take(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Context<'_>) -> ExecResult<()> {
         match &mut self.state {
             AggregateState::Count(n) => {
                 for arg in &spec.args {
@@ -328,7 +333,12 @@ impl Accumulator {
     }
 
     /// Whether the arguments were not there before; never for NULL.
-    fn is_new(&mut self, spec: &AggregateSpec, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    fn is_new(
+        &mut self,
+        spec: &AggregateSpec,
+        account: &mut Account,
+        cx: &mut Context<'_>,
+    ) -> ExecResult<bool> {
         if let Some(Values::Integers(seen)) = &mut self.seen {
             let value = spec.args[0].eval(cx)?;
             if matches!(value, Value::Null) || !seen.insert(spec.args[0].to_int(&value, cx)) {
@@ -366,7 +376,7 @@ impl Accumulator {
     }
 
     /// Takes up the distinct arguments that did not fit memory.
-    fn take_rest(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn take_rest(&mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<()> {
         let Some(Values::Alone(seen)) = self.seen.take() else { return Ok(()) };
         let mut account = Account::new(&cx.session.memory);
         let mut known = spec.clone();
@@ -382,7 +392,7 @@ impl Accumulator {
     }
 
     /// The result so far, of an aggregate without DISTINCT.
-    pub fn value(&self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+    pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
         Accumulator { state: self.state.clone(), seen: None }.result(spec, cx)
     }
 
@@ -390,7 +400,7 @@ impl Accumulator {
     ///
     /// # Errors
     /// As evaluation of the arguments.
-    pub fn give_up(&mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    pub fn give_up(&mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<bool> {
         match &mut self.state {
             AggregateState::Count(n) => {
                 for arg in &spec.args {
@@ -418,7 +428,7 @@ impl Accumulator {
     ///
     /// # Errors
     /// As `add`, where rows were put off.
-    pub fn finish(mut self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    pub fn finish(mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
         self.take_rest(spec, cx)?;
         // What was gathered is there until the result is.
         let mut account = Account::new(&cx.session.memory);
@@ -442,7 +452,7 @@ impl Accumulator {
         }
     }
 
-    fn result(self, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+    fn result(self, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
         match self.state {
             AggregateState::Count(n) => Value::Int(n),
             AggregateState::SumInt(sum) => {
@@ -475,7 +485,7 @@ impl Accumulator {
 }
 
 /// Puts a value in the place of another.
-fn keep(place: &mut Value, value: Value, account: &mut Account, cx: &Exec<'_>) -> ExecResult<()> {
+fn keep(place: &mut Value, value: Value, account: &mut Account, cx: &Context<'_>) -> ExecResult<()> {
     let bytes = |value: &Value| if let Value::Bytes(b) | Value::Json(b) = value { b.len() } else { 0 };
     let (more, less) = (bytes(&value), bytes(place));
     if more > less {
@@ -537,7 +547,7 @@ fn prune(
     *length = total;
 }
 
-fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Exec<'_>) -> Value {
+fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
     if parts.is_empty() {
         return Value::Null;
     }

@@ -3,7 +3,7 @@
 use super::{Def, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::BINARY;
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType};
 use omnibus_value::Value;
 
 pub(super) const DEFS: &[Def] = &[
@@ -21,7 +21,7 @@ pub(super) fn any_bytes(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> 
     Ok(ExprType::varchar(u32::MAX, BINARY).nullable(true))
 }
 
-fn compress(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn compress(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     if value.is_empty() {
         return Ok(text(Vec::new()));
@@ -41,12 +41,12 @@ fn length(value: &[u8]) -> Option<usize> {
     Some((u32::from_le_bytes(head) & 0x3fff_ffff) as usize)
 }
 
-fn corrupted(cx: &mut Exec<'_>) -> Value {
+fn corrupted(cx: &mut Context<'_>) -> Value {
     cx.warn(SqlError::new(1259, b"HY000", "ZLIB: Input data corrupted"));
     Value::Null
 }
 
-fn uncompress(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn uncompress(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     if value.is_empty() {
         return Ok(text(Vec::new()));
@@ -68,7 +68,7 @@ fn uncompress(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     }
 }
 
-fn uncompressed_length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn uncompressed_length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     if value.is_empty() {
         return Ok(Value::Int(0));

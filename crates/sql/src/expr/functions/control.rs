@@ -3,7 +3,7 @@
 use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, unify};
-use crate::expr::{BindContext, Exec, Expr, ExprType, cast, compare};
+use crate::expr::{BindContext, Context, Expr, ExprType, cast, compare};
 use omnibus_value::Value;
 use std::cmp::Ordering;
 
@@ -53,12 +53,12 @@ fn first_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(args[0].ty.clone().nullable(true))
 }
 
-fn if_(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn if_(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let branch = if args[0].eval_bool(cx)? == Some(true) { &args[1] } else { &args[2] };
     cast::to_common(branch, ty, cx)
 }
 
-fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     for arg in args {
         let value = arg.eval(cx)?;
         if !matches!(value, Value::Null) {
@@ -69,16 +69,16 @@ fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
 }
 
 /// Never called under WITH ROLLUP: the binder makes columns of it.
-fn grouping(_: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+fn grouping(_: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     Err(SqlError::invalid_group_func_use().into())
 }
 
 /// Never called: the binder makes a CASE of it.
-fn nullif(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn nullif(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     args[0].eval(cx)
 }
 
-fn is_null(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn is_null(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(super::boolean(matches!(args[0].eval(cx)?, Value::Null)))
 }
 
@@ -88,7 +88,7 @@ fn compares_dates(args: &[Expr]) -> bool {
     args.iter().any(dated) && args.iter().all(|e| e.ty.is_temporal() || e.ty.family() == Family::String)
 }
 
-fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>) -> ExecResult<Value> {
     let dates = compares_dates(args);
     let mut best: Option<(Value, Value)> = None;
     for arg in args {
@@ -115,15 +115,15 @@ fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Exec<'_>) ->
     Ok(best.map_or(Value::Null, |(_, shown)| shown))
 }
 
-fn greatest(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn greatest(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     extreme(args, ty, Ordering::Greater, cx)
 }
 
-fn least(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn least(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     extreme(args, ty, Ordering::Less, cx)
 }
 
-fn interval(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn interval(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let wanted = match args[0].eval(cx)? {
         Value::Null => return Ok(Value::Int(-1)),
         value => args[0].to_f64(&value, cx),

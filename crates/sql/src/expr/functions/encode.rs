@@ -2,9 +2,9 @@
 
 use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
-use crate::expr::{Exec, Expr, ExprType};
+use crate::expr::{Context, Expr, ExprType};
 use bytes::Bytes;
-use omnibus_value::Value;
+use omnibus_value::{Value, base64};
 
 use crate::expr::types::{Family, bytes};
 
@@ -35,7 +35,7 @@ fn weights_type(args: &[Expr], _: &crate::expr::BindContext<'_>) -> crate::error
     Ok(ExprType::varchar(length, crate::expr::types::BINARY).nullable(true))
 }
 
-fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     // Only texts have weights.
     if matches!(args[0].ty.family(), Family::Integer | Family::Decimal | Family::Real) {
         return Ok(Value::Null);
@@ -75,7 +75,7 @@ fn hex_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::S
     Ok(ExprType::varchar(length, cx.collation).nullable(args[0].ty.nullable))
 }
 
-fn hex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn hex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = super::value_arg!(args, 0, cx);
     Ok(match value {
         Value::Int(n) => text(format!("{n:X}")),
@@ -117,13 +117,13 @@ pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn unhex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn unhex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(from_hex(&value).map_or(Value::Null, text))
 }
 
 /// What BIN, OCT and CONV read: the text of any argument, of bits that of the number that they are.
-fn digits(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+fn digits(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     match e.eval(cx)? {
         Value::Null => Ok(None),
         Value::Bit(n) => Ok(Some(n.to_string().into())),
@@ -131,12 +131,12 @@ fn digits(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
     }
 }
 
-fn bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bin(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:b}"))))
 }
 
-fn oct(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn oct(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     Ok(leading_integer(&value).map_or(Value::Null, |n| text(format!("{n:o}"))))
 }
@@ -147,7 +147,7 @@ fn leading_integer(value: &[u8]) -> Option<u64> {
     (!value.is_empty()).then_some(number as u64)
 }
 
-fn conv(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn conv(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(value) = digits(&args[0], cx)? else { return Ok(Value::Null) };
     let from = int_arg!(args, 1, cx);
     let to = int_arg!(args, 2, cx);
@@ -197,65 +197,21 @@ fn in_base(mut number: u64, radix: u64) -> Vec<u8> {
     out
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn to_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn to_base64(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     if !super::string::fits(value.len().saturating_mul(4) / 3, "to_base64", cx) {
         return Ok(Value::Null);
     }
     cx.ask(value.len())?;
-    Ok(text(encode_base64(&value)))
+    Ok(text(base64::encode_lines(&value)))
 }
 
-/// Base64 with a line feed after every 76 characters.
-fn encode_base64(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() * 4 / 3 + 4);
-    for (i, chunk) in bytes.chunks(3).enumerate() {
-        if i > 0 && i % 19 == 0 {
-            out.push(b'\n');
-        }
-        let word = u32::from(chunk[0]) << 16
-            | u32::from(chunk.get(1).copied().unwrap_or(0)) << 8
-            | u32::from(chunk.get(2).copied().unwrap_or(0));
-        for k in 0..4 {
-            out.push(if k <= chunk.len() { BASE64[(word >> (18 - 6 * k) & 63) as usize] } else { b'=' });
-        }
-    }
-    out
-}
-
-/// The bytes behind base64 text; white space is skipped. `None` if it is not base64.
-pub(crate) fn decode_base64(encoded: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(encoded.len() * 3 / 4);
-    let (mut word, mut bits, mut padding, mut count) = (0u32, 0u32, 0u32, 0u32);
-    for &byte in encoded.iter().filter(|b| !b.is_ascii_whitespace()) {
-        count += 1;
-        if byte == b'=' {
-            padding += 1;
-            continue;
-        }
-        if padding > 0 {
-            return None;
-        }
-        let value = BASE64.iter().position(|c| *c == byte)? as u32;
-        word = word << 6 | value;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-            word &= (1 << bits) - 1;
-        }
-    }
-    (count % 4 == 0 && padding <= 2).then_some(out)
-}
-
-fn from_base64(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn from_base64(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    Ok(decode_base64(&value).map_or(Value::Null, text))
+    Ok(base64::decode_lines(&value).map_or(Value::Null, text))
 }
 
-fn uuid(_: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+fn uuid(_: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(dashed(&new_uuid())))
 }
 
@@ -284,7 +240,7 @@ fn dashed(bytes: &[u8; 16]) -> Vec<u8> {
     out
 }
 
-fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let server = u64::from(cx.session.settings.server_id & 255) << 56;
@@ -305,7 +261,7 @@ fn parse_uuid(value: &[u8]) -> Option<[u8; 16]> {
     from_hex(&digits)?.try_into().ok()
 }
 
-fn is_uuid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn is_uuid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(super::boolean(parse_uuid(&str_arg!(args, 0, cx)).is_some()))
 }
 
@@ -324,14 +280,14 @@ fn swapped(bytes: [u8; 16], to_stored: bool) -> [u8; 16] {
     out
 }
 
-fn uuid_to_bin(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn uuid_to_bin(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let swap = args.len() > 1 && args[1].eval_bool(cx)? == Some(true);
     let Some(bytes) = parse_uuid(&value) else { return Err(bad_uuid(&value, "uuid_to_bin").into()) };
     Ok(text(if swap { swapped(bytes, true) } else { bytes }.to_vec()))
 }
 
-fn bin_to_uuid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bin_to_uuid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let swap = args.len() > 1 && args[1].eval_bool(cx)? == Some(true);
     let Ok(bytes) = <[u8; 16]>::try_from(&value[..]) else {

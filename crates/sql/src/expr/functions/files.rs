@@ -6,7 +6,7 @@
 use super::string::fits;
 use super::{Def, str_arg};
 use crate::error::ExecResult;
-use crate::expr::{Exec, Expr, ExprType};
+use crate::expr::{Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::collation::BINARY_ID;
 use std::io::Read;
@@ -23,7 +23,7 @@ pub static DEFS: &[Def] = &[Def::volatile(
 /// How many bytes are read before the statement's KILL is looked at.
 const PIECE: u64 = 1 << 20;
 
-fn load_file(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn load_file(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let name = str_arg!(args, 0, cx);
     cx.storage.need_blocking()?;
     let Ok(mut file) = cx.session.host.clone().open_file(&name, false) else { return Ok(Value::Null) };

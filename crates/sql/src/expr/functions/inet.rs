@@ -3,7 +3,7 @@
 use super::{Def, boolean, int_arg, str_arg, text, ty, value_arg};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::fixed::{parse_v4, parse_v6, write_v6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,11 +28,11 @@ fn address_bytes(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 /// NULL is no address.
-fn is(args: &[Expr], cx: &mut Exec<'_>, holds: impl FnOnce(&[u8]) -> bool) -> ExecResult<Value> {
+fn is(args: &[Expr], cx: &mut Context<'_>, holds: impl FnOnce(&[u8]) -> bool) -> ExecResult<Value> {
     Ok(boolean(args[0].eval_str(cx)?.is_some_and(|bytes| holds(&bytes))))
 }
 
-fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let parts: Option<Vec<u8>> =
         value.split(|b| *b == b'.').map(|p| std::str::from_utf8(p).ok()?.parse().ok()).collect();
@@ -47,14 +47,14 @@ fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     })
 }
 
-fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match u32::try_from(int_arg!(args, 0, cx)) {
         Ok(n) => text(Ipv4Addr::from(n).to_string()),
         Err(_) => Value::Null,
     })
 }
 
-fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let address = parse_v4(&value).map(IpAddr::V4).or_else(|| parse_v6(&value).map(IpAddr::V6));
     Ok(match address {
@@ -65,7 +65,7 @@ fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
 }
 
 /// Only bytes are an address; text is none.
-fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     if args[0].ty.column.collation != BINARY {
         return Ok(Value::Null);

@@ -3,7 +3,7 @@
 use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Coercibility, Family};
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset, convert};
+use crate::expr::{BindContext, Context, Expr, ExprType, charset, convert};
 use crate::memory::MemoryLimits;
 use crate::state::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
@@ -54,7 +54,7 @@ pub(super) const DEFS: &[Def] = &[
 /// What VERSION() says; the wire greeting says the same.
 const VERSION: &str = "8.4.0-omnibus";
 
-fn version(cx: &Exec<'_>) -> Value {
+fn version(cx: &Context<'_>) -> Value {
     let known = cx.session.host.variable(crate::api::VariableScope::Global, "version");
     known.map_or_else(|_| text(VERSION), |(value, _)| value)
 }
@@ -71,7 +71,7 @@ fn attribute_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(16_383, 45).nullable(true))
 }
 
-fn query_attribute(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn query_attribute(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let name = args[0].eval(cx)?;
     if name.is_null() {
         return Ok(Value::Null);
@@ -97,15 +97,15 @@ fn second_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(args[1].ty.clone())
 }
 
-fn database(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn database(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(cx.session.database.as_ref().map_or(Value::Null, |db| text(db.to_string())))
 }
 
-fn user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn user(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(format!("{}@{}", cx.session.user, cx.session.host_name)))
 }
 
-fn current_user(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn current_user(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(cx.session.account.clone()))
 }
 
@@ -114,7 +114,7 @@ fn new_insert_id_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 /// What `sql_auto_is_null` compares with.
-fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if cx.session.new_insert_id == NewInsertId::None {
         return Ok(Value::Null);
     }
@@ -122,7 +122,7 @@ fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     Ok(Value::UInt(cx.session.last_insert_id))
 }
 
-fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::UInt(cx.session.last_insert_id)) };
     let id = arg.eval_int(cx)?;
     let remembered = id.unwrap_or(0) as u64;
@@ -131,7 +131,7 @@ fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<
     Ok(id.map_or(Value::Null, |id| Value::UInt(id as u64)))
 }
 
-fn sleep(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sleep(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let seconds = match args[0].eval_f64(cx)? {
         Some(seconds) if seconds >= 0.0 => seconds.min(1e9),
         _ => {
@@ -151,7 +151,7 @@ fn sleep(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(Value::Int(0))
 }
 
-fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let times = super::int_arg!(args, 0, cx);
     if times < 0 {
         return Ok(Value::Null);
@@ -163,15 +163,15 @@ fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value
     Ok(Value::Int(0))
 }
 
-fn charset_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+fn charset_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(charset::charset_name(args[0].ty.column.collation)))
 }
 
-fn collation_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+fn collation_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(charset::collation_name(args[0].ty.column.collation)))
 }
 
-fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<Value> {
+fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     let ty = &args[0].ty;
     let numeric = !matches!(ty.family(), Family::String | Family::Json);
     Ok(Value::Int(if numeric && !ty.is_null() { 5 } else { ty.coercibility as i64 }))
@@ -180,8 +180,8 @@ fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Exec<'_>) -> ExecResult<
 /// GET_LOCK and its kin.
 fn named(
     args: &[Expr],
-    cx: &mut Exec<'_>,
-    call: fn(&[Expr], &mut Exec<'_>, &mut NamedLocks) -> ExecResult<Value>,
+    cx: &mut Context<'_>,
+    call: fn(&[Expr], &mut Context<'_>, &mut NamedLocks) -> ExecResult<Value>,
 ) -> ExecResult<Value> {
     let Some(mut locks) = cx.session.named_locks.take() else {
         return Err(SqlError::internal("a lock by name outside of a session").into());
@@ -191,7 +191,7 @@ fn named(
     result
 }
 
-fn get_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn get_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
     let seconds = args[1].eval_f64(cx)?.unwrap_or(0.0);
@@ -201,23 +201,23 @@ fn get_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecRes
     Ok(Value::Int(i64::from(taken)))
 }
 
-fn release_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn release_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
     Ok(locks.release(name.as_deref())?.map_or(Value::Null, |released| Value::Int(i64::from(released))))
 }
 
-fn release_all_locks(_: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn release_all_locks(_: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     Ok(Value::UInt(locks.release_all()))
 }
 
-fn is_free_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn is_free_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
     let name = args[0].eval_str(cx)?;
     Ok(Value::Int(i64::from(locks.holder(name.as_deref())?.is_none())))
 }
 
-fn is_used_lock(args: &[Expr], cx: &mut Exec<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn is_used_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
     let name = args[0].eval_str(cx)?;
     Ok(locks.holder(name.as_deref())?.map_or(Value::Null, Value::UInt))
 }

@@ -3,7 +3,7 @@
 use super::{Def, MANY, boolean, str_arg, text, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::Coercibility;
-use crate::expr::{BindContext, Exec, Expr, ExprType, cast, json};
+use crate::expr::{BindContext, Context, Expr, ExprType, cast, json};
 use omnibus_value::Value;
 use omnibus_value::json::{Json, JsonError, Path, SetMode, memory_of_binary, memory_of_text};
 
@@ -64,7 +64,7 @@ pub(crate) fn document(
     args: &[Expr],
     at: usize,
     function: &str,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<Option<Json>> {
     Ok(Some(match args[at].eval(cx)? {
         Value::Null => return Ok(None),
@@ -87,7 +87,7 @@ pub(crate) fn document(
 }
 
 /// Argument `at` as a member of a document: text becomes a string.
-pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Json> {
+pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Context<'_>) -> ExecResult<Json> {
     let value = args[at].eval(cx)?;
     cx.ask(match &value {
         Value::Json(binary) => memory_of_binary(binary),
@@ -98,17 +98,17 @@ pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<
 }
 
 /// A document as a function's result.
-pub(super) fn result(doc: &Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+pub(super) fn result(doc: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.ask(doc.memory())?;
     Ok(json::to_value(doc))
 }
 
-pub(super) fn path(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Path>> {
+pub(super) fn path(args: &[Expr], at: usize, cx: &mut Context<'_>) -> ExecResult<Option<Path>> {
     let Some(bytes) = super::text_arg(&args[at], cx)? else { return Ok(None) };
     Ok(Some(Path::parse(&bytes).map_err(|error| failure(&error, at + 1, "path"))?))
 }
 
-fn extract(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn extract(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_extract", cx)? else { return Ok(Value::Null) };
     let mut many = args.len() > 2;
     let mut found: Vec<Json> = Vec::new();
@@ -126,7 +126,7 @@ fn extract(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> 
     }
 }
 
-fn unquote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn unquote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let mut out = Vec::new();
     match &value {
@@ -153,7 +153,7 @@ fn long(value: &Value) -> usize {
     if let Value::Bytes(text) = value { text.len() } else { 0 }
 }
 
-fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn quote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     // A byte that has to be escaped takes six.
     let escaped = value.iter().filter(|byte| **byte < b' ' || matches!(byte, b'"' | b'\\')).count();
@@ -164,7 +164,7 @@ fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(text(out))
 }
 
-fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn object(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len() % 2 == 1 {
         return Err(SqlError::wrong_parameter_count_to_native_fct("JSON_OBJECT").into());
     }
@@ -181,7 +181,7 @@ fn object(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     result(&Json::object(members), cx)
 }
 
-fn array(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn array(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let mut items = Vec::with_capacity(args.len());
     for at in 0..args.len() {
         items.push(scalar(args, at, cx)?);
@@ -189,7 +189,7 @@ fn array(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     result(&Json::Array(items), cx)
 }
 
-fn valid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn valid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(boolean(match value_arg!(args, 0, cx) {
         Value::Json(_) => true,
         Value::Bytes(bytes) => {
@@ -200,12 +200,12 @@ fn valid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     }))
 }
 
-fn type_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn type_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(document(args, 0, "json_type", cx)?.map_or(Value::Null, |doc| text(doc.type_name())))
 }
 
 /// The part of the document in argument 0 that the optional path in argument 1 names.
-fn part(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<Json>> {
+fn part(args: &[Expr], function: &str, cx: &mut Context<'_>) -> ExecResult<Option<Json>> {
     let Some(doc) = document(args, 0, function, cx)? else { return Ok(None) };
     if args.len() < 2 {
         return Ok(Some(doc));
@@ -216,15 +216,15 @@ fn part(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<J
     Ok(Some(found.clone()))
 }
 
-fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(part(args, "json_length", cx)?.map_or(Value::Null, |doc| Value::Int(doc.length() as i64)))
 }
 
-fn depth(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn depth(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(document(args, 0, "json_depth", cx)?.map_or(Value::Null, |doc| Value::Int(doc.depth() as i64)))
 }
 
-fn keys(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn keys(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match part(args, "json_keys", cx)? {
         Some(Json::Object(members)) => {
             let names = members.into_iter().map(|(name, _)| Json::String(name)).collect();
@@ -234,7 +234,7 @@ fn keys(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     })
 }
 
-fn contains(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn contains(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_contains", cx)? else { return Ok(Value::Null) };
     let Some(candidate) = document(args, 1, "json_contains", cx)? else { return Ok(Value::Null) };
     if args.len() < 3 {
@@ -251,7 +251,7 @@ pub(super) fn one_or_all(
     args: &[Expr],
     at: usize,
     function: &str,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<Option<bool>> {
     let Some(mode) = args[at].eval_str(cx)? else { return Ok(None) };
     match mode.to_ascii_lowercase().as_slice() {
@@ -264,7 +264,7 @@ pub(super) fn one_or_all(
     }
 }
 
-fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_contains_path", cx)? else { return Ok(Value::Null) };
     let Some(all) = one_or_all(args, 1, "json_contains_path", cx)? else { return Ok(Value::Null) };
     for at in 2..args.len() {
@@ -276,7 +276,7 @@ fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<V
     Ok(boolean(all))
 }
 
-fn change(args: &[Expr], mode: SetMode, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn change(args: &[Expr], mode: SetMode, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len().is_multiple_of(2) {
         return Err(SqlError::wrong_parameter_count_to_native_fct("json_set").into());
     }
@@ -299,7 +299,7 @@ pub(super) fn refuse_wildcard(path: &Path) -> ExecResult<()> {
     Ok(())
 }
 
-fn remove(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn remove(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(mut doc) = document(args, 0, "json_remove", cx)? else { return Ok(Value::Null) };
     for at in 1..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
@@ -317,7 +317,7 @@ fn remove(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     result(&doc, cx)
 }
 
-fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn array_append(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(mut doc) = document(args, 0, "json_array_append", cx)? else { return Ok(Value::Null) };
     for at in (1..args.len().saturating_sub(1)).step_by(2) {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
@@ -342,7 +342,7 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
     result(&doc, cx)
 }
 
-fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(mut doc) = document(args, 0, "json_merge", cx)? else { return Ok(Value::Null) };
     for at in 1..args.len() {
         let Some(other) = document(args, at, "json_merge", cx)? else { return Ok(Value::Null) };
@@ -351,7 +351,7 @@ fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Exec<'_>) -> Exec
     result(&doc, cx)
 }
 
-fn line(out: &mut Vec<u8>, depth: usize, cx: &mut Exec<'_>) -> ExecResult<()> {
+fn line(out: &mut Vec<u8>, depth: usize, cx: &mut Context<'_>) -> ExecResult<()> {
     cx.tick()?;
     cx.room(out, depth * 2 + 4)?;
     out.push(b'\n');
@@ -359,7 +359,7 @@ fn line(out: &mut Vec<u8>, depth: usize, cx: &mut Exec<'_>) -> ExecResult<()> {
     Ok(())
 }
 
-fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>, cx: &mut Exec<'_>) -> ExecResult<()> {
+fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>, cx: &mut Context<'_>) -> ExecResult<()> {
     match doc {
         Json::Array(items) if !items.is_empty() => {
             out.push(b'[');
@@ -397,24 +397,24 @@ fn indent(doc: &Json, depth: usize, out: &mut Vec<u8>, cx: &mut Exec<'_>) -> Exe
     Ok(())
 }
 
-fn pretty(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn pretty(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_pretty", cx)? else { return Ok(Value::Null) };
     let mut out = Vec::new();
     indent(&doc, 0, &mut out, cx)?;
     Ok(text(out))
 }
 
-fn storage_size(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn storage_size(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_storage_size", cx)? else { return Ok(Value::Null) };
     Ok(doc.encode().map_or(Value::Null, |binary| Value::Int(binary.len() as i64)))
 }
 
 /// Documents are written as a whole, so none has room left by what was in it.
-fn storage_free(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn storage_free(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(document(args, 0, "json_storage_free", cx)?.map_or(Value::Null, |_| Value::Int(0)))
 }
 
-fn value(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn value(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(found) = part(args, "json_value", cx)? else { return Ok(Value::Null) };
     Ok(match found {
         Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
@@ -426,7 +426,7 @@ fn value(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     })
 }
 
-fn member_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn member_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let wanted = match cast::to_json(&value, &args[0].ty) {
         Ok(Value::Json(binary)) if !matches!(value, Value::Bytes(_)) => json::decode(&binary),

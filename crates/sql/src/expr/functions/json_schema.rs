@@ -7,7 +7,7 @@ use super::json::document;
 use super::{Def, boolean, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::regexp::RegexpMatcher;
-use crate::expr::{Exec, Expr, ExprType, json};
+use crate::expr::{Context, Expr, ExprType, json};
 use omnibus_value::Value;
 use omnibus_value::json::Json;
 use std::fmt::Write;
@@ -29,12 +29,12 @@ struct Failure {
     document: String,
 }
 
-fn valid(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn valid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some((schema, document)) = both(args, "json_schema_valid", cx)? else { return Ok(Value::Null) };
     Ok(boolean(check(&schema, &document, cx)?.is_none()))
 }
 
-fn report(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn report(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some((schema, document)) = both(args, "json_schema_validation_report", cx)? else {
         return Ok(Value::Null);
     };
@@ -58,7 +58,7 @@ fn report(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 }
 
 /// The schema and the document.
-fn both(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<(Json, Json)>> {
+fn both(args: &[Expr], function: &str, cx: &mut Context<'_>) -> ExecResult<Option<(Json, Json)>> {
     let Some(schema) = document(args, 0, function, cx)? else { return Ok(None) };
     if !matches!(schema, Json::Object(_)) {
         let message =
@@ -68,7 +68,7 @@ fn both(args: &[Expr], function: &str, cx: &mut Exec<'_>) -> ExecResult<Option<(
     Ok(document(args, 1, function, cx)?.map(|document| (schema, document)))
 }
 
-fn check(schema: &Json, document: &Json, cx: &mut Exec<'_>) -> ExecResult<Option<Failure>> {
+fn check(schema: &Json, document: &Json, cx: &mut Context<'_>) -> ExecResult<Option<Failure>> {
     let place = CheckPath { schema: "#".into(), document: "#".into(), depth: 0 };
     Checker { root: schema }.value(schema, document, &place, cx)
 }
@@ -169,7 +169,7 @@ impl<'s> Checker<'s> {
         schema: &'s Json,
         value: &Json,
         place: &CheckPath,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         cx.tick()?;
         if place.depth > DEEPEST {
@@ -218,9 +218,9 @@ impl<'s> Checker<'s> {
         schema: &'s Json,
         value: &Json,
         place: &CheckPath,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
-        let met = |keyword: &str, cx: &mut Exec<'_>| -> ExecResult<Option<(usize, usize)>> {
+        let met = |keyword: &str, cx: &mut Context<'_>| -> ExecResult<Option<(usize, usize)>> {
             let schemas = list(schema, keyword);
             let mut count = 0;
             for (at, inner) in schemas.iter().enumerate() {
@@ -251,7 +251,7 @@ impl<'s> Checker<'s> {
         schema: &'s Json,
         own: &[(String, Json)],
         place: &CheckPath,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         for (name, value) in own {
             if let Some(failure) = self.member(schema, name, value, place, cx)? {
@@ -291,7 +291,7 @@ impl<'s> Checker<'s> {
         name: &str,
         value: &Json,
         place: &CheckPath,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         let mut known = false;
         if let Some((_, inner)) = members(schema, "properties").iter().find(|(own, _)| own == name) {
@@ -327,7 +327,7 @@ impl<'s> Checker<'s> {
         schema: &'s Json,
         items: &[Json],
         place: &CheckPath,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         for (at, item) in items.iter().enumerate() {
             let number = at.to_string();
@@ -412,7 +412,7 @@ fn numeric(schema: &Json, value: &Json, place: &CheckPath) -> ExecResult<Option<
     if divides { Ok(None) } else { place.fails("multipleOf") }
 }
 
-fn text(schema: &Json, value: &Json, place: &CheckPath, cx: &mut Exec<'_>) -> ExecResult<Option<Failure>> {
+fn text(schema: &Json, value: &Json, place: &CheckPath, cx: &mut Context<'_>) -> ExecResult<Option<Failure>> {
     let mut bytes = Vec::new();
     value.unquote(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
@@ -432,7 +432,7 @@ fn text(schema: &Json, value: &Json, place: &CheckPath, cx: &mut Exec<'_>) -> Ex
 }
 
 /// Whether a text has what a pattern describes; a bad pattern describes nothing.
-fn matches(pattern: &str, text: &str, cx: &mut Exec<'_>) -> ExecResult<bool> {
+fn matches(pattern: &str, text: &str, cx: &mut Context<'_>) -> ExecResult<bool> {
     match RegexpMatcher::new(pattern.as_bytes(), PATTERN_COLLATION) {
         Ok(matcher) => matcher.is_match(text.as_bytes(), cx),
         Err(_) => Ok(false),
@@ -440,7 +440,7 @@ fn matches(pattern: &str, text: &str, cx: &mut Exec<'_>) -> ExecResult<bool> {
 }
 
 /// As `matches`; a bad pattern asks for nothing.
-fn matches_or_bad(pattern: &str, text: &str, cx: &mut Exec<'_>) -> ExecResult<bool> {
+fn matches_or_bad(pattern: &str, text: &str, cx: &mut Context<'_>) -> ExecResult<bool> {
     match RegexpMatcher::new(pattern.as_bytes(), PATTERN_COLLATION) {
         Ok(matcher) => matcher.is_match(text.as_bytes(), cx),
         Err(_) => Ok(true),

@@ -4,7 +4,7 @@ use super::json::{document, one_or_all, path, result, scalar};
 use super::{Def, MANY, boolean, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::like::LikeMatcher;
-use crate::expr::{Exec, Expr, ExprType};
+use crate::expr::{Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::json::{Index, Json, Leg};
 
@@ -15,7 +15,7 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// Whether two documents have something in common: members of arrays, members of objects by name and value, or all.
-fn overlaps(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn overlaps(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(one) = document(args, 0, "json_overlaps", cx)? else { return Ok(Value::Null) };
     let Some(other) = document(args, 1, "json_overlaps", cx)? else { return Ok(Value::Null) };
     Ok(boolean(match (one, other) {
@@ -41,7 +41,7 @@ fn overlaps(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
 }
 
 /// The paths of the strings that are LIKE the third argument.
-fn search(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn search(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "json_search", cx)? else { return Ok(Value::Null) };
     let Some(all) = one_or_all(args, 1, "json_search", cx)? else { return Ok(Value::Null) };
     let Some(pattern) = super::text_arg(&args[2], cx)? else { return Ok(Value::Null) };
@@ -92,7 +92,7 @@ struct Found {
 }
 
 impl Found {
-    fn within(&mut self, doc: &Json, at: &mut String, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn within(&mut self, doc: &Json, at: &mut String, cx: &mut Context<'_>) -> ExecResult<()> {
         cx.tick()?;
         if !self.all && !self.paths.is_empty() {
             return Ok(());
@@ -147,7 +147,7 @@ fn places<'d>(
     doc: &'d Json,
     legs: &[Leg],
     at: &str,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<Vec<(String, &'d Json)>> {
     cx.tick()?;
     cx.check_stack()?;
@@ -203,7 +203,7 @@ fn places<'d>(
     Ok(found)
 }
 
-fn array_insert(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn array_insert(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len().is_multiple_of(2) {
         return Err(SqlError::wrong_parameter_count_to_native_fct("json_array_insert").into());
     }

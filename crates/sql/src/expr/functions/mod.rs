@@ -30,7 +30,7 @@ mod trim_pad;
 mod units;
 
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType};
 use bytes::Bytes;
 use omnibus_value::Value;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ pub(crate) use temporal_parts::week_of;
 /// How a result's type follows from the arguments.
 pub type TypeFn = fn(&[Expr], &BindContext<'_>) -> SqlResult<ExprType>;
 /// How a call is evaluated: the arguments, the result type, the running statement.
-pub type EvalFn = fn(&[Expr], &ExprType, &mut Exec<'_>) -> ExecResult<Value>;
+pub type EvalFn = fn(&[Expr], &ExprType, &mut Context<'_>) -> ExecResult<Value>;
 
 /// A built-in scalar function.
 #[derive(Debug)]
@@ -132,14 +132,14 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
 }
 
 /// Evaluates an argument of a call as a string. Its length is asked for: what functions make of a text is about as long.
-pub(crate) fn text_arg(arg: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+pub(crate) fn text_arg(arg: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     let Some(text) = text_part(arg, cx)? else { return Ok(None) };
     cx.ask(text.len())?;
     Ok(Some(text))
 }
 
 /// The same where the caller asks for what it makes.
-pub(crate) fn text_part(arg: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+pub(crate) fn text_part(arg: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     Ok(match arg.eval(cx)? {
         Value::Null => None,
         Value::Bytes(text) => Some(text),

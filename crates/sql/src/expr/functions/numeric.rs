@@ -3,7 +3,7 @@
 use super::{Def, int_arg, real_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, NOT_FIXED};
-use crate::expr::{BindContext, Exec, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 
@@ -47,7 +47,7 @@ pub(super) fn entropy() -> u64 {
 }
 
 /// A number rounded to `places`, as text.
-pub(super) fn print_rounded(value: &Value, e: &Expr, places: u8, cx: &mut Exec<'_>) -> ExecResult<String> {
+pub(super) fn print_rounded(value: &Value, e: &Expr, places: u8, cx: &mut Context<'_>) -> ExecResult<String> {
     let mut out = Vec::new();
     match value {
         Value::Float(_) | Value::Double(_) | Value::Bytes(_) => {
@@ -73,7 +73,7 @@ fn numeric(ty: &ExprType) -> ExprType {
 }
 
 /// The number that a date, a time, a year or bits are; others as they are.
-fn as_number(e: &Expr, value: Value, cx: &mut Exec<'_>) -> Value {
+fn as_number(e: &Expr, value: Value, cx: &mut Context<'_>) -> Value {
     match value {
         Value::Year(n) => Value::UInt(u64::from(n)),
         Value::Bit(n) => Value::UInt(n),
@@ -176,7 +176,7 @@ fn mod_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     .nullable(true))
 }
 
-fn abs(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn abs(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
     Ok(match value {
@@ -197,7 +197,7 @@ fn to_whole(d: Decimal, ty: &ExprType) -> Value {
     }
 }
 
-fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
     Ok(match value {
@@ -207,7 +207,7 @@ fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     })
 }
 
-fn floor(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn floor(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
     Ok(match value {
@@ -232,7 +232,7 @@ fn round_real(n: f64, places: i32, cut: bool) -> f64 {
     if rounded.is_finite() { rounded } else { n }
 }
 
-fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
     let places = if args.len() > 1 { int_arg!(args, 1, cx).clamp(-400, 400) as i32 } else { 0 };
@@ -271,15 +271,15 @@ fn round_integer(n: i128, places: i32, cut: bool) -> i128 {
     if !cut && rest.abs() * 2 >= unit { base + unit * n.signum() } else { base }
 }
 
-fn round(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn round(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     rounded(args, ty, false, cx)
 }
 
-fn truncate(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn truncate(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     rounded(args, ty, true, cx)
 }
 
-fn modulo(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn modulo(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     crate::expr::arith::binary(crate::expr::node::ArithOp::Mod, &args[0], &args[1], ty, cx)
 }
 
@@ -287,14 +287,14 @@ fn out_of_range(name: &str) -> SqlError {
     SqlError::data_out_of_range("DOUBLE", format!("{name}(...)"))
 }
 
-fn pow(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn pow(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let result = real_arg!(args, 0, cx).powf(real_arg!(args, 1, cx));
     if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow").into()) }
 }
 
 fn defined(
     args: &[Expr],
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     domain: fn(f64) -> bool,
     f: fn(f64) -> f64,
 ) -> ExecResult<Value> {
@@ -302,22 +302,22 @@ fn defined(
     Ok(if domain(x) { Value::Double(f(x)) } else { Value::Null })
 }
 
-fn finite(args: &[Expr], cx: &mut Exec<'_>, f: fn(f64) -> f64, name: &str) -> ExecResult<Value> {
+fn finite(args: &[Expr], cx: &mut Context<'_>, f: fn(f64) -> f64, name: &str) -> ExecResult<Value> {
     let result = f(real_arg!(args, 0, cx));
     if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range(name).into()) }
 }
 
-fn bad_logarithm(cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bad_logarithm(cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.complain(SqlError::new(3020, b"2201E", "Invalid argument for logarithm"))?;
     Ok(Value::Null)
 }
 
-fn logarithm(args: &[Expr], cx: &mut Exec<'_>, f: fn(f64) -> f64) -> ExecResult<Value> {
+fn logarithm(args: &[Expr], cx: &mut Context<'_>, f: fn(f64) -> f64) -> ExecResult<Value> {
     let x = real_arg!(args, 0, cx);
     if x <= 0.0 { bad_logarithm(cx) } else { Ok(Value::Double(f(x))) }
 }
 
-fn log(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn log(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len() == 1 {
         return logarithm(args, cx, f64::ln);
     }
@@ -328,7 +328,7 @@ fn log(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(Value::Double(x.ln() / base.ln()))
 }
 
-fn sign(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sign(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let x = real_arg!(args, 0, cx);
     Ok(Value::Int(if x > 0.0 { 1 } else { -i64::from(x < 0.0) }))
 }
@@ -339,7 +339,7 @@ fn pi_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ty)
 }
 
-fn atan(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn atan(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let y = real_arg!(args, 0, cx);
     if args.len() == 1 {
         return Ok(Value::Double(y.atan()));
@@ -362,7 +362,7 @@ fn next_random((one, two): (u64, u64)) -> ((u64, u64), f64) {
 
 /// RAND() continues the session's sequence; RAND(n) with a constant n begins the same sequence in
 /// every execution, and a column argument seeds anew for each row.
-fn rand(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn rand(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else {
         let (a, b) = cx.session.rand;
         let (seeds, number) = next_random((a % RAND_MAX, b % RAND_MAX));
@@ -380,6 +380,6 @@ fn rand(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(Value::Double(number))
 }
 
-fn bit_count(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bit_count(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(Value::Int(i64::from((int_arg!(args, 0, cx) as u64).count_ones())))
 }

@@ -3,7 +3,7 @@
 use super::{Def, boolean, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::regexp::RegexpMatcher;
-use crate::expr::{Exec, Expr, ExprType, charset};
+use crate::expr::{Context, Expr, ExprType, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
 use regex_automata::Span;
@@ -33,7 +33,7 @@ fn compile(pattern: &[u8], letters: &[u8], collation: u16) -> SqlResult<RegexpMa
 }
 
 /// The optional match type.
-fn letters(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+fn letters(args: &[Expr], at: usize, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     match args.get(at) {
         Some(arg) => arg.eval_str(cx),
         None => Ok(Some(Bytes::new())),
@@ -41,7 +41,7 @@ fn letters(args: &[Expr], at: usize, cx: &mut Exec<'_>) -> ExecResult<Option<Byt
 }
 
 /// An optional integer argument.
-fn integer(args: &[Expr], at: usize, default: i128, cx: &mut Exec<'_>) -> ExecResult<Option<i128>> {
+fn integer(args: &[Expr], at: usize, default: i128, cx: &mut Context<'_>) -> ExecResult<Option<i128>> {
     match args.get(at) {
         Some(arg) => arg.eval_int(cx),
         None => Ok(Some(default)),
@@ -63,7 +63,7 @@ fn nth(
     value: &[u8],
     occurrence: i128,
     collation: u16,
-    cx: &Exec<'_>,
+    cx: &Context<'_>,
 ) -> ExecResult<Option<Span>> {
     let mut last = None;
     for _ in 0..occurrence.max(1) {
@@ -76,7 +76,7 @@ fn nth(
     Ok(last)
 }
 
-fn like(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn like(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let Some(letters) = letters(args, 2, cx)? else { return Ok(Value::Null) };
@@ -84,7 +84,7 @@ fn like(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(boolean(matcher.is_match(&value, cx)?))
 }
 
-fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn instr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let (Some(position), Some(occurrence), Some(behind)) =
@@ -103,7 +103,7 @@ fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     })))
 }
 
-fn substr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn substr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let (Some(position), Some(occurrence)) = (integer(args, 2, 1, cx)?, integer(args, 3, 1, cx)?) else {
@@ -117,7 +117,7 @@ fn substr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(found.map_or(Value::Null, |found| text(value.slice(from + found.start..from + found.end))))
 }
 
-fn replace(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let new = str_arg!(args, 2, cx);

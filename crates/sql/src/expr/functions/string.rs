@@ -4,7 +4,7 @@
 use super::{Def, MANY, int_arg, str_arg, text, text_lengths, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
-use crate::expr::{BindContext, Exec, Expr, ExprType, Kind, charset};
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind, charset};
 use bytes::Bytes;
 use omnibus_value::{Value, locale};
 
@@ -36,7 +36,7 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// Whether a result of `length` bytes may be built; a warning and NULL if not.
-pub(crate) fn fits(length: usize, name: &str, cx: &mut Exec<'_>) -> bool {
+pub(crate) fn fits(length: usize, name: &str, cx: &mut Context<'_>) -> bool {
     let max = usize::try_from(cx.session.settings.max_allowed_packet).unwrap_or(usize::MAX);
     if length <= max {
         return true;
@@ -46,7 +46,7 @@ pub(crate) fn fits(length: usize, name: &str, cx: &mut Exec<'_>) -> bool {
     false
 }
 
-fn concat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn concat(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if let [only] = args {
         return Ok(only.eval_str(cx)?.map_or(Value::Null, Value::Bytes));
     }
@@ -65,7 +65,7 @@ fn concat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(text(parts.concat()))
 }
 
-fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn concat_ws(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let separator = str_arg!(args, 0, cx);
     let mut parts = Vec::with_capacity(args.len());
     let mut length = 0;
@@ -92,7 +92,7 @@ fn start_of(position: i128, count: usize) -> Option<usize> {
     usize::try_from(start).ok().filter(|s| *s < count)
 }
 
-fn substring(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn substring(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let position = int_arg!(args, 1, cx);
     let length = if args.len() > 2 { int_arg!(args, 2, cx) } else { i128::MAX };
@@ -140,30 +140,30 @@ impl FixedPart {
     }
 }
 
-fn left(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn left(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let length = int_arg!(args, 1, cx).clamp(0, value.len() as i128) as usize;
     Ok(text(charset::slice_chars(&value, 0, length, ty.column.collation)))
 }
 
-fn right(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn right(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let count = charset::char_count(&value, ty.column.collation);
     let length = int_arg!(args, 1, cx).clamp(0, count as i128) as usize;
     Ok(text(charset::slice_chars(&value, count - length, length, ty.column.collation)))
 }
 
-fn upper(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn upper(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(text(charset::to_upper(&value, ty.column.collation)))
 }
 
-fn lower(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn lower(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(text(charset::to_lower(&value, ty.column.collation)))
 }
 
-fn reverse(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn reverse(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let mut out = vec![0; value.len()];
     let mut rest = &mut out[..];
@@ -175,7 +175,7 @@ fn reverse(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(text(out))
 }
 
-fn repeat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn repeat(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let count = int_arg!(args, 1, cx);
     if count <= 0 || value.is_empty() {
@@ -190,7 +190,7 @@ fn repeat(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(text(value.repeat(count)))
 }
 
-fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn replace(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let from = str_arg!(args, 1, cx);
     let to = str_arg!(args, 2, cx);
@@ -217,7 +217,7 @@ fn replace(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(text(out))
 }
 
-fn insert(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn insert(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let position = int_arg!(args, 1, cx);
     let length = int_arg!(args, 2, cx);
@@ -244,7 +244,7 @@ fn elt_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     ty::string_of(&args[1..], length, cx)
 }
 
-fn elt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn elt(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let number = int_arg!(args, 0, cx);
     match usize::try_from(number) {
         Ok(n) if n >= 1 && n < args.len() => Ok(args[n].eval_str(cx)?.map_or(Value::Null, Value::Bytes)),
@@ -252,7 +252,7 @@ fn elt(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     }
 }
 
-fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn make_set(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let bits = int_arg!(args, 0, cx) as u64;
     let mut parts: Vec<Bytes> = Vec::new();
     for (i, arg) in args[1..].iter().enumerate().take(64) {
@@ -270,7 +270,7 @@ fn make_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(text(parts.join(&b","[..])))
 }
 
-fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn export_set(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let bits = int_arg!(args, 0, cx) as u64;
     let on = str_arg!(args, 1, cx);
     let off = str_arg!(args, 2, cx);
@@ -286,7 +286,7 @@ fn export_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     Ok(text(parts.join(&separator[..])))
 }
 
-fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let delimiter = str_arg!(args, 1, cx);
     let count = int_arg!(args, 2, cx);
@@ -317,7 +317,7 @@ fn char_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(args.len() as u32 * 4, BINARY).nullable(true))
 }
 
-fn char_of(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn char_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let mut out = Vec::new();
     for arg in args {
         if let Some(code) = arg.eval_int(cx)? {
@@ -334,7 +334,7 @@ fn soundex_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     ty::string_of(args, args[0].ty.display_length().max(4), cx)
 }
 
-fn soundex(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn soundex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let value = str_arg!(args, 0, cx);
     let collation = args[0].ty.column.collation;
@@ -368,7 +368,7 @@ fn is_letter(character: &[u8], collation: u16) -> bool {
     }
 }
 
-fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn quote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(value) = super::text_arg(&args[0], cx)? else { return Ok(text("NULL")) };
     cx.ask(value.len())?;
     let mut out = Vec::with_capacity(value.len() + 2);
@@ -388,7 +388,7 @@ fn quote(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(text(out))
 }
 
-fn format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let places = int_arg!(args, 1, cx).clamp(0, 30) as u8;
     let value = super::value_arg!(args, 0, cx);
     let printed = super::numeric::print_rounded(&value, &args[0], places, cx)?;
@@ -426,7 +426,7 @@ fn grouped(printed: &str, format: locale::NumberFormat) -> String {
     out
 }
 
-fn space(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn space(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let count = usize::try_from(int_arg!(args, 0, cx).max(0)).unwrap_or(usize::MAX);
     if !fits(count, "space", cx) {
         return Ok(Value::Null);

@@ -3,7 +3,7 @@
 use super::{Def, MANY, int_arg, str_arg, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::{BINARY, Family};
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset};
+use crate::expr::{BindContext, Context, Expr, ExprType, charset};
 use omnibus_value::Value;
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// First place of `needle`, which is not empty, in `haystack`, by bytes.
-pub(super) fn find(haystack: &[u8], needle: &[u8], cx: &mut Exec<'_>) -> ExecResult<Option<usize>> {
+pub(super) fn find(haystack: &[u8], needle: &[u8], cx: &mut Context<'_>) -> ExecResult<Option<usize>> {
     for (at, piece) in haystack.windows(needle.len()).enumerate() {
         cx.compared(needle.len())?;
         if piece == needle {
@@ -34,24 +34,24 @@ pub(super) fn find(haystack: &[u8], needle: &[u8], cx: &mut Exec<'_>) -> ExecRes
     Ok(None)
 }
 
-fn length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(Value::Int(str_arg!(args, 0, cx).len() as i64))
 }
 
-fn bit_length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn bit_length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(Value::Int(str_arg!(args, 0, cx).len() as i64 * 8))
 }
 
-fn char_length(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn char_length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(Value::Int(charset::char_count(&value, args[0].ty.column.collation) as i64))
 }
 
-fn ascii(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn ascii(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(Value::Int(str_arg!(args, 0, cx).first().copied().map_or(0, i64::from)))
 }
 
-fn ord(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn ord(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let width = charset::char_width(&value, args[0].ty.column.collation).min(value.len());
     Ok(Value::Int(value[..width].iter().fold(0, |n, b| n << 8 | i64::from(*b))))
@@ -64,7 +64,7 @@ fn position(
     needle: &[u8],
     from: usize,
     collation: u16,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<i64> {
     let mut at = 0;
     let mut number = 0;
@@ -91,13 +91,13 @@ fn common(a: &Expr, b: &Expr) -> u16 {
     crate::expr::mix::merge_all([&a.ty, &b.ty], BINARY, "locate").map_or(BINARY, |(collation, _)| collation)
 }
 
-fn instr(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn instr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let haystack = str_arg!(args, 0, cx);
     let needle = str_arg!(args, 1, cx);
     position(&haystack, &needle, 0, common(&args[0], &args[1]), cx).map(Value::Int)
 }
 
-fn locate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn locate(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let needle = str_arg!(args, 0, cx);
     let haystack = str_arg!(args, 1, cx);
     let from = if args.len() > 2 { int_arg!(args, 2, cx) } else { 1 };
@@ -114,7 +114,7 @@ fn strcmp_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ty)
 }
 
-fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let a = str_arg!(args, 0, cx);
     let b = str_arg!(args, 1, cx);
     Ok(Value::Int(charset::compare(&a, &b, common(&args[0], &args[1])) as i64))
@@ -122,7 +122,7 @@ fn strcmp(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 
 /// Place of the first of the other arguments that equals the first one, 0 if none does. All are compared as one type: text if
 /// all are, exact numbers if all are, else doubles.
-fn field(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn field(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let exact = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal);
     let number = |e: &Expr| exact(e) || e.ty.family() == Family::Real;
     if !args.iter().any(number) {
@@ -150,8 +150,8 @@ fn field(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
 /// Place of the first of the other arguments that equals the first, as `value` reads them and `equal` compares them.
 fn place<T>(
     args: &[Expr],
-    cx: &mut Exec<'_>,
-    value: impl Fn(&Expr, &mut Exec<'_>) -> ExecResult<Option<T>>,
+    cx: &mut Context<'_>,
+    value: impl Fn(&Expr, &mut Context<'_>) -> ExecResult<Option<T>>,
     equal: impl Fn(&T, &T, &Expr) -> bool,
 ) -> ExecResult<Value> {
     let Some(wanted) = value(&args[0], cx)? else { return Ok(Value::Int(0)) };
@@ -163,7 +163,7 @@ fn place<T>(
     Ok(Value::Int(0))
 }
 
-fn find_in_set(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn find_in_set(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let wanted = str_arg!(args, 0, cx);
     let list = str_arg!(args, 1, cx);
     if list.is_empty() || wanted.contains(&b',') {

@@ -3,9 +3,9 @@
 
 use super::{Def, int_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::exec::unix_us;
+use crate::expr::context::unix_us;
 use crate::expr::types::Family;
-use crate::expr::{BindContext, Exec, Expr, ExprType, Kind};
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{
@@ -117,12 +117,12 @@ fn unix_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ty.nullable(nullable || !args.is_empty()))
 }
 
-fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let local = cx.zone().local_us(omnibus_commit::now_us() as i64);
     Ok(Value::DateTime(unix_us(local).truncate(ty.column.decimals)))
 }
 
-fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
     let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
     let unix = match at.instant(cx.zone()) {
@@ -137,14 +137,14 @@ fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult
     Ok(Value::Decimal(Decimal::from_i128(micros, 6).rescale(ty.column.decimals)))
 }
 
-fn timestamp(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.get(1) else { return crate::expr::cast::cast(&args[0], ty, cx) };
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let Some(time) = arg.eval_time(cx)? else { return Ok(Value::Null) };
     Ok(at.add_time(time).map_or(Value::Null, Value::DateTime))
 }
 
-fn datediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn datediff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let (Some(a), Some(b)) = (args[0].eval_date(cx)?, args[1].eval_date(cx)?) else { return Ok(Value::Null) };
     Ok(a.diff_days(b).map_or(Value::Null, Value::Int))
 }
@@ -155,7 +155,7 @@ enum Moment {
     DateTime(DateTime),
 }
 
-fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
+fn moment(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Moment>> {
     let value = e.eval(cx)?;
     Ok(match &value {
         Value::Null => None,
@@ -180,7 +180,7 @@ fn moment(e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Option<Moment>> {
     })
 }
 
-fn timediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn timediff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let dated = |e: &Expr| matches!(e.ty.family(), Family::Date | Family::DateTime);
     let (a, b) = if args.iter().any(dated) {
         if args.iter().any(|e| e.ty.family() == Family::Time) {
@@ -203,7 +203,7 @@ fn timediff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
 }
 
 /// A time, with a warning if it had to be clipped.
-fn clipped(micros: i64, cx: &mut Exec<'_>) -> Value {
+fn clipped(micros: i64, cx: &mut Context<'_>) -> Value {
     let time = Time::from_micros_clipped(micros);
     if time.to_micros() != micros {
         let seconds = micros / 1_000_000;
@@ -221,7 +221,7 @@ fn unit_of(e: &Expr) -> IntervalUnit {
     }
 }
 
-fn timestampdiff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn timestampdiff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let (Some(a), Some(b)) = (args[1].eval_datetime(cx)?, args[2].eval_datetime(cx)?) else {
         return Ok(Value::Null);
     };
@@ -236,7 +236,7 @@ fn timestampadd_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType>
     Ok(ty)
 }
 
-fn timestampadd(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn timestampadd(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let pair = [args[2].clone(), args[1].clone()];
     crate::expr::interval::date_arith(&pair, unit_of(&args[0]), false, ty, cx)
 }
@@ -251,7 +251,7 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     .nullable(true))
 }
 
-fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
     // Text or a number with a date in it is nothing to add; a DATETIME column's time is.
     let typed = args[1].ty.is_temporal();
@@ -281,24 +281,24 @@ fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Exec<'_>) -> ExecRe
     Ok(super::text(crate::expr::convert::print(&value, decimals)))
 }
 
-fn last_day(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn last_day(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(args[0].eval_date(cx)?.and_then(Date::last_day).map_or(Value::Null, Value::Date))
 }
 
-fn from_days(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn from_days(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let days = i64::try_from(int_arg!(args, 0, cx)).unwrap_or(0);
     // Below day 366 and past the year 9999 MySQL has no date to give.
     let date = if days > 365 { Date::from_days(days) } else { None };
     Ok(Value::Date(date.unwrap_or(Date::ZERO)))
 }
 
-fn to_seconds(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn to_seconds(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let seconds = at.date().to_days().map(|days| days * 86_400 + at.time().to_seconds());
     Ok(seconds.map_or(Value::Null, Value::Int))
 }
 
-fn makedate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn makedate(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let year = int_arg!(args, 0, cx);
     let day = int_arg!(args, 1, cx);
     let year = match year {
@@ -314,7 +314,7 @@ fn makedate(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value>
     Ok(first.checked_add(day - 1).and_then(Date::from_days).map_or(Value::Null, Value::Date))
 }
 
-fn maketime(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn maketime(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let hour = int_arg!(args, 0, cx);
     let minute = int_arg!(args, 1, cx);
     let seconds = value_arg!(args, 2, cx);
@@ -334,13 +334,13 @@ fn seconds_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::time(decimals).nullable(true))
 }
 
-fn sec_to_time(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn sec_to_time(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let micros = args[0].to_decimal(&value, cx).to_f64() * 1e6;
     Ok(clipped(micros.clamp(-9e18, 9e18).round() as i64, cx))
 }
 
-fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
     Ok(Value::Int(time.to_micros() / 1_000_000))
 }
@@ -363,7 +363,7 @@ fn period(n: i128, name: &str) -> ExecResult<i128> {
     Ok(full_year(year) * 12 + month - 1)
 }
 
-fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn period_add(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let start = int_arg!(args, 0, cx);
     let months = int_arg!(args, 1, cx);
     let total = period(start, "period_add")? + months;
@@ -374,7 +374,7 @@ fn period_add(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Valu
     }
 }
 
-fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let a = int_arg!(args, 0, cx);
     let b = int_arg!(args, 1, cx);
     let months = period(a, "period_diff")? - period(b, "period_diff")?;
@@ -387,7 +387,7 @@ fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Val
 /// Seconds since 1970 that functions know end here: 3001-01-19.
 pub(super) const UNIX_END: i64 = 32_536_771_200;
 
-fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn convert_tz(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let from = str_arg!(args, 1, cx);
     let to = str_arg!(args, 2, cx);
     let zone = |name: &[u8]| Zone::by_name(std::str::from_utf8(name).ok()?);

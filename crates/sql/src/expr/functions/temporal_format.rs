@@ -4,9 +4,9 @@
 use super::temporal_parts::week_and_year;
 use super::{Def, str_arg, text, text_lengths, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::exec::unix_us;
+use crate::expr::context::unix_us;
 use crate::expr::types::{BINARY, Family};
-use crate::expr::{BindContext, Exec, Expr, ExprType, cast, charset};
+use crate::expr::{BindContext, Context, Expr, ExprType, cast, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::locale::{self, Locale};
@@ -103,7 +103,7 @@ fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u1
 }
 
 /// A format in the character set of what it makes; nothing if it is NULL, or bytes that are no text.
-fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     let Some(pattern) = super::text_arg(&args[1], cx)? else { return Ok(None) };
     let (from, to) = (args[1].ty.column.collation, ty.column.collation);
     Ok(match args[1].ty.family() {
@@ -113,7 +113,7 @@ fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Opt
     })
 }
 
-fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
     let Some(pattern) = pattern_of(args, ty, cx)?.filter(|pattern| !pattern.is_empty()) else {
         return Ok(Value::Null);
@@ -122,7 +122,7 @@ fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Va
         .map_or(Value::Null, text))
 }
 
-fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
     let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
     let formatted = format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation);
@@ -321,7 +321,7 @@ fn assemble(mut fields: Fields) -> Option<DateTime> {
     DateTime::new(date, fields.hour, fields.minute, fields.second, fields.micros)
 }
 
-fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let zero_refused = cx.session.settings.sql_mode & crate::api::sql_mode::NO_ZERO_IN_DATE != 0;
@@ -357,7 +357,7 @@ fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType
     Ok(ExprType::datetime(decimals).nullable(true))
 }
 
-fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let seconds = args[0].to_decimal(&value, cx).to_f64();
     if !(0.0..super::temporal::UNIX_END as f64).contains(&seconds) {
@@ -372,7 +372,7 @@ fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<
     Ok(format(at.date(), at.time(), &pattern, locale, ty.column.collation).map_or(Value::Null, text))
 }
 
-fn get_format(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn get_format(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let kind = str_arg!(args, 0, cx).to_ascii_uppercase();
     let place = str_arg!(args, 1, cx).to_ascii_uppercase();
     let found = match (kind.as_slice(), place.as_slice()) {

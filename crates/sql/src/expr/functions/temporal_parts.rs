@@ -2,7 +2,7 @@
 
 use super::{Def, int_arg, text, ty};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::{BindContext, Exec, Expr, ExprType, charset, interval};
+use crate::expr::{BindContext, Context, Expr, ExprType, charset, interval};
 use omnibus_value::Value;
 use omnibus_value::locale::Locale;
 use omnibus_value::temporal::{Date, IntervalUnit, days_in_year};
@@ -31,14 +31,14 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// A part of a time without its sign, which EXTRACT keeps.
-fn of_time(unit: IntervalUnit, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn of_time(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match interval::extract(unit, e, cx)? {
         Value::Int(n) => Value::Int(n.abs()),
         other => other,
     })
 }
 
-fn number(args: &[Expr], cx: &mut Exec<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
+fn number(args: &[Expr], cx: &mut Context<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
     Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, Value::Int))
 }
 
@@ -56,7 +56,7 @@ fn month_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 fn name(
     args: &[Expr],
     ty: &ExprType,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     part: fn(&Locale, Date) -> Option<&'static str>,
 ) -> ExecResult<Value> {
     let locale = cx.session.settings.lc_time_names;
@@ -116,7 +116,7 @@ fn week_mode(mode: u32) -> u32 {
     mode & 7
 }
 
-fn week(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn week(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let mode = match args.len() {
         1 => u32::from(cx.session.settings.default_week_format),
         _ => int_arg!(args, 1, cx) as u32 & 7,
@@ -124,7 +124,7 @@ fn week(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
     Ok(args[0].eval_date(cx)?.and_then(|d| week_of(d, mode)).map_or(Value::Null, Value::Int))
 }
 
-fn yearweek(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn yearweek(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let mode = if args.len() > 1 { int_arg!(args, 1, cx) as u32 & 7 } else { 0 };
     let found = args[0].eval_date(cx)?.and_then(|d| week_and_year(d, week_mode(mode | 2)));
     Ok(found.map_or(Value::Null, |(week, year)| Value::Int(year * 100 + week)))

@@ -2,7 +2,7 @@
 
 use super::{Def, str_arg, text, text_lengths, ty};
 use crate::error::ExecResult;
-use crate::expr::{Exec, Expr, ExprType, charset};
+use crate::expr::{Context, Expr, ExprType, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
 
@@ -34,26 +34,26 @@ fn trim(value: &Bytes, what: &[u8], left: bool, right: bool) -> Bytes {
     value.slice(from..to)
 }
 
-fn trimmed(args: &[Expr], cx: &mut Exec<'_>, left: bool, right: bool) -> ExecResult<Value> {
+fn trimmed(args: &[Expr], cx: &mut Context<'_>, left: bool, right: bool) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let what = if args.len() > 1 { str_arg!(args, 1, cx) } else { Bytes::from_static(b" ") };
     Ok(text(trim(&value, &what, left, right)))
 }
 
-fn trim_both(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn trim_both(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     trimmed(args, cx, true, true)
 }
 
-fn trim_left(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn trim_left(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     trimmed(args, cx, true, false)
 }
 
-fn trim_right(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn trim_right(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     trimmed(args, cx, false, true)
 }
 
 /// The string cut to `length` characters, or what to add: how many characters are missing.
-fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(Bytes, Bytes)>> {
+fn pad(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Option<(Bytes, Bytes)>> {
     let Some(value) = super::text_arg(&args[0], cx)? else { return Ok(None) };
     let Some(length) = args[1].eval_int(cx)? else { return Ok(None) };
     let filler = match args.get(2) {
@@ -88,10 +88,10 @@ fn pad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Option<(By
     Ok(Some((value, padding.into())))
 }
 
-fn lpad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn lpad(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(pad(args, ty, cx)?.map_or(Value::Null, |(value, padding)| text([padding, value].concat())))
 }
 
-fn rpad(args: &[Expr], ty: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn rpad(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(pad(args, ty, cx)?.map_or(Value::Null, |(value, padding)| text([value, padding].concat())))
 }

@@ -2,7 +2,7 @@
 
 use super::{Def, real_arg, text, ty};
 use crate::error::ExecResult;
-use crate::expr::{Exec, Expr, ExprType};
+use crate::expr::{Context, Expr, ExprType};
 use omnibus_value::Value;
 
 pub(super) const DEFS: &[Def] = &[
@@ -51,11 +51,11 @@ fn with_unit(amount: f64, units: &[(&str, f64)], width: usize) -> String {
     format!("{digits}e+{exponent:0>2} {unit}")
 }
 
-fn format_bytes(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn format_bytes(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(with_unit(real_arg!(args, 0, cx), BYTES, 4)))
 }
 
-fn format_pico_time(args: &[Expr], _: &ExprType, cx: &mut Exec<'_>) -> ExecResult<Value> {
+fn format_pico_time(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(text(with_unit(real_arg!(args, 0, cx), TIMES, 3)))
 }
 

@@ -324,7 +324,7 @@ impl SqlSession {
 
     fn truth_of(&mut self, expr: &Expr, call: &mut Call<'_>) -> ExecResult<bool> {
         let (value, _) = self.value_of(expr, call)?;
-        let mut exec = crate::expr::Exec::new(&mut self.state, &mut self.trx, &[]);
+        let mut exec = crate::expr::Context::new(&mut self.state, &mut self.trx, &[]);
         let constant = crate::expr::Expr::constant(value, crate::expr::ExprType::null());
         Ok(constant.eval_bool(&mut exec)? == Some(true))
     }

@@ -90,7 +90,7 @@ impl SqlSession {
         if kind == ProgramKind::Trigger {
             columns.push(answer_column("Created", ColumnKind::VarChar, 32));
             let zone = self.state.zone();
-            let at = crate::expr::exec::unix_us(zone.local_us(def.created_us));
+            let at = crate::expr::context::unix_us(zone.local_us(def.created_us));
             let mut written = Vec::new();
             at.write_text(2, &mut written);
             row.push(Value::Bytes(written.into()));

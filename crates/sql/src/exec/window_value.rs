@@ -2,7 +2,7 @@
 
 use super::window_frame::Partition;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::Exec;
+use crate::expr::Context;
 use crate::expr::functions::aggregate::{Accumulator, AggregateSpec, GroupCount};
 use crate::memory::Account;
 use crate::plan::window::{WindowCall, WindowFunction};
@@ -25,7 +25,7 @@ struct Running {
 }
 
 impl<'p> ValueOf<'p> {
-    pub(super) fn new(function: &'p WindowFunction, cx: &Exec<'_>) -> ValueOf<'p> {
+    pub(super) fn new(function: &'p WindowFunction, cx: &Context<'_>) -> ValueOf<'p> {
         let running = match &function.call {
             WindowCall::Aggregate(spec) => Some(Running::new(spec, cx)),
             _ => None,
@@ -38,7 +38,7 @@ impl<'p> ValueOf<'p> {
         &mut self,
         rows: &Partition<'_>,
         frame: Range<usize>,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Value> {
         let count = |n: usize| Value::Int(n as i64);
         let (at, len) = (rows.at, rows.len());
@@ -113,7 +113,7 @@ fn bucket(at: usize, len: usize, buckets: usize) -> usize {
 }
 
 impl Running {
-    fn new(spec: &AggregateSpec, cx: &Exec<'_>) -> Running {
+    fn new(spec: &AggregateSpec, cx: &Context<'_>) -> Running {
         Running {
             frame: 0..0,
             accumulator: spec.start(GroupCount::Many, cx),
@@ -129,7 +129,7 @@ impl Running {
         frame: Range<usize>,
         spec: &AggregateSpec,
         rows: &Partition<'_>,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Value> {
         if frame == self.frame && rows.at > 0 {
             return Ok(self.value.clone());
@@ -166,7 +166,7 @@ impl Running {
         old: Range<usize>,
         spec: &AggregateSpec,
         rows: &Partition<'_>,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<bool> {
         for at in old {
             cx.tick()?;

@@ -1,5 +1,5 @@
 //! The lock manager under thousands of interleavings, chosen by a scheduler (`omnibus_sync`). Its files are this test's own modules, over
-//! the names of `explored`. Waiting never times out, so that a wake-up that is lost, or a cycle that nobody finds, is a deadlock.
+//! the names of `interleavings`. Waiting never times out, so that a wake-up that is lost, or a cycle that nobody finds, is a deadlock.
 //!
 //! LOCK-1, LOCK-2, LOCK-3: what is held together goes together, by the rule of the naive model; every wait ends.
 #![allow(
@@ -10,7 +10,7 @@
     reason = "the modules of a library, of which this uses a part"
 )]
 
-use omnibus_sync::explored as sync;
+use omnibus_sync::interleavings as sync;
 
 #[path = "../src/bulk.rs"]
 mod bulk;

@@ -4,7 +4,7 @@ use super::columns::type_facts;
 use super::computed::{Def, Reader, Ty, text, yes_no};
 use crate::catalog::{Column, EventTimes, ProgramDef};
 use crate::error::ExecResult;
-use crate::expr::exec::unix_us;
+use crate::expr::context::unix_us;
 use crate::state::Signature;
 use omnibus_parser::ast::{EventStatus, ProgramKind, Security, TriggerEvent, TriggerTime};
 use omnibus_value::Value;

@@ -1,7 +1,7 @@
 //! Records that are asked for by their number, any number of times: in memory up to a budget, then in a temporary file.
 
 use super::Running;
-use super::rows::temporary_table_max;
+use super::collected::temporary_table_max;
 use super::spill::{RunWriter, SpillFile};
 use crate::error::{ExecResult, SqlResult};
 use crate::memory::Account;

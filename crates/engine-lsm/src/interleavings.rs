@@ -1,7 +1,7 @@
 //! SNAP-1: the memtable's skip list under thousands of interleavings, chosen by a scheduler (`omnibus_sync`): one writer, who also takes
 //! versions out, and readers at their snapshots.
 
-use omnibus_sync::explored as sync;
+use omnibus_sync::interleavings as sync;
 
 #[allow(clippy::duplicate_mod, reason = "the same file over the explored `sync`")]
 #[path = "arena.rs"]

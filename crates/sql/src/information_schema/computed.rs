@@ -5,9 +5,9 @@ use crate::api::{AccessCheck, AllowAll, Priv, ResultColumn, Routine, flag};
 use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
-use crate::exec::rows::Rows;
-use crate::expr::Exec;
+use crate::expr::Context;
 use crate::plan::{Asked, VirtualTable, VirtualTables};
+use crate::rows::collected::Rows;
 use crate::store::TrxContext;
 use bytes::Bytes;
 use omnibus_engine::EngineInfo;
@@ -71,7 +71,7 @@ pub(super) struct Reader<'a, 'b> {
     shared: &'a Arc<TrxContext>,
     pub engines: Vec<EngineInfo>,
     names: Names<'a>,
-    pub cx: &'a mut Exec<'b>,
+    pub cx: &'a mut Context<'b>,
 }
 
 impl Reader<'_, '_> {
@@ -278,7 +278,7 @@ impl VirtualTable for Computed {
         self.columns.clone()
     }
 
-    fn rows(&self, asked: Asked<'_>, cx: &mut Exec<'_>) -> ExecResult<Rows> {
+    fn rows(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let name = self.def.name;
@@ -298,7 +298,7 @@ impl VirtualTable for Computed {
 }
 
 /// A TIMESTAMP's UTC as the session sees it.
-fn to_local(value: &mut Value, cx: &Exec<'_>) {
+fn to_local(value: &mut Value, cx: &Context<'_>) {
     if let Value::DateTime(at) = value {
         *at = cx.to_local(*at);
     }

@@ -3,13 +3,13 @@
 
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
-use crate::exec::held;
 use crate::expr::convert::text_to_f64;
 use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
-use crate::expr::{Exec, Expr, Row};
+use crate::expr::{Context, Expr, Row};
 use crate::plan::access::{Access, Among, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
 use crate::plan::key::{self, BoundValue, KeyRange};
+use crate::rows::held;
 use crate::storage::{LockMode, Scan, WaitPolicy};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -97,7 +97,7 @@ impl<'p> RowReader<'p> {
         lock: LockMode,
         wait: WaitPolicy,
         limit: Option<usize>,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<RowReader<'p>> {
         RowReader::begin(table, path, (lock, wait), limit, false, cx)
     }
@@ -112,7 +112,7 @@ impl<'p> RowReader<'p> {
         lock: LockMode,
         wait: WaitPolicy,
         limit: Option<usize>,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<RowReader<'p>> {
         RowReader::begin(table, path, (lock, wait), limit, true, cx)
     }
@@ -123,7 +123,7 @@ impl<'p> RowReader<'p> {
         (lock, wait): (LockMode, WaitPolicy),
         limit: Option<usize>,
         keyed: bool,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<RowReader<'p>> {
         let late_locks = cx.storage.locks_matches(table, lock);
         // Who asks for rows may have enough at any of them, unless it changes them all; what is read is locked.
@@ -160,7 +160,7 @@ impl<'p> RowReader<'p> {
         Ok(reader)
     }
 
-    fn start(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn start(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         match &self.path.access {
             Access::Full { index } => {
                 cx.session.budget.tally.read_whole();
@@ -195,7 +195,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// The pieces of an index, in its order and each key once.
-    fn queue_ranges(&mut self, ranges: &'p IndexRanges, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn queue_ranges(&mut self, ranges: &'p IndexRanges, cx: &mut Context<'_>) -> ExecResult<()> {
         let mut making = Making { only: ranges.intervals.len() == 1, ..Making::default() };
         for interval in &ranges.intervals {
             self.pieces(ranges.index, interval, &mut making, cx)?;
@@ -225,7 +225,7 @@ impl<'p> RowReader<'p> {
         index: usize,
         interval: &'p Interval,
         making: &mut Making,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<()> {
         match interval.parts.get(making.values.len()) {
             Some(Part::One(equal)) => {
@@ -261,7 +261,7 @@ impl<'p> RowReader<'p> {
         index: usize,
         interval: &'p Interval,
         making: &mut Making,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<()> {
         making.values.push(value);
         self.pieces(index, interval, making, cx)?;
@@ -276,7 +276,7 @@ impl<'p> RowReader<'p> {
         index: usize,
         interval: &'p Interval,
         making: &mut Making,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<()> {
         let id = among.subquery.id;
         let chosen = making.rows.iter().find(|(of, _)| *of == id);
@@ -298,7 +298,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// The piece that the parts before leave: all of the table, as it lies, if there are none and its order is not wanted.
-    fn all_before(&mut self, index: usize, making: &mut Making, cx: &Exec<'_>) {
+    fn all_before(&mut self, index: usize, making: &mut Making, cx: &Context<'_>) {
         self.exact = false;
         let index = match making.values.is_empty() {
             true => {
@@ -320,7 +320,7 @@ impl<'p> RowReader<'p> {
         index: usize,
         tail: &'p Tail,
         values: &[(Value, bool)],
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<KeyRange>> {
         let zone = cx.zone();
         Ok(Some(match tail {
@@ -349,7 +349,7 @@ impl<'p> RowReader<'p> {
         values: &[(Value, bool)],
         exact: bool,
         out: &mut [Piece],
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) {
         let definition = &self.table.indexes()[index];
         let whole = exact && definition.unique() && values.len() == definition.parts.len();
@@ -361,7 +361,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// Goes on to the next branch of a union.
-    fn next_branch(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn next_branch(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         let path = self.path;
         let Access::Union(branches) = &path.access else { return Ok(()) };
         while self.queue.is_empty() && self.branch < branches.len() {
@@ -372,7 +372,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// Whether the row in the frame belongs to the branch of the union that is being read: it meets this one and none before.
-    fn belongs(&self, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    fn belongs(&self, cx: &mut Context<'_>) -> ExecResult<bool> {
         let Access::Union(branches) = &self.path.access else { return Ok(true) };
         for (at, branch) in branches[..self.branch].iter().enumerate() {
             if meets(&branch.conditions, cx)? != (at + 1 == self.branch) {
@@ -383,7 +383,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// What a column of the index is compared with. Where that is a number, so must it be.
-    fn known(&self, index: usize, part: usize, e: &Expr, cx: &mut Exec<'_>) -> ExecResult<Value> {
+    fn known(&self, index: usize, part: usize, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
         let value = e.eval(cx)?;
         if let Value::Bytes(text) = &value
             && let Some(part) = self.table.indexes()[index].parts.get(part)
@@ -409,7 +409,7 @@ impl<'p> RowReader<'p> {
     ///
     /// # Errors
     /// As storage and the conditions.
-    pub fn next(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    pub fn next(&mut self, slot: u16, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
         if !self.step(slot, cx)? {
             return Ok(None);
         }
@@ -430,7 +430,7 @@ impl<'p> RowReader<'p> {
     ///
     /// # Errors
     /// As `next`.
-    pub fn step(&mut self, slot: u16, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    pub fn step(&mut self, slot: u16, cx: &mut Context<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
             cx.tick()?;
             cx.session.budget.tally.examine();
@@ -462,7 +462,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// Locks the row that was read last, if it matches. Whether it still does then; the frame has it as it is now.
-    fn locks(&self, slot: u16, row: Bytes, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    fn locks(&self, slot: u16, row: Bytes, cx: &mut Context<'_>) -> ExecResult<bool> {
         cx.frame[usize::from(slot)].row = self.placed(row.clone());
         if !self.belongs(cx)? || !self.accepts(self.exact, cx)? {
             return Ok(false);
@@ -483,12 +483,12 @@ impl<'p> RowReader<'p> {
     }
 
     /// Whether the row in the frame meets the conditions; `exact`: those that chose it need no look.
-    fn accepts(&self, exact: bool, cx: &mut Exec<'_>) -> ExecResult<bool> {
+    fn accepts(&self, exact: bool, cx: &mut Context<'_>) -> ExecResult<bool> {
         Ok(meets(&self.path.filter, cx)? && (exact || meets(&self.path.implied, cx)?))
     }
 
     /// The next row image, conditions not yet checked.
-    fn advance(&mut self, cx: &mut Exec<'_>) -> ExecResult<Option<Row>> {
+    fn advance(&mut self, cx: &mut Context<'_>) -> ExecResult<Option<Row>> {
         loop {
             if let Some(row) = self.batch.get_mut(self.at) {
                 self.at += 1;
@@ -548,7 +548,7 @@ impl<'p> RowReader<'p> {
     }
 
     /// The row of a complete unique key.
-    fn point(&mut self, index: usize, key: &Bytes, cx: &mut Exec<'_>) -> ExecResult<Option<Bytes>> {
+    fn point(&mut self, index: usize, key: &Bytes, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
         if !self.keyed {
             return cx.storage.get(self.table, index, key, self.lock, self.wait);
         }
@@ -564,11 +564,11 @@ impl<'p> RowReader<'p> {
 
 /// A long row counts for as long as anybody has it: each table of a join may have one.
 #[inline]
-fn counted(row: Bytes, cx: &Exec<'_>) -> ExecResult<Bytes> {
+fn counted(row: Bytes, cx: &Context<'_>) -> ExecResult<Bytes> {
     if row.len() < LONG_ROW { Ok(row) } else { Ok(held::hold(row, cx.session)?) }
 }
 
-fn meets(conditions: &[Expr], cx: &mut Exec<'_>) -> ExecResult<bool> {
+fn meets(conditions: &[Expr], cx: &mut Context<'_>) -> ExecResult<bool> {
     for condition in conditions {
         if condition.eval_bool(cx)? != Some(true) {
             return Ok(false);

@@ -2,17 +2,17 @@
 //!
 //! Every table instance of a statement, at any depth, has its own slot, given when the statement is
 //! bound; a correlated subquery simply reads the slots that the query around it has filled. One
-//! `Exec` per execution, on the session's thread.
+//! `Context` per execution, on the session's thread.
 
 use super::charset;
 use super::profile::Profile;
 use crate::api::sql_mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
-pub use crate::exec::Row;
-use crate::exec::Running;
 use crate::expr::Expr;
 use crate::expr::subquery::SubqueryState;
+pub use crate::rows::Row;
+use crate::rows::Running;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use bytes::Bytes;
@@ -55,7 +55,7 @@ fn is_bad_data(code: u16) -> bool {
 }
 
 /// A running statement.
-pub struct Exec<'a> {
+pub struct Context<'a> {
     /// Session state: variables, settings, diagnostics.
     pub session: &'a mut SessionState,
     /// Rows.
@@ -92,7 +92,7 @@ pub struct Exec<'a> {
 /// Bytes that are compared before they are counted.
 const COMPARED_MAX: usize = 1 << 16;
 
-impl Running for Exec<'_> {
+impl Running for Context<'_> {
     fn session(&self) -> &SessionState {
         self.session
     }
@@ -102,10 +102,14 @@ impl Running for Exec<'_> {
     }
 }
 
-impl<'a> Exec<'a> {
+impl<'a> Context<'a> {
     /// A statement about to run; `slots` and `subqueries` as the binder counted them.
-    pub fn new(session: &'a mut SessionState, storage: &'a mut dyn Storage, params: &'a [Value]) -> Exec<'a> {
-        Exec {
+    pub fn new(
+        session: &'a mut SessionState,
+        storage: &'a mut dyn Storage,
+        params: &'a [Value],
+    ) -> Context<'a> {
+        Context {
             session,
             storage,
             params,

@@ -1,12 +1,12 @@
 //! ORDER BY over the rows of a block: an external sort, or the best rows in a heap when there is a LIMIT.
 
-use super::run::{Consumer, Flow, Window};
+use super::run::{Consumer, Flow, Limit};
 use crate::error::ExecResult;
-use crate::exec::codec;
-use crate::exec::distinct::{Distinct, Seen};
-use crate::expr::{Exec, Expr, ExprType, eval, hash_key};
+use crate::expr::{Context, Expr, ExprType, eval, hash_key};
 use crate::memory::Account;
 use crate::plan::tree::{Block, SortBy, SortKey};
+use crate::rows::codec;
+use crate::rows::distinct::{Distinct, Seen};
 use crate::sort::{ExternalSort, KeyForm, Part};
 use omnibus_value::Value;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ pub(super) struct Sorter<'p> {
     keys: &'p [SortKey],
     /// Where in a row the values of its keys are.
     places: Vec<usize>,
-    window: Window,
+    limit: Limit,
     best: Option<Best>,
     all: ExternalSort,
     /// DISTINCT, by what has been seen.
@@ -64,9 +64,9 @@ impl Best {
 
 impl<'p> Sorter<'p> {
     /// For the rows of a block.
-    pub(super) fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Sorter<'p> {
+    pub(super) fn new(block: &'p Block, limit: Limit, cx: &Context<'_>) -> Sorter<'p> {
         let types: Vec<&ExprType> = block.outputs.iter().map(|e| &e.ty).collect();
-        let mut sorter = Sorter::of_rows(&block.order, window, &types, cx);
+        let mut sorter = Sorter::of_rows(&block.order, limit, &types, cx);
         if block.distinct {
             let listed = &block.outputs[..block.width];
             sorter.unique = sorter.best.is_none() && sorted_by_all(&block.order, listed);
@@ -79,9 +79,9 @@ impl<'p> Sorter<'p> {
     /// For finished rows of columns of these types.
     pub(super) fn of_rows(
         keys: &'p [SortKey],
-        window: Window,
+        limit: Limit,
         types: &[&ExprType],
-        cx: &Exec<'_>,
+        cx: &Context<'_>,
     ) -> Sorter<'p> {
         let width = types.len();
         let mut extra = width..;
@@ -95,7 +95,7 @@ impl<'p> Sorter<'p> {
             parts.push(Part::new(ty, key.collation, key.descending));
         }
         let form = KeyForm::new(parts);
-        let wanted = window.offset.saturating_add(window.count);
+        let wanted = limit.offset.saturating_add(limit.count);
         let best = (wanted <= HEAP_ROWS && form.is_bytes()).then(|| Best {
             rows: BinaryHeap::new(),
             wanted: wanted as usize,
@@ -104,7 +104,7 @@ impl<'p> Sorter<'p> {
         Sorter {
             keys,
             places,
-            window,
+            limit,
             best,
             all: ExternalSort::new(form, cx),
             distinct: None,
@@ -118,7 +118,7 @@ impl<'p> Sorter<'p> {
     }
 
     /// Takes up the row in the frame.
-    pub(super) fn add(&mut self, outputs: &[Expr], cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add(&mut self, outputs: &[Expr], cx: &mut Context<'_>) -> ExecResult<()> {
         let mut row = Vec::with_capacity(outputs.len() + self.keys.len());
         for e in outputs {
             row.push(e.eval(cx)?);
@@ -127,7 +127,7 @@ impl<'p> Sorter<'p> {
     }
 
     /// Takes up a finished row; sort expressions are evaluated over the frame.
-    pub(super) fn add_row(&mut self, mut row: Vec<Value>, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add_row(&mut self, mut row: Vec<Value>, cx: &mut Context<'_>) -> ExecResult<()> {
         for key in self.keys {
             if let SortBy::Expr(e) = &key.expr {
                 row.push(e.eval(cx)?);
@@ -145,7 +145,7 @@ impl<'p> Sorter<'p> {
         self.push(&row, cx)
     }
 
-    fn push(&mut self, row: &[Value], cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn push(&mut self, row: &[Value], cx: &mut Context<'_>) -> ExecResult<()> {
         self.number += 1;
         cx.tick()?;
         self.key.clear();
@@ -175,7 +175,7 @@ impl<'p> Sorter<'p> {
     }
 
     /// The best rows are too large for memory: sorts them with all that come.
-    fn sort_all(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn sort_all(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         let Some(best) = self.best.take() else { return Ok(()) };
         let rows = best.rows.into_sorted_vec();
         for Ranked { key, row, .. } in rows {
@@ -184,15 +184,15 @@ impl<'p> Sorter<'p> {
         Ok(())
     }
 
-    /// Gives the rows of the window in order.
-    pub(super) fn finish(mut self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    /// Gives the rows of the limit in order.
+    pub(super) fn finish(mut self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         if let Some(distinct) = self.distinct.take() {
             distinct.finish(cx, &mut |cx, row| {
                 self.push(&row, cx)?;
                 Ok(Flow::Continue)
             })?;
         }
-        let mut output = Output { window: self.window, row: Vec::with_capacity(self.width) };
+        let mut output = Output { limit: self.limit, row: Vec::with_capacity(self.width) };
         if let Some(best) = self.best {
             for ranked in best.rows.into_sorted_vec() {
                 if output.is_full() {
@@ -224,7 +224,7 @@ impl<'p> Sorter<'p> {
 
 /// Where sorted rows go.
 struct Output {
-    window: Window,
+    limit: Limit,
     row: Vec<Value>,
 }
 
@@ -232,21 +232,21 @@ impl Output {
     fn give(
         &mut self,
         mut record: bytes::Bytes,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
-        if self.window.offset > 0 {
-            self.window.offset -= 1;
+        if self.limit.offset > 0 {
+            self.limit.offset -= 1;
             cx.skipped += 1;
             return Ok(Flow::Continue);
         }
-        self.window.count -= 1;
+        self.limit.count -= 1;
         codec::read_values_into(&mut record, &mut self.row)?;
         out(cx, &self.row)
     }
 
     fn is_full(&self) -> bool {
-        self.window.count == 0
+        self.limit.count == 0
     }
 }
 

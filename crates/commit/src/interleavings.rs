@@ -3,7 +3,7 @@
 //!
 //! COMMIT-1, COMMIT-2, SNAP-1, SEMI-1. Deliberate breakages are found by the same tests.
 
-use omnibus_sync::explored as sync;
+use omnibus_sync::interleavings as sync;
 
 #[allow(clippy::duplicate_mod, reason = "the same files over the explored `sync`")]
 #[path = "pipeline/mod.rs"]

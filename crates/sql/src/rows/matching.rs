@@ -3,9 +3,9 @@
 //! The others are counted by key, in memory up to `tmp_table_size`. Keys behind that, and the rows that ask for them, go to
 //! disk in parts by their keys; each part is matched by itself.
 
+use super::collected::temporary_table_max;
 use super::distinct::KEY_COST;
 use super::partition::{Partition, Partitions};
-use super::rows::temporary_table_max;
 use super::{Flow, Running, codec};
 use crate::error::ExecResult;
 use crate::memory::Account;

@@ -10,26 +10,26 @@ use super::reader::RowReader;
 use super::window::Stage;
 use super::{group, set_operation};
 use crate::error::{ExecResult, SqlError};
-pub use crate::exec::Flow;
-use crate::exec::codec;
-use crate::exec::distinct::{Distinct, Seen};
-use crate::exec::kept::{KeptBuilder, KeptRows};
-use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::profile::{self, Step};
 pub use crate::expr::subquery::Consumer;
 use crate::expr::subquery::{Subplan, SubqueryState};
-use crate::expr::{Exec, Expr, Row, Slot, hash_key, in_place};
+use crate::expr::{Context, Expr, Row, Slot, hash_key, in_place};
 use crate::plan::tree::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
 use crate::plan::{Asked, Numbers};
+pub use crate::rows::Flow;
+use crate::rows::codec;
+use crate::rows::collected::{Rows, RowsBuilder};
+use crate::rows::distinct::{Distinct, Seen};
+use crate::rows::kept::{KeptBuilder, KeptRows};
 use omnibus_value::Value;
 use std::rc::Rc;
 
 /// Takes joined rows, which are in the frame.
-pub(super) type Joined<'c> = dyn FnMut(&mut Exec<'_>) -> ExecResult<Flow> + 'c;
+pub(super) type Joined<'c> = dyn FnMut(&mut Context<'_>) -> ExecResult<Flow> + 'c;
 
 /// LIMIT's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct Limit {
     /// Rows to leave out first.
     pub offset: u64,
     /// Rows to give then.
@@ -40,7 +40,7 @@ pub struct Window {
 ///
 /// # Errors
 /// 1210 for what is no count.
-pub fn window(limit: &crate::plan::tree::Limit, cx: &mut Exec<'_>) -> ExecResult<Window> {
+pub fn limit_of(limit: &crate::plan::tree::Limit, cx: &mut Context<'_>) -> ExecResult<Limit> {
     let mut number = |e: &Option<Expr>, missing: u64| -> ExecResult<u64> {
         let Some(e) = e else { return Ok(missing) };
         match e.eval(cx)? {
@@ -50,11 +50,11 @@ pub fn window(limit: &crate::plan::tree::Limit, cx: &mut Exec<'_>) -> ExecResult
             value => Ok(u64::try_from(e.to_int(&value, cx)).unwrap_or(0)),
         }
     };
-    Ok(Window { offset: number(&limit.offset, 0)?, count: number(&limit.count, u64::MAX)? })
+    Ok(Limit { offset: number(&limit.offset, 0)?, count: number(&limit.count, u64::MAX)? })
 }
 
 impl Subplan for QueryPlan {
-    fn run(&self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    fn run(&self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         run(self, cx, out)
     }
 
@@ -75,7 +75,7 @@ impl Subplan for QueryPlan {
 ///
 /// # Errors
 /// Whatever evaluation or storage meets, interrupts among them.
-pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+pub fn run(plan: &QueryPlan, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
     let skipped = cx.skipped;
     let flow = run_outermost(plan, cx, out);
     cx.skipped = skipped;
@@ -83,12 +83,16 @@ pub fn run(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecR
 }
 
 /// Runs a query that is a statement: what its OFFSET leaves out is counted.
-pub(super) fn run_outermost(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+pub(super) fn run_outermost(
+    plan: &QueryPlan,
+    cx: &mut Context<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
     cx.check_stack()?;
     profile::given(plan, cx, out, |cx, out| run_body(plan, cx, out))
 }
 
-fn run_body(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+fn run_body(plan: &QueryPlan, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
     match &plan.body {
         Body::Block(block) => run_block(block, cx, out),
         Body::Compound(compound) => set_operation::run(compound, cx, out),
@@ -110,9 +114,9 @@ fn run_body(plan: &QueryPlan, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> Exec
     }
 }
 
-fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-    let window = window(&block.limit, cx)?;
-    if window.count == 0 {
+fn run_block(block: &Block, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    let limit = limit_of(&block.limit, cx)?;
+    if limit.count == 0 {
         return Ok(Flow::Continue);
     }
     // Only a plain LIMIT bounds what the innermost loop may read ahead.
@@ -121,8 +125,8 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
         && block.order.is_empty()
         && block.having.is_none()
         && !block.distinct;
-    let read_limit = plain.then(|| window.offset.saturating_add(window.count));
-    let mut output = Output::new(block, window, cx);
+    let read_limit = plain.then(|| limit.offset.saturating_add(limit.count));
+    let mut output = Output::new(block, limit, cx);
     match &block.windows {
         None => rows(block, read_limit, cx, &mut |cx| output.give(block, cx, out))?,
         Some(windows) => {
@@ -135,8 +139,8 @@ fn run_block(block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecRe
 }
 
 /// The rows of a block, grouped or not, that meet HAVING.
-fn rows(block: &Block, limit: Option<u64>, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
-    let grouped = |grouping, cx: &mut Exec<'_>, each: &mut Joined<'_>| {
+fn rows(block: &Block, limit: Option<u64>, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    let grouped = |grouping, cx: &mut Context<'_>, each: &mut Joined<'_>| {
         profile::joined(block, Step::Grouped, cx, each, |cx, each| group::run(block, grouping, cx, each))
     };
     match (&block.grouping, &block.having) {
@@ -148,7 +152,7 @@ fn rows(block: &Block, limit: Option<u64>, cx: &mut Exec<'_>, each: &mut Joined<
 }
 
 /// Gives the row in the frame on if it meets HAVING.
-fn filtered(having: &Expr, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+fn filtered(having: &Expr, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     if having.eval_bool(cx)? == Some(true) { each(cx) } else { Ok(Flow::Continue) }
 }
 
@@ -160,16 +164,16 @@ enum Output<'p> {
 }
 
 impl<'p> Output<'p> {
-    fn new(block: &'p Block, window: Window, cx: &Exec<'_>) -> Output<'p> {
-        let emitter = || Box::new(Emitter::new(block, window, cx));
+    fn new(block: &'p Block, limit: Limit, cx: &Context<'_>) -> Output<'p> {
+        let emitter = || Box::new(Emitter::new(block, limit, cx));
         match &block.late_outputs {
             _ if block.order.is_empty() => Output::Plain(emitter()),
-            None => Output::Sorted(Box::new(Sorter::new(block, window, cx))),
+            None => Output::Sorted(Box::new(Sorter::new(block, limit, cx))),
             Some(slots) => Output::Late(Box::new(LateOutputs::new(block, slots, cx)), emitter()),
         }
     }
 
-    fn give(&mut self, block: &Block, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    fn give(&mut self, block: &Block, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         match self {
             Output::Plain(emitter) => emitter.emit(&block.outputs, cx, out),
             Output::Sorted(sorter) => {
@@ -183,7 +187,7 @@ impl<'p> Output<'p> {
         }
     }
 
-    fn finish(self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    fn finish(self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         match self {
             Output::Plain(emitter) => emitter.finish(cx, out),
             Output::Sorted(sorter) => sorter.finish(cx, out),
@@ -194,7 +198,7 @@ impl<'p> Output<'p> {
 
 /// DISTINCT, OFFSET and LIMIT over rows that come one by one.
 pub(super) struct Emitter {
-    window: Window,
+    limit: Limit,
     distinct: Option<Distinct>,
     collations: Vec<u16>,
     values: Vec<Value>,
@@ -204,11 +208,11 @@ pub(super) struct Emitter {
 }
 
 impl Emitter {
-    pub(super) fn new(block: &Block, window: Window, cx: &Exec<'_>) -> Emitter {
+    pub(super) fn new(block: &Block, limit: Limit, cx: &Context<'_>) -> Emitter {
         let listed = if block.distinct { &block.outputs[..block.width] } else { &[] };
         let collations = listed.iter().map(|e| e.ty.column.collation).collect();
         Emitter {
-            window,
+            limit,
             distinct: block.distinct.then(|| Distinct::new(cx)),
             collations,
             values: Vec::with_capacity(block.outputs.len()),
@@ -220,11 +224,11 @@ impl Emitter {
     pub(super) fn emit(
         &mut self,
         outputs: &[Expr],
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
-        if self.distinct.is_none() && self.window.offset > 0 {
-            self.window.offset -= 1;
+        if self.distinct.is_none() && self.limit.offset > 0 {
+            self.limit.offset -= 1;
             cx.skipped += 1;
             return Ok(Flow::Continue);
         }
@@ -243,35 +247,35 @@ impl Emitter {
                 return Ok(Flow::Continue);
             }
         }
-        give(&self.values, &mut self.window, &mut self.stopped, cx, out)
+        give(&self.values, &mut self.limit, &mut self.stopped, cx, out)
     }
 
     /// Gives what DISTINCT put off.
-    pub(super) fn finish(mut self, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    pub(super) fn finish(mut self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         if self.stopped {
             return Ok(Flow::Stop);
         }
         let Some(distinct) = self.distinct.take() else { return Ok(Flow::Continue) };
-        distinct.finish(cx, &mut |cx, values| give(&values, &mut self.window, &mut self.stopped, cx, out))
+        distinct.finish(cx, &mut |cx, values| give(&values, &mut self.limit, &mut self.stopped, cx, out))
     }
 }
 
 /// Gives a row, if OFFSET and LIMIT want it.
 fn give(
     values: &[Value],
-    window: &mut Window,
+    limit: &mut Limit,
     stopped: &mut bool,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
-    if window.offset > 0 {
-        window.offset -= 1;
+    if limit.offset > 0 {
+        limit.offset -= 1;
         cx.skipped += 1;
         return Ok(Flow::Continue);
     }
     let flow = out(cx, values)?;
-    window.count -= 1;
-    *stopped = flow == Flow::Stop || window.count == 0;
+    limit.count -= 1;
+    *stopped = flow == Flow::Stop || limit.count == 0;
     Ok(if *stopped { Flow::Stop } else { Flow::Continue })
 }
 
@@ -279,7 +283,7 @@ fn give(
 pub(super) fn join(
     block: &Block,
     limit: Option<u64>,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     for condition in &block.constants {
@@ -294,14 +298,14 @@ pub(super) fn join(
 fn run_nodes(
     nodes: &[Node],
     limit: Option<usize>,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     cx.check_stack()?;
     match nodes.split_first() {
         None => joined(cx),
         Some((node, rest)) => {
-            let inner = &mut |cx: &mut Exec<'_>| run_nodes(rest, None, cx, joined);
+            let inner = &mut |cx: &mut Context<'_>| run_nodes(rest, None, cx, joined);
             profile::joined(node, Step::Whole, cx, inner, |cx, inner| match node {
                 Node::Scan(scan) => run_scan(scan, limit, cx, inner),
                 Node::Outer(outer) => run_outer(outer, cx, inner),
@@ -310,7 +314,7 @@ fn run_nodes(
     }
 }
 
-fn meets(conditions: &[Expr], cx: &mut Exec<'_>) -> ExecResult<bool> {
+fn meets(conditions: &[Expr], cx: &mut Context<'_>) -> ExecResult<bool> {
     for condition in conditions {
         if condition.eval_bool(cx)? != Some(true) {
             return Ok(false);
@@ -319,7 +323,7 @@ fn meets(conditions: &[Expr], cx: &mut Exec<'_>) -> ExecResult<bool> {
     Ok(true)
 }
 
-fn run_outer(outer: &OuterNode, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+fn run_outer(outer: &OuterNode, cx: &mut Context<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
     let mut matched = false;
     if meets(&outer.on, cx)? {
         let flow = run_nodes(&outer.nodes, None, cx, &mut |cx| {
@@ -342,7 +346,7 @@ fn run_outer(outer: &OuterNode, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> E
 fn run_scan(
     scan: &ScanNode,
     limit: Option<usize>,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     if let Some(keep) = &scan.keep {
@@ -355,7 +359,7 @@ fn run_scan(
 fn read(
     scan: &ScanNode,
     limit: Option<usize>,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let slot = usize::from(scan.slot);
@@ -416,7 +420,7 @@ fn read(
 }
 
 /// The rows of a derived table that were made before.
-fn kept(cx: &Exec<'_>, id: usize) -> Option<Rc<Rows>> {
+fn kept(cx: &Context<'_>, id: usize) -> Option<Rc<Rows>> {
     match &cx.subqueries[id] {
         SubqueryState::Table(rows) => Some(rows.clone()),
         _ => None,
@@ -427,7 +431,7 @@ fn push_numbers(
     numbers: Numbers,
     slot: u16,
     filter: &[Expr],
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     for number in numbers.iter() {
@@ -444,7 +448,7 @@ fn push_rows(
     rows: &Rc<Rows>,
     slot: u16,
     filter: &[Expr],
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut reader = rows.read();
@@ -459,7 +463,7 @@ fn push_rows(
 }
 
 /// Looks a kept table up; reads it first if that has not been done.
-fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Context<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
     let kept = match &cx.subqueries[keep.id] {
         SubqueryState::Kept(kept) => kept.clone(),
         _ => {
@@ -493,7 +497,7 @@ fn run_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>, joined: &mut Joined
     Ok(Flow::Continue)
 }
 
-fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>) -> ExecResult<KeptRows> {
+fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Context<'_>) -> ExecResult<KeptRows> {
     let mut kept = KeptBuilder::new(cx);
     let mut key = Vec::new();
     read(scan, None, cx, &mut |cx| {
@@ -511,7 +515,7 @@ fn read_kept(scan: &ScanNode, keep: &Keep, cx: &mut Exec<'_>) -> ExecResult<Kept
 fn write_kept_key(
     parts: &[Expr],
     collations: &[u16],
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     key: &mut Vec<u8>,
 ) -> ExecResult<bool> {
     for (part, collation) in parts.iter().zip(collations) {

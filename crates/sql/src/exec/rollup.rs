@@ -6,10 +6,10 @@
 use super::group::{Group, slots_of};
 use super::run::{Flow, Joined, join};
 use crate::error::ExecResult;
-use crate::exec::codec;
-use crate::expr::{Exec, Row, eval, hash_key};
+use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping};
+use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -27,7 +27,7 @@ pub(super) fn run(
     block: &Block,
     grouping: &Grouping,
     slot: u16,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut slots = Vec::new();
@@ -78,14 +78,14 @@ pub(super) fn run(
 }
 
 /// Puts a row into the frame.
-fn enter(mut record: Bytes, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<()> {
+fn enter(mut record: Bytes, slots: &[u16], cx: &mut Context<'_>) -> ExecResult<()> {
     for slot in slots {
         cx.frame[usize::from(*slot)].row = codec::read_row(&mut record)?;
     }
     Ok(())
 }
 
-fn values(grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<Vec<Value>> {
+fn values(grouping: &Grouping, cx: &mut Context<'_>) -> ExecResult<Vec<Value>> {
     let mut keys = Vec::with_capacity(grouping.keys.len());
     for e in &grouping.keys {
         keys.push(eval::own(e.eval(cx)?));
@@ -100,7 +100,7 @@ impl Open {
         from: usize,
         grouping: &Grouping,
         slot: u16,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         each: &mut Joined<'_>,
     ) -> ExecResult<Flow> {
         while self.groups.len() > from {

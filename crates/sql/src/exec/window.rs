@@ -8,10 +8,10 @@ use super::run::{Flow, Joined};
 use super::window_frame::{FrameOf, Partition};
 use super::window_value::ValueOf;
 use crate::error::{ExecResult, SqlResult};
-use crate::exec::codec;
-use crate::exec::indexed::IndexedRecords;
-use crate::expr::{Exec, Row, eval, hash_key};
+use crate::expr::{Context, Row, eval, hash_key};
 use crate::plan::window::{Window, Windows};
+use crate::rows::codec;
+use crate::rows::indexed::IndexedRecords;
 use crate::sort::{ExternalSort, KeyForm, Part, Sorted};
 use bytes::{Buf, Bytes};
 use omnibus_value::Value;
@@ -37,11 +37,11 @@ enum Input {
 
 impl<'p> Stage<'p> {
     /// The first window.
-    pub(super) fn new(windows: &'p Windows, cx: &Exec<'_>) -> Stage<'p> {
+    pub(super) fn new(windows: &'p Windows, cx: &Context<'_>) -> Stage<'p> {
         Stage::at(0, windows, cx)
     }
 
-    fn at(at: usize, windows: &'p Windows, cx: &Exec<'_>) -> Stage<'p> {
+    fn at(at: usize, windows: &'p Windows, cx: &Context<'_>) -> Stage<'p> {
         let window = &windows.windows[at];
         let input = if window.sorts() {
             let partition = window.partition.iter().map(|e| Part::new(&e.ty, e.ty.column.collation, false));
@@ -60,7 +60,7 @@ impl<'p> Stage<'p> {
     }
 
     /// Takes up the row in the frame.
-    pub(super) fn add(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         cx.tick()?;
         let window = self.window();
         let mut keys = Vec::with_capacity(window.partition.len() + window.order.len());
@@ -95,7 +95,7 @@ impl<'p> Stage<'p> {
     }
 
     /// Computes this window and those behind it; puts each row into the frame, with its results.
-    pub(super) fn finish(self, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    pub(super) fn finish(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
         if self.at + 1 == self.windows.windows.len() {
             return self.compute(cx, each);
         }
@@ -104,7 +104,7 @@ impl<'p> Stage<'p> {
         next.finish(cx, each)
     }
 
-    fn compute(self, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    fn compute(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
         let (window, windows) = (self.window(), self.windows);
         let mut sorted = match self.input {
             Input::One(mut records) => {
@@ -183,7 +183,7 @@ impl Record {
 }
 
 /// Puts a record's rows into the frame; the results so far.
-fn enter(mut rows: Bytes, windows: &Windows, cx: &mut Exec<'_>) -> SqlResult<Vec<Value>> {
+fn enter(mut rows: Bytes, windows: &Windows, cx: &mut Context<'_>) -> SqlResult<Vec<Value>> {
     for slot in &windows.row_slots {
         cx.frame[usize::from(*slot)].row = codec::read_row(&mut rows)?;
     }
@@ -198,7 +198,7 @@ fn partition(
     records: &IndexedRecords,
     window: &Window,
     windows: &Windows,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut rows = Partition::new(records, window);

@@ -2,10 +2,10 @@
 
 use super::window::Record;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::indexed::IndexedRecords;
 use crate::expr::types::Family;
-use crate::expr::{Exec, Expr, Row, compare};
+use crate::expr::{Context, Expr, Row, compare};
 use crate::plan::window::{Bound, Frame, Window};
+use crate::rows::indexed::IndexedRecords;
 use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
@@ -48,7 +48,7 @@ impl<'r> Partition<'r> {
     }
 
     /// Makes a row the present one: its rows of the frame. They come in order.
-    pub(super) fn go_to(&mut self, at: usize, cx: &mut Exec<'_>) -> ExecResult<Bytes> {
+    pub(super) fn go_to(&mut self, at: usize, cx: &mut Context<'_>) -> ExecResult<Bytes> {
         let record = self.record(at)?;
         let peers = record.peers.clone();
         let (inputs, rows) = record.open()?;
@@ -69,7 +69,7 @@ impl<'r> Partition<'r> {
     }
 
     /// Has expressions over inputs read these.
-    pub(super) fn enter(&self, inputs: Rc<[Value]>, cx: &mut Exec<'_>) {
+    pub(super) fn enter(&self, inputs: Rc<[Value]>, cx: &mut Context<'_>) {
         cx.frame[usize::from(self.window.input_slot)].row = Row::Values(inputs);
     }
 }
@@ -93,7 +93,7 @@ fn illegal() -> SqlError {
 impl<'p> FrameOf<'p> {
     /// # Errors
     /// 3586: a bound that is no number of rows, or is negative.
-    pub(super) fn new(frame: &'p Frame, cx: &mut Exec<'_>) -> ExecResult<FrameOf<'p>> {
+    pub(super) fn new(frame: &'p Frame, cx: &mut Context<'_>) -> ExecResult<FrameOf<'p>> {
         let mut distances = [None, None];
         for (bound, distance) in [&frame.start, &frame.end].into_iter().zip(&mut distances) {
             let Bound::Distance { by, .. } = bound else { continue };
@@ -114,7 +114,7 @@ impl<'p> FrameOf<'p> {
     }
 
     /// The frame of the partition's present row; empty if it ends before it begins.
-    pub(super) fn of(&mut self, rows: &Partition<'_>, cx: &mut Exec<'_>) -> ExecResult<Range<usize>> {
+    pub(super) fn of(&mut self, rows: &Partition<'_>, cx: &mut Context<'_>) -> ExecResult<Range<usize>> {
         let found = if self.frame.rows { self.by_rows(rows) } else { self.by_range(rows, cx)? };
         Ok(if found.start < found.end { found } else { 0..0 })
     }
@@ -138,7 +138,7 @@ impl<'p> FrameOf<'p> {
             ..place(&self.frame.end, &self.distances[1], rows.len(), 1)
     }
 
-    fn by_range(&mut self, rows: &Partition<'_>, cx: &mut Exec<'_>) -> ExecResult<Range<usize>> {
+    fn by_range(&mut self, rows: &Partition<'_>, cx: &mut Context<'_>) -> ExecResult<Range<usize>> {
         let start = match &self.frame.start {
             Bound::Partition => 0,
             Bound::Current => rows.peers.start,
@@ -165,7 +165,7 @@ impl<'p> FrameOf<'p> {
         rows: &Partition<'_>,
         which: usize,
         from: usize,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<Option<usize>> {
         let Some((input, descending)) = self.frame.by_value else { return Ok(None) };
         let Some(e) = rows.window.inputs.get(input) else { return Ok(None) };
@@ -205,7 +205,7 @@ impl<'p> FrameOf<'p> {
 }
 
 /// A number less or more another one. What is past all numbers is the greatest.
-fn away(e: &Expr, value: &Value, by: &Expr, far: &Value, less: bool, cx: &mut Exec<'_>) -> Value {
+fn away(e: &Expr, value: &Value, by: &Expr, far: &Value, less: bool, cx: &mut Context<'_>) -> Value {
     if [e, by].iter().any(|e| matches!(e.ty.family(), Family::Real | Family::String)) {
         let (value, far) = (e.to_f64(value, cx), by.to_f64(far, cx));
         return Value::Double(if less { value - far } else { value + far });

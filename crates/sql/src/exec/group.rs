@@ -5,13 +5,13 @@
 
 use super::run::{Flow, Joined, join};
 use crate::error::ExecResult;
-use crate::exec::codec;
-use crate::exec::partition::{Partition, Partitions};
-use crate::exec::rows::temporary_table_max;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
-use crate::expr::{Exec, Row, eval, in_place};
+use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping, Node};
+use crate::rows::codec;
+use crate::rows::collected::temporary_table_max;
+use crate::rows::partition::{Partition, Partitions};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashMap;
@@ -27,12 +27,12 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn start(grouping: &Grouping, cx: &Exec<'_>) -> Group {
+    pub(super) fn start(grouping: &Grouping, cx: &Context<'_>) -> Group {
         let row = |slot: &u16| codec::own_row(&cx.frame[usize::from(*slot)].row);
         Group::of(grouping.row_slots.iter().map(row).collect(), grouping, cx)
     }
 
-    fn of(rows: Vec<Row>, grouping: &Grouping, cx: &Exec<'_>) -> Group {
+    fn of(rows: Vec<Row>, grouping: &Grouping, cx: &Context<'_>) -> Group {
         let count = if grouping.keys.is_empty() { GroupCount::One } else { GroupCount::Many };
         let accumulators = grouping.aggregates.iter().map(|spec| spec.start(count, cx)).collect();
         Group { rows, accumulators }
@@ -42,7 +42,7 @@ impl Group {
         &mut self,
         grouping: &Grouping,
         account: &mut Account,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
     ) -> ExecResult<()> {
         cx.grouped_rows += 1;
         for (accumulator, spec) in self.accumulators.iter_mut().zip(&grouping.aggregates) {
@@ -59,7 +59,7 @@ impl Group {
     }
 
     /// Puts the group into the frame: its rows, and its results in the aggregates' slot.
-    pub(super) fn enter(self, grouping: &Grouping, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn enter(self, grouping: &Grouping, cx: &mut Context<'_>) -> ExecResult<()> {
         for (slot, row) in grouping.row_slots.iter().zip(self.rows) {
             cx.frame[usize::from(*slot)].row = row;
         }
@@ -77,7 +77,7 @@ impl Group {
 pub(super) fn run(
     block: &Block,
     grouping: &Grouping,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     if grouping.keys.is_empty() {
@@ -107,7 +107,12 @@ pub(super) fn run(
 }
 
 /// Everything is one group, even if there are no rows.
-fn single(block: &Block, grouping: &Grouping, account: &mut Account, cx: &mut Exec<'_>) -> ExecResult<Group> {
+fn single(
+    block: &Block,
+    grouping: &Grouping,
+    account: &mut Account,
+    cx: &mut Context<'_>,
+) -> ExecResult<Group> {
     let mut group: Option<Group> = None;
     join(block, None, cx, &mut |cx| {
         let group = group.get_or_insert_with(|| Group::start(grouping, cx));
@@ -143,7 +148,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(level: u64, cx: &Exec<'_>) -> Groups {
+    fn new(level: u64, cx: &Context<'_>) -> Groups {
         Groups {
             places: HashMap::default(),
             groups: Vec::new(),
@@ -155,7 +160,13 @@ impl Groups {
     }
 
     /// Takes up the row in the frame.
-    fn add(&mut self, key: &[u8], grouping: &Grouping, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<()> {
+    fn add(
+        &mut self,
+        key: &[u8],
+        grouping: &Grouping,
+        slots: &[u16],
+        cx: &mut Context<'_>,
+    ) -> ExecResult<()> {
         if let Some(at) = self.places.get(key) {
             return self.groups[*at].add(grouping, &mut self.account, cx);
         }
@@ -178,7 +189,7 @@ impl Groups {
     }
 
     /// Whether one more group may be kept; the first may always.
-    fn has_room(&mut self, more: usize, cx: &Exec<'_>) -> bool {
+    fn has_room(&mut self, more: usize, cx: &Context<'_>) -> bool {
         self.account.has_room(more, temporary_table_max(cx), &cx.session.settings) || self.groups.is_empty()
     }
 
@@ -187,7 +198,7 @@ impl Groups {
         self,
         grouping: &Grouping,
         slots: &[u16],
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         each: &mut Joined<'_>,
     ) -> ExecResult<Flow> {
         drop(self.places);
@@ -210,7 +221,7 @@ impl Groups {
     }
 }
 
-fn of_part(part: &Partition, grouping: &Grouping, slots: &[u16], cx: &mut Exec<'_>) -> ExecResult<Groups> {
+fn of_part(part: &Partition, grouping: &Grouping, slots: &[u16], cx: &mut Context<'_>) -> ExecResult<Groups> {
     let mut groups = Groups::new(part.level + 1, cx);
     let mut reader = part.read();
     while let Some((key, mut record)) = reader.next_record()? {

@@ -2,7 +2,7 @@
 //! name first. A client that asks for one table's columns does not wait for those of thousands.
 
 use super::computed::{Def, text};
-use crate::expr::{Exec, Expr};
+use crate::expr::{Context, Expr};
 use crate::plan::Asked;
 use omnibus_value::Value;
 
@@ -45,7 +45,7 @@ impl<'a> Names<'a> {
     }
 
     /// Whether rows of this table can be asked for.
-    pub fn asked(&self, schema: &str, table: &str, cx: &mut Exec<'_>) -> bool {
+    pub fn asked(&self, schema: &str, table: &str, cx: &mut Context<'_>) -> bool {
         if self.conditions.is_empty() {
             return true;
         }

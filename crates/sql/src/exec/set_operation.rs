@@ -3,23 +3,23 @@
 //! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in `exec`.
 
 use super::order::{Sorter, owned};
-use super::run::{Consumer, Flow, run as run_query, window};
+use super::run::{Consumer, Flow, limit_of, run as run_query};
 use crate::error::{ExecResult, SqlError};
-use crate::exec::codec;
-use crate::exec::distinct::{Distinct, KEY_COST, Seen};
-use crate::exec::matching::{Matches, Rule};
-use crate::exec::rows::{Rows, RowsBuilder};
 use crate::expr::subquery::SubqueryState;
-use crate::expr::{Exec, Expr, ExprType, Kind, Row, cast, hash_key};
+use crate::expr::{Context, Expr, ExprType, Kind, Row, cast, hash_key};
 use crate::memory::Account;
 use crate::plan::tree::{Compound, QueryPlan, Recursive, SetOperation};
+use crate::rows::codec;
+use crate::rows::collected::{Rows, RowsBuilder};
+use crate::rows::distinct::{Distinct, KEY_COST, Seen};
+use crate::rows::matching::{Matches, Rule};
 use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Takes the rows of an operand, as the common types.
-type Each<'e> = dyn FnMut(&mut Exec<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
+type Each<'e> = dyn FnMut(&mut Context<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
 
 fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
     let mut key = Vec::new();
@@ -30,7 +30,12 @@ fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
 }
 
 /// Gives all rows of an operand. Says whether `each` has had enough: a LIMIT of the operand's own also stops it.
-fn operand(plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>, each: &mut Each<'_>) -> ExecResult<Flow> {
+fn operand(
+    plan: &QueryPlan,
+    types: &[ExprType],
+    cx: &mut Context<'_>,
+    each: &mut Each<'_>,
+) -> ExecResult<Flow> {
     let mut flow = Flow::Continue;
     run_query(plan, cx, &mut |cx, row| {
         let row = fit(row, plan, types, cx);
@@ -40,7 +45,7 @@ fn operand(plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>, each: &mut E
     Ok(flow)
 }
 
-fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -> Vec<Value> {
+fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>) -> Vec<Value> {
     let mut row = owned(row);
     for ((value, from), to) in row.iter_mut().zip(&plan.types).zip(types) {
         if from.column != to.column {
@@ -55,8 +60,8 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Exec<'_>) -
 }
 
 /// Runs a set operation.
-pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-    let mut limits = window(&compound.limit, cx)?;
+pub(super) fn run(compound: &Compound, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    let mut limits = limit_of(&compound.limit, cx)?;
     if limits.count == 0 {
         return Ok(Flow::Continue);
     }
@@ -83,7 +88,12 @@ pub(super) fn run(compound: &Compound, cx: &mut Exec<'_>, out: &mut Consumer<'_>
 }
 
 /// Gives the rows of the first operand and the `count` operations behind it.
-fn operands(compound: &Compound, count: usize, cx: &mut Exec<'_>, each: &mut Each<'_>) -> ExecResult<Flow> {
+fn operands(
+    compound: &Compound,
+    count: usize,
+    cx: &mut Context<'_>,
+    each: &mut Each<'_>,
+) -> ExecResult<Flow> {
     cx.check_stack()?;
     let types = &compound.types;
     let Some(before) = count.checked_sub(1) else { return operand(&compound.left, types, cx, each) };
@@ -101,7 +111,7 @@ fn operands(compound: &Compound, count: usize, cx: &mut Exec<'_>, each: &mut Eac
         }
         SetOperation::Intersect(all) | SetOperation::Except(all) => {
             let rule = Rule { wants_match: matches!(op, SetOperation::Intersect(_)), all: *all };
-            let mut matching = |cx: &mut Exec<'_>, each: &mut Each<'_>| {
+            let mut matching = |cx: &mut Context<'_>, each: &mut Each<'_>| {
                 let mut matches = Matches::new(rule, cx);
                 operand(plan, types, cx, &mut |cx, row| {
                     matches.count(&key_of(&row, types), cx)?;
@@ -123,9 +133,9 @@ fn operands(compound: &Compound, count: usize, cx: &mut Exec<'_>, each: &mut Eac
 /// Gives each of the rows that `rows` gives once.
 fn distinct(
     types: &[ExprType],
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     each: &mut Each<'_>,
-    rows: &mut dyn FnMut(&mut Exec<'_>, &mut Each<'_>) -> ExecResult<Flow>,
+    rows: &mut dyn FnMut(&mut Context<'_>, &mut Each<'_>) -> ExecResult<Flow>,
 ) -> ExecResult<Flow> {
     let mut distinct = Distinct::new(cx);
     let flow = rows(cx, &mut |cx, row| match distinct.add(
@@ -146,7 +156,7 @@ struct Found {
 }
 
 impl Found {
-    fn is_new(&mut self, row: &[Value], types: &[ExprType], cx: &Exec<'_>) -> ExecResult<bool> {
+    fn is_new(&mut self, row: &[Value], types: &[ExprType], cx: &Context<'_>) -> ExecResult<bool> {
         let key = key_of(row, types);
         if self.rows.contains(&key[..]) {
             return Ok(false);
@@ -159,7 +169,7 @@ impl Found {
 /// Runs a recursive common table expression.
 pub(super) fn run_recursive(
     recursive: &Recursive,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
     let mut found = recursive
@@ -195,7 +205,7 @@ fn step(
     parts: &[QueryPlan],
     recursive: &Recursive,
     found: &mut Option<Found>,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
 ) -> ExecResult<Rc<Rows>> {
     let types = &recursive.types;
     let mut rows = RowsBuilder::new(cx);

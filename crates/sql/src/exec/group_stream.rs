@@ -5,7 +5,7 @@
 use super::group::Group;
 use super::run::{Flow, Joined, join};
 use crate::error::ExecResult;
-use crate::expr::{Exec, Row, in_place};
+use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping};
 
@@ -13,7 +13,7 @@ use crate::plan::tree::{Block, Grouping};
 pub(super) fn run(
     block: &Block,
     grouping: &Grouping,
-    cx: &mut Exec<'_>,
+    cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     let mut current: Option<(Group, Account)> = None;
@@ -44,7 +44,7 @@ pub(super) fn run(
 }
 
 /// Gives a finished group out. The loops are in the middle of the next one: their rows stay.
-fn give(group: Group, grouping: &Grouping, cx: &mut Exec<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+fn give(group: Group, grouping: &Grouping, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let slots = || grouping.row_slots.iter().map(|slot| usize::from(*slot));
     let rows: Vec<Row> = slots().map(|slot| cx.frame[slot].row.clone()).collect();
     group.enter(grouping, cx)?;

@@ -5,9 +5,9 @@
 
 use super::run::{Consumer, Emitter, Flow};
 use crate::error::ExecResult;
-use crate::exec::codec;
-use crate::expr::{Exec, Expr};
+use crate::expr::{Context, Expr};
 use crate::plan::tree::{Block, SortBy, SortKey};
+use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 
 /// Gathers rows of the frame, and gives what is computed of them in order.
@@ -22,7 +22,7 @@ pub(super) struct LateOutputs<'p> {
 
 impl<'p> LateOutputs<'p> {
     /// For the rows of a block, which are in `slots`.
-    pub(super) fn new(block: &'p Block, slots: &'p [u16], cx: &Exec<'_>) -> LateOutputs<'p> {
+    pub(super) fn new(block: &'p Block, slots: &'p [u16], cx: &Context<'_>) -> LateOutputs<'p> {
         let (order, outputs) = (&block.order[..], &block.outputs[..]);
         let part = |key: &SortKey| Part::new(&sorted_by(key, outputs).ty, key.collation, key.descending);
         let form = KeyForm::new(order.iter().map(part).collect());
@@ -31,7 +31,7 @@ impl<'p> LateOutputs<'p> {
     }
 
     /// Takes up the row in the frame.
-    pub(super) fn add(&mut self, cx: &mut Exec<'_>) -> ExecResult<()> {
+    pub(super) fn add(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         cx.tick()?;
         let mut keys = Vec::with_capacity(self.order.len());
         for key in self.order {
@@ -50,7 +50,7 @@ impl<'p> LateOutputs<'p> {
     pub(super) fn finish(
         self,
         mut emitter: Emitter,
-        cx: &mut Exec<'_>,
+        cx: &mut Context<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
         let mut sorted = self.sort.finish(cx)?;

@@ -1,6 +1,6 @@
 //! COMMIT-2: sync generations under thousands of interleavings, chosen by a scheduler (`omnibus_sync`).
 
-use omnibus_sync::explored as sync;
+use omnibus_sync::interleavings as sync;
 
 #[allow(clippy::duplicate_mod, reason = "the same file over the explored `sync`")]
 #[path = "generation.rs"]

@@ -3,8 +3,8 @@
 //! Keys that were seen are in memory up to `tmp_table_size`. Then the rows of all further keys go to disk in parts by their
 //! keys, and each part is gone through when the rest has been given.
 
+use super::collected::temporary_table_max;
 use super::partition::{Partition, Partitions};
-use super::rows::temporary_table_max;
 use super::{Flow, Running, codec};
 use crate::error::ExecResult;
 use crate::memory::Account;
