@@ -264,7 +264,7 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Transactions that were prepared before the engine was opened and are not persistent, in no order.
+    /// Transactions that were prepared before the engine was opened and are not decided since, in no order.
     fn prepared(&self) -> Vec<TrxId> {
         Vec::new()
     }

@@ -362,6 +362,27 @@ def parents(server, engine):
     for row in (2, 3, 4):
         session.fails(f"DELETE FROM x.p WHERE id = {row}", 1451)
     session.run("DELETE FROM x.p WHERE id IN (1, 5)")
+    unchecked(server)
+
+
+def unchecked(server):
+    """A branch that did not check what it refers to does not keep the server from starting: what another branch has brought or what
+    is missing stays unlocked, what is there is locked."""
+    session = Session(server)
+    session.run("INSERT INTO x.p VALUES (6, 6)",
+                "XA START 'g'", "INSERT INTO x.p VALUES (10, 10)", "XA END 'g'", "XA PREPARE 'g'", "SET foreign_key_checks = 0",
+                "XA START 'h'", "INSERT INTO x.c VALUES (9, 10, 10), (10, 11, 11), (11, 6, NULL)", "XA END 'h'", "XA PREPARE 'h'")
+    for end in (server.kill, server.stop):
+        end()
+        server.start()
+        session = Session(server)
+        expect(recover(session) == ["0x67", "0x68"], f"XA RECOVER says {recover(session)}")
+        session("SET innodb_lock_wait_timeout = 1")
+        session.fails("DELETE FROM x.p WHERE id = 6", 1205)
+        session.run("INSERT INTO x.p VALUES (11, 11)", "SET foreign_key_checks = 0", "DELETE FROM x.p WHERE id = 11")
+    session.run("XA COMMIT 'h'", "XA COMMIT 'g'", "SET foreign_key_checks = 1")
+    for row in (6, 10):
+        session.fails(f"DELETE FROM x.p WHERE id = {row}", 1451)
 
 
 def main():

@@ -121,14 +121,15 @@ impl<E: Env> Shared<E> {
         if ready.is_empty() {
             return released;
         }
-        let waiters = order.take_waiters(self.published.number());
+        let published = self.published.number();
+        let waiters = order.take_waiters(published);
         drop(order);
         self.acknowledged.notify_all();
         for (no, completer) in waiters {
             completer.complete(Ok(no));
         }
         for group in ready {
-            self.wake(group, None);
+            self.wake(group, published, None);
         }
         released
     }

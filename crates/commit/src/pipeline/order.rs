@@ -130,7 +130,8 @@ impl<E: Env> Shared<E> {
             ready.push(group);
         }
         let failed = order.failed.clone();
-        let waiters = order.take_waiters(self.published.number());
+        let published = self.published.number();
+        let waiters = order.take_waiters(published);
         self.push_watermark(&mut order, started);
         drop(order);
         self.acknowledged.notify_all();
@@ -138,7 +139,7 @@ impl<E: Env> Shared<E> {
             completer.complete(Ok(no));
         }
         for group in ready {
-            self.wake(group, failed.as_ref());
+            self.wake(group, published, failed.as_ref());
         }
         self.stats.commit_us.record_us(now().saturating_duration_since(started));
     }
@@ -163,7 +164,8 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    pub(super) fn wake(&self, mut group: WrittenGroup, failed: Option<&Arc<str>>) {
+    /// Tells the members. `published` is what was so under the order lock that the group left.
+    pub(super) fn wake(&self, mut group: WrittenGroup, published: CommitNo, failed: Option<&Arc<str>>) {
         if mutant::is(Mutant::ForgetWakeUp) {
             std::mem::forget(group.members.pop());
         }
@@ -171,7 +173,7 @@ impl<E: Env> Shared<E> {
             std::mem::swap(&mut first.no, &mut second.no);
         }
         for member in group.members {
-            let public = member.no <= self.published.number();
+            let public = member.no <= published;
             assert!(public || failed.is_some(), "COMMIT-2: nothing is acknowledged before it is published");
             if let (None, Some(on_durable)) = (failed, member.on_durable) {
                 on_durable();

@@ -32,13 +32,11 @@ pub fn decide(
         *last = no.max(*last);
     }
     let decision = |trx: TrxId| found.get(&trx).map_or(Decision::Rollback, |no| Decision::Commit(*no));
-    let count = prepared.len();
     let mut table: Vec<_> = prepared.into_iter().map(|trx| (trx, decision(trx))).collect();
     table.sort_by_key(|(_, decision)| match decision {
         Decision::Commit(no) => *no,
         Decision::Rollback => CommitNo::MAX,
     });
-    assert_eq!(table.len(), count, "RECOVER-1: each prepared transaction is decided, once");
     table
 }
 

@@ -223,6 +223,7 @@ fn settle_prepared(engine: &dyn Engine, logged: &[(TrxId, CommitNo)], recovered:
             }
         }
     }
+    assert!(engine.prepared().is_empty(), "RECOVER-1: each prepared transaction is decided");
     engine.commit_ordered(recovered.last);
 }
 

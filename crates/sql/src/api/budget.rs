@@ -126,6 +126,15 @@ impl Budget {
         }
     }
 
+    /// Before a wait for others that is over presently: not on an async worker, and not once the statement is killed.
+    ///
+    /// # Errors
+    /// 1317, 3024; what becomes `NeedBlocking` on an async worker.
+    pub fn may_wait(&self) -> SqlResult<()> {
+        self.kill.check()?;
+        if self.inline.load(Ordering::Relaxed) { Err(SqlError::needs_blocking()) } else { Ok(()) }
+    }
+
     /// Counts a row, a comparison, a node: anything that is done often.
     ///
     /// # Errors
@@ -253,6 +262,17 @@ mod tests {
         budget.begin(Mode::Inline, true);
         let moved = (0..INLINE_TICKS_MAX + TICKS).find_map(|_| budget.tick_plan().err());
         assert!(matches!(Interrupt::from(moved.unwrap()), Interrupt::NeedBlocking));
+    }
+
+    #[test]
+    fn nothing_waits_inline_or_killed() {
+        let budget = Budget::default();
+        budget.begin(Mode::Inline, false);
+        assert!(matches!(budget.may_wait().map_err(Interrupt::from), Err(Interrupt::NeedBlocking)));
+        budget.begin(Mode::Blocking, true);
+        assert_eq!(budget.may_wait(), Ok(()));
+        budget.kill().kill_query();
+        assert_eq!(budget.may_wait().unwrap_err().code, 1317);
     }
 
     #[test]

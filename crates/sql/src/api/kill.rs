@@ -3,9 +3,14 @@
 //! Set on other threads, read on the session's.
 
 use crate::error::{SqlError, SqlResult};
+use omnibus_commit::Ticket;
+use omnibus_engine::CommitNo;
 use parking_lot::Mutex;
-use std::sync::OnceLock;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +34,18 @@ pub struct KillFlag {
     /// The time is `TimeLimit::Statement`.
     of_statement: AtomicBool,
 }
+
+/// Wakes a thread that waits for a commit.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// How long a wait lasts at most before it looks for the statement's end again; what it waits for, KILL and the time limit wake it.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// The time since this was first asked, and what deadlines are counted in. Never 0.
 pub(super) fn now_us() -> u64 {
@@ -70,6 +87,28 @@ impl KillFlag {
                 break Ok(());
             }
             std::thread::park_timeout(self.time_left(left));
+        };
+        self.parks(None);
+        result
+    }
+
+    /// Waits for a commit, at most until KILL, which leaves the commit to itself. Blocks.
+    ///
+    /// # Errors
+    /// As `check`; what the commit ended with.
+    pub fn wait(&self, ticket: Ticket) -> SqlResult<CommitNo> {
+        let thread = std::thread::current();
+        let waker = Waker::from(Arc::new(Unpark(thread.clone())));
+        let (mut ticket, mut context) = (pin!(ticket), Context::from_waker(&waker));
+        self.parks(Some(thread));
+        let result = loop {
+            if let Poll::Ready(done) = ticket.as_mut().poll(&mut context) {
+                break done.map_err(SqlError::of_commit);
+            }
+            if let Err(error) = self.check() {
+                break Err(error);
+            }
+            std::thread::park_timeout(self.time_left(LOOK));
         };
         self.parks(None);
         result
@@ -136,5 +175,36 @@ impl KillFlag {
             },
             _ => Err(SqlError::query_interrupted()),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use omnibus_commit::ticket_to_complete;
+
+    #[test]
+    fn a_wait_for_a_commit_ends_with_it_or_by_kill() {
+        let kill = KillFlag::default();
+        let (complete, ticket) = ticket_to_complete();
+        let (_never, second) = ticket_to_complete();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| (kill.wait(ticket), kill.wait(second)));
+            complete(Ok(CommitNo(7)));
+            while kill.parked.lock().is_none() {
+                std::thread::yield_now();
+            }
+            kill.kill_query();
+            let (first, second) = waits.join().unwrap();
+            assert_eq!(first.map_err(|error| error.code), Ok(CommitNo(7)));
+            assert_eq!(second.map_err(|error| error.code), Err(1317));
+        });
+    }
+
+    #[test]
+    fn a_commit_that_failed_is_told_as_that() {
+        let failed = Ticket::done(Err(omnibus_commit::CommitError::ShuttingDown));
+        assert_eq!(KillFlag::default().wait(failed).unwrap_err().code, 1180);
     }
 }

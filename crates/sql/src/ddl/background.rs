@@ -156,7 +156,7 @@ impl Ddl<'_> {
         let port = self.trx.shared().port.clone();
         let build = Build::begin(self.trx.shared(), table.def.indexes[0].space);
         // Locks may go before a commit is published: the snapshot must have all that was done under them.
-        self.trx.shared().await_snapshot_of(port.numbered())?;
+        self.trx.shared().await_snapshot_of(port.numbered(), self.state.budget.kill())?;
         let mut before = HeldSnapshot::newest(&*port);
         self.trx.locks.step_aside(table.def.id, TableMode::IntentShared)?;
         let mut changes = Changes::new(build, &self.exec());

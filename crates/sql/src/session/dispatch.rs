@@ -86,7 +86,7 @@ impl SqlSession {
         let mut ticket = self.commit_for_new()?;
         if how.consistent_snapshot {
             // The snapshot has what was committed just now.
-            ticket = ticket.map(|ticket| Ticket::done(ticket.wait()));
+            ticket.take().map(|ticket| self.state.budget.kill().wait(ticket)).transpose()?;
             self.trx.catch_up()?;
         }
         let (isolation, read_only) = self.next_characteristics();

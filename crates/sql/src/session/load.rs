@@ -31,7 +31,8 @@ impl SqlSession {
         }
         let host = self.state.host.clone();
         let file = host.open_file(&outfile.path, true)?;
-        let mut sink = OutfileSink::new(file, self.trx.floor().clone(), outfile, &plan.types);
+        let (floor, kill) = (self.trx.floor().clone(), self.state.budget.kill().clone());
+        let mut sink = OutfileSink::new(file, floor, kill, outfile, &plan.types);
         let written = exec::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
             .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
         if written.is_err() {

@@ -9,7 +9,8 @@
 //! thread that sends rows while the statement still runs reads it.
 
 use super::trx::TrxContext;
-use crate::error::{SqlError, SqlResult};
+use crate::api::KillFlag;
+use crate::error::SqlResult;
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
 use std::sync::Arc;
@@ -50,13 +51,13 @@ impl Floor {
         CommitNo(self.seen.load(Ordering::Relaxed))
     }
 
-    /// Waits until what was noted may be told. Blocks.
+    /// Waits until what was noted may be told, at most until KILL. Blocks.
     ///
     /// # Errors
-    /// The log has failed.
-    pub fn wait(&self) -> SqlResult<()> {
+    /// The log has failed; 1317, 3024.
+    pub fn wait(&self, kill: &KillFlag) -> SqlResult<()> {
         match self.ticket() {
-            Some(ticket) => ticket.wait().map(|_| ()).map_err(SqlError::of_commit),
+            Some(ticket) => kill.wait(ticket).map(drop),
             None => Ok(()),
         }
     }

@@ -109,15 +109,15 @@ impl Trx {
         }
         for (at, key) in table.def.foreign_keys.iter().enumerate() {
             let Some(values) = new_parent(key, old, new).filter(|_| following != Some(at)) else { continue };
-            if !self.has_parent(table, key, new, &values)? {
+            if !self.has_parent(table, key, new, &values, WaitPolicy::Wait)? {
                 return Err(no_parent(table, key).into());
             }
         }
         Ok(())
     }
 
-    /// Locks again, at a start, what a row of a prepared branch refers to. What another branch has locked meanwhile it keeps:
-    /// this one did not check, then.
+    /// Locks again, at a start, what a row of a prepared branch refers to. Only parents that are there and that no other branch
+    /// has locked: of anything else the branch did not check that it is there, and it may have checked nothing.
     ///
     /// # Errors
     /// The engine's.
@@ -128,25 +128,24 @@ impl Trx {
         new: &[Value],
     ) -> SqlResult<()> {
         self.foreign_keys.checked = true;
-        // A wait ends here, before the next one begins (LOCK-3).
-        if let Err(Interrupt::Error(error)) = self.start_relations(table) {
-            return Err(error);
-        }
+        without_wait(self.start_relations(table))?;
         for key in &table.def.foreign_keys {
-            let Some(values) = new_parent(key, old, new) else { continue };
-            if let Err(Interrupt::Error(error)) = self.has_parent(table, key, new, &values) {
-                return Err(error);
+            if let Some(values) = new_parent(key, old, new) {
+                without_wait(self.has_parent(table, key, new, &values, WaitPolicy::SkipLocked))?;
             }
         }
         Ok(())
     }
 
+    /// Whether a parent is there, which is locked then. With `SkipLocked` nothing else is: neither the place of a parent that is
+    /// missing nor one that somebody else has locked.
     fn has_parent(
         &mut self,
         table: &Arc<Table>,
         key: &ForeignKey,
         row: &[Value],
         values: &[Value],
+        wait: WaitPolicy,
     ) -> ExecResult<bool> {
         let itself = key.refers_to(&table.def.db, &table.def.name);
         let parent = match itself {
@@ -168,15 +167,18 @@ impl Trx {
         if definition.unique() && definition.parts.len() == columns.len() {
             // Whoever takes the key away, or is about to bring it, has locked it.
             let key = prefix;
+            if wait != WaitPolicy::Wait && self.locked_value(&key)?.is_none() {
+                return Ok(false);
+            }
             self.changes.touch(&self.locks.rows)?;
-            self.locks.rows.lock_key(&key, RowMode::Shared, WaitPolicy::Wait)?;
-            return Ok(self.locked_value(&key)?.is_some());
+            return Ok(
+                self.locks.rows.lock_key(&key, RowMode::Shared, wait)? && self.locked_value(&key)?.is_some()
+            );
         }
         let mut range = whole_prefix(prefix);
         loop {
             let mut rows = Vec::new();
-            let done =
-                self.scan(&parent, index, &mut range, LockMode::Share, WaitPolicy::Wait, 1, &mut rows)?;
+            let done = self.scan(&parent, index, &mut range, LockMode::Share, wait, 1, &mut rows)?;
             if !rows.is_empty() || done {
                 return Ok(!rows.is_empty());
             }
@@ -367,6 +369,14 @@ impl Trx {
                 Err(SqlError::new(1761, b"23000", message).into())
             }
         }
+    }
+}
+
+/// What came of an attempt to lock. A wait ends here, so that the next attempt may begin another (LOCK-3).
+fn without_wait<T>(locked: ExecResult<T>) -> SqlResult<()> {
+    match locked {
+        Err(Interrupt::Error(error)) => Err(error),
+        _ => Ok(()),
     }
 }
 

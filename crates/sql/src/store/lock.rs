@@ -94,7 +94,7 @@ impl LockSet {
     }
 
     /// Something else of the statement than its choice of rows needs this lock: what it has until its transaction ends.
-    fn keep(&mut self, key: &Bytes) {
+    pub(super) fn keep(&mut self, key: &Bytes) {
         self.awaited.take_if(|awaited| awaited == key);
         self.matched.take_if(|matched| matched == key);
     }

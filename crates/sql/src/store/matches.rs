@@ -39,7 +39,10 @@ impl Trx {
         let fresh = match wait {
             WaitPolicy::Wait => self.locks.rows.lock_waited(key, mode)?,
             _ => match self.locks.rows.owned.try_lock_record(space_of(key), key, mode) {
-                Some(fresh) => fresh,
+                Some(fresh) => {
+                    self.locks.rows.keep(key);
+                    fresh
+                }
                 None if self.locks.rows.lock_key(key, mode, wait)? => false,
                 None => return Ok(None),
             },

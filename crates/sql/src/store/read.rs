@@ -22,7 +22,7 @@ impl Trx {
     /// statement has used gives way to one that has the definition, which is not published yet: the statement runs again.
     fn check_snapshot(&mut self, table: &Table) -> ExecResult<()> {
         let defined = table.valid_from();
-        if self.view.ensure() >= defined {
+        if self.view.ensure()? >= defined {
             return Ok(());
         }
         if self.view.kept {
@@ -33,7 +33,7 @@ impl Trx {
             return Err(Interrupt::NeedBlocking);
         }
         self.view.release();
-        self.shared.await_snapshot_of(defined)?;
+        self.shared.await_snapshot_of(defined, self.budget.kill())?;
         Err(need_replan().into())
     }
 
@@ -76,13 +76,13 @@ impl Trx {
                 return Ok(write);
             }
         }
-        Ok(self.view.reader().get(key)?)
+        Ok(self.view.reader()?.get(key)?)
     }
 
     /// The value of a unique entry as the snapshot and this transaction's writes have it.
     fn snapshot_entry(&mut self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<Bytes>> {
         if self.changes.writes.is_empty() {
-            return Ok(self.view.reader().get(key)?);
+            return Ok(self.view.reader()?.get(key)?);
         }
         self.changes.writes.settle(key);
         let written = match self.changes.writes.get(key)? {
@@ -90,7 +90,7 @@ impl Trx {
             written => written.is_some(),
         };
         // The snapshot's may be another row's, also where an own one has left this key.
-        let Some(value) = self.view.reader().get(key)? else { return Ok(None) };
+        let Some(value) = self.view.reader()?.get(key)? else { return Ok(None) };
         let current = is_current(&self.changes.writes, table, index, key, &value, written)?;
         Ok(current.then_some(value))
     }
@@ -278,7 +278,7 @@ impl Trx {
             entries.extend_from_slice(pairs);
             return Ok(true);
         }
-        self.view.ensure();
+        self.view.ensure()?;
         let Some((_, snapshot)) = &self.view.taken else { return Ok(true) };
         let (snapshot, writes) = (&**snapshot, &self.changes.writes);
         if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
@@ -309,7 +309,7 @@ impl Trx {
             return Ok(Some(true));
         }
         let (mut room, mut last) = (Room::new(want.max(1)), None);
-        let done = self.view.reader().visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
+        let done = self.view.reader()?.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
             let more = room.takes(row.len());
             rows.push(row);
             if !more {

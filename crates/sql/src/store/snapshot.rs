@@ -5,6 +5,7 @@ use super::near::Near;
 use super::port::SnapshotHold;
 use super::range::KeyRange;
 use super::trx::TrxContext;
+use crate::api::Budget;
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_commit::LogPosition;
@@ -28,10 +29,11 @@ pub(crate) struct SnapshotView {
     pub(super) floor: Arc<Floor>,
     /// What was committed under the session's locks, by whomever.
     stamp: Stamp,
+    budget: Arc<Budget>,
 }
 
 impl SnapshotView {
-    pub(super) fn new(shared: &Arc<TrxContext>, stamp: Stamp) -> SnapshotView {
+    pub(super) fn new(shared: &Arc<TrxContext>, stamp: Stamp, budget: Arc<Budget>) -> SnapshotView {
         SnapshotView {
             hold: shared.port.hold(),
             taken: None,
@@ -40,6 +42,7 @@ impl SnapshotView {
             kept: false,
             floor: Arc::new(Floor::new(shared.clone())),
             stamp,
+            budget,
             shared: shared.clone(),
         }
     }
@@ -64,39 +67,49 @@ impl SnapshotView {
     }
 
     /// The snapshot that consistent reads use, taken at need.
-    pub(super) fn ensure(&mut self) -> CommitNo {
+    ///
+    /// # Errors
+    /// As `at_least`.
+    pub(super) fn ensure(&mut self) -> SqlResult<CommitNo> {
         if let Some((no, _)) = &self.taken {
-            return *no;
+            return Ok(*no);
         }
-        let at_least = self.at_least();
+        let at_least = self.at_least()?;
         let no = self.hold.take(at_least);
         if no == at_least {
             self.floor.see(no);
         }
         self.taken = Some((no, self.shared.port.engine().snapshot(no)));
-        no
+        Ok(no)
     }
 
     /// What the next snapshot has at least: what the session was given locks after (SNAP-3), and what it has seen under them.
-    /// It is in the engines, or, if it was seen while it was on its way into them, is so presently.
-    pub(super) fn at_least(&self) -> CommitNo {
-        let (given, seen) = (CommitNo(self.stamp.get()), self.floor.seen());
-        let port = &self.shared.port;
+    pub(super) fn wanted(&self) -> CommitNo {
+        CommitNo(self.stamp.get()).max(self.floor.seen())
+    }
+
+    /// As `wanted`, and all of it is in the engines: what was seen while it was on its way into them is so presently.
+    ///
+    /// # Errors
+    /// As `Budget::may_wait`, if it is to be waited for.
+    fn at_least(&self) -> SqlResult<CommitNo> {
+        let (port, seen) = (&self.shared.port, self.floor.seen());
         if seen > port.published() {
             while port.installed() < seen {
+                self.budget.may_wait()?;
                 std::thread::yield_now();
             }
         }
-        given.max(seen)
+        Ok(self.wanted())
     }
 
-    pub(super) fn reader(&mut self) -> &dyn Snapshot {
-        self.ensure();
+    pub(super) fn reader(&mut self) -> SqlResult<&dyn Snapshot> {
+        self.ensure()?;
         // Taken just above; the fallback cannot be reached.
-        &*self
+        let taken = self
             .taken
-            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)))
-            .1
+            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)));
+        Ok(&*taken.1)
     }
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
@@ -105,7 +118,7 @@ impl SnapshotView {
         if range.reverse {
             return Ok(None);
         }
-        self.ensure();
+        self.ensure()?;
         let Some((_, snapshot)) = &self.taken else { return Ok(None) };
         Ok(self.near.range(&**snapshot, from, to, want)?)
     }

@@ -116,7 +116,7 @@ impl SessionLocks {
             return Err(need_replan().into());
         }
         // Who had the locks before may have given them back ahead of the device: its rows are there for readers, too.
-        self.shared.await_snapshot_of(self.shared.port.numbered())?;
+        self.shared.await_snapshot_of(self.shared.port.numbered(), self.rows.budget.kill())?;
         self.tables = wanted;
         self.kept = true;
         Ok(())

@@ -20,7 +20,7 @@ use super::snapshot::SnapshotView;
 use super::table_lock::SessionLocks;
 use super::temp::TempStore;
 use super::xa::SessionBranch;
-use crate::api::{Budget, Isolation, Mode, Turns};
+use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, Table};
 use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
@@ -55,10 +55,9 @@ pub struct TrxContext {
 }
 
 impl TrxContext {
-    /// Waits until snapshots have a commit. On a thread that may block, whose session holds no snapshot.
-    pub(crate) fn await_snapshot_of(&self, no: CommitNo) -> ExecResult<()> {
-        self.port.wait_published(no).wait().map_err(SqlError::of_commit)?;
-        Ok(())
+    /// Waits until snapshots have a commit, at most until KILL. On a thread that may block, whose session holds no snapshot.
+    pub(crate) fn await_snapshot_of(&self, no: CommitNo, kill: &KillFlag) -> SqlResult<()> {
+        kill.wait(self.port.wait_published(no)).map(drop)
     }
 }
 
@@ -110,7 +109,7 @@ impl Trx {
         let locks = SessionLocks::new(&shared, session, budget.clone());
         Trx {
             characteristics: Characteristics { open: false, read_only: false, isolation },
-            view: SnapshotView::new(&shared, locks.rows.owned.stamp().clone()),
+            view: SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone()),
             locks,
             changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
@@ -145,16 +144,16 @@ impl Trx {
 
     /// Whether the next snapshot must have more than what is published.
     pub(crate) fn is_ahead(&self) -> bool {
-        self.view.at_least() > self.shared.port.published()
+        self.view.wanted() > self.shared.port.published()
     }
 
     /// Waits until what is published has all that the session must see, as a snapshot needs it whose place in the log is told.
     /// Blocks if `is_ahead`.
     ///
     /// # Errors
-    /// The log has failed.
-    pub(crate) fn catch_up(&self) -> ExecResult<()> {
-        self.shared.await_snapshot_of(self.view.at_least())
+    /// The log has failed; KILL.
+    pub(crate) fn catch_up(&self) -> SqlResult<()> {
+        self.shared.await_snapshot_of(self.view.wanted(), self.budget.kill())
     }
 
     /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).

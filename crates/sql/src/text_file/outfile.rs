@@ -4,7 +4,7 @@
 //! (`SessionHost::open_file`); it is removed again if the statement fails.
 
 use super::format::{Format, width};
-use crate::api::{ResultColumn, RowSink};
+use crate::api::{KillFlag, ResultColumn, RowSink};
 use crate::catalog::charset;
 use crate::error::{SqlError, SqlResult};
 use crate::store::Floor;
@@ -55,11 +55,12 @@ impl Outfile {
 struct Told {
     file: File,
     floor: Arc<Floor>,
+    kill: Arc<KillFlag>,
 }
 
 impl Write for Told {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.floor.wait().map_err(std::io::Error::other)?;
+        self.floor.wait(&self.kill).map_err(std::io::Error::other)?;
         self.file.write(bytes)
     }
 
@@ -82,11 +83,12 @@ impl<'a> OutfileSink<'a> {
     pub(crate) fn new(
         file: File,
         floor: Arc<Floor>,
+        kill: Arc<KillFlag>,
         outfile: &'a Outfile,
         types: &'a [crate::expr::types::ExprType],
     ) -> OutfileSink<'a> {
         OutfileSink {
-            file: BufWriter::with_capacity(1 << 17, Told { file, floor }),
+            file: BufWriter::with_capacity(1 << 17, Told { file, floor, kill }),
             outfile,
             types,
             line: Vec::new(),
@@ -97,7 +99,7 @@ impl<'a> OutfileSink<'a> {
     /// Writes what is left.
     ///
     /// # Errors
-    /// 3: the file cannot be written.
+    /// 3: the file cannot be written; what the wait for what it tells of ends with.
     pub(crate) fn finish(mut self) -> SqlResult<()> {
         self.file.flush().map_err(|error| failed(self.outfile, &error))
     }
@@ -176,6 +178,9 @@ impl RowSink for OutfileSink<'_> {
 }
 
 fn failed(outfile: &Outfile, error: &std::io::Error) -> SqlError {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<SqlError>()) {
+        return error.clone();
+    }
     let path = String::from_utf8_lossy(&outfile.path);
     SqlError::new(3, b"HY000", format!("Error writing file '{path}' ({error})"))
 }
