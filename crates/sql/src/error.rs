@@ -232,6 +232,18 @@ impl SqlError {
     pub fn new(code: u16, state: &[u8; 5], message: impl Into<String>) -> SqlError {
         SqlError { code, state: *state, message: message.into() }
     }
+
+    /// Whether it says that a limit of memory was met: `SqlError::memory_exceeded`.
+    #[must_use]
+    pub fn is_memory_exceeded(&self) -> bool {
+        self.code == 3170
+    }
+
+    /// Whether both are the same condition. Of a long message the diagnostics area has the first part only.
+    #[must_use]
+    pub fn is_same(&self, other: &SqlError) -> bool {
+        (self.code, self.state) == (other.code, other.state) && kept(&self.message) == kept(&other.message)
+    }
 }
 
 /// No error of MySQL's: planning is too long for an async worker.
@@ -372,6 +384,11 @@ const KEPT: usize = 1024;
 /// Bytes of a message that are kept: some have the value that they complain of.
 const LONGEST_MESSAGE: usize = 512;
 
+/// The part of a message that is kept.
+fn kept(message: &str) -> &str {
+    &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
+}
+
 impl Diagnostics {
     /// Forgets everything, as the start of a statement does.
     pub fn clear(&mut self) {
@@ -389,8 +406,7 @@ impl Diagnostics {
         self.total += 1;
         if self.conditions.len() < KEPT {
             if condition.message.len() > LONGEST_MESSAGE {
-                let end = condition.message.floor_char_boundary(LONGEST_MESSAGE);
-                condition.message = condition.message[..end].to_owned();
+                condition.message = kept(&condition.message).to_owned();
             }
             self.conditions.push((level, condition));
         }
@@ -406,9 +422,22 @@ impl Diagnostics {
         self.push(Level::Note, condition);
     }
 
+    /// Whether it has this condition.
+    #[must_use]
+    pub fn has(&self, condition: &SqlError) -> bool {
+        self.conditions.iter().any(|(_, known)| known.is_same(condition))
+    }
+
+    /// Adds a condition that it does not have yet.
+    pub fn push_once(&mut self, level: Level, condition: &SqlError) {
+        if !self.has(condition) {
+            self.push(level, condition.clone());
+        }
+    }
+
     /// Takes the last condition that is like this one out.
     pub fn take_out(&mut self, condition: &SqlError) {
-        if let Some(at) = self.conditions.iter().rposition(|(_, known)| known == condition) {
+        if let Some(at) = self.conditions.iter().rposition(|(_, known)| known.is_same(condition)) {
             self.conditions.remove(at);
             self.total = self.total.saturating_sub(1);
         }

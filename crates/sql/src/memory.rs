@@ -8,7 +8,8 @@
 //!
 //! A refusal is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
 //! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks. The server's
-//! is for those who hold much: who holds little may go on a bit beyond it, and does not notice what others do (MEMORY-1).
+//! is for those who hold much: who holds little may go on until all have an eighth more, and does not notice what others do before
+//! that (MEMORY-1).
 
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};

@@ -19,6 +19,22 @@ LIMIT = 64 * MIB
 CEILING = 320 * MIB
 
 
+# Prepares long statements that are right and wrong by turns.
+AGAIN = """CREATE PROCEDURE own.again(times INT)
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1054 SET @wrong = @wrong + 1;
+    SET @list = REPEAT(', 1', 1000), @wrong = 0;
+    WHILE times > 0 DO
+        SET @text = CONCAT('SELECT 1 IN (0', @list, ') INTO @found'), times = times - 1;
+        PREPARE one FROM @text;
+        EXECUTE one;
+        DEALLOCATE PREPARE one;
+        SET @text = CONCAT('SELECT wrong IN (0', @list, ') FROM own.t');
+        PREPARE one FROM @text;
+    END WHILE;
+END"""
+
+
 def hungry(server, **more):
     return Hungry(server, user="hungry", database="own", **more)
 
@@ -95,6 +111,8 @@ def long_texts(server):
         session("DO " + ",".join(["'a'"] * 500) + f", {n}")
         session("DO " + ",".join(["'a'"] * 500) + f", {n}")
     yield "texts that are kept"
+    held = int(session("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])
+    expect(held < MIB, f"{held} bytes are held by who has run statements and runs none")
     session.close()
 
 
@@ -159,6 +177,11 @@ def prepared(server):
         kept += 1
         yield "many small ones"
     expect(100 < kept < 1000, f"{kept} statements of 200 parameters fit 64 MiB")
+    session.close()
+    session = hungry(server)
+    # One after the other, each a MiB, and half of them with an error.
+    expect(not session.refused("CALL own.again(200)"), "a procedure that prepares 400 statements and keeps none")
+    yield "prepared by a procedure"
     session.close()
 
 
@@ -236,7 +259,7 @@ def main():
         server.start()
         root = Session(server)
         root.run("CREATE DATABASE d", "CREATE DATABASE own", "CREATE TABLE d.point (id INT PRIMARY KEY)", "INSERT INTO d.point VALUES (7)",
-                 "CREATE TABLE own.t (id INT)", "CREATE USER hungry@localhost", "GRANT ALL ON own.* TO hungry@localhost")
+                 "CREATE TABLE own.t (id INT)", AGAIN, "CREATE USER hungry@localhost", "GRANT ALL ON own.* TO hungry@localhost")
         watch = Watch(server, CEILING)
         watch.start()
         names = sys.argv[1:]

@@ -165,6 +165,17 @@ def all_sizes(server, algorithm):
     db.close()
 
 
+def limits_change(server, admin, algorithm):
+    """A frame that comes may take what the session may have now, not what it might when it logged in."""
+    ask(admin, "SET GLOBAL connection_memory_limit = 4194304")
+    db = Compressed(server, algorithm, max_allowed_packet=64 * MIB)
+    ask(admin, "SET GLOBAL connection_memory_limit = DEFAULT")
+    ask(db, "SET SESSION connection_memory_limit = DEFAULT")
+    noise = os.urandom(4 * MIB).hex()
+    expect(ask(db, f"SELECT LENGTH('{noise}')")[0][0] == len(noise), "a packet that needs more than the limit at login")
+    db.close()
+
+
 def local_file(server, algorithm, directory):
     path = pathlib.Path(directory, "rows.txt")
     path.write_text("".join(f"{n}\ttext of the row {n}\n" for n in range(50_000)))
@@ -353,6 +364,7 @@ def main():
         ask(admin, "CREATE DATABASE c")
         for algorithm in (Zlib, Zstd):
             all_sizes(server, algorithm)
+            limits_change(server, admin, algorithm)
             local_file(server, algorithm, directory)
             bad_frames(server, admin, algorithm)
         what_is_allowed(server, admin)

@@ -95,5 +95,40 @@ def both_dialects(directory):
     mysql.stop()
 
 
+LONG = [
+    "CREATE DATABASE d", "USE d", "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (2), (3)",
+    # Longer in bytes than what is kept.
+    "SET @words = REPEAT('\u00e4', 400)",
+    """CREATE PROCEDURE p(again INT)
+BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        GET STACKED DIAGNOSTICS @number = NUMBER;
+        GET STACKED DIAGNOSTICS CONDITION 1 @table = TABLE_NAME;
+        IF again THEN RESIGNAL; END IF;
+    END;
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = @words, TABLE_NAME = 'told';
+END"""]
+
+
+def long_messages(directory):
+    """A condition whose message is kept in part is one condition nevertheless."""
+    server = OmnibusPeer(directory, 1)
+    server.start()
+    cursor = connect(server, autocommit=True).cursor()
+    for sql in LONG:
+        cursor.execute(sql)
+    shown = lambda: [(row[0], row[1]) for row in run(cursor, "SHOW WARNINGS")]  # noqa: E731
+    run(cursor, "SELECT a / 0, UUID_TO_BIN(CONCAT(a, REPEAT('x', 600))) FROM t")
+    expect(shown() == [("Warning", 1365), ("Error", 1411)], f"{shown()}: an error and the warnings before it")
+    run(cursor, "CALL p(FALSE)")
+    expect(run(cursor, "SELECT @number, @table") == ((1, "told"),), "what a handler sees")
+    expect(shown() == [], f"{shown()}: nothing is left of what was handled")
+    expect(run(cursor, "CALL p(TRUE)") == 1644 and shown() == [("Error", 1644)], f"{shown()}: what is raised again")
+    run(cursor, "SELECT COUNT(*) FROM t WHERE a = REPEAT('x', 600)")
+    expect(shown() == [("Warning", 1292)], f"{shown()}: a constant that is no number")
+    server.stop()
+
+
 if __name__ == "__main__":
-    run_chosen("conditions", [both_dialects])
+    run_chosen("conditions", [both_dialects, long_messages])

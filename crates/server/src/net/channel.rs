@@ -110,6 +110,9 @@ impl Channel {
         for room in [&mut self.incoming, &mut self.outgoing] {
             room.get_or_insert_with(|| Room::new(memory, limits)).limits = limits;
         }
+        if let Some(compressed) = self.stream.compressed() {
+            compressed.limit(limits);
+        }
     }
 
     /// Asks for what reading on takes: the buffer grows by doubling.

@@ -7,6 +7,7 @@ use super::room::Room;
 use super::stream::Stream;
 use crate::errors;
 use omnibus_sql::SqlError;
+use omnibus_sql::memory::MemoryLimits;
 use omnibus_wire::FrameError;
 use omnibus_wire::compressed::{BadFrame, Compression, HEAD, Head, Piece, put_frame};
 use std::io::{self, IoSlice};
@@ -88,6 +89,13 @@ impl Compressed {
     #[must_use]
     pub fn under(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Frames that come are counted within these limits from now on.
+    pub fn limit(&mut self, limits: MemoryLimits) {
+        if let Some(room) = &mut self.room {
+            room.limits = limits;
+        }
     }
 
     /// The next frame has this number.

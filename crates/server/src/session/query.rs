@@ -164,8 +164,7 @@ impl Session {
 
     /// Adds an error that the SQL layer has noted in its diagnostics itself.
     pub(crate) fn failed_in_sql(&mut self, error: SqlError) -> Replied {
-        let noted = self.runner.state().diagnostics.conditions().iter().any(|(_, c)| *c == error);
-        if noted {
+        if self.runner.state().diagnostics.has(&error) {
             let error = self.in_dialect(error);
             return self.error_reply(error);
         }

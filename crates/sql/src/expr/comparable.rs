@@ -103,7 +103,7 @@ fn double(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> f64 {
 pub fn no_number(text: &[u8], constant: bool, cx: &mut Context<'_>) {
     let condition = SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text));
     let before = cx.session.diagnostics.conditions().last();
-    if !(constant && before.is_some_and(|(_, before)| before.message == condition.message)) {
+    if !(constant && before.is_some_and(|(_, before)| before.is_same(&condition))) {
         cx.warn(condition);
     }
 }

@@ -5,7 +5,7 @@ use super::query::Plan;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::memory::{Account, MemoryLimits, tree};
+use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::state::same_type;
 use crate::storage::LockMode;
 use bytes::Bytes;
@@ -58,6 +58,8 @@ pub struct Prepared {
 
 /// What a prepared statement takes that has no words.
 const PREPARED: usize = 2 << 10;
+/// Bytes of a text that have a word, about.
+const BYTES_A_WORD: usize = 4;
 
 impl Prepared {
     /// Without a plan yet.
@@ -78,6 +80,19 @@ impl Prepared {
             database,
             account: None,
         }
+    }
+
+    /// Counts the plan of a program's statement, whose tree is the program's. Nobody has counted its words.
+    ///
+    /// # Errors
+    /// 3170: a limit says no.
+    pub(super) fn count_plan(&mut self, memory: &Arc<SessionMemory>, limits: MemoryLimits) -> SqlResult<()> {
+        if self.account.is_none() {
+            let mut account = Account::new(memory);
+            account.grow_exactly(tree(self.text.len().div_ceil(BYTES_A_WORD)) + PREPARED, limits)?;
+            self.account = Some(account);
+        }
+        Ok(())
     }
 
     /// Whether the plan is for parameters of these types. NULL is of any.
@@ -131,7 +146,10 @@ impl SqlSession {
     /// # Errors
     /// As parsing and planning; 1295 for statements that cannot be prepared.
     pub fn prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
+        let before = self.state.command.used();
         let prepared = self.try_prepare(text, access);
+        // What was parsed is in the statement's own account from here on, or gone: a CALL may prepare any number.
+        self.state.command.shrink_to(before);
         if prepared.is_err() {
             self.trx.floor().see_definitions();
         }

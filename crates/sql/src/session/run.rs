@@ -7,6 +7,7 @@ use super::hints::hinted_time;
 use super::prepared::is_planned;
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::memory::MemoryLimits;
 use crate::session::programs::takes_call;
 use crate::state::Inside;
 use crate::state::NewInsertId;
@@ -425,7 +426,8 @@ impl SqlSession {
             let mut plan = self.statements.take_program(statement, call.text, self.state.database.as_ref());
             let result =
                 self.run_within(inside, call, writes, |session, call| session.run_prepared(&mut plan, call));
-            self.statements.keep_program(plan);
+            let limits = MemoryLimits::of(&self.state.settings);
+            self.statements.keep_program(plan, &self.state.memory, limits);
             result
         } else {
             self.run_within(inside, call, writes, |session, call| session.dispatch(&statement.node, call))

@@ -270,7 +270,7 @@ impl SqlSession {
     /// Settings and the current database are the server's to reset.
     pub fn reset(&mut self) {
         self.close();
-        self.statements.clear_prepared();
+        self.statements.clear();
         self.replayed.binlog_input = BinlogInput::default();
         self.state.set_user_variables(Arc::default());
         self.state.diagnostics.clear();

@@ -3,7 +3,7 @@
 use super::prepared::Prepared;
 use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
-use crate::memory::{Account, MemoryLimits, tree};
+use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use bytes::Bytes;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_parser::{ParseError, ParseOptions};
@@ -14,8 +14,12 @@ use std::sync::Arc;
 const KEPT: usize = 32;
 /// Plans of programs' statements kept.
 const KEPT_OF_PROGRAMS: usize = 512;
-/// Longer texts are not kept.
+/// Longer texts are counted while they run.
 const LONGEST: usize = 4096;
+/// What the texts kept may take with their trees and plans: as long as the connection lives, and mostly for nothing.
+const MOST_KEPT: usize = 256 << 10;
+/// A text that takes more is not kept: it would be instead of too many others.
+const LARGEST: usize = MOST_KEPT / 4;
 /// Statements of fewer words are not counted while they run.
 const SHORT: usize = 256;
 
@@ -41,13 +45,30 @@ struct Recent {
     plan: Option<Prepared>,
     repeated: bool,
     words: usize,
-    _account: Account,
+    account: Account,
 }
 
 impl StatementCache {
     /// Parses, or finds what the same text gave before. Only texts of one statement are kept. `account` has what a tree takes that is not
-    /// kept, and its plan.
+    /// kept, and its plan. Where there is no room for it the texts that are kept go.
     pub(super) fn parse(
+        &mut self,
+        text: &Bytes,
+        settings: &SessionSettings,
+        account: &mut Account,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let before = account.used();
+        match self.try_parse(text, settings, account) {
+            Err(error) if error.is_memory_exceeded() && !self.recent.is_empty() => {
+                account.shrink_to(before);
+                self.recent.clear();
+                self.try_parse(text, settings, account)
+            }
+            parsed => parsed,
+        }
+    }
+
+    fn try_parse(
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
@@ -85,13 +106,25 @@ impl StatementCache {
         };
         let statement = Arc::new(statement);
         self.words = words;
-        if next.is_none() && text.len() <= LONGEST {
+        let memory = text.len() + tree(words);
+        if next.is_none() && memory <= LARGEST {
+            self.make_place(memory as u64);
             let mut account = account.like();
-            if account.grow_exactly(text.len() + tree(words), limits).is_ok() {
+            if account.grow_exactly(memory, limits).is_ok() {
                 self.keep(text, options, client, &statement, account);
             }
         }
         Ok((statement, next))
+    }
+
+    /// Lets texts go that were not used for longest, so that one more may be kept that takes so much.
+    fn make_place(&mut self, memory: u64) {
+        let mut held: u64 = self.recent.iter().map(|recent| recent.account.used()).sum();
+        while self.recent.len() >= KEPT || held + memory > MOST_KEPT as u64 {
+            let by_use = self.recent.iter().enumerate().min_by_key(|(_, recent)| recent.used);
+            let Some((oldest, _)) = by_use else { return };
+            held -= self.recent.swap_remove(oldest).account.used();
+        }
     }
 
     fn keep(
@@ -102,7 +135,7 @@ impl StatementCache {
         statement: &Arc<Spanned<Statement>>,
         account: Account,
     ) {
-        let recent = Recent {
+        self.recent.push(Recent {
             text: Bytes::copy_from_slice(text),
             options,
             client,
@@ -111,13 +144,8 @@ impl StatementCache {
             plan: None,
             repeated: false,
             words: self.words,
-            _account: account,
-        };
-        if self.recent.len() < KEPT {
-            self.recent.push(recent);
-        } else if let Some(oldest) = self.recent.iter_mut().min_by_key(|recent| recent.used) {
-            *oldest = recent;
-        }
+            account,
+        });
     }
 
     /// A text that comes again and again: its plan, to be given back with `keep_plan`. `None` for
@@ -158,17 +186,26 @@ impl StatementCache {
             .unwrap_or_else(|| Prepared::unplanned(text.clone(), statement.clone(), database.cloned()))
     }
 
-    /// Gives it back.
-    pub(super) fn keep_program(&mut self, plan: Prepared) {
+    /// Gives it back. It is kept if there is room for it.
+    pub(super) fn keep_program(
+        &mut self,
+        mut plan: Prepared,
+        memory: &Arc<SessionMemory>,
+        limits: MemoryLimits,
+    ) {
         if self.programs.len() >= KEPT_OF_PROGRAMS {
             self.programs.clear();
         }
-        self.programs.insert(Arc::as_ptr(&plan.statement) as usize, plan);
+        if plan.count_plan(memory, limits).is_ok() {
+            self.programs.insert(Arc::as_ptr(&plan.statement) as usize, plan);
+        }
     }
 
-    pub(super) fn clear_prepared(&mut self) {
+    /// Nothing is kept of what the session was for.
+    pub(super) fn clear(&mut self) {
         self.programs.clear();
         self.prepared.clear();
+        self.recent.clear();
     }
 }
 
@@ -176,4 +213,53 @@ impl StatementCache {
 pub(super) fn parse_error(error: ParseError) -> SqlError {
     let state = error.state().as_bytes().try_into().unwrap_or(*b"42000");
     SqlError::new(error.code(), &state, error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// A list of so many constants, which no other `number` has.
+    fn list(number: usize, constants: usize) -> Bytes {
+        format!("SELECT {number} IN (0{})", ", 1".repeat(constants)).into()
+    }
+
+    #[test]
+    fn texts_kept_take_no_more_than_they_may() {
+        let memory = Arc::new(SessionMemory::default());
+        let settings = SessionSettings::default();
+        let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
+        for number in 0..100 {
+            cache.parse(&list(number, number % 50), &settings, &mut account).unwrap();
+            assert!(memory.used() <= MOST_KEPT as u64, "{} bytes", memory.used());
+        }
+        let kept = cache.recent.len();
+        assert!(kept > 1, "some are kept");
+        assert!(cache.recent.iter().any(|recent| recent.text == list(99, 49)), "the last one is");
+        account.clear();
+        let before = memory.used();
+        cache.parse(&list(100, 200), &settings, &mut account).unwrap();
+        account.clear();
+        assert_eq!((cache.recent.len(), memory.used()), (kept, before), "a large one is not kept");
+        cache.clear();
+        assert_eq!(memory.used(), 0, "a session that is reset holds none");
+    }
+
+    #[test]
+    fn texts_kept_go_where_there_is_no_room_for_a_statement() {
+        let memory = Arc::new(SessionMemory::default());
+        let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
+        let mut settings = SessionSettings::default();
+        while memory.used() < MOST_KEPT as u64 * 3 / 4 {
+            cache.parse(&list(cache.recent.len(), 20), &settings, &mut account).unwrap();
+        }
+        settings.connection_memory_limit = MOST_KEPT as u64 + (128 << 10);
+        let large = list(0, 300);
+        cache.parse(&large, &settings, &mut account).unwrap();
+        assert!(cache.recent.is_empty());
+        account.clear();
+        let much = list(0, 900);
+        assert_eq!(cache.parse(&much, &settings, &mut account).unwrap_err().code, 3170, "more than there is");
+    }
 }

@@ -169,7 +169,7 @@ impl SessionState {
     /// # Errors
     /// 3170: a limit says no.
     pub fn ask(&mut self, bytes: usize) -> SqlResult<()> {
-        self.command.grow(bytes, &self.settings)
+        self.command.grow_exactly(bytes, MemoryLimits::of(&self.settings))
     }
 
     /// The client's command is over, and what it was made of is gone.

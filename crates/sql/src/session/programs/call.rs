@@ -81,10 +81,7 @@ impl SqlSession {
             Err(Interrupt::Error(error)) => {
                 self.trx.floor().see_definitions();
                 self.state.row_count = -1;
-                let known = self.state.diagnostics.conditions().iter().any(|(_, known)| known == error);
-                if !known {
-                    self.state.diagnostics.push(Level::Error, error.clone());
-                }
+                self.state.diagnostics.push_once(Level::Error, error);
             }
             Err(_) => {}
         }

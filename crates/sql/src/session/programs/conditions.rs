@@ -49,7 +49,7 @@ impl SqlSession {
             .programs
             .signalled
             .clone()
-            .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error == *error));
+            .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error.is_same(error)));
         let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
         for (item, value) in &signal.items {
             let (value, ty) = self.evaluate_with(value, call.params, call.access)?;
@@ -172,7 +172,7 @@ impl SqlSession {
             let ty = ExprType::varchar(text.len() as u32, crate::catalog::charset::server_default());
             (Value::Bytes(Bytes::copy_from_slice(text)), ty.column)
         };
-        let own = self.state.programs.signalled.as_deref().filter(|known| known.error == *error);
+        let own = self.state.programs.signalled.as_deref().filter(|known| known.error.is_same(error));
         let given = own.and_then(|known| known.items.iter().find(|(known, _)| *known == item));
         match item {
             ConditionItem::MysqlErrno => (Value::Int(i64::from(error.code)), ExprType::bigint().column),

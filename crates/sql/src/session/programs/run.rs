@@ -373,12 +373,10 @@ impl SqlSession {
 
     /// A statement failed: goes on in the handler for it, or ends with the error.
     fn raise(&mut self, machine: &mut Machine, level: Level, error: SqlError) -> ExecResult<()> {
-        let known = self.state.diagnostics.conditions().iter().any(|(_, condition)| *condition == error);
-        if !known {
-            self.state.diagnostics.push(level, error.clone());
-        }
+        self.state.diagnostics.push_once(level, &error);
         // SIGNAL may give any number; KILL itself is seen by the next step.
-        let signalled = self.state.programs.signalled.as_ref().is_some_and(|known| known.error == error);
+        let signalled =
+            self.state.programs.signalled.as_ref().is_some_and(|known| known.error.is_same(&error));
         while let Some(frame) = machine.frames.last_mut() {
             let ends = ends_all(&error) && !signalled
                 || self.state.programs.inside == Inside::Statement
