@@ -28,6 +28,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
+from device import preload  # noqa: E402
 from omnibus import MariaDB, Omnibus, binary  # noqa: E402
 
 SYSBENCH = ["oltp_update_index", "oltp_insert", "oltp_write_only", "oltp_read_write", "oltp_point_select"]
@@ -41,11 +42,10 @@ MARIADB = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1",
 OMNIBUS = ["--sync-binlog=1", "--max-connections=2000", "--max-binlog-size=1G"]
 
 
-def build_preload(directory):
-    library = directory / "slow_sync.so"
-    source = ROOT / "tests" / "tools" / "slow_sync.c"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return library
+def cpu_s(server):
+    """The processor time that a server has taken, in seconds."""
+    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Subject:
@@ -67,9 +67,7 @@ class Subject:
         return server
 
     def counters(self):
-        pid = self.server.process.pid
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        cpu = (int(fields[11]) + int(fields[12])) / 100
+        pid, cpu = self.server.process.pid, cpu_s(self.server)
         switches = {}
         for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
             try:
@@ -210,7 +208,7 @@ def part(slow_us, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-bench-"))
     subjects = []
     try:
-        preload = build_preload(directory)
+        preload = preload("slow_sync", directory)
         subjects = [Subject(name, directory, preload, slow_us) for name in ("omnibus", "mariadb")]
         subjects.append(Responder("responder", directory, preload, slow_us))
         for workload in args.workloads.split(","):

@@ -20,7 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
-from compare import MARIADB, OMNIBUS, build_preload  # noqa: E402
+from compare import MARIADB, OMNIBUS  # noqa: E402
+from device import preload  # noqa: E402
 from omnibus import MariaDB, Omnibus  # noqa: E402
 
 SUBJECTS = [("Omnibus, release_locks_early=0", Omnibus, [*OMNIBUS, "--release-locks-early=0"]),
@@ -88,7 +89,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-hot-row-"))
     subjects = []
     try:
-        env = {"LD_PRELOAD": str(build_preload(directory)), "SLOW_SYNC_US": str(args.slow_us)}
+        env = {"LD_PRELOAD": str(preload("slow_sync", directory)), "SLOW_SYNC_US": str(args.slow_us)}
         script = directory / "hot_row.lua"
         script.write_text(CLIENT)
         for n, (name, kind, options) in enumerate(SUBJECTS):

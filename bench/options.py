@@ -12,7 +12,8 @@ import pathlib
 import shutil
 import tempfile
 
-from compare import OMNIBUS, Omnibus, Subject, build_preload, cell, median, subprocess
+from compare import OMNIBUS, Omnibus, Subject, cell, median, subprocess
+from device import preload
 
 # What is told, the workload, the options of both, and those of the second.
 OPTIONS = {
@@ -39,7 +40,7 @@ def compare(option, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-bench-"))
     subjects = []
     try:
-        preload = build_preload(directory)
+        preload = preload("slow_sync", directory)
         for name, options in (("without", without), ("with", with_it)):
             subjects.append(Configured(name, directory, preload, options))
             subjects[-1].fresh_tables()

@@ -19,7 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
-from compare import Subject, build_preload  # noqa: E402
+from compare import Subject  # noqa: E402
+from device import preload  # noqa: E402
 from omnibus import client  # noqa: E402
 
 
@@ -35,7 +36,7 @@ def part(slow_us, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-pipelining-", dir=args.dir))
     subject = None
     try:
-        subject = Subject("omnibus", directory, build_preload(directory), slow_us)
+        subject = Subject("omnibus", directory, preload("slow_sync", directory), slow_us)
         subject.fresh_tables()
         for threads in (int(n) for n in args.connections.split(",")):
             samples = {1: [], args.in_flight: []}

@@ -6,28 +6,22 @@ Usage: profiles.py ONE OTHER [--rounds 5] [--seconds 5] [--connections 1,32,128]
 """
 
 import argparse
-import os
 import pathlib
 import re
 import statistics
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "lib"))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+from compare import cpu_s  # noqa: E402
 from omnibus import Omnibus, Scratch, client  # noqa: E402
-
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def sysbench(server, workload, threads, *arguments):
     done = subprocess.run(["sysbench", workload, "--db-driver=mysql", f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=sbtest",
                            "--tables=4", "--table-size=20000", f"--threads={threads}", *arguments], check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout
-
-
-def cpu_s(server):
-    words = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / TICKS
 
 
 def measure(server, workload, threads, seconds):

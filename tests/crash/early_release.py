@@ -15,7 +15,6 @@ Ring: gate.
 import argparse
 import pathlib
 import random
-import subprocess
 import sys
 import threading
 import time
@@ -23,8 +22,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+from device import preload  # noqa: E402
 import seeds  # noqa: E402
-from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, client, connect, expect  # noqa: E402
+from omnibus import PATIENCE_S, Omnibus, Scratch, client, connect, expect  # noqa: E402
 
 LOOK = {
     # Changes nothing, and still answers by what it found under the lock.
@@ -83,13 +83,6 @@ class Client(threading.Thread):
             self.seen = max(self.seen, self.generation)
 
 
-def library(directory):
-    path = directory / "slow_sync.so"
-    source = ROOT / "tests" / "tools" / "slow_sync.c"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", path, source, "-ldl"], check=True)
-    return path
-
-
 def one_round(server, chance):
     before = int(client(server, "SELECT n FROM t.hot WHERE id = 1"))
     kinds = ["update"] * 12 + ["lock"] * 4 + ["read"] * 2 + ["churn", "absent", "absent"]
@@ -125,7 +118,7 @@ def main():
     print(f"seed {options.seed}")
     with Scratch("omnibus-early-") as directory:
         directory = pathlib.Path(directory)
-        env = {"LD_PRELOAD": str(library(directory)), "SLOW_SYNC_US": "5000", "SLOW_SYNC_BEFORE": "1"}
+        env = {"LD_PRELOAD": str(preload("slow_sync", directory)), "SLOW_SYNC_US": "5000", "SLOW_SYNC_BEFORE": "1"}
         for early in (1, 0):
             own = directory / f"early{early}"
             own.mkdir()

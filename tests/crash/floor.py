@@ -15,7 +15,6 @@ Ring: gate.
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +22,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
-from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, connect, error_code, expect, wait_for  # noqa: E402
+from device import SlowDevice  # noqa: E402
+from omnibus import PATIENCE_S, Omnibus, Scratch, connect, error_code, expect, wait_for  # noqa: E402
 
 COM_INIT_DB, COM_FIELD_LIST, COM_STMT_PREPARE = 2, 4, 22
 GONE = (0, 2003, 2006, 2013, 1053)
@@ -230,39 +230,17 @@ def change(db, statements, failed):
         failed.append(error)
 
 
-class Device:
-    """How long it takes before it writes, and how often it was asked to."""
-
-    def __init__(self, directory, delay_ms):
-        self.delay, self.count = directory / "delay", directory / "count"
-        self.us = delay_ms * 1000
-        self.count.write_bytes(bytes(8))
-        self.is_slow(False)
-        library = directory / "slow_sync.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, ROOT / "tests/tools/slow_sync.c", "-ldl"], check=True)
-        self.env = {"LD_PRELOAD": str(library), "SLOW_SYNC_US_FILE": str(self.delay), "SYNC_COUNT_FILE": str(self.count),
-                    "SLOW_SYNC_BEFORE": "1"}
-
-    def is_slow(self, slow):
-        # In place: it is mapped.
-        with open(self.delay, "r+b" if self.delay.exists() else "wb") as file:
-            file.write((self.us if slow else 0).to_bytes(8, "little"))
-
-    def writes(self):
-        return int.from_bytes(self.count.read_bytes(), "little")
-
-
 def one(server, device, name, before, statements, asking, holds):
     with connect(server, database="t", autocommit=True) as db:
         for sql in before:
             run(db, sql)
     threads = [Asking(server, *who) for who in asking]
     changer, admin = connect(server, database="t", autocommit=True), connect(server)
-    failed, writes = [], device.writes()
+    failed, writes = [], device.syncs()
     device.is_slow(True)
     changing = threading.Thread(target=change, args=(changer, statements, failed), daemon=True)
     changing.start()
-    wait_for(lambda: device.writes() > writes, f"{name}: the change was never written", every=0.001)
+    wait_for(lambda: device.syncs() > writes, f"{name}: the change was never written", every=0.001)
     # Tells of nothing, and waits for nothing.
     run(admin, "SELECT @@version")
     run(admin, "SHOW GLOBAL STATUS LIKE 'Uptime'")
@@ -331,7 +309,7 @@ def main():
     options = options.parse_args()
     with Scratch("omnibus-floor-") as directory:
         directory = pathlib.Path(directory)
-        device = Device(directory, options.delay_ms)
+        device = SlowDevice(directory, options.delay_ms * 1000, before=True)
         server = Omnibus(directory, f"--secure-file-priv={directory}", env=device.env)
         server.start()
         with connect(server) as db:

@@ -26,7 +26,6 @@ import pathlib
 import pickle
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -35,8 +34,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import pymysql  # noqa: E402
 
+from device import preload  # noqa: E402
 import seeds  # noqa: E402
-from omnibus import ROOT, Omnibus, client, connect, expect, wait_for  # noqa: E402
+from omnibus import Omnibus, client, connect, expect, wait_for  # noqa: E402
 from recorded import Disk, Trace, settle  # noqa: E402
 
 CLIENTS = 4
@@ -146,13 +146,6 @@ class Brancher(threading.Thread):
                         entry[4] = now()
         except (pymysql.err.MySQLError, OSError):
             pass  # Killed.
-
-
-def build_library(directory):
-    library = directory / "record_io.so"
-    source = ROOT / "tests/tools/record_io.c"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"], check=True)
-    return library
 
 
 def recording(directory, library, root, trace, options):
@@ -365,7 +358,7 @@ def cut(disk, directory, library, options, rng, number, kinds):
 
 def run(arguments, directory):
     options = [*OPTIONS, f"--sync-binlog={arguments.sync}", *arguments.options]
-    library = build_library(directory)
+    library = preload("record_io", directory)
     if arguments.recording:
         history = pickle.loads((directory / "history").read_bytes())
     else:

@@ -11,17 +11,15 @@ Ring: gate.
 """
 
 import itertools
-import mmap
 import pathlib
-import struct
-import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import pymysql  # noqa: E402
-from omnibus import ROOT, Omnibus, Scratch, Session, expect  # noqa: E402
+from device import SlowDevice  # noqa: E402
+from omnibus import Omnibus, Scratch, Session, expect  # noqa: E402
 
 SLOW_US = 200_000
 RC, RR, ALL = ["READ COMMITTED"], ["REPEATABLE READ"], ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
@@ -77,24 +75,6 @@ RESET = ["DELETE FROM c", "DELETE FROM p", "DELETE FROM f", "DELETE FROM seen", 
          "INSERT INTO f VALUES (100), (122), (200)"]
 
 
-class Delay:
-    """What each sync of the device takes, changed while the server runs."""
-
-    def __init__(self, directory):
-        self.path, self.library = directory / "delay", directory / "slow_sync.so"
-        self.path.write_bytes(bytes(8))
-        source = ROOT / "tests" / "tools" / "slow_sync.c"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", self.library, source, "-ldl"], check=True)
-        with open(self.path, "r+b") as file:
-            self.mapped = mmap.mmap(file.fileno(), 8)
-
-    def env(self):
-        return {"LD_PRELOAD": str(self.library), "SLOW_SYNC_US_FILE": str(self.path)}
-
-    def set(self, us):
-        self.mapped[:8] = struct.pack("<Q", us)
-
-
 def ask(session, step):
     if isinstance(step, str):
         return session(step)
@@ -122,8 +102,8 @@ class First(threading.Thread):
 
 
 class Bench:
-    def __init__(self, server, delay, engine):
-        self.server, self.delay, self.engine, self.early = server, delay, engine, 0
+    def __init__(self, server, device, engine):
+        self.server, self.device, self.engine, self.early = server, device, engine, 0
         self.setup = Session(server)
         self.setup.run(*(sql.format(engine=engine) for sql in SETUP))
 
@@ -138,7 +118,7 @@ class Bench:
         first.run(begin, *before, "INSERT INTO seen (n) VALUES (1)")
         if commit != "COMMIT":
             first.run("XA END 'x'", "XA PREPARE 'x'")
-        self.delay.set(SLOW_US)
+        self.device.is_slow(True)
         # Who leads a group itself would keep everybody waiting: the device is known to be slow from now on.
         self.setup("INSERT INTO f VALUES (1)")
         committing, answers = First(first, commit), []
@@ -151,7 +131,7 @@ class Bench:
                 answers = session(COUNT)
             session.close()
         committing.join()
-        self.delay.set(0)
+        self.device.is_slow(False)
         self.early += locked < committing.told
         first.close()
         expect(answers == ((1,),), f"{name} at {level} in {self.engine}: behind the lock {answers} rows are seen of 1")
@@ -159,22 +139,22 @@ class Bench:
     def own_commit(self):
         """A transaction that begins by ending the one before has its rows in its snapshot."""
         self.setup.run(*RESET)
-        self.delay.set(SLOW_US)
+        self.device.is_slow(True)
         session = self.session("REPEATABLE READ")
         session.run("BEGIN", "INSERT INTO seen (n) VALUES (1)", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
         expect(session.value(COUNT) == 1, f"{self.engine}: the snapshot misses the session's own commit")
-        self.delay.set(0)
+        self.device.is_slow(False)
 
 
 def main():
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     with Scratch("omnibus-snap-") as directory:
         directory = pathlib.Path(directory)
-        delay = Delay(directory)
-        server = Omnibus(directory, env=delay.env())
+        device = SlowDevice(directory, SLOW_US)
+        server = Omnibus(directory, env=device.env)
         server.start()
         for engine, early in itertools.product(["LSM", "BTREE"], ["ON", "OFF"]):
-            bench = Bench(server, delay, engine)
+            bench = Bench(server, device, engine)
             bench.setup(f"SET GLOBAL release_locks_early = {early}")
             done = 0
             for name, levels, before, others in CASES:

@@ -18,7 +18,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import PATIENCE_S, ROOT, Omnibus, Scratch, binary, connect, error_code, expect, wait_for  # noqa: E402
+from device import preload  # noqa: E402
+from omnibus import PATIENCE_S, Omnibus, Scratch, binary, connect, error_code, expect, wait_for  # noqa: E402
 
 import pymysql  # noqa: E402
 
@@ -31,12 +32,9 @@ class Failing:
 
     def __init__(self, directory, *options):
         self.directory = pathlib.Path(directory)
-        library = self.directory / "fail_io.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(ROOT / "tests/tools/fail_io.c"), "-ldl"],
-                       check=True)
         self.switch = self.directory / "switch"
         self.server = Omnibus(directory, *options)
-        self.preload = {"LD_PRELOAD": str(library), "FAIL_IO_SWITCH": str(self.switch)}
+        self.preload = {"LD_PRELOAD": str(preload("fail_io", self.directory)), "FAIL_IO_SWITCH": str(self.switch)}
         self.acknowledged = 0
         self.refused = set()
         self.newest_refused = None

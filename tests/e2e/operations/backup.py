@@ -15,7 +15,8 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import ROOT, Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
+from device import preload  # noqa: E402
+from omnibus import Omnibus, Scratch, binary, client, connect, error_code, expect, wait_for  # noqa: E402
 
 ENGINES = ("InnoDB", "BTREE")
 ACCOUNTS = 16
@@ -215,9 +216,7 @@ def killed_in_the_middle(directory):
         finish(writers)
         done = [writer.done for writer in writers]
         # A backup syncs each of its files. Slow syncs make it last long enough for all of these moments to be within it.
-        library = directory / "slow_sync.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, ROOT / "tests/tools/slow_sync.c", "-ldl"], check=True)
-        server.env |= {"LD_PRELOAD": str(library), "SLOW_SYNC_US": "100000"}
+        server.env |= {"LD_PRELOAD": str(preload("slow_sync", directory)), "SLOW_SYNC_US": "100000"}
         server.stop()
         server.start()
         for number in range(6):

@@ -12,20 +12,18 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import ROOT, Omnibus, Scratch, client, expect  # noqa: E402
+from device import preload  # noqa: E402
+from omnibus import Omnibus, Scratch, client, expect  # noqa: E402
 from recorded import CHANGES, Trace  # noqa: E402
 
 
 class FirstStart:
     def __init__(self, directory):
         self.directory = pathlib.Path(directory).resolve()
-        self.library = self.directory / "record_io.so"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", self.library, ROOT / "tests/tools/record_io.c", "-ldl", "-lpthread"],
-                       check=True)
+        self.library = preload("record_io", self.directory)
         self.trace = self.directory / "trace"
 
     def server(self, **env):

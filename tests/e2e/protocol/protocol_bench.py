@@ -12,7 +12,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
-from compare import Responder, build_preload  # noqa: E402
+from compare import Responder  # noqa: E402
+from device import preload  # noqa: E402
 from omnibus import Scratch, binary  # noqa: E402
 
 
@@ -25,7 +26,7 @@ def bench(*arguments):
 
 def main():
     with Scratch("omnibus-protocol-bench-") as name:
-        library = build_preload(pathlib.Path(name))
+        library = preload("slow_sync", name)
         lines = bench("protocols", "--dir", name, "--json", "--connections", "1", "--rounds", "1", "--seconds", "0.1",
                       "--slow-us", "0,5000", "--preload", str(library)).splitlines()
         native, slow = (json.loads(line) for line in lines)
@@ -52,7 +53,7 @@ def main():
 def responder():
     with Scratch("omnibus-responder-") as name:
         directory = pathlib.Path(name)
-        subject = Responder("responder", directory, build_preload(directory), 0)
+        subject = Responder("responder", directory, preload("slow_sync", directory), 0)
         subject.fresh_tables()
         alone, together = subject.measure("oltp_update_index", 1, 1), subject.measure("oltp_insert", 16, 1)
         # A lone client's commits share no write; the clients of many do.
