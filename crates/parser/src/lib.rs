@@ -15,6 +15,7 @@ mod params;
 mod print;
 mod redact;
 mod roles;
+mod template;
 
 pub use aside::{OWN_VERSION, set_engines_aside, set_histograms_aside};
 pub use digest::Digest;
@@ -24,6 +25,7 @@ pub use params::{fill_params, load_file_span};
 pub use print::{Facts, Meaning, Stored, ViewText, quote_ident, quote_string};
 pub use redact::{redact, redact_with};
 pub use roles::{accounts_and_roles, name_current_role};
+pub use template::{Constant, Template};
 
 use ast::{Spanned, Statement};
 use grammar::Parser;

@@ -7,11 +7,12 @@
 
 use crate::runner::Parsed;
 use omnibus_parser::Digest;
+use omnibus_parser::ast::{Spanned, Statement};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 const SHARDS: usize = 16;
 /// Powers of two of microseconds, for quantiles.
@@ -176,6 +177,28 @@ pub(crate) struct Kept {
     kind: Arc<Kind>,
     generation: u64,
     schema: Option<Arc<str>>,
+}
+
+/// Rows that statements of texts keep which were prepared for texts with other values.
+#[derive(Debug, Default)]
+pub(crate) struct KeptByTexts(Vec<(Weak<Spanned<Statement>>, Option<Kept>)>);
+
+/// As many as a session has such statements.
+const KEPT_BY_TEXTS: usize = 64;
+
+impl KeptByTexts {
+    /// The place of a statement's row.
+    pub(crate) fn of(&mut self, statement: &Arc<Spanned<Statement>>) -> &mut Option<Kept> {
+        let at = self.0.iter().position(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(statement)));
+        let at = at.unwrap_or_else(|| {
+            if self.0.len() >= KEPT_BY_TEXTS {
+                self.0.clear();
+            }
+            self.0.push((Arc::downgrade(statement), None));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
 }
 
 impl Digests {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use omnibus_locks::{LockTarget, WaitOutcome};
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::{
-    AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ProgramDef, ResultColumn,
-    RowSink, SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
+    AccessCheck, ExecResult, Floor, GivenGtid, Isolation, KillFlag, Mode, Outcome, ProgramDef, ReadText,
+    ResultColumn, RowSink, SessionHost, SessionSettings, SessionState, SqlError, SqlResult,
 };
 use omnibus_value::Value;
 use std::any::Any;
@@ -20,6 +20,8 @@ pub struct Parsed {
     pub statement: Arc<Spanned<Statement>>,
     /// `Com_` counter.
     pub kind: usize,
+    /// The values of the statement's parameters, which the text has: it was prepared for texts with other values.
+    pub values: Vec<Value>,
 }
 
 /// Longer texts are parsed, planned and run where that may take long: a byte costs some ten nanoseconds.
@@ -100,6 +102,11 @@ pub trait Runner: Send {
     fn state_mut(&mut self) -> &mut SessionState;
     /// Parses the first statement of a text and says where the next one starts.
     fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
+    /// As `parse`, for a client's text: finds a statement that was prepared for texts with other values.
+    fn read(&mut self, text: &bytes::Bytes) -> SqlResult<ReadText> {
+        let (statement, next) = self.parse(text)?;
+        Ok(ReadText { span: statement.span, statement, next, values: Vec::new() })
+    }
     /// SET TRANSACTION without a scope; error 1568 inside a transaction.
     fn set_next_transaction(
         &mut self,

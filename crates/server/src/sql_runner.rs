@@ -10,8 +10,8 @@ use omnibus_log::FileNames;
 use omnibus_parser::ast::{Spanned, Statement};
 use omnibus_sql::catalog::Table;
 use omnibus_sql::{
-    Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, ProgramDef, RowSink,
-    SessionState, SqlError, SqlResult, SqlSession, locked_table,
+    Database, ExecResult, Floor, GivenGtid, Interrupt, Isolation, Outcome, Prepared, ProgramDef, ReadText,
+    RowSink, SessionState, SqlError, SqlResult, SqlSession, locked_table,
 };
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -141,6 +141,10 @@ impl Runner for SqlRunner {
         self.session.parse(text)
     }
 
+    fn read(&mut self, text: &Bytes) -> SqlResult<ReadText> {
+        self.session.read(text)
+    }
+
     fn set_next_transaction(
         &mut self,
         isolation: Option<Isolation>,
@@ -163,7 +167,8 @@ impl Runner for SqlRunner {
         context: &RunContext<'_>,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        self.session.execute(&parsed.statement, &parsed.text, context.mode, context.access, sink)
+        let Parsed { statement, text, values, .. } = &**parsed;
+        self.session.execute_read(statement, text, values, context.mode, context.access, sink)
     }
 
     fn prepare(&mut self, parsed: &Arc<Parsed>, context: &RunContext<'_>) -> SqlResult<PreparedInfo> {

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Prepared statements of the binary protocol across DDL: prepared again in silence, in and out of transactions.
+"""Prepared statements of the binary protocol across DDL: prepared again in silence, in and out of transactions. And texts that differ in their values
+only, which run as one prepared statement: nobody may see that.
 
 PyMySQL prepares nothing on the server, so its connection is used for packets only.
 
@@ -94,8 +95,52 @@ def statements_are_counted_and_forgotten(server):
     expect(error_code(ids[0].run) == 1243, "a closed one is unknown")
 
 
+def texts_are_prepared_unseen(server):
+    """What a text alone has stays its own: its errors, warnings, names, places in logs and lists."""
+    user = connect(server, autocommit=True, database="p")
+    hits = lambda: int(sql(user, "SHOW SESSION STATUS LIKE 'Omnibus_statement_cache_hits'")[0][1])  # noqa: E731
+    sql(user, "CREATE TABLE x (id INT PRIMARY KEY, k INT, s VARCHAR(5) COLLATE utf8mb4_bin, d DECIMAL(6, 2), KEY (k))")
+    before = hits()
+    for n in range(1, 6):
+        sql(user, f"INSERT INTO x (id, k, s, d) VALUES ({n}, -{n}, 'r{n}', {n}.25)")
+    expect(sql(user, "SELECT * FROM x WHERE id = 3") == ((3, -3, "r3", 3.25),), "the values are the text's")
+    expect(hits() - before >= 6, f"{hits() - before} of 6 texts had a statement")
+    for word, rows in [("r2", 1), ("R2", 0), ("r2 ", 1), ("it\\'s", 0), ("ü", 0)]:
+        expect(len(sql(user, f"SELECT id FROM x WHERE s = '{word}'")) == rows, word)
+    for text, code in [("INSERT INTO x VALUES (3, 0, 'a', 0.00)", 1062), ("INSERT INTO x VALUES (9, 0, 'longer', 0.00)", 1406),
+                       ("INSERT INTO x VALUES (9, 99999999999, 'a', 0.00)", 1264), ("UPDATE x SET nothing = 1 WHERE id = 1", 1054)]:
+        expect(error_code(lambda: sql(user, text)) == code, text)  # noqa: B023
+        expect(error_code(lambda: sql(user, text)) == code, f"{text}, again")  # noqa: B023
+    for n in ("17", "18"):
+        expect(sql(user, f"SELECT id FROM x WHERE id = '{n}x'", "SHOW WARNINGS") == (("Warning", 1292, f"Truncated incorrect DOUBLE value: '{n}x'"),), n)
+    with user.cursor() as cursor:
+        for n in (1, 2):
+            cursor.execute(f"SELECT id + {n}, k FROM x WHERE id = {n}")
+            expect([column[0] for column in cursor.description] == [f"id + {n}", "k"], cursor.description)
+    # A number that is one of another kind, or of none, has its own statement.
+    for value, found in [("2", 1), ("2.0", 1), ("'2'", 1), ("2e0", 1), ("-2", 0), ("x'32'", 0), ("9223372036854775808", 0), ("NULL", 0)]:
+        expect(len(sql(user, f"SELECT id FROM x WHERE id = {value}")) == found, value)
+    sql(user, "ALTER TABLE x ADD COLUMN z INT DEFAULT 7 FIRST")
+    expect(sql(user, "SELECT * FROM x WHERE id = 3") == ((7, 3, -3, "r3", 3.25),), "a definition changes")
+    sql(user, "SET binlog_format = STATEMENT", "FLUSH BINARY LOGS")
+    for n in (1, 2):
+        sql(user, f" /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} ;")
+    log = sql(user, "SHOW MASTER STATUS")[0][0]
+    logged = [row[5] for row in sql(user, f"SHOW BINLOG EVENTS IN '{log}'") if "UPDATE x" in row[5]]
+    expect(logged == [f"use `p`; UPDATE x SET k = {n}0 WHERE id = {n}" for n in (1, 2)], logged)
+    digest = "UPDATE `x` SET `k` = ? WHERE `id` = ?"
+    counted = sql(user, f"SELECT SUM(count_star) FROM performance_schema.events_statements_summary_by_digest WHERE digest_text = '{digest}'")
+    expect(counted == ((2,),), f"counted by their digest: {counted}")
+    # One session's statement is nobody's right.
+    sql(user, "CREATE USER reader", "GRANT SELECT ON p.x TO reader", "SELECT k FROM x WHERE id = 4")
+    other = connect(server, user="reader", database="p", autocommit=True)
+    sql(other, "SELECT k FROM x WHERE id = 4", "SELECT k FROM x WHERE id = 5")
+    sql(user, "REVOKE SELECT ON p.x FROM reader")
+    expect(error_code(lambda: sql(other, "SELECT k FROM x WHERE id = 5")) == 1142, "a right that was taken")
+
+
 def main():
-    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten]
+    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten, texts_are_prepared_unseen]
     with Scratch("omnibus-prepared-") as directory:
         server = Omnibus(directory)
         server.start()

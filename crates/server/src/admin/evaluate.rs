@@ -98,7 +98,7 @@ impl Session {
     pub(super) fn run_internal(&mut self, statement: Statement, sink: &mut dyn RowSink) -> SqlResult<()> {
         let kind = crate::status::com_index(statement.kind());
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
-        let parsed = Arc::new(Parsed { text: Bytes::new(), statement, kind });
+        let parsed = Arc::new(Parsed { text: Bytes::new(), statement, kind, values: Vec::new() });
         let context = RunContext { mode: Mode::Blocking, access: &self.identity.access };
         let outcome = tokio::task::block_in_place(|| self.runner.execute(&parsed, &context, sink));
         match outcome {

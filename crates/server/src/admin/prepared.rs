@@ -39,7 +39,7 @@ impl Session {
         let node = Statement::ExecuteImmediate { source, using: using.clone() };
         let statement =
             Arc::new(Spanned { node, span: parsed.statement.span, params: parsed.statement.params });
-        Ok(Arc::new(Parsed { text: parsed.text.clone(), statement, kind: parsed.kind }))
+        Ok(Arc::new(Parsed { text: parsed.text.clone(), statement, kind: parsed.kind, values: Vec::new() }))
     }
 
     /// EXECUTE and EXECUTE IMMEDIATE of such a statement. `None`: it is another one.

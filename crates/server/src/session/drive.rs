@@ -164,7 +164,8 @@ impl Session {
             };
             let own = access.map(|access| std::mem::replace(&mut self.identity.access, access));
             let kind = crate::status::com_index(inner.statement.node.kind());
-            let parsed = Arc::new(Parsed { text: inner.text, statement: inner.statement, kind });
+            let parsed =
+                Arc::new(Parsed { text: inner.text, statement: inner.statement, kind, values: Vec::new() });
             let outer = std::mem::replace(&mut self.running.inside.binary, binary);
             self.running.inside.depth += 1;
             // The program's `sql_mode` ends with the program: the session's own stays what it was.

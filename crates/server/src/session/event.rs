@@ -157,7 +157,7 @@ impl Session {
         let kind = crate::status::com_index(node.kind());
         let span = Span { start: 0, end: body.len() as u32 };
         let statement = Arc::new(Spanned { node, span, params: 0 });
-        self.run_alone(&Arc::new(Parsed { text: body, statement, kind })).await;
+        self.run_alone(&Arc::new(Parsed { text: body, statement, kind, values: Vec::new() })).await;
     }
 
     async fn run_alone(&mut self, parsed: &Arc<Parsed>) {

@@ -107,6 +107,8 @@ pub(crate) struct Running {
     pub(crate) insert_id: Option<u64>,
     /// Settings of the query logs.
     watch: observe::Watch,
+    /// What statements of texts are counted in.
+    digests: crate::digests::KeptByTexts,
     /// Statements of procedures that it runs for them.
     inside: Inside,
 }

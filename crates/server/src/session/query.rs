@@ -9,7 +9,7 @@ use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_parser::ParseError;
 use omnibus_parser::ast::Statement;
-use omnibus_sql::{Level, Mode, SqlError, SqlResult};
+use omnibus_sql::{Level, Mode, ReadText, SqlError, SqlResult};
 use std::sync::Arc;
 
 /// "Query was empty".
@@ -24,6 +24,13 @@ pub(crate) fn parse_error(error: &ParseError) -> SqlError {
     SqlError { code: error.code(), state, message: error.to_string() }
 }
 
+/// A statement with its part of a text, and where the next one starts.
+fn cut(read: ReadText, text: &Bytes) -> (Arc<Parsed>, Option<usize>) {
+    let ReadText { statement, span, next, values } = read;
+    let kind = com_index(statement.node.kind());
+    (Arc::new(Parsed { text: text.slice_ref(span.of(text)), statement, kind, values }), next)
+}
+
 impl Session {
     /// The first statement of a text, and where the next one starts.
     pub(crate) fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
@@ -31,9 +38,20 @@ impl Session {
             Mode::Inline => self.runner.parse(text)?,
             Mode::Blocking => tokio::task::block_in_place(|| self.runner.parse(text))?,
         };
-        let kind = com_index(statement.node.kind());
-        let text = text.slice_ref(statement.span.of(text));
-        Ok((Arc::new(Parsed { text, statement, kind }), next))
+        let span = statement.span;
+        Ok(cut(ReadText { statement, span, next, values: Vec::new() }, text))
+    }
+
+    /// As `parse`, of a text that a client runs once: it may be one of many that differ in their values.
+    fn read(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+        if first_mode(text) == Mode::Blocking {
+            return self.parse(text);
+        }
+        let read = self.runner.read(text)?;
+        if !read.values.is_empty() {
+            self.process.counters.add(Counter::StatementCacheHits, 1);
+        }
+        Ok(cut(read, text))
     }
 
     /// Runs a text and adds all its replies.
@@ -42,7 +60,7 @@ impl Session {
         let mut ended = None;
         loop {
             let begun = self.begin_observed(ended.unwrap_or(came_us));
-            let (parsed, next) = match self.parse(&text) {
+            let (parsed, next) = match self.read(&text) {
                 Ok(found) => found,
                 // A comment alone is a statement, and does nothing: tools send settings of other versions so.
                 Err(error) if error.code == EMPTY_QUERY && text.iter().any(|c| b"*-#".contains(c)) => {
@@ -71,8 +89,11 @@ impl Session {
             let replied = self.statement(&parsed, next.is_some()).await;
             let text_of = |_: &Session| parsed.text.clone();
             let failed = replied == Replied::Bad;
-            let statement = observe::Statement { parsed: &parsed, text: &text_of, failed, kept: None };
+            let mut digests = std::mem::take(&mut self.running.digests);
+            let kept = (!parsed.values.is_empty()).then(|| digests.of(&parsed.statement));
+            let statement = observe::Statement { parsed: &parsed, text: &text_of, failed, kept };
             ended = Some(self.end_observed(begun, Observed::Statement(statement)));
+            self.running.digests = digests;
             if replied == Replied::Bad {
                 return ended;
             }

@@ -30,6 +30,7 @@ counters! {
     StmtReset = "Com_stmt_reset",
     StmtFetch = "Com_stmt_fetch",
     StmtSendLongData = "Com_stmt_send_long_data",
+    StatementCacheHits = "Omnibus_statement_cache_hits",
     Restarts = "Omnibus_statement_restarts",
     Blocking = "Omnibus_statement_blocking",
     CommitWaits = "Omnibus_commit_waits",

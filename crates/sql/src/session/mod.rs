@@ -33,4 +33,5 @@ pub use prepared::Prepared;
 pub(crate) use run::Call;
 pub use session::SqlSession;
 pub(crate) use show::answer_column;
+pub use statements::ReadText;
 pub use system::SystemTables;

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, SelectItem, Spanned, Statement};
+use omnibus_value::Value;
 use std::sync::Arc;
 
 /// How often a statement is planned anew because a definition changed under it.
@@ -27,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub access: &'a dyn AccessCheck,
     pub sink: &'a mut dyn RowSink,
     pub text: &'a Bytes,
-    pub params: &'a [omnibus_value::Value],
+    pub params: &'a [Value],
     /// The statement of a program that it is.
     pub inner: Option<&'a InnerStatement>,
 }
@@ -46,17 +47,34 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
+        self.execute_read(statement, text, &[], mode, access, sink)
+    }
+
+    /// Runs a statement as `execute` does, with the values that the text has in the places of its parameters ([`super::ReadText`]).
+    ///
+    /// # Errors
+    /// See [`Interrupt`].
+    pub fn execute_read(
+        &mut self,
+        statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        values: &[Value],
+        mode: Mode,
+        access: &dyn AccessCheck,
+        sink: &mut dyn RowSink,
+    ) -> ExecResult<Outcome> {
         if self.programs.answer.is_some() {
             let mut call = Call { mode, access, sink, text, params: &[], inner: None };
             return self.resume_call(&mut call);
         }
+        let mut call = Call { mode, access, sink, text, params: values, inner: None };
         if self.gtid.given == Given::Automatic || takes_call(&statement.node) {
-            return self.execute_plain(statement, text, mode, access, sink);
+            return self.execute_plain(statement, &mut call);
         }
         match self.gate(&statement.node) {
             Gate::Done(result) => result,
             Gate::Run(class) => {
-                let result = self.execute_plain(statement, text, mode, access, sink);
+                let result = self.execute_plain(statement, &mut call);
                 self.passed(class, &result);
                 result
             }
@@ -66,16 +84,14 @@ impl SqlSession {
     fn execute_plain(
         &mut self,
         statement: &Arc<Spanned<Statement>>,
-        text: &Bytes,
-        mode: Mode,
-        access: &dyn AccessCheck,
-        sink: &mut dyn RowSink,
+        call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
-        // The caller may have cut this statement out of a longer text already.
-        let span = statement.span;
-        let whole = span.end.saturating_sub(span.start) as usize == text.len();
+        // The caller may have cut this statement out of a longer text already, as it has if the statement is another text's.
+        let (span, text) = (statement.span, call.text);
+        let whole = !call.params.is_empty() || span.end.saturating_sub(span.start) as usize == text.len();
         let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
-        let mut call = Call { mode, access, sink, text, params: &[], inner: None };
+        let Call { mode, access, params, .. } = *call;
+        let mut call = Call { mode, access, sink: &mut *call.sink, text, params, inner: None };
         self.begin(text, keeps_diagnostics(&statement.node));
         self.hinted(&statement.node, access, |session| session.execute_begun(statement, &mut call))
     }
@@ -90,7 +106,12 @@ impl SqlSession {
             return result;
         }
         if is_planned(&statement.node)
-            && let Some(mut plan) = self.statements.take_plan(statement, self.state.database.as_ref())
+            && let Some(mut plan) = self.statements.take_plan(
+                statement,
+                call.text,
+                !call.params.is_empty(),
+                self.state.database.as_ref(),
+            )
         {
             let result = self.run(call, |session, call| session.run_prepared(&mut plan, call));
             self.statements.keep_plan(plan);

@@ -1,6 +1,7 @@
 //! A session: what it holds, how it is opened, reset and closed. How it runs a statement is in `run`.
 
 use super::Database;
+use super::ReadText;
 use super::binlog::BinlogInput;
 use super::given::{Given, NextGtid};
 use super::statements::StatementCache;
@@ -210,7 +211,17 @@ impl SqlSession {
         self.parse_within(text)
     }
 
-    /// The same inside of a statement that runs.
+    /// Reads a client's text: its first statement, which may be one that was prepared for texts with other values.
+    ///
+    /// # Errors
+    /// 1064 and its kind.
+    pub fn read(&mut self, text: &Bytes) -> SqlResult<ReadText> {
+        self.state.command.clear();
+        let SessionState { settings, command, .. } = &mut self.state;
+        self.statements.read(text, settings, command)
+    }
+
+    /// As `parse`, inside of a statement that runs.
     pub(super) fn parse_within(
         &mut self,
         text: &Bytes,

@@ -1,17 +1,23 @@
-//! Parsed statements that a session keeps: recent texts, and PREPAREd ones by name.
+//! Parsed statements that a session keeps: recent texts, templates of texts that differ in their values, and PREPAREd ones by name.
+//!
+//! A text that has a template (`omnibus_parser::Template`) runs as the template's statement, prepared, with its values as the parameters: the same way the
+//! first time as later, when nothing is left to parse and to plan.
 
 use super::prepared::Prepared;
+use super::prepared::is_planned;
 use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use bytes::Bytes;
-use omnibus_parser::ast::{Spanned, Statement};
-use omnibus_parser::{ParseError, ParseOptions};
+use omnibus_parser::ast::{Span, Spanned, Statement};
+use omnibus_parser::{Constant, ParseError, ParseOptions, Template};
+use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Texts kept.
-const KEPT: usize = 32;
+/// Texts and templates kept.
+const KEPT: usize = 64;
 /// Plans of programs' statements kept.
 const KEPT_OF_PROGRAMS: usize = 512;
 /// Longer texts are counted while they run.
@@ -23,10 +29,31 @@ const LARGEST: usize = MOST_KEPT / 4;
 /// Statements of fewer words are not counted while they run.
 const SHORT: usize = 256;
 
+/// A text that was read: the first statement of it.
+#[derive(Debug)]
+pub struct ReadText {
+    /// The statement. Its places are those of another text if there are `values`.
+    pub statement: Arc<Spanned<Statement>>,
+    /// The part of the text that it is.
+    pub span: Span,
+    /// Where the next statement begins.
+    pub next: Option<usize>,
+    /// The values of its parameters, which the text has.
+    pub values: Vec<Value>,
+}
+
+impl ReadText {
+    fn plain((statement, next): (Arc<Spanned<Statement>>, Option<usize>)) -> ReadText {
+        ReadText { span: statement.span, statement, next, values: Vec::new() }
+    }
+}
+
 /// See the module's remarks.
 #[derive(Default)]
 pub(super) struct StatementCache {
     recent: Vec<Recent>,
+    /// Of the text that was read last.
+    template: Template,
     clock: u64,
     /// Words of the statement that was parsed last.
     pub(super) words: usize,
@@ -36,7 +63,10 @@ pub(super) struct StatementCache {
 }
 
 struct Recent {
+    /// A text, or that of a template.
     text: Bytes,
+    /// The kinds of a template's values.
+    kinds: Option<Box<[Kind]>>,
     options: ParseOptions,
     client: u16,
     statement: Arc<Spanned<Statement>>,
@@ -49,6 +79,96 @@ struct Recent {
 }
 
 impl StatementCache {
+    /// Reads a text: finds the statement of its template, or parses it.
+    pub(super) fn read(
+        &mut self,
+        text: &Bytes,
+        settings: &SessionSettings,
+        account: &mut Account,
+    ) -> SqlResult<ReadText> {
+        let (options, client) = (settings.parse_options(), settings.collation_client);
+        self.clock += 1;
+        if let Some(statement) = self.find(text, None, &options, client) {
+            return Ok(ReadText::plain((statement, None)));
+        }
+        if text.len() <= LONGEST {
+            let mut template = std::mem::take(&mut self.template);
+            let is_one = template.read(text, &options);
+            let read = is_one.then(|| self.of_template(&template, settings, account)).flatten();
+            self.template = template;
+            if let Some(read) = read {
+                return Ok(read);
+            }
+        }
+        self.parse(text, settings, account).map(ReadText::plain)
+    }
+
+    fn of_template(
+        &mut self,
+        template: &Template,
+        settings: &SessionSettings,
+        account: &Account,
+    ) -> Option<ReadText> {
+        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let statement = match self.find(&template.text, Some(&template.values), &options, client) {
+            Some(statement) => statement,
+            None => self.keep_template(template, settings, account)?,
+        };
+        let span = Span { start: template.start as u32, end: template.end as u32 };
+        Some(ReadText { statement, span, next: None, values: template.values.iter().map(value_of).collect() })
+    }
+
+    fn keep_template(
+        &mut self,
+        template: &Template,
+        settings: &SessionSettings,
+        account: &Account,
+    ) -> Option<Arc<Spanned<Statement>>> {
+        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let mut words = 0;
+        let mut count = |more| {
+            words += more;
+            tree(words) <= LARGEST
+        };
+        let (statement, next) =
+            client_text::parse_first(&template.text, &options, client, &mut count).ok()?;
+        if next.is_some()
+            || statement.params as usize != template.values.len()
+            || !is_planned(&statement.node)
+        {
+            return None;
+        }
+        let statement = Arc::new(statement);
+        self.words = words;
+        let kinds = template.values.iter().map(Kind::of).collect();
+        self.keep(&template.text, Some(kinds), settings, &statement, account).then_some(statement)
+    }
+
+    /// The statement of the same text, or of the same template with values of the same kinds.
+    fn find(
+        &mut self,
+        text: &[u8],
+        values: Option<&[Constant]>,
+        options: &ParseOptions,
+        client: u16,
+    ) -> Option<Arc<Spanned<Statement>>> {
+        let same = |kinds: Option<&[Kind]>| match (kinds, values) {
+            (Some(kinds), Some(values)) => values.iter().map(Kind::of).eq(kinds.iter().copied()),
+            (None, None) => true,
+            _ => false,
+        };
+        let recent = self.recent.iter_mut().find(|recent| {
+            recent.text == *text
+                && recent.options == *options
+                && recent.client == client
+                && same(recent.kinds.as_deref())
+        })?;
+        recent.used = self.clock;
+        recent.repeated = true;
+        self.words = recent.words;
+        Some(recent.statement.clone())
+    }
+
     /// Parses, or finds what the same text gave before. Only texts of one statement are kept. `account` has what a tree takes that is not
     /// kept, and its plan. Where there is no room for it the texts that are kept go.
     pub(super) fn parse(
@@ -76,15 +196,8 @@ impl StatementCache {
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let (options, client) = (settings.parse_options(), settings.collation_client);
         self.clock += 1;
-        let hit = self
-            .recent
-            .iter_mut()
-            .find(|recent| recent.text == *text && recent.options == options && recent.client == client);
-        if let Some(recent) = hit {
-            recent.used = self.clock;
-            recent.repeated = true;
-            self.words = recent.words;
-            return Ok((recent.statement.clone(), None));
+        if let Some(statement) = self.find(text, None, &options, client) {
+            return Ok((statement, None));
         }
         let limits = MemoryLimits::of(settings);
         if text.len() > LONGEST {
@@ -106,13 +219,8 @@ impl StatementCache {
         };
         let statement = Arc::new(statement);
         self.words = words;
-        let memory = text.len() + tree(words);
-        if next.is_none() && memory <= LARGEST {
-            self.make_place(memory as u64);
-            let mut account = account.like();
-            if account.grow_exactly(memory, limits).is_ok() {
-                self.keep(text, options, client, &statement, account);
-            }
+        if next.is_none() {
+            self.keep(text, None, settings, &statement, account);
         }
         Ok((statement, next))
     }
@@ -127,18 +235,29 @@ impl StatementCache {
         }
     }
 
+    /// Keeps a statement of `self.words` words; false if it takes too much.
     fn keep(
         &mut self,
-        text: &Bytes,
-        options: ParseOptions,
-        client: u16,
+        text: &[u8],
+        kinds: Option<Box<[Kind]>>,
+        settings: &SessionSettings,
         statement: &Arc<Spanned<Statement>>,
-        account: Account,
-    ) {
+        account: &Account,
+    ) -> bool {
+        let memory = text.len() + tree(self.words);
+        if memory > LARGEST {
+            return false;
+        }
+        self.make_place(memory as u64);
+        let mut account = account.like();
+        if account.grow_exactly(memory, MemoryLimits::of(settings)).is_err() {
+            return false;
+        }
         self.recent.push(Recent {
             text: Bytes::copy_from_slice(text),
-            options,
-            client,
+            kinds,
+            options: settings.parse_options(),
+            client: settings.collation_client,
             statement: statement.clone(),
             used: self.clock,
             plan: None,
@@ -146,23 +265,27 @@ impl StatementCache {
             words: self.words,
             account,
         });
+        true
     }
 
-    /// A text that comes again and again: its plan, to be given back with `keep_plan`. `None` for
-    /// other texts.
+    /// The plan of a statement that comes again and again, to be given back with `keep_plan`; `None` for others. One of a template always has one: its
+    /// values are only in the plan's parameters.
     pub(super) fn take_plan(
         &mut self,
         statement: &Arc<Spanned<Statement>>,
+        text: &Bytes,
+        of_template: bool,
         database: Option<&Arc<str>>,
     ) -> Option<Prepared> {
-        let recent = self.recent.iter_mut().find(|recent| Arc::ptr_eq(&recent.statement, statement))?;
-        if !recent.repeated || statement.params > 0 {
+        let unplanned =
+            |text: &Bytes| Prepared::unplanned(text.clone(), statement.clone(), database.cloned());
+        let recent = self.recent.iter_mut().find(|recent| Arc::ptr_eq(&recent.statement, statement));
+        let Some(recent) = recent else { return of_template.then(|| unplanned(text)) };
+        if !of_template && (!recent.repeated || statement.params > 0) {
             return None;
         }
-        match recent.plan.take() {
-            Some(plan) if plan.database.as_ref() == database => Some(plan),
-            _ => Some(Prepared::unplanned(recent.text.clone(), statement.clone(), database.cloned())),
-        }
+        let kept = recent.plan.take().filter(|plan| plan.database.as_ref() == database);
+        Some(kept.unwrap_or_else(|| unplanned(&recent.text)))
     }
 
     /// Gives a plan back.
@@ -206,6 +329,33 @@ impl StatementCache {
         self.programs.clear();
         self.prepared.clear();
         self.recent.clear();
+    }
+}
+
+/// The kind of a value, for which a plan is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Int,
+    Decimal,
+    Str,
+}
+
+impl Kind {
+    fn of(constant: &Constant) -> Kind {
+        match constant {
+            Constant::Int(_) => Kind::Int,
+            Constant::Decimal(_) => Kind::Decimal,
+            Constant::Str(_) => Kind::Str,
+        }
+    }
+}
+
+/// The value of a constant. ASCII is the same in the client's character set and the connection's.
+fn value_of(constant: &Constant) -> Value {
+    match constant {
+        Constant::Int(number) => Value::Int(*number),
+        Constant::Decimal(text) => Value::Decimal(Decimal::parse(text).value),
+        Constant::Str(text) => Value::Bytes(text.clone()),
     }
 }
 

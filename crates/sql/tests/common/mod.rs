@@ -212,9 +212,10 @@ impl Client {
 
     pub fn run_mode(&mut self, sql: &str, mode: Mode) -> Result<(Outcome, Rows), Interrupt> {
         let text = Bytes::copy_from_slice(sql.as_bytes());
-        let (statement, _) = self.session.parse(&text).map_err(Interrupt::Error)?;
-        let mut rows = Rows::default();
-        let mut outcome = self.session.execute(&statement, &text, mode, &AllowAll, &mut rows)?;
+        let read = self.session.read(&text).map_err(Interrupt::Error)?;
+        let (text, mut rows) = (text.slice_ref(read.span.of(&text)), Rows::default());
+        let run = self.session.execute_read(&read.statement, &text, &read.values, mode, &AllowAll, &mut rows);
+        let mut outcome = run?;
         if let Some(ticket) = outcome.wait.take() {
             ticket.wait().unwrap();
         }
