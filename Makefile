@@ -29,7 +29,7 @@ target:
 dist: target
 	scripts/dist target/dist
 
-# Takes the line tables out of a built program: PROGRAM (default the quick build) becomes a third as large, PROGRAM.debug has them.
+# Takes the line tables out of PROGRAM, which becomes a third as large; PROGRAM.debug has them.
 symbols:
 	scripts/symbols $${PROGRAM:-$(OMNIBUS)}
 
