@@ -2,7 +2,7 @@
 //!
 //! Pure: no I/O, no clock, no session state. Every decoder is bounds-checked and returns an error
 //! with an offset; nothing here panics on any input. Encoders append to a `Vec<u8>` the caller
-//! reuses. Formats are MySQL 8.4's, with MariaDB's own events decoded; `docs/format.md` says
+//! reuses. Formats are MySQL 8.4's, with MariaDB's own events decoded; `docs/internals/format.md` says
 //! what our files contain and where each format was learned.
 
 mod binlog_state;

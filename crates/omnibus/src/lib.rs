@@ -14,7 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `docs/embedding.md` says what an embedded server leaves to its program. The server itself is `omnibus_server`; here is what a
+//! `docs/use/embedding.md` says what an embedded server leaves to its program. The server itself is `omnibus_server`; here is what a
 //! program needs of it, and nothing of a network: [`Options`] turn that on.
 
 mod options;

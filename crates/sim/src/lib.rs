@@ -17,7 +17,7 @@
 //! - `port`      how the sessions of SQL commit
 //! - `mutant`    deliberate breakages, each of which the above must find
 //!
-//! `docs/simulation.md` says how to run it and what it is not. Nothing depends on this crate.
+//! `docs/internals/simulation.md` says how to run it and what it is not. Nothing depends on this crate.
 
 mod branch_oracle;
 mod branches;

@@ -9,7 +9,7 @@ use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 /// What messages look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// A message is one of our JSON lines (docs/json.md), all on one topic.
+    /// A message is one of our JSON lines (docs/use/json.md), all on one topic.
     #[default]
     Json,
     /// A message is a row, as Debezium's connector for MySQL makes it, with its schema; a topic for each table.

@@ -1,5 +1,5 @@
 //! `JsonLines`: one JSON object a line for each beginning, statement, run of rows and end. The schema is in
-//! docs/json.md; what is written can be executed again without loss.
+//! docs/use/json.md; what is written can be executed again without loss.
 
 use super::json_rows::rows_line;
 use super::json_value::{Line, bytes_or_text};

@@ -52,7 +52,7 @@ pub enum Trouble {
     Fill,
 }
 
-/// The sign of life that a mutant of the disk leaves out; see `docs/simulation.md`.
+/// The sign of life that a mutant of the disk leaves out; see `docs/internals/simulation.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// A sync of data does nothing, and says that it did.

@@ -1,4 +1,4 @@
-//! Changes as JSON lines (docs/json.md), executed: the way back from `crate::consume::JsonLines`.
+//! Changes as JSON lines (docs/use/json.md), executed: the way back from `crate::consume::JsonLines`.
 //!
 //! A line is read into views and handed to an [`ApplyTarget`]; nothing is lost or rounded on the way. Whoever gives the
 //! lines may have changed them: every one is checked, and a wrong one is an error that names what is wrong.
