@@ -28,22 +28,20 @@
 //!              ]
 //!   wake         each waiter by itself
 //! ```
-//!
-//! A thread that finds the places in flight taken has become a follower: the thread whose write is in
-//! flight takes what it left. Lock order is flush before order; no lock is held across a write, except
+//! A thread that finds the places in flight taken becomes a follower: the thread whose write is in flight takes over
+//! the transactions that it left. The lock order is flush before order; no lock is held across a write, except in
+//! [`Pipeline::with_quiet_log`] and at rotation.
 //! in [`Pipeline::with_quiet_log`] and at rotation.
 //!
 //! # Invariants
-//!
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
-//! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
-//!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
-//!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
-//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
-//!   last whole one.
+//! - COMMIT-2: publishing and waking come after the sync, in `pipeline::order`, and nowhere else. A locking read may
+//!   see installed versions before; its reply waits ([`Pipeline::wait_published`]). The published number only grows:
+//!   one function publishes, under the order lock, and no group passes one that the gate holds.
+//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the last whole one.
 //! - ENGINE-1: the engine learns `durable` only from written, synced groups.
-//! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error,
-//!   nothing is retried, because after a failed sync nobody knows what the device has.
+//! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error, and nothing is
+//!   retried, because the content of the device is unknown after a failed sync.
 //!
 //! # Rejected
 //!
