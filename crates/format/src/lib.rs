@@ -1,9 +1,9 @@
-//! The binary log format: events to bytes and back, GTID sets, row images, checksums.
+//! The binary log format: encoding and decoding of events, GTID sets, row images and checksums.
 //!
-//! Pure: no I/O, no clock, no session state. Every decoder is bounds-checked and returns an error
-//! with an offset; nothing here panics on any input. Encoders append to a `Vec<u8>` the caller
-//! reuses. Formats are MySQL 8.4's, with MariaDB's own events decoded; `docs/internals/format.md` says
-//! what our files contain and where each format was learned.
+//! Pure: no I/O, no clock, no session state. Every decoder is bounds-checked and returns an error with an offset; no
+//! input makes it panic. Encoders append to a `Vec<u8>` that the caller reuses. Formats are MySQL 8.4's, and MariaDB's
+//! own events are decoded; `docs/internals/format.md` describes the contents of this server's files and the sources of
+//! the formats.
 
 mod binlog_state;
 pub mod checksum;
