@@ -32,7 +32,7 @@ struct Node {
 #[derive(Debug)]
 struct Overlaid {
     len: u64,
-    /// How much of the file below counts.
+    /// The number of bytes of the file below that are still visible.
     below: u64,
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
@@ -184,7 +184,7 @@ impl Node {
         Ok(Metadata { len: locked(&self.state).len, links: 1, is_file: true, modified: self.modified })
     }
 
-    /// What is below, and zeros behind it.
+    /// Reads the file below, and zeros behind its visible part.
     fn read_below(&self, state: &Overlaid, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let there =
             usize::try_from(state.below.saturating_sub(offset)).unwrap_or(usize::MAX).min(bytes.len());

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a log in clear text begins with.
+/// The first bytes of a log in clear text.
 const PLAIN: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 
 /// See the module.
@@ -58,7 +58,7 @@ impl Encryption {
         })
     }
 
-    /// Whether new files are encrypted.
+    /// Returns whether new files are encrypted.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
@@ -91,13 +91,13 @@ impl Encryption {
         locked(&self.keyring).as_mut().map_or(Ok(false), |ring| ring.add().map(|()| true))
     }
 
-    /// Whether there is a master key yet.
+    /// Returns whether a master key exists.
     #[must_use]
     pub fn has_master_key(&self) -> bool {
         locked(&self.keyring).as_ref().is_some_and(|ring| ring.master().is_some())
     }
 
-    /// Whether there are keys besides the master key: a change of it did not come to its end.
+    /// Returns whether there are keys besides the master key, because a key rotation was interrupted.
     #[must_use]
     pub fn has_old_keys(&self) -> bool {
         locked(&self.keyring).as_ref().is_some_and(Keyring::has_old)
@@ -111,15 +111,15 @@ impl Encryption {
         locked(&self.keyring).as_mut().map_or(Ok(()), Keyring::forget_old)
     }
 
-    /// Whether a file is encrypted.
+    /// Returns whether a file is encrypted.
     ///
     /// # Errors
-    /// It cannot be read, or its header cannot.
+    /// The file or its header cannot be read.
     pub fn is_encrypted(&self, path: &Path) -> io::Result<bool> {
         self.header(path).map(|header| header.is_some())
     }
 
-    /// Whether a file is encrypted under another key than the master key.
+    /// Returns whether a file is encrypted under another key than the master key.
     ///
     /// # Errors
     /// As [`Encryption::is_encrypted`].
@@ -141,7 +141,7 @@ impl Encryption {
         self.write_header(path, &password)
     }
 
-    /// What is in front of a file; nothing if there is no file.
+    /// Returns the encryption header of a file; `None` if there is no file.
     fn header(&self, path: &Path) -> io::Result<Option<Header>> {
         match self.files.open(path, Open::Read) {
             Ok(file) => read_header(&file),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const AGAIN: Duration = Duration::from_millis(500);
-/// How soon a wait sees that it is to end.
+/// The interval at which a wait checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
@@ -27,7 +27,7 @@ pub(crate) struct Files {
     space: Space,
 }
 
-/// What redb is given.
+/// The storage that redb uses.
 #[derive(Debug)]
 pub(crate) struct Backend(pub(crate) Arc<Files>);
 
@@ -36,7 +36,7 @@ impl Files {
         Files { file, sums, space }
     }
 
-    /// Whether something waits for space now.
+    /// Returns whether a write waits for space now.
     pub(crate) fn full(&self) -> bool {
         self.space.full()
     }

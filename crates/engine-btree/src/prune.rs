@@ -32,7 +32,7 @@ pub(crate) struct Probe<'s> {
 }
 
 impl Probe<'_> {
-    /// Whether the first `count` versions from `from` on can be read; if not, that is logged.
+    /// Returns whether the first `count` versions from `from` on can be read; logs an error if not.
     fn readable(&self, from: &[u8], to: &[u8], count: usize) -> bool {
         let read = damage::caught(self.path, || {
             let range = self.file.range::<&[u8]>(from..=to).map_err(store_error)?;

@@ -24,7 +24,7 @@ pub(crate) struct Space {
     closing: AtomicBool,
     /// Something is kept, or a sync waits.
     full: AtomicBool,
-    /// By the number of the block.
+    /// Blocks that could not be written, by number.
     kept: Mutex<BTreeMap<u64, Box<[u8]>>>,
 }
 
@@ -48,7 +48,7 @@ impl Space {
         self.kept.lock().len() * BLOCK
     }
 
-    /// Whether something waits for space now.
+    /// Returns whether a write waits for space now.
     pub(crate) fn full(&self) -> bool {
         self.full.load(Ordering::Acquire)
     }
@@ -61,7 +61,7 @@ impl Space {
         self.closing.store(true, Ordering::Release);
     }
 
-    /// Whether a failure is one to wait for; says so in the log, once.
+    /// Returns whether an error is a full disk, to be waited for; logs that once.
     pub(crate) fn waits_for(&self, error: &Error) -> bool {
         let waits = is_full(error) && self.patient();
         if waits && !self.full.swap(true, Ordering::AcqRel) {

@@ -27,7 +27,7 @@ const SECTOR: usize = 512;
 const VALUES: usize = SECTOR / 4 - 1;
 const MAGIC: u32 = u32::from_be_bytes(*b"sums");
 const VERSION: u32 = 1;
-/// Of redb's header: the sizes that pages are found by.
+/// The byte range of redb's header with the sizes by which pages are found.
 const LAYOUT: Range<usize> = 12..32;
 
 /// Values of the first sector.
@@ -37,21 +37,21 @@ const FIRST: usize = 6;
 pub(crate) struct Sums {
     file: File,
     state: RwLock<BlockSums>,
-    /// One at a time; readers do not wait for it.
+    /// Serialises syncs; readers do not wait for it.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug)]
 struct BlockSums {
-    /// Of each block; 0 is one that was never written.
+    /// The checksum of each block; 0 for a block that was never written.
     values: Vec<u32>,
-    /// Of the layout, and of the one before.
+    /// The checksums of the present layout and of the one before.
     layout: [u32; 2],
     applied: u64,
     dirty: BTreeSet<usize>,
 }
 
-/// Of a block's bytes; never 0.
+/// Computes the checksum of a block's bytes; never 0.
 fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes).max(1)
 }
@@ -141,7 +141,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Whether bytes that were read at `offset` are those that were written; else the offset of a damaged block.
+    /// Compares bytes that were read at `offset` with their checksums; the error is the offset of a damaged block.
     pub(crate) fn verify(&self, offset: u64, bytes: &[u8]) -> std::result::Result<(), u64> {
         let state = self.state.read();
         if offset == 0 && bytes.len() >= LAYOUT.end && !state.layout.contains(&checksum(&bytes[LAYOUT])) {
@@ -204,7 +204,7 @@ impl Sums {
         self.file.write_all_at(&state.sector(0), 0)
     }
 
-    /// What `persisted` was told last.
+    /// The number passed last to `persisted`.
     pub(crate) fn applied(&self) -> u64 {
         self.state.read().applied
     }

@@ -65,7 +65,7 @@ pub use format::{FORMAT, StateFiles};
 use omnibus_sync as sync;
 pub use verify::check;
 
-/// How many of the memtable's elements are in a chunk, as a power of two.
+/// The number of a memtable's elements per chunk, as a power of two.
 const ARENA_BITS: u32 = 12;
 
 /// The name in errors.
@@ -75,7 +75,7 @@ fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
     omnibus_engine::EngineError::Io { engine: NAME, source }
 }
 
-/// What to do about damage.
+/// The remedy for damage, for errors.
 const ADVICE: &str = "restore the data directory from a backup, or make this server anew from a replica";
 
 /// Damage of one file.

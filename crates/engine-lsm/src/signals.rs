@@ -1,5 +1,4 @@
-//! How the engine's threads wake each other, and those who wait for them. Nothing here is on the commit
-//! path except the end of a memtable.
+//! Wakes the engine's threads and the threads that wait for them. Only the sealing of a memtable is on the commit path.
 
 use crate::io_error;
 use omnibus_engine::EngineError;

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const AGAIN: Duration = Duration::from_millis(500);
-/// How soon a wait sees that it is to end.
+/// The interval at which a wait checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(20);
 /// Runs a step of a flush until the disk has room for it.
 pub(crate) fn patiently<T>(

@@ -18,7 +18,7 @@ pub(crate) fn stage(writes: WriteSet) -> Staged {
     Staged::Built(Box::new(Arc::new(MemTable::of_staged(writes))))
 }
 
-/// What `stage` made, or what it was given instead.
+/// Returns the memtable that `stage` made, or the staged writes if they have another form.
 pub(crate) fn built(staged: Staged) -> Result<Arc<MemTable>, Staged> {
     let Staged::Built(any) = staged else { return Err(staged) };
     any.downcast::<Arc<MemTable>>().map(|memtable| *memtable).map_err(Staged::Built)

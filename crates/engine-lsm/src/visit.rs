@@ -25,7 +25,7 @@ struct TableCursor<'g> {
 }
 
 impl TableCursor<'_> {
-    /// Whether a key with this beginning is within the range.
+    /// Returns whether a key with this prefix is within the range.
     #[inline]
     fn is_within(&self, key: &[u8], begins: [u64; 2]) -> bool {
         begins < self.to_head
@@ -182,7 +182,7 @@ enum Smallest {
     Of(usize, usize),
 }
 
-/// Of at least two.
+/// Returns the smallest of at least two sources.
 fn smallest(sources: &[Source<'_>]) -> Smallest {
     let (mut best, mut second) = (0, None);
     for i in 1..sources.len() {

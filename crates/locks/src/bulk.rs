@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Insert locks that wait to be brought into order, at most: whoever asks for another record of the space waits meanwhile.
 const LOOSE: usize = if cfg!(test) { 2 } else { 1 << 15 };
 
-/// What the keys of a space begin with.
+/// The first bytes of the keys of a space.
 type Prefix = [u8; 4];
 type KeyBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
@@ -49,11 +49,11 @@ pub(crate) struct Bulk {
     /// Insert locks that are not in the order yet: nobody asks for most of them, and sorted together they cost a fraction of a
     /// search each. None while a range waits.
     loose: Vec<u32>,
-    /// How many are insert locks, at least: one that was asked for twice counts twice.
+    /// A lower bound of the number of insert locks: one that was requested twice counts twice.
     pub(crate) inserts: usize,
     /// Records that have come out: their locks are in queues now.
     pub(crate) out: Vec<Bytes>,
-    /// It has all records without a queue.
+    /// It stands for all records of the space, without a queue.
     pub(crate) whole: bool,
 }
 
@@ -62,7 +62,7 @@ fn prefix(key: &[u8]) -> Option<Prefix> {
 }
 
 impl Bulk {
-    /// With room for keys that begin like this one; none for shorter ones.
+    /// Creates a bulk for keys with the prefix of this one; `None` for shorter keys.
     pub(crate) fn for_key(trx: &Arc<Trx>, key: &[u8]) -> Option<Bulk> {
         Some(Bulk {
             trx: Arc::clone(trx),
@@ -76,7 +76,7 @@ impl Bulk {
         })
     }
 
-    /// Stands for all records from now on. How many it had by themselves.
+    /// Makes the bulk stand for all records. Returns the number of records that it had one by one.
     pub(crate) fn widen(&mut self) -> usize {
         self.whole = true;
         (self.order, self.loose, self.inserts) = (Order::default(), Vec::new(), 0);
@@ -158,8 +158,8 @@ impl Bulk {
         Some(mode)
     }
 
-    /// Whether there is an insert lock in an interval that is not empty. All must be in order: a look through the others for each
-    /// insert would be one through all for all.
+    /// Returns whether there is an insert lock in a non-empty interval. All locks must be in order, because a linear
+    /// search for each insert would take quadratic time.
     pub(crate) fn inserts_in(&self, interval: &Interval) -> bool {
         debug_assert!(self.loose.is_empty(), "ranges look at bulks in order");
         self.whole

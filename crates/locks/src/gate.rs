@@ -34,7 +34,7 @@ impl TrxLocks {
         self.manager.request_table(&self.trx, GATE, Mode::TABLE_S)
     }
 
-    /// Whether other transactions write, or may: they hold a table in a mode for it.
+    /// Returns whether other transactions write, or may: they hold a table in a mode for writing.
     #[must_use]
     pub fn others_write(&self) -> bool {
         self.manager.others_write(&self.trx)

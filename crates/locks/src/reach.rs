@@ -1,4 +1,4 @@
-//! Who waits, and what one search for a deadlock has found so far (`detect`).
+//! The state of a search for a deadlock (`detect`): the waiting transactions that it has reached.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) struct Detector {
     pub(crate) searches: AtomicU64,
 }
 
-/// What one search has found so far. Seen transactions are marked with the search's number.
+/// The state of one search. Transactions that it has seen are marked with the search's number.
 pub(crate) struct Reach<'a> {
     pub(crate) search: u64,
     pub(crate) start: &'a Arc<Trx>,

@@ -122,7 +122,7 @@ impl LockManager {
         Request::Granted { fresh }
     }
 
-    /// Whether a request must go through the gate first. Called under the table's shard.
+    /// Returns whether a request must go through the gate first. Called under the table's shard.
     pub(crate) fn gated(&self, table: u64, wanted: Mode) -> bool {
         wanted.writes() && table != GATE && self.gate.load(Ordering::SeqCst) != 0
     }

@@ -20,14 +20,14 @@ struct RangeWait {
     seq: u64,
 }
 
-/// What a request came to.
+/// The result of a request.
 pub(crate) enum Asked {
     Granted {
         fresh: bool,
     },
     /// Granted, and kept with the transaction's many.
     InBulk,
-    /// It must wait, and with which mode if granted. Nothing was queued.
+    /// It must wait, with the mode that it will hold if granted. Nothing was queued.
     Blocked {
         mode: Mode,
         upgrade: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Space {
     records: BTreeMap<Bytes, Queue>,
     /// Records of transactions with many.
     bulks: Vec<Bulk>,
-    /// How many insert locks are held: range requests look no further if none are.
+    /// The number of insert locks held; range requests skip a search if there are none.
     inserts: usize,
     ranges: Vec<(Arc<Trx>, IntervalSet)>,
     range_waits: VecDeque<RangeWait>,
@@ -121,8 +121,8 @@ impl Space {
         false
     }
 
-    /// Whether an insert of `key` must wait for somebody's range lock: one that is held, or one that
-    /// waits since before `seq`, unless it waits for this very transaction.
+    /// Returns whether an insert of `key` must wait for another's range lock: one that is held, or one that has been
+    /// waiting since before `seq`, unless it waits for this very transaction.
     fn fenced(&self, trx: &Arc<Trx>, key: &[u8], seq: u64) -> bool {
         let held = |(owner, set): &(Arc<Trx>, IntervalSet)| !Arc::ptr_eq(owner, trx) && set.contains(key);
         self.ranges.iter().any(held)
@@ -308,7 +308,7 @@ impl Space {
         self.promote_inserts(wakes);
     }
 
-    /// Whom a queued record request waits for (see `Queue::blockers`).
+    /// Adds the transactions that a queued record request waits for (see `Queue::blockers`).
     pub(crate) fn record_blockers(&self, trx: &Arc<Trx>, key: &Bytes, reach: &mut Reach<'_>) {
         let Some(queue) = self.records.get(key) else { return };
         queue.blockers(trx, reach);

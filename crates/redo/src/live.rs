@@ -72,7 +72,7 @@ impl Live {
         self.kept.keys().next().copied().unwrap_or(u64::MAX)
     }
 
-    /// Those whose write sets were found when the log was opened.
+    /// The transactions whose write sets were found when the log was opened.
     pub(crate) fn undecided(&self) -> Vec<TrxId> {
         let found = self.trxs.iter().filter(|(_, trx)| trx.found.is_some());
         let mut trxs: Vec<_> = found.map(|(trx, _)| *trx).collect();

@@ -125,8 +125,8 @@ impl Participant {
         Ok(())
     }
 
-    /// One sync: everything that was prepared, committed or rolled back before the call is durable on return. Shared
-    /// by all who call at once; none at all if there is nothing new.
+    /// Makes everything that was prepared, committed or rolled back before the call durable, with one sync. Concurrent
+    /// callers share it; without new records there is none.
     ///
     /// # Errors
     /// The sync failed, now or before.
@@ -156,7 +156,7 @@ impl Participant {
         Ok(())
     }
 
-    /// How many times [`Participant::flush`] went to the device since the log was opened.
+    /// The number of times that [`Participant::flush`] synced the device since the log was opened.
     #[must_use]
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
@@ -201,8 +201,8 @@ impl Participant {
         writer.write(std::slice::from_ref(&payload))
     }
 
-    /// What was decided since. Taken and written under one lock of the writer, so that a record of a decision never gets
-    /// ahead of its prepare.
+    /// Writes the decisions made since. They are taken and written under one lock of the writer, so that the record of
+    /// a decision never precedes its prepare.
     fn write_notes(&self, writer: &mut Writer) -> io::Result<()> {
         let notes = std::mem::take(&mut self.book.lock().notes);
         if notes.is_empty() {

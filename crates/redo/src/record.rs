@@ -86,7 +86,7 @@ pub(crate) fn framed_len(payload: &[u8]) -> u64 {
     (HEADER + payload.len()) as u64
 }
 
-/// What follows in a segment.
+/// The next content of a segment.
 pub(crate) enum Next<'a> {
     Record(Record, &'a [u8]),
     /// Zeros, or nothing.

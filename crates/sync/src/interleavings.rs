@@ -38,7 +38,7 @@ impl<T> Mutex<T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// What is locked, for its only owner.
+    /// Returns the protected value to its only owner.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(shuttle::sync::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// Creates a condition without waiters.
     pub const fn new() -> Condvar {
         Condvar(shuttle::sync::Condvar::new())
     }

@@ -9,7 +9,7 @@ pub trait Seat: Send + Sync {
     /// The calling thread is about to take a lock: a place where another one may go first.
     fn pass(&self) {}
 
-    /// What the time is there, if that is decided there, too.
+    /// The time, if the seat decides it.
     fn now(&self) -> Option<Instant> {
         None
     }

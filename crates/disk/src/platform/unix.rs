@@ -36,7 +36,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     file.write_at(bytes, offset)
 }
 
-/// How many names a file has.
+/// The number of names of a file.
 pub(crate) fn links(about: &std::fs::Metadata) -> u64 {
     about.nlink()
 }

@@ -50,12 +50,12 @@ pub(crate) struct Parts<F> {
     names: OnceLock<SpaceNames>,
 }
 
-/// What a set staged that is not all the first engine's: each engine's part.
+/// The staged parts of a transaction that is not only the first engine's, by engine.
 struct StagedParts(Vec<(usize, Staged)>);
 
 struct Member {
     engine: Arc<dyn Engine>,
-    /// What it had when the set was made; replay up to here is not for it.
+    /// The commit number that the engine had when the set was made; replay up to here skips it.
     applied: CommitNo,
 }
 
@@ -91,10 +91,10 @@ impl<F: ReadAt> EngineSet<F> {
         })
     }
 
-    /// Whether an engine has never been in a set in this data directory.
+    /// Returns whether an engine has never been in a set in this data directory.
     ///
     /// # Errors
-    /// The engine's.
+    /// The engine's error.
     pub fn is_new(engine: &dyn Engine) -> Result<bool, EngineError> {
         Ok(engine.snapshot(CommitNo::MAX).get(JOINED)?.is_none())
     }
