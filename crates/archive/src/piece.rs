@@ -9,11 +9,11 @@ use std::str::FromStr;
 /// `OFFSET-LENGTH-CRC32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
-    /// Of its first byte in the file.
+    /// File offset of its first byte.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Of the bytes.
+    /// Checksum of its bytes.
     pub crc: u32,
 }
 

@@ -18,20 +18,20 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What was made.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The base backup's name.
     pub backup: String,
     /// The log file that it ends in.
     pub file: String,
-    /// Where in it.
+    /// The position in the file.
     pub position: u64,
     /// `gtid_executed` of there; in MariaDB's dialect of the base backup's position.
     pub gtid_executed: String,
     /// Transactions of the log that are not in the base backup.
     pub transactions: u64,
-    /// When the last of them was committed, RFC 3339; empty if there is none.
+    /// The time of the last commit, RFC 3339; empty if there is none.
     pub last_commit: String,
 }
 
@@ -150,7 +150,7 @@ struct Log<'r> {
     there: &'r Inventory,
     names: FileNames,
     search: Search,
-    /// How the groups of the file before end.
+    /// The end of the previous file's groups.
     before: Option<GroupsEnd>,
     notes: Notes<'r>,
 }
@@ -282,7 +282,7 @@ impl Log<'_> {
     }
 }
 
-/// Whether a file is a log in clear text, or empty.
+/// Returns whether a file is a log in clear text, or empty.
 fn is_plain(file: &File) -> std::io::Result<bool> {
     let mut magic = [0; MAGIC.len()];
     Ok(file.read_at(&mut magic, 0)? == 0 || magic == MAGIC)

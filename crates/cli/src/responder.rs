@@ -40,7 +40,7 @@ pub struct ResponderArgs {
     bytes: usize,
 }
 
-/// What direct writes are aligned to.
+/// The alignment of direct writes.
 const BLOCK: usize = 4096;
 /// The file's length; writing begins again at its start.
 const FILE_BYTES: u64 = 64 << 20;
@@ -107,7 +107,7 @@ fn prepared_file(dir: &Path) -> io::Result<File> {
     opened
 }
 
-/// Who waits for the next write.
+/// The log, with the clients that wait for the next write.
 #[derive(Default)]
 struct Log {
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
@@ -164,13 +164,13 @@ struct Session {
     out: OutBuf,
     seq: u8,
     caps: Capability,
-    /// What the prepared statements are.
+    /// The kinds of the prepared statements.
     prepared: HashMap<u32, Kind>,
     in_transaction: bool,
     wrote: bool,
 }
 
-/// As much of a statement as matters here.
+/// The kind of a statement, as far as it matters here.
 #[derive(Clone, Copy)]
 enum Kind {
     Begin,

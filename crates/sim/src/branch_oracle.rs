@@ -1,18 +1,18 @@
-//! What is known of XA branches from requests and replies, and what a recovered server must show of them therefore.
+//! The oracle of XA branches: derives from requests and replies what a recovered server must show.
 
 use crate::branches::{Answer, Ask, Branch, ShownBranches};
 use crate::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of something that was asked for.
+/// The knowledge about a request's outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
-    /// Nobody can tell.
+    /// The outcome is unknown.
     #[default]
     Nothing,
-    /// It is there, unless the power goes.
+    /// It happened, and a power cut may undo it.
     Done,
-    /// It stays.
+    /// It happened and is durable.
     Lasts,
 }
 
@@ -27,11 +27,11 @@ struct Facts {
     end: Option<bool>,
     /// The ends that were asked for: XA ROLLBACK, XA COMMIT.
     asked: [bool; 2],
-    /// That it adds to its counter: known once it says so.
+    /// Whether the branch adds to its counter: known once its reply says so.
     adds: Option<bool>,
 }
 
-/// What was the case when a question was asked: branches that were there for certain, and those that were gone.
+/// The state when a question was asked: branches that certainly existed, and those that were gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     there: BTreeSet<u64>,

@@ -4,7 +4,7 @@
 use crate::names::id_of_event;
 use omnibus_log::{LogHandle, LogPosition, ReadError, TailNext, TailReader};
 
-/// Where it is, and what it has got.
+/// A follower's position and the transactions that it has received.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
     reader: Option<TailReader>,

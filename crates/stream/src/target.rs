@@ -70,7 +70,7 @@ impl Target {
         Ok(Target { runtime, log, name: name.to_owned() })
     }
 
-    /// What topics begin with.
+    /// The first part of topics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -16,7 +16,7 @@ pub struct Fixed {
     bytes: [u8; 16],
 }
 
-/// Which of the types.
+/// The kind of a fixed-length type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FixedKind {
@@ -199,7 +199,7 @@ pub fn write_v6(address: Ipv6Addr, out: &mut Vec<u8>) {
 }
 
 impl Fixed {
-    /// Which type it is of.
+    /// The kind of the value.
     #[must_use]
     pub const fn kind(&self) -> FixedKind {
         self.kind
@@ -211,7 +211,7 @@ impl Fixed {
         &self.bytes[..self.kind.width()]
     }
 
-    /// Whether all its bytes are zero, which counts as false.
+    /// Returns whether all its bytes are zero, which counts as false.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.bytes == [0; 16]

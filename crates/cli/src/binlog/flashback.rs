@@ -14,7 +14,7 @@ use omnibus_format::{DecodeError, EventType, RawEvent};
 
 use super::sql_text::{base64, with_body};
 
-/// What has been read so far.
+/// The changes read so far.
 #[derive(Default)]
 pub(super) struct Flashback {
     tables: HashMap<u64, RowShape>,
@@ -98,7 +98,7 @@ impl Flashback {
         self.rows.clear();
     }
 
-    /// Everything, last first.
+    /// Prints all changes, last first.
     pub(super) fn print(&mut self, out: &mut impl Write) -> io::Result<()> {
         let mut format = Some(std::mem::take(&mut self.format));
         for statements in std::mem::take(&mut self.transactions).into_iter().rev() {

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whose tables.
+/// The engine of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum EngineKind {
     Lsm,
@@ -53,7 +53,7 @@ const TEXT: usize = 190;
 const GTID_EVENT: u64 = 79;
 const CHECKSUM: u64 = 4;
 
-/// One protocol's server side.
+/// The server side of one protocol.
 pub(super) struct World {
     pub(super) protocol: CommitProtocol,
     pub(super) coordinator: Coordinator,

@@ -6,7 +6,7 @@ use omnibus_sim::{Mutant, run};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often it says how far it is.
+/// The interval of progress messages.
 const SAY: Duration = Duration::from_secs(10);
 
 /// Simulated crashes of the log, the commit pipeline and recovery, a history for each seed, until told to stop.
@@ -15,7 +15,7 @@ struct Options {
     /// Runs this one only, again and again.
     #[arg(long, env = "SEED")]
     seed: Option<u64>,
-    /// How often it runs the one.
+    /// The number of runs of a single seed.
     #[arg(long, env = "TIMES", default_value_t = 20)]
     times: u64,
     /// Begins with this seed [default: another one each time].

@@ -26,7 +26,7 @@ pub use store::{ConvertError, StoreContext, Stored, fixed};
 pub struct Converted<T> {
     /// The value, clipped or cut where something was lost.
     pub value: T,
-    /// What was lost.
+    /// The loss of the conversion.
     pub problem: Option<Problem>,
 }
 
