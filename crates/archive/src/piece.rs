@@ -1,7 +1,7 @@
 //! Pieces of a log file: objects whose names say which bytes they are.
 //!
-//! Whoever ships may be killed between a request and its answer, and begin again with other pieces of the same bytes. So pieces
-//! may overlap; they never disagree, because a log file is only appended to. Pure.
+//! A program that ships may be killed between a request and its answer, and begin again with other pieces of the same
+//! bytes. So pieces may overlap; they never disagree, because a log file is only appended to. Pure.
 
 use std::fmt;
 use std::str::FromStr;

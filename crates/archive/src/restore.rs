@@ -1,8 +1,9 @@
-//! A data directory from an archive: the newest base backup that is not past the wanted place, and the log from there up to it.
+//! Makes a data directory from an archive: the newest base backup that is not past the requested point, and the log
+//! from there up to it.
 //!
-//! What is made is what a crash at that place would have left, so the first start's recovery is all that remains to do. Pieces and
-//! files are compared with their checksums as they come, files of the log with what the next one says of them. Until all is
-//! there and durable the folder is no data directory.
+//! The result is the directory that a crash at that point would have left, so only the first start's recovery remains
+//! to be done. Pieces and files are compared with their checksums as they arrive, and files of the log with the next
+//! file's description of them. Until everything is there and durable the folder is not a data directory.
 
 use crate::error::ArchiveError;
 use crate::inventory::{Inventory, split};

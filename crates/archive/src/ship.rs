@@ -71,10 +71,10 @@ impl<'a> Shipper<'a> {
         Shipper { store, options, notes }
     }
 
-    /// Ships until the log's end, or for ever: what may pass is told and tried again.
+    /// Ships until the log's end, or for ever. Temporary errors are reported and retried.
     ///
     /// # Errors
-    /// What somebody has to do something about: whom the server does not let in when this begins, too.
+    /// An error that an administrator has to resolve, such as a refused login, also when shipping begins.
     pub fn run(&self) -> Result<(), ArchiveError> {
         while let Err(error) = self.prepare() {
             if !self.follows() || !is_away(&error) {

@@ -1,11 +1,12 @@
-//! `omnibus bench responder`: the least that can answer a writing benchmark durably, as the limit of a machine.
+//! `omnibus bench responder`: the least work that can answer a writing benchmark durably, as the limit of a machine.
 //!
-//! It speaks enough of the protocol for sysbench's `oltp_update_index`, `oltp_update_non_index`, `oltp_insert` and `oltp_delete`, looks at no
-//! statement but for whether it writes, and keeps nothing: a commit is so many bytes in a file, shared by the group that
-//! they are written with. One log thread, a queue behind a mutex, one direct write-through write per group, a wake-up per
-//! waiter; sessions are tasks on as many workers as there are processors, as the server's are.
+//! It implements enough of the protocol for sysbench's `oltp_update_index`, `oltp_update_non_index`, `oltp_insert` and
+//! `oltp_delete`, examines a statement only for whether it writes, and stores no rows: a commit is a number of bytes in
+//! a file, shared by the group that they are written with. It has one log thread, a queue behind a mutex, one direct
+//! write-through write per group, and a wake-up per waiter; sessions are tasks on as many workers as there are
+//! processors, as the server's are.
 //!
-//! What a server makes beside it, with the same clients on the same disk, is its share of what is possible there.
+//! A server's rate beside it, with the same clients on the same disk, is its share of the possible rate.
 
 use clap::Args;
 use omnibus_wire::consts::{ColumnFlag, FieldType};

@@ -1,7 +1,8 @@
-//! A file system over the operating system's whose changes stay in memory: for looking at a directory as a start would,
-//! without changing a byte of it.
+//! A file system over the operating system's whose changes stay in memory, for inspecting a directory as a start would
+//! without changing it.
 //!
-//! What is changed is kept by the block. Directories that do not exist are those of files that do; nothing is ever synced.
+//! Changes are kept by block. A directory that does not exist counts as existing if files below it were created; syncs
+//! have no effect.
 
 use crate::{Disk, File, FileSystem, Metadata, Open, OpenFile};
 use std::collections::{BTreeMap, BTreeSet};

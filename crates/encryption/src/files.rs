@@ -1,11 +1,13 @@
-//! The log's file system where its files may be encrypted: which of them are is read from each file, whether new ones will be is a switch.
+//! The log's file system if its files may be encrypted. Whether a file is encrypted is read from the file; a switch
+//! decides for new files.
 //!
-//! What a crash leaves: a new file gets its header, durably, before anything else is written to it, and before that it holds zeros. Another
-//! master key is in the keyring before any header needs it, and the one before stays until no header does
-//! ([`Encryption::forget_old_keys`] is called last). A header is one sector and is written over in place; both keys are there then.
+//! After a crash: a new file gets its header, durably, before anything else is written to it, and holds zeros until
+//! then. A new master key is in the keyring before any header needs it, and the old one stays until no header does
+//! ([`Encryption::forget_old_keys`] is called last). A header is one sector and is overwritten in place while both keys
+//! exist.
 //!
-//! Files that are to be log files one day, and those of transactions that do not fit into memory, have their
-//! password in memory only ([`FileSystem::create_secret`]): what a crash leaves of them nobody can read.
+//! Files that are to become log files, and those of transactions that do not fit into memory, have their password in
+//! memory only ([`FileSystem::create_secret`]): after a crash nobody can read what is left of them.
 
 use crate::file::EncryptedFile;
 use crate::header::{HEADER, Header, MAGIC};

@@ -7,8 +7,8 @@
 //! | 1, 32 | type 2, the file's password, AES-256 in CBC mode under that key |
 //! | 1, 16 | type 3, its initialisation vector |
 //!
-//! It has no checksum. Each of its bits is either looked at, or changes what the password is, which shows in the file's first bytes.
-//! It is one sector, so a write of it is there or not.
+//! It has no checksum. Each of its bits is either checked, or changes the password, which shows in the file's first
+//! bytes. It is one sector, so a write of it happens completely or not at all.
 
 /// The length of the header in bytes.
 pub const HEADER: usize = 512;

@@ -1,7 +1,7 @@
 //! The B-tree storage engine, `ENGINE=BTREE`: one file of the `redb` crate under layers of versions in memory.
 //!
-//! What it is not: a log. The binary log is its write-ahead log (ENGINE-1); a crash takes back to the last durable
-//! transaction of the file, and the server replays from `applied` on.
+//! It has no log of its own. The binary log is its write-ahead log (ENGINE-1); a crash takes it back to the last
+//! durable transaction of the file, and the server replays from `applied` on.
 //!
 //! How it is put together:
 //! - `prepare_ordered` puts versions into the active *layer* (`layer`), in memory; nothing on the commit thread

@@ -6,7 +6,7 @@
 //! | `garbage` | commit number (big-endian), key | nothing: what is to be looked at once the watermark is there |
 //! | `meta` | `format`, `applied` | u64 |
 //!
-//! Whoever writes holds `Store::state`, so `applied` is always that of the newest transaction.
+//! A writer holds `Store::state`, so `applied` is always that of the newest transaction.
 
 use crate::backend::{Backend, Files};
 use crate::config::BtreeConfig;

@@ -1,7 +1,7 @@
-//! The default storage engine: table files of the `lsm-tree` crate under memtables of our own.
+//! The default storage engine: table files of the `lsm-tree` crate under memtables of this crate.
 //!
-//! What it is not: a log. The binary log is its write-ahead log (ENGINE-1); a crash takes back to
-//! the last flush, and the server replays from `applied` on.
+//! It has no log of its own. The binary log is its write-ahead log (ENGINE-1); a crash takes it back to the last flush,
+//! and the server replays from `applied` on.
 //!
 //! How it is put together, and why not simply `lsm_tree::Tree`:
 //! - One tree holds all spaces, so what is persistent is one prefix of commit numbers. The

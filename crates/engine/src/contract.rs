@@ -259,7 +259,8 @@ pub trait Engine: Send + Sync + 'static {
     /// who call at once. Any thread; blocks.
     ///
     /// # Errors
-    /// What is durable is unknown: nothing may be acknowledged, and every later prepare and flush fails too.
+    /// The sync failed, so what is durable is unknown: nothing may be acknowledged, and every later prepare and flush
+    /// fails, too.
     fn flush_logs(&self) -> Result<(), EngineError> {
         Ok(())
     }

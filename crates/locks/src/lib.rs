@@ -1,9 +1,9 @@
 //! Row, range and table locks of transactions, with deadlock detection at wait time.
 //!
-//! What it is not: it knows no SQL, no engine and no runtime. A wait is an object that a thread can
-//! park on and that is also a `Future`; error numbers (1205, 1213, 1317) are the caller's.
+//! The crate knows no SQL, no engine and no runtime. A wait is an object that a thread can park on and that is also a
+//! `Future`; error numbers (1205, 1213, 1317) are the caller's.
 //!
-//! Who locks what:
+//! The kinds of locks:
 //! - *record locks* (`RowMode`) name an index key, there or not, in a space;
 //! - an *insert* lock is an exclusive record lock on a key that is about to appear, and waits for
 //!   other transactions' range locks over that key;

@@ -120,7 +120,7 @@ pub struct Faults {
     plan: std::sync::Arc<omnibus_sync::Mutex<plan::Plan>>,
 }
 
-/// What the caller of a fault point has to do.
+/// The instruction to the caller of a fault point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Go,

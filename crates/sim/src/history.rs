@@ -74,7 +74,7 @@ struct History {
 /// Runs the history of a seed.
 ///
 /// # Errors
-/// What it found.
+/// The finding.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
     let mut random = Random::new(seed);
     let half = |choice: u64| Random::new(seed ^ choice).one_in(2);

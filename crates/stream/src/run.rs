@@ -54,7 +54,7 @@ pub enum Note {
 /// Streams until the log's end, or for ever: what may pass is told and tried again.
 ///
 /// # Errors
-/// What somebody has to do something about. The first attempt must succeed.
+/// An error that an administrator has to resolve. The first attempt must succeed.
 pub fn run(options: &StreamOptions, notes: &mut dyn FnMut(Note)) -> Result<(), StreamError> {
     let mut begun = false;
     loop {

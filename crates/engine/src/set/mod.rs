@@ -16,7 +16,7 @@
 //!
 //! *Two phases.* A set takes part in a two-phase commit if all its engines do; each prepares and decides its part.
 //!
-//! What it is not: a transaction coordinator. It has no file and no thread.
+//! A set is not a transaction coordinator. It has no file and no thread.
 
 mod split;
 mod view;

@@ -38,12 +38,12 @@ impl Lock {
 #[derive(Default)]
 struct Model {
     held: [Vec<Lock>; TRXS],
-    /// What each waits for, and since which step.
+    /// The lock that each waits for, and the step since which it waits.
     waiting: [Option<(Lock, usize)>; TRXS],
 }
 
 impl Model {
-    /// Whom `who` has reason to wait for.
+    /// Returns the transactions that `who` has reason to wait for.
     fn blockers(&self, who: usize) -> Vec<usize> {
         let Some((wanted, since)) = self.waiting[who] else { return Vec::new() };
         let blocks = |other: usize| {

@@ -77,11 +77,11 @@ impl TrxTimes {
 pub struct StatusData {
     /// The receiver.
     pub io: IoRunning,
-    /// What the receiver is doing, as text.
+    /// The receiver's present activity as text.
     pub io_state: &'static str,
     /// Whether transactions are applied.
     pub sql_running: bool,
-    /// What the applier is doing, as text.
+    /// The applier's present activity as text.
     pub sql_state: &'static str,
     /// Last_IO_Error.
     pub io_error: ErrorAt,
