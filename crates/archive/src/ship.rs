@@ -1,9 +1,9 @@
 //! Following a server's log into an archive.
 //!
-//! A file is always read from its beginning: what is archived of it is compared with what comes, piece by piece, and only what
-//! follows is shipped. So a log that was reset, another server's, or a damaged archive is found before anything is added. A
-//! piece is shipped when its oldest byte is so many seconds old, when it is large, and when its file ends; while it is on its
-//! way nothing is read, so at most one piece is in memory.
+//! A file is always read from its beginning: the server's bytes are compared with the archived ones, piece by piece,
+//! and only the bytes behind these are shipped. So a log that was reset, another server's log, or a damaged archive is
+//! found before anything is added. A piece is shipped when its oldest byte reaches a certain age, when it is large, and
+//! when its file ends. While it is being shipped nothing is read, so at most one piece is in memory.
 //!
 //! The server sends what is durable and nothing else (COMMIT-2), so an archive is never ahead of the log. It keeps the files from
 //! the one that is being read on (PURGE-1).

@@ -36,7 +36,7 @@ pub struct ResponderArgs {
     /// Directory on the device to write to; the file there is removed at once.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Bytes written for each commit. An update of one small row takes about so many in the binary log.
+    /// Bytes written for each commit, about those of an update of one small row in the binary log.
     #[arg(long, value_name = "BYTES", default_value_t = 400)]
     bytes: usize,
 }

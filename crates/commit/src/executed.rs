@@ -98,7 +98,7 @@ impl Executed {
         self.ahead.push_back(Run { first: no, count: 1, gtid });
     }
 
-    /// Folds the runs below `oldest`, which nobody asks for any more. If there are too many runs, those up to `durable`
+    /// Folds the runs below `oldest`, which will not be asked for. If there are too many runs, those up to `durable`
     /// are folded, too.
     pub(crate) fn settle(&mut self, oldest: CommitNo, durable: CommitNo) {
         self.settle_up_to(oldest.0.min(durable.0));

@@ -53,6 +53,35 @@
 //!   together, and it would be written twice. See `coordinator::large`.
 //! - *Writing while appending*: one buffer that both sides touch needs a lock across the device write;
 //!   the writer copies at most one partial block instead.
+//!
+//! # Example
+//!
+//! One transaction through the pipeline. `examples/store.rs` is a whole program, with an engine and recovery.
+//!
+//! ```no_run
+//! use omnibus_commit::{CommitRequest, Coordinator, now_us};
+//! use omnibus_engine::WriteSet;
+//! use omnibus_format::events::{Query, Xid};
+//! use omnibus_format::EventType;
+//!
+//! fn put(coordinator: &Coordinator, key: &'static [u8], value: &'static [u8]) -> Result<(), Box<dyn std::error::Error>> {
+//!     let mut cache = coordinator.new_cache();
+//!     let query = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"d", sql: b"BEGIN" };
+//!     let mut body = Vec::new();
+//!     query.encode(&mut body);
+//!     cache.append_event(EventType::QUERY.0, 0, &body)?;
+//!     body.clear();
+//!     Xid(coordinator.first_xid()).encode(&mut body);
+//!     cache.append_event(EventType::XID.0, 0, &body)?;
+//!
+//!     let mut writes = WriteSet::default();
+//!     writes.put(key.into(), value.into());
+//!     let ticket = coordinator.commit(CommitRequest::new(cache, writes, true, now_us()));
+//!     let number = ticket.wait()?; // durable, and visible to snapshots
+//!     println!("commit {}", number.0);
+//!     Ok(())
+//! }
+//! ```
 
 mod cache;
 mod coordinator;

@@ -123,13 +123,13 @@ pub trait FileSystem: Debug + Send + Sync {
     /// A log file begins: there is nothing in it, or zeros. Where files are encrypted it gets its key, durably.
     ///
     /// # Errors
-    /// As the operating system's; there is no key to be had.
+    /// As the operating system's; or no key is available.
     fn begin(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
     }
 
-    /// Creates a file as [`Open::CreateNew`] does. Where files are encrypted nobody can read it but who has it open, until
+    /// Creates a file as [`Open::CreateNew`] does. Where files are encrypted only this handle can read it until
     /// [`FileSystem::reveal`].
     ///
     /// # Errors
@@ -138,7 +138,8 @@ pub trait FileSystem: Debug + Send + Sync {
         self.open(path, Open::CreateNew)
     }
 
-    /// A file of [`FileSystem::create_secret`] is to be a log file: whoever has the keys can read it from now on. Durable on return.
+    /// Turns a file of [`FileSystem::create_secret`] into a log file that is readable with the server's keys. Durable
+    /// on return.
     ///
     /// # Errors
     /// As [`FileSystem::begin`].
@@ -262,7 +263,7 @@ pub trait OpenFile: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Locks the file for this descriptor; false if somebody else has it.
+    /// Locks the file for this descriptor; returns false if another one holds the lock.
     ///
     /// # Errors
     /// As the operating system's.

@@ -7,7 +7,7 @@
 //! exist.
 //!
 //! Files that are to become log files, and those of transactions that do not fit into memory, have their password in
-//! memory only ([`FileSystem::create_secret`]): after a crash nobody can read what is left of them.
+//! memory only ([`FileSystem::create_secret`]): their remains after a crash are unreadable.
 
 use crate::file::EncryptedFile;
 use crate::header::{HEADER, Header, MAGIC};
@@ -132,7 +132,7 @@ impl Encryption {
         Ok(master.is_some_and(|(name, _)| name != header.key))
     }
 
-    /// Puts a file's password under the master key, durably. Nobody may be writing to the file.
+    /// Encrypts a file's password under the master key, durably. The file must not be written meanwhile.
     ///
     /// # Errors
     /// As [`Encryption::is_encrypted`]; the key of now is missing, or the header cannot be written.

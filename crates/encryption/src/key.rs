@@ -10,7 +10,7 @@ use std::io;
 /// AES's block.
 pub(crate) const BLOCK: u64 = 16;
 
-/// Bytes that nobody can guess.
+/// Returns unpredictable bytes.
 fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

@@ -55,7 +55,7 @@ impl Files {
     /// Writes what waits for space: false if there still is too little.
     ///
     /// # Errors
-    /// Others than a full disk; or that, if nobody wants to wait.
+    /// Errors other than a full disk; a full disk, too, if waiting is switched off.
     pub(crate) fn settle(&self) -> io::Result<bool> {
         match self.drain() {
             Err(error) if self.space.waits_for(&error) => Ok(false),
@@ -66,7 +66,7 @@ impl Files {
     /// Waits until nothing is kept in memory for want of space.
     ///
     /// # Errors
-    /// Others than a full disk; or that, if nobody wants to wait.
+    /// Errors other than a full disk; a full disk, too, if waiting is switched off.
     pub(crate) fn wait_until_settled(&self) -> io::Result<()> {
         if self.full() { self.patiently(|| self.drain()) } else { Ok(()) }
     }

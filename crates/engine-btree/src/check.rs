@@ -1,4 +1,4 @@
-//! Looks for damage in the files of an engine that nobody has open, without changing a byte of them.
+//! Searches the files of an engine that is not open for damage, without changing them.
 
 use crate::scratch::Scratch;
 use crate::store::{FILE, GARBAGE, SUMS, VERSIONS, initialize};

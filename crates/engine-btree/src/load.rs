@@ -1,4 +1,4 @@
-//! Bulk loads into a space that nobody reads yet: straight into the file, durable on return.
+//! Bulk loads into a space without readers: straight into the file, durable on return.
 
 use crate::io_error;
 use crate::layer::Version;

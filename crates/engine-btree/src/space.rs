@@ -1,7 +1,7 @@
-//! A disk that is too full. What can not be written waits in memory, and counts as written: redb writes under locks that
-//! readers take, also on a reader's thread to make room in its cache, so none of its writes may wait there, and after an
-//! error it takes nothing more. A sync waits, and only there: until what is kept here is in the file, or until nobody wants
-//! to wait ([`crate::BtreeConfig::wait_for_space`]).
+//! Handles a full disk. Blocks that cannot be written wait in memory, and count as written: redb writes under locks
+//! that readers take, also on a reader's thread to make room in its cache, so none of its writes may wait, and after an
+//! error it accepts nothing more. Only a sync waits: until the blocks kept here are in the file, or until waiting is
+//! switched off ([`crate::BtreeConfig::wait_for_space`]).
 //!
 //! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is, and
 //! one that may be large (`load::install`) waits between its rows.

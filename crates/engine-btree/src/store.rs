@@ -216,7 +216,7 @@ fn database(
     Ok((database, files))
 }
 
-/// Checksums for a file that has none, or damaged ones: has redb verify the whole file by its own, and makes ours.
+/// Makes the file of checksums if it is missing or damaged: redb first verifies the whole file by its own checksums.
 fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
     tracing::info!(path = %path.display(), "engine-btree: no usable checksums beside the file; verifying it");
     let (mut database, _) = database(config.disk.open(path, Open::Write).map_err(io_error)?, None, config)?;

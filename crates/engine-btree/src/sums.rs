@@ -10,9 +10,10 @@
 //! of what says where pages are (`LAYOUT`), the one before too because a crash may leave either; and the commit number that is
 //! in the file at least, so that an older state of it is noticed.
 //!
-//! All in sectors of 512 bytes, which a device writes whole: 127 values (u32 LE) and a CRC-32 of them. The first sector is
-//! ours: magic, version, the layout's checksums, the number. A lost or damaged file of checksums is made anew after redb has
-//! verified the whole file (`store`); so is one of older versions, which had none.
+//! The file consists of sectors of 512 bytes, which a device writes whole: 127 values (u32 LE) and a CRC-32 of them.
+//! The first sector has a magic number, a version, the layout's checksums, and the commit number. A lost or damaged
+//! file of checksums is made anew after redb has verified the whole file (`store`); so is the missing one of older
+//! versions.
 
 use omnibus_disk::{Disk, File, Open};
 use parking_lot::{Mutex, RwLock};

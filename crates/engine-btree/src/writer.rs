@@ -134,7 +134,7 @@ fn drop_waits(shared: &Shared, committed: u64) -> bool {
     shared.spaces.waits_for().is_some_and(|at| at <= settled && at > shared.persisted.load(Ordering::Acquire))
 }
 
-/// Removes what nobody can see.
+/// Removes versions that no snapshot can see.
 fn clean(shared: &Shared) -> Result<Duration, EngineError> {
     let watermark = shared.prunable();
     shared.spaces.advance(watermark.min(shared.persisted.load(Ordering::Acquire)));

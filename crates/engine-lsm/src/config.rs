@@ -14,7 +14,7 @@ pub struct LsmConfig {
     pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,
-    /// A memtable is sealed when it holds about so many bytes.
+    /// The number of bytes at which a memtable is sealed, approximately.
     pub memtable_size: u64,
     /// Memory for table blocks, in bytes.
     pub block_cache_size: u64,

@@ -277,7 +277,8 @@ impl List {
         }
     }
 
-    /// The nodes before and at or behind a place. `passed` is told of the one before on each level, from above.
+    /// Finds the nodes before and at or behind a place. `passed` is called with the node before it on each level, from
+    /// the highest.
     #[inline]
     fn search(&self, probe: &Probe<'_>, mut passed: impl FnMut(usize, u32)) -> (u32, u32) {
         let mut level = self.height.load(Memory::Relaxed) as usize;

@@ -137,8 +137,8 @@ impl Shared {
     }
 }
 
-/// Held while the engine's files change. Whoever wants both takes `compaction` first: a compaction lets flushes
-/// go on, not the other way round.
+/// Held while the engine's files change. A thread that needs both locks takes `compaction` first: a compaction permits
+/// flushes, but not the other way round.
 #[derive(Default)]
 pub(crate) struct Files {
     pub(crate) compaction: Mutex<()>,

@@ -50,7 +50,7 @@ impl Signals {
         self.compact.notify_one();
     }
 
-    /// Tables changed: whoever waits for that looks again.
+    /// Signals that tables changed; waiting threads check their condition again.
     pub(crate) fn flushed(&self) {
         self.state.lock().compact = true;
         self.compact.notify_one();

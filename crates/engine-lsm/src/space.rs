@@ -51,7 +51,7 @@ pub(crate) fn attempt<T>(
     })
 }
 
-/// Waits a little; false if nobody wants to wait.
+/// Waits a little; returns false if waiting was switched off.
 fn pause(shared: &Shared, error: &EngineError) -> bool {
     shared.space.tell("flushing", error);
     shared.space.waiting.store(true, Ordering::Release);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const LONGEST_US: u64 = 1_000_000;
 
-/// The delay in microseconds, for so many memtables' worth of sealed memory and so many runs.
+/// Returns the delay in microseconds for an amount of sealed memory, in memtables, and a number of runs.
 pub(crate) fn delay_us(config: &LsmConfig, sealed: u64, l0_runs: u64) -> u64 {
     let memory = excess_us(sealed, config.sealed_soft_limit as u64, 2);
     let reads = excess_us(l0_runs, config.l0_soft_limit as u64, 1);

@@ -1,8 +1,7 @@
 //! The tree's table files at one version, for reading without the tree's lock.
 //!
-//! The tree's version types cannot be named outside its crate, so what is needed of them is kept as
-//! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
-//! converts.
+//! The tree's version types cannot be named outside its crate, so the needed functions are kept as two closures. Reads
+//! of `lsm-tree` are exclusive ("older than"), reads here are inclusive: `limit` converts.
 
 use crate::key::Keys;
 use crate::{checksum, large, table_error, tree_error};

@@ -9,9 +9,9 @@ use omnibus_engine::{CommitNo, EngineError};
 use omnibus_redo::Participant;
 use std::path::Path;
 
-/// Looks for damage in the directory of an engine that nobody has open, without changing a byte of it: the tree tidies up
-/// where it is opened, so it is opened in another directory, with copies of the small files and links to the tables. Gives a
-/// line for each file that is damaged.
+/// Searches the directory of an engine that is not open for damage, without changing it. The tree removes files when it
+/// is opened, so it is opened in another directory, with copies of the small files and links to the tables. Returns a
+/// line for each damaged file.
 ///
 /// # Errors
 /// That other directory can not be made.

@@ -194,9 +194,9 @@ pub trait Engine: Send + Sync + 'static {
     /// they commit; the commit path itself never does.
     fn write_stall(&self) -> std::time::Duration;
 
-    /// Why a transaction with these writes must not commit now: damage keeps the engine from ever writing them to its
-    /// files. What was committed before stays in memory and in the log, reads and other engines go on. Asked by sessions
-    /// before they commit; not asked during replay. Cheap.
+    /// The reason why a transaction with these writes must not commit now: damage keeps the engine from ever writing
+    /// them to its files. Earlier commits stay in memory and in the log; reads and other engines continue. Sessions ask
+    /// before they commit; replay does not. Cheap.
     fn refuses(&self, _writes: &WriteSet) -> Option<EngineError> {
         None
     }
@@ -226,12 +226,12 @@ pub trait Engine: Send + Sync + 'static {
     /// A background failure (full disk, I/O error) that the server must report and stop for.
     fn failure(&self) -> Option<String>;
 
-    /// Copies what is persistent into another data directory, `root`, which exists: as a folder named like the
-    /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number
-    /// returned as `applied`. Blocks while it copies; commits, reads and checkpoints go on. One at a time. The copy
-    /// is durable on return, and shares no file with the original that either of them would change in place. It has
-    /// no prepared transactions: the server's log goes with it, and says what was committed.
-    /// After a failure or a crash `root` may hold a part of it; the original is unharmed.
+    /// Copies the persistent state into another data directory, `root`, which exists: as a folder named like the
+    /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number returned as
+    /// `applied`. Blocks while it copies; commits, reads and checkpoints continue. One at a time. The copy is durable
+    /// on return, and shares no file with the original that either of them would change in place. It has no prepared
+    /// transactions: the server's log is copied with it and decides which were committed. After a failure or a crash
+    /// `root` may hold a part of it; the original is unharmed.
     ///
     /// # Errors
     /// The operating system, or damage; or the engine keeps nothing in files.

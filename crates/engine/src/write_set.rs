@@ -3,10 +3,10 @@
 //! It is also what the transaction's own reads are overlaid with, so it is ordered by key, holds
 //! at most one live entry a key, and can be rolled back to a savepoint.
 //!
-//! Every write is appended to one list, which is its own undo log; an index over the list says which
-//! write of each key is the live one (`index`). Whoever owns the set may move what it has to a file (`spill`), as often as it
-//! likes: sorted runs (`run`), with all writes that may be undone to, under which the list begins anew (`spilled`). What reads
-//! across them may fail; what is said to be of memory only may not.
+//! Every write is appended to one list, which is its own undo log; an index over the list has the live write of each
+//! key (`index`). The owner of the set may move its contents to a file (`spill`), repeatedly: sorted runs (`run`), with
+//! all writes that may be undone to, above which the list begins anew (`spilled`). Reads across files may fail; those
+//! of memory only may not.
 
 mod index;
 mod log;

@@ -1,10 +1,11 @@
-//! The many record locks of one transaction in one space, that nobody else has asked for.
+//! The many record locks of one transaction in one space that no other transaction has requested.
 //!
-//! A record with a queue of its own takes some hundred bytes; here one takes about fifty, mostly its key. As soon as somebody
-//! else asks for such a record it comes out, into a queue (`Space`). Which locks there are, and how they go together, is the same.
+//! A record with a queue of its own takes some hundred bytes; here one takes about fifty, mostly its key. As soon as
+//! another transaction requests such a record, it is moved into a queue (`Space`). The kinds of locks and their
+//! conflicts are the same.
 //!
-//! A bulk may be widened: from then on it stands for every record of its space that has no queue, whether it exists or not, and keeps
-//! none of them. Nobody else has a bulk in the space then.
+//! A bulk may be widened: from then on it stands for every record of its space that has no queue, whether it exists or
+//! not, and stores none of them. No other transaction has a bulk in the space then.
 
 use crate::interval::Interval;
 use crate::mode::Mode;
@@ -15,7 +16,8 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Insert locks that wait to be brought into order, at most: whoever asks for another record of the space waits meanwhile.
+/// The maximum number of insert locks that wait to be sorted: a request for another record of the space has to wait for
+/// the sorting.
 const LOOSE: usize = if cfg!(test) { 2 } else { 1 << 15 };
 
 /// The first bytes of the keys of a space.
@@ -46,8 +48,8 @@ pub(crate) struct Bulk {
     prefix: Prefix,
     records: Records,
     order: Order,
-    /// Insert locks that are not in the order yet: nobody asks for most of them, and sorted together they cost a fraction of a
-    /// search each. None while a range waits.
+    /// Insert locks that are not sorted yet: most of them are never searched for, and sorting them together costs a
+    /// fraction of a search each. Empty while a range waits.
     loose: Vec<u32>,
     /// A lower bound of the number of insert locks: one that was requested twice counts twice.
     pub(crate) inserts: usize,

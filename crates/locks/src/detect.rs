@@ -15,7 +15,7 @@ use crate::trx::Trx;
 use std::sync::Arc;
 
 impl LockManager {
-    /// Called when `requester` has been queued. Ends somebody's wait for each cycle found.
+    /// Called when `requester` has been queued. Ends one transaction's wait for each cycle found.
     pub(crate) fn break_deadlocks(&self, requester: &Arc<Trx>, upgrade: bool) {
         let mut waiting = self.detector.waiting.lock();
         waiting.insert(requester.serial, Arc::clone(requester));

@@ -70,9 +70,9 @@ impl TrxHandle {
         &self.trx.stamp
     }
 
-    /// Gives everything back, grants and wakes those who can go on. The transaction may then
-    /// start over. Takes about 0.2 us a lock, so a leader should leave a big transaction's locks
-    /// (see `held_count`) to its own session.
+    /// Releases all locks, and grants and wakes the transactions that can continue. The transaction may then start
+    /// over. Takes about 0.2 us per lock, so a leader should leave a big transaction's locks (see `held_count`) to its
+    /// own session.
     pub fn release_all(&self) {
         self.release_records();
         self.manager.release_tables(&self.trx);
@@ -220,7 +220,7 @@ impl TrxLocks {
         self.manager.release_table(&self.trx, table);
     }
 
-    /// Holds a table that it has locked in another mode, which must be weaker: whoever can go on beside it does.
+    /// Changes the mode of a table lock to a weaker one, and grants the requests that it then permits.
     pub fn weaken_table(&self, table: u64, mode: TableMode) {
         self.manager.weaken_table(&self.trx, table, mode.into());
     }

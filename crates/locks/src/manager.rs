@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SHARDS: usize = 64;
-/// Records released under one hold of a shard, so that a big transaction keeps nobody waiting.
+/// The number of records released under one hold of a shard, so that a big transaction does not block others.
 const RELEASE_BATCH: usize = 64;
 
 #[derive(Default)]

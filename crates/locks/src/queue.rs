@@ -124,8 +124,9 @@ impl Queue {
         Some(mode)
     }
 
-    /// Upgrades go before everybody who holds nothing here, behind earlier upgrades. Whoever wants a table for itself goes
-    /// before those who do not: a definition that waits lets nobody begin to use what it is about to change.
+    /// Adds a waiting request. Upgrades go before all transactions that hold nothing here, behind earlier upgrades.
+    /// Exclusive requests for a table go before other kinds: while a definition waits, no transaction begins to use the
+    /// table that it is about to change.
     pub(crate) fn push_waiter(&mut self, waiter: Waiter) {
         let waiters = &mut self.more.get_or_insert_default().waiters;
         let goes_before = |other: &&Waiter| match waiter.upgrade {
@@ -146,8 +147,8 @@ impl Queue {
         waiters.remove(at)
     }
 
-    /// Grants whoever can now be granted, in order. `blocked` is asked for further reasons to wait.
-    /// Tells how many of the grants were inserts.
+    /// Grants the requests that can now be granted, in order. `blocked` is called for further reasons to wait. Returns
+    /// the number of granted inserts.
     pub(crate) fn promote(&mut self, wakes: &mut Wakes, mut blocked: impl FnMut(&Waiter) -> bool) -> usize {
         let (mut at, mut ahead, mut inserts) = (0, 0u8, 0);
         while let Some(waiter) = self.more.as_ref().and_then(|more| more.waiters.get(at)) {

@@ -43,7 +43,7 @@ pub(crate) struct Space {
     inserts: usize,
     ranges: Vec<(Arc<Trx>, IntervalSet)>,
     range_waits: VecDeque<RangeWait>,
-    /// Keys with waiting inserts, and how many: those that a released range may let go on.
+    /// Keys with waiting inserts, and their number: the inserts that a released range may grant.
     insert_waits: BTreeMap<Bytes, usize>,
     next_seq: u64,
 }
@@ -213,7 +213,8 @@ impl Space {
         true
     }
 
-    /// Has the transaction's bulk stand for all records of the space, if there is one and nobody else has one. How many locks it kept.
+    /// Makes the transaction's bulk stand for all records of the space, if it has one and no other transaction does.
+    /// Returns the number of locks that it stored.
     pub(crate) fn widen(&mut self, trx: &Arc<Trx>) -> usize {
         let [bulk] = &mut self.bulks[..] else { return 0 };
         if !Arc::ptr_eq(&bulk.trx, trx) || bulk.whole {
@@ -326,7 +327,7 @@ impl Space {
     }
 }
 
-/// Adds a record that nobody has to the transaction's bulk. False: it has to have a queue.
+/// Adds a record without other requests to the transaction's bulk. Returns false if it must have a queue.
 fn add_to_bulk(bulks: &mut Vec<Bulk>, trx: &Arc<Trx>, key: &Bytes, mode: Mode, sorted: bool) -> bool {
     let at = match bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx)) {
         Some(at) => at,

@@ -60,7 +60,7 @@ pub struct WaitInfo {
     pub waited: Duration,
 }
 
-/// A table lock that somebody has or wants.
+/// A table lock that is held or requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLockInfo {
     /// The caller's table number; `None`: the gate in front of all writers.

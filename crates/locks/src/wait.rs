@@ -103,7 +103,7 @@ impl LockWait {
         }
     }
 
-    /// Parks this thread until the wait ends or the time has come; `None`: it goes on, the request is still queued.
+    /// Parks this thread until the wait ends or the time has passed; `None`: the request is still queued.
     pub fn park_until(&mut self, deadline: Option<Instant>) -> Option<WaitOutcome> {
         loop {
             let parked = Parked::Thread(thread::current());

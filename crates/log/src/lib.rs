@@ -15,6 +15,32 @@
 //! Invariants: LOG-1 (the file parses up to the durable end), LOG-2 (bytes behind the durable end never parse as an
 //! event), PURGE-1 (no file is removed that recovery or a connected replica needs), INDEX-1 (every file that the index
 //! names exists and starts with a whole header), INDEX-2 (a file holds transactions only if the index names it).
+//!
+//! A new log, one event in it, durable:
+//!
+//! ```
+//! use omnibus_format::events::Xid;
+//! use omnibus_format::writer::write_final;
+//! use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
+//! use omnibus_log::{LogConfig, LogDir};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path();
+//! let context = EventContext { timestamp: 1_767_225_600, server_id: 1 };
+//! let mut head = Vec::new();
+//! let description = FormatDescription::new("8.4.0-example", 0, Checksum::Crc32);
+//! write_final(&mut head, context, EventType::FORMAT_DESCRIPTION, 1, 4, Checksum::Crc32, |body| description.encode(body));
+//!
+//! let mut writer = LogDir::open(path, LogConfig::default())?.start(&head)?;
+//! let (at, out) = (writer.position().offset.0, writer.buffer().vec());
+//! write_final(out, context, EventType::XID, 0, at, Checksum::Crc32, |body| Xid(7).encode(body));
+//! let job = writer.seal();
+//! let end = job.end();
+//! job.run()?; // durable when it returns
+//! writer.handle().durable_end().advance(end);
+//! assert_eq!(writer.handle().list()[0].size, end.offset.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod behind;
 mod buffer;

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 /// Bytes of a chunk.
 const CHUNK: usize = 256 << 10;
-/// A string of so many bytes is a chunk of its own, and not copied.
+/// The number of bytes from which a string is a chunk of its own, without a copy.
 const ALONE: usize = CHUNK / 8;
 
 /// Strings that are added, and taken off again in the opposite order.

@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 /// Keys in a leaf, at most: what an insertion moves at the worst is 3 KiB.
 const LEAF: usize = 256;
-/// Added keys that are fewer than one in so many are inserted one by one.
+/// The number of existing keys per added key from which added keys are inserted one by one.
 const FEW: usize = 16;
 /// Bytes that all keys of an order begin with alike, and that tell nothing.
 const COMMON: usize = 4;
@@ -156,8 +156,8 @@ impl Order {
         true
     }
 
-    /// Inserts positions, in whatever order their keys are: sorted together they cost a fraction of a search each. Of equal keys
-    /// the position that was inserted last stays; `hides` is told of it and of the one before.
+    /// Inserts positions whose keys are in any order: sorting them together costs a fraction of a search each. Of equal
+    /// keys the position that was inserted last stays; `hides` is called with it and the earlier one.
     pub fn merge(&mut self, keys: &impl Keys, added: &[u32], mut hides: impl FnMut(u32, u32)) {
         let mut added: Vec<(u64, u32)> = added.iter().map(|&at| (head(keys.key(at)), at)).collect();
         added.sort_unstable_by(|(head, at), (other, than)| {
@@ -253,7 +253,7 @@ impl Order {
         Positions { order: self, from: Slot::default(), to: Slot { leaf: self.leaves.len(), item: 0 } }
     }
 
-    /// All positions; the order goes on the way.
+    /// Returns all positions, consuming the order.
     pub fn into_positions(self) -> impl Iterator<Item = u32> + std::fmt::Debug {
         self.leaves.into_iter().flat_map(|leaf| leaf.at)
     }

@@ -1,11 +1,11 @@
 //! The redo log of one engine. Every method may be called from any thread.
 //!
 //! Four locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
-//! the one before, which is the group), `writer` (appending), `device` (a sync and what came of it: the operating system tells of a lost
-//! page once, and nobody may sync after that and find nothing wrong) and `book` (what is known, in memory). `prepare` does not
-//! take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the commit
-//! thread waits for no I/O: their records go out with the next prepare or sync. Losing them is harmless, because
-//! the binary log decides again at recovery.
+//! the one before, which is the group), `writer` (appending), `device` (a sync and its result: the operating system
+//! reports a lost page once, and no later sync may succeed after that) and `book` (the state in memory). `prepare` does
+//! not take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the
+//! commit thread waits for no I/O: their records are written with the next prepare or sync. Losing them is harmless,
+//! because the binary log decides again at recovery.
 
 use crate::live::Live;
 use crate::record::{self, Record};
@@ -212,7 +212,7 @@ impl Participant {
         writer.write(&notes).map(|_| ())
     }
 
-    /// Moves on to a new segment if the active one has no room for so many bytes.
+    /// Switches to a new segment if the active one has no room for this number of bytes.
     fn room(&self, writer: &mut Writer, bytes: u64, persisted: CommitNo) -> io::Result<()> {
         if let Some(active) = &writer.active {
             if active.offset + bytes <= self.segment_size {

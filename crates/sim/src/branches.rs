@@ -1,8 +1,9 @@
 //! XA branches of the simulation: what sessions do with them, in SQL, and what a server shows of them.
 //!
-//! A branch inserts a few rows of its own and adds 1 to a counter that all branches share, if nobody has it locked. Its name says
-//! who it is, in statements, in events and in the engine's keys. The statements are the server's own, and so is what replays
-//! them: `omnibus-sql` over this simulation's engine and log. The oracle hears of replies only.
+//! A branch inserts a few rows of its own and adds 1 to a counter that all branches share, if the counter is not
+//! locked. Its name identifies it in statements, in events and in the engine's keys. The statements are the server's
+//! own, and so is the code that replays them: `omnibus-sql` over this simulation's engine and log. The oracle sees
+//! replies only.
 
 use crate::engine::FIRST;
 use crate::names::{branch_name, branch_of};
@@ -70,7 +71,7 @@ pub(crate) struct ShownBranches {
     /// Rows of each branch, by primary key and with what they hold.
     pub(crate) rows: BTreeMap<u64, u64>,
     pub(crate) counters: BTreeMap<u64, u64>,
-    /// Counters that nobody has locked.
+    /// The counters that are not locked.
     pub(crate) free: BTreeSet<u64>,
 }
 
@@ -135,7 +136,7 @@ impl Client {
         }
     }
 
-    /// The counter that was added to, if nobody had it.
+    /// The counter that was added to, if it was free.
     fn prepare(&mut self, branch: &Branch) -> SqlResult<Option<u64>> {
         let Branch { id, rows, row_bytes, counter } = *branch;
         let (name, mut added) = (branch_name(id), None);

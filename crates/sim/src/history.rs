@@ -1,4 +1,4 @@
-//! Several lives on one disk, one after the other: crash, recover, crash while recovering, go on.
+//! Several lives on one disk, one after the other: crash, recover, crash while recovering, continue.
 
 use crate::disk::{SimDisk, Trouble};
 use crate::engines::Kept;

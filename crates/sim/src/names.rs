@@ -29,7 +29,7 @@ pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
     }
 }
 
-/// Numbers of transactions that nobody else has: those that make the tables.
+/// The numbers of transactions that make the tables, which no request has.
 const FOUNDING: u64 = 1 << 40;
 
 /// Returns whether a transaction's number is that of a request.

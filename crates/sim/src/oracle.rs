@@ -42,7 +42,8 @@ pub(crate) struct Oracle {
     sent: BTreeSet<u64>,
     /// The transactions that an earlier recovery showed, which must stay.
     settled: Vec<(u64, u64)>,
-    /// Acknowledged where that promises to survive a power cut, and everything that was told of.
+    /// The newest number acknowledged where that promises to survive a power cut, including everything that replies
+    /// revealed.
     promised: u64,
     /// Numbers acknowledged in this life, whatever that promises.
     acknowledged: u64,
@@ -144,8 +145,8 @@ impl Oracle {
         if ids.is_empty() { None } else { Some(random.pick(&ids)) }
     }
 
-    /// A server has started although something that was durable is damaged. What it gives up nobody can have known to be durable when
-    /// something behind it was written: that was asked for later, so it says so.
+    /// Checks a server that has started although something durable is damaged. The transactions that it gives up cannot
+    /// have been known to be durable when the events behind them were written, because those would then claim it.
     pub(crate) fn judge_damaged(&self, shown: &Shown) -> Result<(), String> {
         for (id, (_, reply)) in &self.requests {
             let Reply::Committed(no) = reply else { continue };
@@ -177,7 +178,7 @@ impl Oracle {
         }
     }
 
-    /// Somebody was told that everything up to `no` is there for good.
+    /// Records that a reply promised everything up to `no` to be durable.
     pub(crate) fn told(&mut self, no: u64) {
         self.promised = self.promised.max(no);
     }

@@ -43,7 +43,7 @@ impl RowEngines {
 }
 
 impl Wanted {
-    /// A transaction of so many rows of about so many bytes.
+    /// Creates a transaction of a number of rows of about the given size in bytes.
     pub(crate) fn new(
         id: u64,
         place: RowEngines,

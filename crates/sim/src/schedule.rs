@@ -35,7 +35,7 @@ enum ThreadState {
     /// The thread is stopped before a request.
     Waiting,
     Running,
-    /// Waits for a lock or for another thread, and says so; or for time to pass.
+    /// The thread waits for a lock or for another thread, and has reported it; or for time to pass.
     Parked {
         timed: bool,
     },
@@ -153,7 +153,7 @@ impl Seat for Conductor {
         self.schedule().is_some_and(|schedule| !schedule.inner.lock().free)
     }
 
-    /// Others go on until one of them gives back what is wanted.
+    /// Lets other threads run until one of them releases the wanted lock.
     fn wait(&self, timed: bool) -> bool {
         let mut still = Stillness::new();
         while !self.woken.load(Ordering::SeqCst) {
@@ -240,7 +240,7 @@ impl Schedule {
         self.inner.lock().stops = Some(random);
     }
 
-    /// From now on syncs take so many turns of threads longer.
+    /// Makes syncs take this number of turns of threads longer from now on.
     pub(crate) fn slow_down(&self, turns: u64) {
         self.inner.lock().slow = turns;
     }
@@ -318,7 +318,7 @@ impl Schedule {
         self.settle_others();
     }
 
-    /// From now on nobody stops.
+    /// Lets all threads run freely from now on.
     pub fn let_go(&self) {
         let mut inner = self.inner.lock();
         inner.free = true;
@@ -408,7 +408,7 @@ impl Schedule {
         }
     }
 
-    /// The calling thread stands until it is to go on.
+    /// Stops the calling thread until it may continue.
     fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: ThreadState) {
         let thread = &mut inner.threads[number];
         let go = Arc::clone(&thread.go);
@@ -474,7 +474,7 @@ impl Schedule {
         }
     }
 
-    /// Threads that were blocked and are not any more go on to their next request before anything else happens.
+    /// Lets threads that are no longer blocked run to their next request before anything else happens.
     fn look_again(&self) {
         self.settle_others();
         let deadline = Instant::now() + Duration::from_secs(5);

@@ -9,7 +9,7 @@ pub(crate) const BETWEEN: Duration = Duration::from_millis(100);
 /// So many looks in a row are for ever: what sleeps for a while by itself does so for less.
 const LOOKS: u32 = 100;
 
-/// Looks that found everybody asleep, in a row.
+/// The number of consecutive looks that found all threads asleep.
 #[derive(Debug)]
 pub(crate) struct Stillness {
     looks: u32,
@@ -22,7 +22,8 @@ impl Stillness {
         Stillness { looks: 0, last: Instant::now() }
     }
 
-    /// Looks, if the last time was long enough ago. True once everybody else has been asleep for so long that nobody will wake.
+    /// Looks, if the last look was long enough ago. Returns true once all other threads have been asleep for so long
+    /// that none will wake.
     pub(crate) fn lasts(&mut self) -> bool {
         if self.last.elapsed() >= BETWEEN {
             self.looks = if all_sleep() { self.looks + 1 } else { 0 };

@@ -21,7 +21,7 @@ pub enum Mechanism {
     ScramSha512,
 }
 
-/// See the module. Nothing of it is needed by a target that lets everybody in.
+/// The settings of a login; see the module. A target without authentication needs none of them.
 #[derive(Clone, Default)]
 pub struct Login {
     /// Certificates, in PEM, of those who vouch for the target; without, those that the system knows.
@@ -89,7 +89,7 @@ impl Login {
         builder.with_client_auth_cert(certificates(certificate)?, own).map_err(refused(certificate))
     }
 
-    /// The account and its password; `None` for nobody.
+    /// The account and its password; `None` for an anonymous login.
     pub(crate) fn account(&self) -> Result<Option<(String, String)>, StreamError> {
         match (&self.user, &self.password) {
             (None, _) => Ok(None),

@@ -96,8 +96,8 @@ impl Condvar {
     }
 }
 
-/// Runs `test` under so many schedules, chosen at random but the same each time. Half of them switch threads at few
-/// places only (`depth`), which finds what needs a long run of one thread between two steps of another.
+/// Runs `test` under a number of schedules, chosen at random but the same each time. Half of them switch threads at few
+/// places only (`depth`), which finds errors that need a long run of one thread between two steps of another.
 ///
 /// # Panics
 /// As `test` does, or where all its threads wait for each other; the schedule is printed, for [`shuttle::replay`].

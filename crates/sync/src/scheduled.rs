@@ -1,5 +1,6 @@
-//! The same names for a simulation of a whole process: real locks, and a thread that has to wait for one says so to whoever decides
-//! which thread goes on ([`Seat`]). Nobody has to ask the operating system who sleeps, and of two that wait the simulation chooses.
+//! The same names for a simulation of a whole process: real locks, where a thread that has to wait reports it to a
+//! scheduler ([`Seat`]). So the scheduler need not ask the operating system which threads sleep, and chooses among
+//! waiting threads.
 //!
 //! A thread without a seat waits as in production, and so does one whose seat is free: the same locks serve both, so a
 //! simulation may let go of its threads at any moment. Waking tells both kinds.

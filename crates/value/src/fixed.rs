@@ -1,8 +1,7 @@
 //! MariaDB's types of fixed size: UUID, INET4, INET6.
 //!
-//! A value is kept as the bytes that it stands for, in network order: what CAST AS BINARY gives and what row events hold. Its
-//! text is made when somebody reads it. The order of addresses is that of their bytes; UUIDs have one of their own
-//! ([`Fixed::sort_key`]).
+//! A value is stored as its bytes in network order, which CAST AS BINARY returns and row events hold. Its text is made
+//! on request. Addresses are ordered by their bytes; UUIDs have an order of their own ([`Fixed::sort_key`]).
 
 use crate::column::ColumnKind;
 use std::cmp::Ordering;

@@ -15,7 +15,7 @@ pub const HEAD: usize = 7;
 pub const LONGEST: usize = 0xFF_FFFF;
 /// The smallest payload in bytes that is compressed; a shorter one would hardly become shorter.
 const SHORTEST: usize = 50;
-/// Binary logarithm of the bytes that zstd may look back on: no more than a frame has. A frame says so in its first bytes, and memory is
+/// Binary logarithm of zstd's window: no more than a frame has. A frame announces it in its first bytes, and memory is
 /// reserved for it.
 const ZSTD_WINDOW_LOG: u32 = 24;
 /// The compression algorithm.

@@ -12,7 +12,7 @@ const HEADER: usize = 4;
 /// Buffers above this are given back between commands.
 const KEEP: usize = 16 * 1024;
 
-/// A peer broke the framing. The connection cannot go on.
+/// A peer broke the framing. The connection cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -293,7 +293,7 @@ impl OutBuf {
         self.buf.is_empty()
     }
 
-    /// Forgets what was sent; the sequence number goes on.
+    /// Drops the sent bytes; the sequence number continues.
     pub fn sent(&mut self) {
         self.buf.clear();
     }

@@ -101,7 +101,7 @@ impl World {
         Ok(World { protocol, coordinator, xids, ids: AtomicU64::new(1), _dir: dir })
     }
 
-    /// An INSERT of one row that nobody has inserted yet.
+    /// Returns an INSERT of one row that has not been inserted yet.
     pub(super) fn insert(&self) -> Result<CommitRequest, Failure> {
         let (id, xid) = (self.ids.fetch_add(1, Ordering::Relaxed), self.xids.fetch_add(1, Ordering::Relaxed));
         let row = row(id);

@@ -147,7 +147,7 @@ impl LogEnv {
         self.server_id.store(id, Ordering::Relaxed);
     }
 
-    /// Whether the next file has checksums, for code that writes final events ahead of time.
+    /// Returns whether the next file has checksums, for code that writes final events ahead of time.
     pub(crate) fn checksums(&self) -> &Arc<AtomicBool> {
         &self.checksums
     }

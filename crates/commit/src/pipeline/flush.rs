@@ -111,9 +111,9 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// `group-redo`: one sync of the engines' redo for everybody whose log record is about to be written. The queue is
-    /// taken first. The other way round, a transaction could prepare and enrol behind the redo's sync and still be in
-    /// this group: after a crash the log would have it, and no engine (RECOVER-1).
+    /// `group-redo`: one sync of the engines' redo for all transactions whose log record is about to be written. The
+    /// queue is taken first. In the other order, a transaction could prepare and enrol after the redo's sync and still
+    /// be in this group: after a crash it would be in the log and in no engine (RECOVER-1).
     fn flush_with_redo(&self, flush: &mut Flush<E>) {
         let mut group = Vec::new();
         #[cfg(test)]
@@ -242,7 +242,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Gives a group its turn. It is synced if `sync_binlog` says so, or `settling` does.
+    /// Gives a group its turn. It is synced if `sync_binlog` or `settling` requires it.
     fn make_group(&self, flush: &mut Flush<E>, job: E::Job, settling: bool) -> Group<E::Job> {
         let every = self.settings.sync_binlog.load(Ordering::Relaxed);
         flush.groups_since_sync += 1;

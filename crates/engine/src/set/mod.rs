@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use view::SetSnapshot;
 
-/// Space 0 is nobody's: the mark of an engine that has joined.
+/// Space 0 belongs to no index: it has the mark of an engine that has joined.
 const JOINED: &[u8] = b"\0\0\0\0joined";
 
 /// Engines by slot, as one.

@@ -23,7 +23,7 @@ pub(super) struct Reader {
     block: Bytes,
     /// Backward: what it has.
     ready: VecDeque<Version>,
-    /// Backward: the newest write met of a key that goes on in the block before.
+    /// Reading backward: the newest write so far of a key that continues in the previous block.
     open: Option<Version>,
     last: Option<Bytes>,
 }

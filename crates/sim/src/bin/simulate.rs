@@ -1,5 +1,5 @@
-//! `make simulate`: seeds one after the other until told to stop, or the one that `SEED` names. Findings go to standard output and
-//! the run goes on, unless `STOP` is set; the exit status says whether there was one.
+//! `make simulate`: runs seeds one after the other until told to stop, or the one in `SEED`. Findings go to standard
+//! output and the run continues, unless `STOP` is set; the exit status says whether there was one.
 
 use clap::Parser;
 use omnibus_sim::{Mutant, run};
@@ -21,7 +21,7 @@ struct Options {
     /// Begins with this seed [default: another one each time].
     #[arg(long, env = "FIRST")]
     first: Option<u64>,
-    /// Ends after so many.
+    /// The number of runs after which it ends.
     #[arg(long, env = "SEEDS")]
     seeds: Option<u64>,
     /// Breaks the code under test on purpose; needs the feature `mutants`.

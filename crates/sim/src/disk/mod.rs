@@ -1,12 +1,12 @@
-//! A disk in memory that knows what is durable: of data, of lengths, of names. A crash leaves, by a seed, any legal mixture of the
-//! rest.
+//! A disk in memory that knows what is durable: data, lengths, names. A crash leaves, by a seed, any legal mixture of
+//! the rest.
 //!
 //! - `inode`  one file
 //! - `names`  directories
 //! - `files`  the seam's two traits over them; each request is a step of the [`Schedule`], and a place to die at
 //!
-//! A [`SimDisk`] lives as long as one process: [`SimDisk::crash_or_kill`] gives what the next one finds, and whoever still holds the
-//! old one gets errors, as if it had never come back from the kernel.
+//! A [`SimDisk`] lives as long as one process: [`SimDisk::crash_or_kill`] returns the disk that the next one finds, and
+//! remaining users of the old one get errors, as if their calls had never returned from the kernel.
 
 mod files;
 mod inode;
@@ -133,7 +133,7 @@ impl SimDisk {
         Disk::new(Arc::new(self.clone()))
     }
 
-    /// Has the request that comes `after` so many others go wrong.
+    /// Makes the request fail that comes `after` this number of others.
     pub fn plan(&self, after: u64, trouble: Trouble) {
         let mut world = self.world.lock();
         let at = world.steps + after;
@@ -157,7 +157,7 @@ impl SimDisk {
         self.world.lock().lost
     }
 
-    /// Numbers for somebody who belongs to this process.
+    /// Returns random numbers for code that belongs to this process.
     pub(crate) fn fork_random(&self) -> Random {
         self.world.lock().random.fork()
     }

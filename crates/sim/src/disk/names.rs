@@ -1,6 +1,7 @@
 //! Names of files: what a directory says now, what the device has of it, and what is in between.
 //!
-//! Directories themselves are durable once they are made: nobody here makes one that matters while data depends on it.
+//! Directories themselves are durable once they are made: the code under test makes none that matters while data
+//! depends on it.
 
 use super::Ino;
 use crate::random::Random;

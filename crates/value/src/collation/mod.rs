@@ -1,9 +1,8 @@
 //! Character sets and collations: how strings are read, compared, hashed, matched and turned into
 //! bytes that sort.
 //!
-//! Ids and names are MySQL's. Anything not listed here is unknown to the server and is refused
-//! with an error by whoever looked it up. Everything is static: a `&'static Collation` is the
-//! handle that types and expressions carry.
+//! Ids and names are MySQL's. A collation that is not listed here is unknown to the server and refused by the caller of
+//! the look-up. Everything is static: a `&'static Collation` is the handle that types and expressions carry.
 
 mod charset;
 mod compare;

@@ -226,7 +226,8 @@ impl Table {
         Weights { table: self, text, pending }
     }
 
-    /// A contraction that begins with a character and goes on in `rest`: its weights, and how many bytes of `rest` it takes.
+    /// Returns the weights of a contraction that begins with a character and continues in `rest`, and the number of
+    /// bytes of `rest` that it takes.
     fn contraction(&self, code: u32, rest: &[u8]) -> Option<(&[u16], usize)> {
         let list = self.contractions.get(&code)?;
         list.iter().find_map(|(wanted, weights)| {

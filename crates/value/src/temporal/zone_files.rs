@@ -1,4 +1,5 @@
-//! Time zones by name: from the operating system's zone files, where MySQL has tables that somebody must load.
+//! Time zones by name, from the operating system's zone files; MySQL has tables for them that an administrator must
+//! load.
 //!
 //! A zone is read when it is first asked for and kept until the program ends, like SYSTEM: what a statement means does not
 //! change while a server runs. Names come from the system's directory, so their number is bounded. Any thread.
