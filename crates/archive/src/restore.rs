@@ -97,7 +97,7 @@ fn choose<'i>(there: &'i Inventory, until: &Until, url: &str) -> Result<&'i Base
     }))
 }
 
-/// Brings the backup's files. Gives what the data directory's mark says.
+/// Fetches the backup's files. Returns the text of the data directory's format file.
 fn fetch_backup(
     store: &Store,
     backup: &BaseBackup,
@@ -157,7 +157,7 @@ struct Log<'r> {
 }
 
 impl Log<'_> {
-    /// Brings files from the backup's last one on. Gives the last.
+    /// Fetches files from the backup's last one on. Returns the last.
     fn fetch(&mut self, backup: &BaseBackup, first: FileSeq) -> Result<FileSeq, ArchiveError> {
         let mut seq = first;
         loop {

@@ -164,7 +164,7 @@ impl Store {
         }
     }
 
-    /// Writes an object to a new file, durably. Gives its length and CRC-32.
+    /// Writes an object to a new file, durably. Returns its length and CRC-32.
     pub(crate) fn get_file(&self, name: &str, path: &Path) -> Result<(u64, u32), ArchiveError> {
         let failed = ArchiveError::io;
         let mut target = std::fs::File::create_new(path).map_err(failed(path))?;

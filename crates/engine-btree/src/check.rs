@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CACHE: usize = 16 << 20;
 
-/// Reads everything there is in an engine's directory. Gives a line for each file that is damaged.
+/// Reads everything in an engine's directory. Returns a line for each damaged file.
 #[must_use]
 pub fn check(directory: &Path) -> Vec<String> {
     let (path, mut found, mut database) = (directory.join(FILE), Vec::new(), None);

@@ -12,7 +12,7 @@ const ADVICE: &str = "restore the data directory from a backup, or make this ser
 
 struct Damage(String);
 
-/// Gives up the call of redb that is under way.
+/// Unwinds out of the present call of redb.
 pub(crate) fn unwind(what: String) -> ! {
     // Not a panic: nothing is printed.
     resume_unwind(Box::new(Damage(what)))

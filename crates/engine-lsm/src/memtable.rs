@@ -210,7 +210,7 @@ impl MemTable {
         MemTable { staged: Some(writes), bytes, ..MemTable::new(0) }
     }
 
-    /// Gives everything in a staged memtable its number. Before it is in any view.
+    /// Sets the commit number of all versions of a staged memtable, before it is in any view.
     pub(crate) fn number_staged(&self, number: u64) {
         self.staged_at.store(number, Memory::Release);
     }

@@ -69,7 +69,7 @@ fn shadow_of(directory: &Path, shadow: &Path) -> std::io::Result<()> {
 }
 
 impl LsmEngine {
-    /// Compares every table file with the checksum that the manifest has of it. Gives a line for each damaged one.
+    /// Compares every table file with its checksum in the manifest. Returns a line for each damaged one.
     ///
     /// # Errors
     /// A file can not be read.

@@ -117,7 +117,7 @@ impl<'g> Source<'g> {
         }
     }
 
-    /// Gives the present row away, if it is no deletion. Once only. False: no more wanted.
+    /// Passes the present row on, unless it is a deletion. Called once per row. Returns false if no further row is wanted.
     fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
         match &mut self.kind {
             Kind::Memory(cursor) => cursor.emit(each),

@@ -56,7 +56,7 @@ pub trait Snapshot: Send + Sync {
     /// The pairs within the bounds, ascending, or descending if `reverse`.
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a>;
 
-    /// Gives the pairs within the bounds to `each`, ascending, until it returns false; then the answer
+    /// Passes the pairs within the bounds to `each`, ascending, until it returns false; then the answer
     /// is false too. As `scan`, for reads that are over when the call is.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl TrxHandle {
         self.trx.weight.store(0, Ordering::Relaxed);
     }
 
-    /// Gives record and range locks back and keeps table locks (a commit under LOCK TABLES).
+    /// Releases record and range locks and keeps table locks (a commit under LOCK TABLES).
     pub fn release_records(&self) {
         self.manager.release_records(&self.trx);
     }
@@ -97,9 +97,10 @@ impl TrxHandle {
         RECORD_BYTES * self.trx.held.lock().records.len() + BULK_BYTES * self.trx.bulk.load(Ordering::Relaxed)
     }
 
-    /// Gives up knowing its many record locks one by one, and has all records of the spaces that they are in, those that others have
-    /// until these give them back: for a transaction whose locks do not fit memory. Nothing where another transaction has many, too.
-    /// Gives how many locks less it keeps.
+    /// Replaces many record locks by a lock on all records of their spaces, except those that other transactions hold until
+    /// they release them. For a transaction whose locks do not fit memory. Has no effect in a space where another
+    /// transaction has many, too.
+    /// Returns the reduction in the number of stored locks.
     pub fn widen(&self) -> usize {
         self.manager.widen(&self.trx)
     }
@@ -209,13 +210,13 @@ impl TrxLocks {
         self.manager.request_table(&self.trx, table, mode.into())
     }
 
-    /// Gives one record back early: a row that did not match at READ COMMITTED. Only for a lock
+    /// Releases one record early: a row that did not match at READ COMMITTED. Only for a lock
     /// whose request was fresh.
     pub fn release_record(&self, space: u32, key: &Bytes) {
         self.manager.release_record(&self.trx, space, key);
     }
 
-    /// Gives one table back early.
+    /// Releases one table early.
     pub fn release_table(&self, table: u64) {
         self.manager.release_table(&self.trx, table);
     }

@@ -94,8 +94,8 @@ impl Space {
         Asked::Granted { fresh: !upgrade }
     }
 
-    /// Gives a record that is in a bulk a queue, unless it is this transaction's own and as `wanted` already, which the
-    /// answer tells.
+    /// Moves a record from a bulk into a queue. Returns true, without moving it, if it is in this transaction's own bulk with
+    /// the wanted mode.
     fn bring_out(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode, fenced: bool) -> bool {
         for bulk in &mut self.bulks {
             // An insert joins what is there without a look, unless it must wait.
@@ -184,7 +184,7 @@ impl Space {
         self.next_seq
     }
 
-    /// Gives a record back. Waiting ranges are looked at by `settle`, once for many records.
+    /// Releases a record. Waiting ranges are examined by `settle`, once for many records.
     pub(crate) fn release_record(&mut self, trx: &Arc<Trx>, key: Bytes, wakes: &mut Wakes) {
         let Entry::Occupied(mut entry) = self.records.entry(key) else { return };
         let queue = entry.get_mut();
@@ -198,7 +198,7 @@ impl Space {
         }
     }
 
-    /// Gives a record back that is, or was, in the transaction's bulk; false if it never was.
+    /// Releases a record that is, or was, in the transaction's bulk; returns false if it never was.
     pub(crate) fn release_from_bulk(&mut self, trx: &Arc<Trx>, key: &Bytes, wakes: &mut Wakes) -> bool {
         let Some(bulk) = self.bulks.iter_mut().find(|bulk| Arc::ptr_eq(&bulk.trx, trx)) else { return false };
         if !bulk.whole
@@ -224,8 +224,8 @@ impl Space {
         bulk.widen()
     }
 
-    /// Gives back what is in the transaction's bulk. The rest of it is to be dropped outside the shard, and what has come out
-    /// of it to be released.
+    /// Releases the records in the transaction's bulk and returns the bulk, which must be dropped outside the shard. Records
+    /// that were moved out of it have to be released by the caller.
     pub(crate) fn release_bulk(&mut self, trx: &Arc<Trx>) -> Option<Bulk> {
         let at = self.bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx))?;
         let bulk = self.bulks.swap_remove(at);

@@ -31,7 +31,7 @@ impl Live {
         self.trxs.contains_key(&trx)
     }
 
-    /// Gives the write set of one that was found at opening, the first time.
+    /// Records the commit. Returns the write set if the transaction was found at opening, the first time only.
     pub(crate) fn committed(&mut self, trx: TrxId, no: CommitNo) -> Option<WriteSet> {
         let trx = self.trxs.get_mut(&trx)?;
         trx.committed = Some(no);

@@ -168,7 +168,7 @@ impl Participant {
         self.book.lock().live.undecided()
     }
 
-    /// The transaction is committed as `no`. Gives its writes if it was found when the log was opened. No I/O.
+    /// Records that the transaction is committed as `no`. Returns its writes if it was found when the log was opened. No I/O.
     pub fn commit(&self, trx: TrxId, no: CommitNo) -> Option<WriteSet> {
         let mut book = self.book.lock();
         if !book.live.contains(trx) {
@@ -270,7 +270,7 @@ impl Writer {
         done
     }
 
-    /// Writes records into the active segment, which has room. Gives its number.
+    /// Writes records into the active segment, which has room. Returns its number.
     fn write(&mut self, payloads: &[impl AsRef<[u8]>]) -> io::Result<u64> {
         let Some(active) = &mut self.active else { return Err(io::Error::other("no segment")) };
         let mut bytes = Vec::new();

@@ -205,7 +205,7 @@ impl SimEngine {
 }
 
 impl EngineState {
-    /// Gives up rows whose drop is durable.
+    /// Removes rows whose drop is durable.
     fn reclaim(&mut self) {
         let EngineState { committed, dropped, .. } = self;
         let applied = committed.applied;

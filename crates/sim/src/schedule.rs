@@ -342,7 +342,7 @@ impl Schedule {
         true
     }
 
-    /// Called by the disk before each request. Gives the thread's number; the simulation's own has none.
+    /// Called by the disk before each request. Returns the thread's number; the simulation's own has none.
     pub(crate) fn step(self: &Arc<Self>) -> Option<usize> {
         if CONDUCTOR.with(|conductor| conductor.borrow().is_some()) {
             return None;

@@ -73,7 +73,7 @@ impl Condvar {
         Condvar(shuttle::sync::Condvar::new())
     }
 
-    /// Gives the lock back, waits, and takes the lock.
+    /// Releases the lock, waits, and takes the lock again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if let Some(lent) = guard.0.take() {
             guard.0 = Some(self.0.wait(lent).unwrap_or_else(PoisonError::into_inner));

@@ -191,7 +191,7 @@ impl Condvar {
         Condvar { queue: Queue::new(), inner: parking_lot::Condvar::new() }
     }
 
-    /// Gives the lock back, waits, and takes the lock.
+    /// Releases the lock, waits, and takes the lock again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if self.wait_in_turn(guard, false).is_none()
             && let Some(inner) = &mut guard.inner

@@ -158,7 +158,7 @@ impl InBuf {
         rest
     }
 
-    /// Gives a large buffer back when nothing is pending; call before waiting for a command.
+    /// Frees a large buffer when nothing is pending; call before waiting for a command.
     pub fn shrink(&mut self) {
         if self.pending() == 0 && self.buf.capacity() > KEEP {
             *self = InBuf::default();
@@ -298,7 +298,7 @@ impl OutBuf {
         self.buf.clear();
     }
 
-    /// Gives a large buffer back.
+    /// Frees a large buffer.
     pub fn shrink(&mut self) {
         if self.buf.capacity() > KEEP {
             self.buf = Vec::new();

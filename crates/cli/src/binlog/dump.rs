@@ -169,7 +169,7 @@ impl<'a> Dump<'a> {
     }
 
     /// The first event tells whose dialect the file speaks, also when printing starts further on.
-    /// Gives how the file ended when it has no first event.
+    /// Returns the end of a file that has no first event.
     fn first_event(
         &mut self,
         file: &mut ReadFile,

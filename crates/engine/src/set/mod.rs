@@ -106,7 +106,7 @@ impl<F: ReadAt> EngineSet<F> {
     }
 }
 
-/// Gives an engine that is new here the shared keys.
+/// Copies the shared keys into an engine that is new in the set.
 fn join<F: ReadAt>(first: &F, engine: &dyn Engine, shared: &Range<Bytes>) -> Result<(), EngineError> {
     if !EngineSet::<F>::is_new(engine)? {
         return Ok(());

@@ -25,7 +25,7 @@ pub(super) fn bounds(range: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(&range.start), Bound::Excluded(&range.end))
 }
 
-/// Gives `to` what of the write set is for one slot, if anything is.
+/// Passes the part of the write set that belongs to one slot to `to`, if there is one.
 pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl FnOnce(&WriteSet)) {
     let mut held = writes.in_memory(..);
     if !writes.is_spilled() && held.all(|held| is_for(slot, shared, held.key())) {
