@@ -94,8 +94,8 @@ impl Space {
         Asked::Granted { fresh: !upgrade }
     }
 
-    /// Moves a record from a bulk into a queue. Returns true, without moving it, if it is in this transaction's own bulk with
-    /// the wanted mode.
+    /// Moves a record from a bulk into a queue. Returns true, without moving it, if it is in this transaction's own bulk in
+    /// the wanted mode or a stronger one.
     fn bring_out(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode, fenced: bool) -> bool {
         for bulk in &mut self.bulks {
             // An insert joins what is there without a look, unless it must wait.
