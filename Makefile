@@ -107,13 +107,13 @@ simulate: target
 histories: tools build
 	tests/e2e/commit/isolation_histories.py --seconds 30 $(ARGS)
 
-# Programs' own suites of tests, whole, here and on Debian's MariaDB; over an hour. ARGS="--only Django"; docs/programs.md has what fails.
+# Programs' own suites of tests, whole, here and on Debian's MariaDB; over an hour. ARGS="--only Django"; docs/use/programs.md has what fails.
 .PHONY: test-programs
 test-programs: build
 	scripts/install-test-tools programs
 	tests/e2e/programs/programs.py --whole $(ARGS)
 
-# Vitess on two shards, its workflows under load; builds it the first time. ARGS="--only reshard", --list for the names; docs/vitess.md.
+# Vitess on two shards, its workflows under load; builds it the first time. ARGS="--only reshard", --list for the names; docs/use/vitess.md.
 .PHONY: vitess
 vitess: tools build
 	tests/vitess/run.py $(ARGS)

@@ -10,7 +10,7 @@ Beside them runs `omnibus bench responder`, which answers by a durable write and
 keeps no rows, so it takes part where clients only write one.
 
 Usage: compare.py [--seconds 5] [--rounds 3] [--workloads oltp_insert,...] [--connections 1,8,...] [--slow-us 0,1000]
-                  [--output docs/benchmarks.md]
+                  [--output docs/use/benchmarks.md]
 """
 
 import argparse

@@ -2,7 +2,7 @@
 """Compares two builds of the server, in alternation: commits a second and the server's CPU for each, both syncs on.
 
 Usage: profiles.py ONE OTHER [--rounds 5] [--seconds 5] [--connections 1,32,128] [--workloads oltp_update_index,oltp_point_select]
-`make build && make dist && bench/profiles.py target/release/omnibus target/dist/omnibus` is what docs/building.md shows.
+`make build && make dist && bench/profiles.py target/release/omnibus target/dist/omnibus` is what docs/internals/building.md shows.
 """
 
 import argparse

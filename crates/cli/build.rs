@@ -1,4 +1,4 @@
-//! Tells the program which commit it is built from, for `omnibus --version`; `unknown` outside of a clone.
+//! Gives the program the commit that it is built from, for `omnibus --version`; `unknown` outside of a clone.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 """A Vitess cluster on Omnibus servers: etcd, vtctld, VTOrc, vtgate, and tablets, each with a server of its own.
 
-Set up as docs/vitess.md says. Vitess's daemons refuse to run as root: where this is root they run as `nobody`. What they
+Set up as docs/use/vitess.md says. Vitess's daemons refuse to run as root: where this is root they run as `nobody`. What they
 start (servers that vttablet and mysqlctl start are nobody's children) comes back to this process, and ends with it.
 """
 

@@ -1,6 +1,6 @@
 //! Base backups: BACKUP TO a folder of the server's machine, which is this one; then its files into the archive, its list last.
 //!
-//! The server writes the folder as its own user, and what is in it is nobody else's to read: run as that user, or as root.
+//! The server writes the folder as its own user, readable by that user only: run this program as that user, or as root.
 
 use crate::error::ArchiveError;
 use crate::layout::{self, BaseBackup};

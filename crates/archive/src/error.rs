@@ -1,4 +1,4 @@
-//! What goes wrong with an archive, and what helps.
+//! Errors of an archive, and remedies.
 
 use omnibus_log::ReadError;
 use omnibus_replication::client::{ClientError, StreamError};
@@ -12,15 +12,15 @@ pub enum ArchiveError {
     /// The address makes no sense.
     #[error("{url}: {what}")]
     Address {
-        /// As it was given.
+        /// The address as given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// The store refuses, or cannot be reached.
     #[error("{name}: {source}")]
     Store {
-        /// Which object or folder.
+        /// The object or folder.
         name: String,
         /// The store's words.
         #[source]
@@ -29,7 +29,7 @@ pub enum ArchiveError {
     /// A file of this machine.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The system's words.
         #[source]
@@ -44,15 +44,15 @@ pub enum ArchiveError {
     /// The server is of no use here.
     #[error("{0}")]
     Unfit(String),
-    /// What is in the archive is not what the server's log has.
+    /// The archive has other contents than the server's log.
     #[error(
         "{file} of the server is not the one that is archived: it differs {place}. The log was reset, or is another server's: \
          archive it to another place"
     )]
     Diverged {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Where, in words.
+        /// The position, in words.
         place: String,
     },
     /// The server has purged what comes next.
@@ -60,7 +60,7 @@ pub enum ArchiveError {
         "the server has no {file} any more, which the archive needs next ({why}). Begin again with a base backup: --backup-in"
     )]
     Purged {
-        /// Which file.
+        /// The file.
         file: String,
         /// The server's words.
         why: String,
@@ -68,9 +68,9 @@ pub enum ArchiveError {
     /// An object is not what its name or list says.
     #[error("{name} is damaged: {what}")]
     Damaged {
-        /// Which object.
+        /// The object.
         name: String,
-        /// What is wrong with it.
+        /// The kind of damage.
         what: String,
     },
     /// Part of the log is not in the archive.
@@ -103,7 +103,7 @@ impl From<StreamError> for ArchiveError {
 }
 
 impl ArchiveError {
-    /// Whether trying again may help without anybody doing something.
+    /// Returns whether a retry may succeed without an administrator's help.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {

@@ -19,9 +19,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// How long a connection may take to be made.
+/// The maximum duration of connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one that nobody uses is kept.
+/// The time for which an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Makes clients.

@@ -1,4 +1,4 @@
-//! What an archive has: base backups, and which part of the log without a gap.
+//! The contents of an archive: base backups, and the part of the log that has no gap.
 
 use crate::error::ArchiveError;
 use crate::layout::{self, BACKUPS, BaseBackup, Identity, LOG, LogEnd};
@@ -70,7 +70,7 @@ impl Inventory {
         Ok(chain(names.iter().filter_map(|name| name.parse().ok()).collect()))
     }
 
-    /// How far a log file is archived.
+    /// Returns the number of bytes of a log file that are archived.
     ///
     /// # Errors
     /// The store's.
@@ -78,7 +78,7 @@ impl Inventory {
         Ok(Self::pieces(store, file)?.last().map_or(0, Piece::end))
     }
 
-    /// How a log file ended, if it has.
+    /// Returns the end of a log file, if it has ended.
     pub(crate) fn log_end(store: &Store, file: &str) -> Result<Option<LogEnd>, ArchiveError> {
         let name = layout::log_end(file);
         let Some(bytes) = store.get(&name)? else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Inventory {
     }
 }
 
-/// What names are made of: `binlog` and 7 of `binlog.000007`.
+/// Splits a file name: `binlog.000007` into `binlog` and 7.
 pub(crate) fn split(file: &str) -> Option<(FileNames, FileSeq)> {
     let (basename, _) = file.rsplit_once('.')?;
     let names = FileNames::new(basename);

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 /// The version of the layout.
 const VERSION: u64 = 1;
-/// Whose log it is.
+/// The name of the document with the server's identity.
 pub(crate) const IDENTITY: &str = "archive.json";
 /// Folder of the log's files.
 pub(crate) const LOG: &str = "log";
 /// Folder of base backups.
 pub(crate) const BACKUPS: &str = "backups";
-/// What documents' names end in.
+/// The suffix of documents' names.
 const JSON: &str = ".json";
 
 /// The folder of a log file's pieces.
@@ -21,7 +21,7 @@ pub(crate) fn log_folder(file: &str) -> String {
     format!("{LOG}/{file}")
 }
 
-/// Says that a log file has ended.
+/// Returns the name of the document that records a log file's end.
 pub(crate) fn log_end(file: &str) -> String {
     format!("{LOG}/{file}{JSON}")
 }
@@ -59,7 +59,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Value, ArchiveError> {
     }
 }
 
-/// Whose log an archive has.
+/// The identity of the server whose log an archive has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// `server_uuid`.
@@ -76,14 +76,14 @@ impl Identity {
     }
 }
 
-/// How a log file ended.
+/// The end of a log file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogEnd {
     /// Its length.
     pub bytes: u64,
     /// CRC-32 of all of it.
     pub crc: u32,
-    /// When its last transaction was committed, in microseconds since 1970; 0 if it has none.
+    /// The time of its last commit, in microseconds since 1970; 0 if it has none.
     pub last_us: u64,
 }
 
@@ -106,7 +106,7 @@ impl LogEnd {
 pub struct BaseBackup {
     /// Its name: when it was taken.
     pub id: String,
-    /// When it was complete by the server's clock, in microseconds since 1970.
+    /// The time of its completion by the server's clock, in microseconds since 1970.
     pub taken_us: u64,
     /// Its files and the position of the log that it is of.
     pub info: BackupInfo,

@@ -1,7 +1,7 @@
-//! A continuous archive of a server in an object store or a folder: its log, as it grows, and base backups; and data
-//! directories made of it, as of any transaction.
+//! A continuous archive of a server in an object store or a folder: its log, as it grows, and base backups. Data
+//! directories can be made from it as of any transaction.
 //!
-//! What is in an archive (`layout`):
+//! The objects of an archive (`layout`):
 //!
 //! ```text
 //! archive.json                                  whose log it is
@@ -11,9 +11,9 @@
 //! backups/20260131T120000.000000Z.json          what they are; written last
 //! ```
 //!
-//! An object appears whole or not at all, and is never changed, so whoever is killed leaves a beginning of the log and perhaps
-//! a backup without its list, which nobody sees. Two who ship the same log do no harm: pieces may overlap, because a log file is
-//! only ever appended to.
+//! An object appears completely or not at all, and is never changed. So a killed program leaves a prefix of the log and
+//! perhaps a backup without its list, which is ignored. Two programs that ship the same log do no harm: pieces may
+//! overlap, because a log file is only ever appended to.
 //!
 //! [`ship`](Shipper) speaks to a running server, [`restore`](restore::restore) needs none. Blocking; each on its caller's thread,
 //! with a small runtime for the store's requests.

@@ -1,6 +1,6 @@
-//! What happens, for whoever shows it.
+//! Progress notes for programs that show them.
 
-/// One thing that happened.
+/// A progress note.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Note {
@@ -10,10 +10,10 @@ pub enum Note {
         file: String,
         /// Up to here.
         position: u64,
-        /// How many they were.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// What was archived of a file before is the same as the server has.
+    /// The bytes of a file that were archived before equal the server's.
     Checked {
         /// The server's file.
         file: String,
@@ -57,5 +57,5 @@ pub enum Note {
     },
 }
 
-/// Who is told; from several threads.
+/// Receives notes, from several threads.
 pub type Notes<'a> = &'a (dyn Fn(Note) + Sync);

@@ -1,7 +1,7 @@
 //! Pieces of a log file: objects whose names say which bytes they are.
 //!
-//! Whoever ships may be killed between a request and its answer, and begin again with other pieces of the same bytes. So pieces
-//! may overlap; they never disagree, because a log file is only appended to. Pure.
+//! A program that ships may be killed between a request and its answer, and begin again with other pieces of the same
+//! bytes. So pieces may overlap; they never disagree, because a log file is only appended to. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use std::str::FromStr;
 /// `OFFSET-LENGTH-CRC32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
-    /// Of its first byte in the file.
+    /// File offset of its first byte.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Of the bytes.
+    /// Checksum of its bytes.
     pub crc: u32,
 }
 

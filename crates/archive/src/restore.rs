@@ -1,8 +1,9 @@
-//! A data directory from an archive: the newest base backup that is not past the wanted place, and the log from there up to it.
+//! Makes a data directory from an archive: the newest base backup that is not past the requested point, and the log
+//! from there up to it.
 //!
-//! What is made is what a crash at that place would have left, so the first start's recovery is all that remains to do. Pieces and
-//! files are compared with their checksums as they come, files of the log with what the next one says of them. Until all is
-//! there and durable the folder is no data directory.
+//! The result is the directory that a crash at that point would have left, so only the first start's recovery remains
+//! to be done. Pieces and files are compared with their checksums as they arrive, and files of the log with the next
+//! file's description of them. Until everything is there and durable the folder is not a data directory.
 
 use crate::error::ArchiveError;
 use crate::inventory::{Inventory, split};
@@ -18,20 +19,20 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What was made.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The base backup's name.
     pub backup: String,
     /// The log file that it ends in.
     pub file: String,
-    /// Where in it.
+    /// The position in the file.
     pub position: u64,
     /// `gtid_executed` of there; in MariaDB's dialect of the base backup's position.
     pub gtid_executed: String,
     /// Transactions of the log that are not in the base backup.
     pub transactions: u64,
-    /// When the last of them was committed, RFC 3339; empty if there is none.
+    /// The time of the last commit, RFC 3339; empty if there is none.
     pub last_commit: String,
 }
 
@@ -96,7 +97,7 @@ fn choose<'i>(there: &'i Inventory, until: &Until, url: &str) -> Result<&'i Base
     }))
 }
 
-/// Brings the backup's files. Gives what the data directory's mark says.
+/// Fetches the backup's files. Returns the text of the data directory's format file.
 fn fetch_backup(
     store: &Store,
     backup: &BaseBackup,
@@ -150,13 +151,13 @@ struct Log<'r> {
     there: &'r Inventory,
     names: FileNames,
     search: Search,
-    /// How the groups of the file before end.
+    /// The end of the previous file's groups.
     before: Option<GroupsEnd>,
     notes: Notes<'r>,
 }
 
 impl Log<'_> {
-    /// Brings files from the backup's last one on. Gives the last.
+    /// Fetches files from the backup's last one on. Returns the last.
     fn fetch(&mut self, backup: &BaseBackup, first: FileSeq) -> Result<FileSeq, ArchiveError> {
         let mut seq = first;
         loop {
@@ -282,7 +283,7 @@ impl Log<'_> {
     }
 }
 
-/// Whether a file is a log in clear text, or empty.
+/// Returns whether a file is a log in clear text, or empty.
 fn is_plain(file: &File) -> std::io::Result<bool> {
     let mut magic = [0; MAGIC.len()];
     Ok(file.read_at(&mut magic, 0)? == 0 || magic == MAGIC)

@@ -1,8 +1,9 @@
-//! What an archive need not keep.
+//! Removes old parts of an archive.
 //!
-//! Any time of the last days needs the newest base backup that is older than them, and the log from there on; what is older goes.
-//! A backup's list goes first and its files after it, log files go oldest first, so whoever is killed in between leaves what
-//! the next one finishes, and never a backup that looks whole and is not.
+//! To restore to any time of the last days, an archive needs the newest base backup that is older than them, and the
+//! log from there on; older parts are removed. A backup's list is removed first and its files after it; log files are
+//! removed oldest first. So an interrupted removal is finished by the next one, and never leaves a backup that looks
+//! complete and is not.
 
 use crate::error::ArchiveError;
 use crate::inventory::{Inventory, split};

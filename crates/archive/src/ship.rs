@@ -1,9 +1,9 @@
 //! Following a server's log into an archive.
 //!
-//! A file is always read from its beginning: what is archived of it is compared with what comes, piece by piece, and only what
-//! follows is shipped. So a log that was reset, another server's, or a damaged archive is found before anything is added. A
-//! piece is shipped when its oldest byte is so many seconds old, when it is large, and when its file ends; while it is on its
-//! way nothing is read, so at most one piece is in memory.
+//! A file is always read from its beginning: the server's bytes are compared with the archived ones, piece by piece,
+//! and only the bytes behind these are shipped. So a log that was reset, another server's log, or a damaged archive is
+//! found before anything is added. A piece is shipped when its oldest byte reaches a certain age, when it is large, and
+//! when its file ends. While it is being shipped nothing is read, so at most one piece is in memory.
 //!
 //! The server sends what is durable and nothing else (COMMIT-2), so an archive is never ahead of the log. It keeps the files from
 //! the one that is being read on (PURGE-1).
@@ -33,18 +33,19 @@ const BACKUP_AGAIN: Duration = Duration::from_secs(60);
 /// MySQL's error of a dump that cannot begin.
 const NO_DUMP: u16 = 1236;
 
-/// How to ship.
+/// The settings of shipping.
 #[derive(Clone, Debug)]
 pub struct ShipOptions {
-    /// Whom to ask, with `whole_files`; with a server id the log is followed for ever.
+    /// The server to ask, with `whole_files`; with a server id the log is followed for ever.
     pub source: LogSource,
     /// The oldest byte that is not shipped is at most about this old.
     pub piece: Duration,
-    /// Where base backups are made before they are shipped: a folder of the server's machine, which must be this one.
+    /// The folder in which base backups are made before they are shipped. It is on the server's machine, which must be
+    /// this one.
     pub backup_in: Option<PathBuf>,
-    /// How old the newest base backup may become.
+    /// The maximum age of the newest base backup.
     pub backup_every: Duration,
-    /// How far back a restore must be possible; for ever without.
+    /// The time into the past for which a restore must be possible; unlimited without.
     pub keep: Option<Duration>,
 }
 
@@ -55,25 +56,25 @@ pub struct Shipper<'a> {
     notes: Notes<'a>,
 }
 
-/// How far a log was followed.
+/// The reason why following a log ended.
 enum Followed {
-    /// To its end, and that was all that was asked for.
+    /// Its end was reached, as requested.
     End,
-    /// To what the server has no more.
+    /// The server has purged the next file.
     Purged(String, String),
 }
 
 impl<'a> Shipper<'a> {
-    /// Nothing happens yet.
+    /// Creates a shipper. Nothing is shipped yet.
     #[must_use]
     pub fn new(store: &'a Store, options: ShipOptions, notes: Notes<'a>) -> Shipper<'a> {
         Shipper { store, options, notes }
     }
 
-    /// Ships until the log's end, or for ever: what may pass is told and tried again.
+    /// Ships until the log's end, or for ever. Temporary errors are reported and retried.
     ///
     /// # Errors
-    /// What somebody has to do something about: whom the server does not let in when this begins, too.
+    /// An error that an administrator has to resolve, such as a refused login, also when shipping begins.
     pub fn run(&self) -> Result<(), ArchiveError> {
         while let Err(error) = self.prepare() {
             if !self.follows() || !is_away(&error) {
@@ -128,7 +129,7 @@ impl<'a> Shipper<'a> {
         }
     }
 
-    /// Whose log it is, and whether the archive is that server's; the first base backup.
+    /// Checks that the archive is this server's, or makes it so, and ships the first base backup.
     fn prepare(&self) -> Result<(), ArchiveError> {
         let mut connection = self.options.source.connect()?;
         let version = connection.version();
@@ -219,7 +220,7 @@ impl<'a> Shipper<'a> {
         Ok(names.map(|name| String::from_utf8_lossy(&name).into_owned()).collect())
     }
 
-    /// Whether a file that the server does not have is in front of its log, not behind.
+    /// Returns whether a file that the server does not have precedes its log rather than follows it.
     fn was_reset(&self, file: &str) -> Result<bool, ArchiveError> {
         let newest = self.server_files()?.pop();
         let seq = |file: &str| crate::inventory::split(file).map(|(_, seq)| seq);
@@ -263,22 +264,22 @@ impl<'a> Shipper<'a> {
     }
 }
 
-/// Whether only the way to the server is missing: it is about to start, perhaps.
+/// Returns whether only the connection to the server failed: it may be about to start.
 fn is_away(error: &ArchiveError) -> bool {
     use ClientError as E;
     matches!(error, ArchiveError::Server(E::Connect { .. } | E::Lost(_) | E::Ended))
 }
 
-/// One file on its way.
+/// A file being shipped.
 struct FileCopy<'s, 'a> {
     shipper: &'s Shipper<'a>,
     file: String,
-    /// What comes next is compared with these.
+    /// The archived pieces, with which the server's bytes are compared.
     archived: VecDeque<Piece>,
     /// Bytes that are not compared or shipped yet, and where in the file they begin.
     bytes: Vec<u8>,
     at: u64,
-    /// When the first of them came.
+    /// The time when the first of them arrived.
     since: Option<Instant>,
     hash: crc32fast::Hasher,
     last_us: u64,

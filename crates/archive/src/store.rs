@@ -1,8 +1,8 @@
-//! Where an archive is: `file:///folder` or `s3://bucket/prefix`, as the few requests that are made of it.
+//! The store of an archive: `file:///folder` or `s3://bucket/prefix`, with the few requests that an archive makes.
 //!
-//! Requests that fail in passing are tried again for some seconds, by the crate; what fails after that is an error here. A folder's
-//! files are synced before a request returns. S3's keys, region and endpoint come from the variables that its other clients
-//! read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL. Any thread that may block.
+//! The library retries requests that fail temporarily for some seconds; later failures are errors here. A folder's
+//! files are synced before a request returns. S3's keys, region and endpoint come from the variables that its other
+//! clients read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL. Any thread that may block.
 
 use crate::error::ArchiveError;
 use crate::http::Hyper;
@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 
 /// A request that has not ended after this time never will.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How long a request is tried again; after that its caller decides.
+/// The time for which a request is retried; after that its caller decides.
 const RETRY: Duration = Duration::from_secs(20);
 /// Parts of large objects. Files up to this size go in one request.
 const PART: usize = 16 << 20;
@@ -36,7 +36,7 @@ pub struct Store {
     url: String,
 }
 
-/// What is directly in a folder.
+/// The direct contents of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// Names of folders.
@@ -46,18 +46,18 @@ pub(crate) struct Listing {
 }
 
 impl Store {
-    /// One that is there, as far as its address tells; of an object store nothing is asked yet.
+    /// Opens an existing store, as far as its address tells; an object store is not contacted yet.
     ///
     /// # Errors
-    /// The address makes no sense, or there is no such folder.
+    /// The address is invalid, or there is no such folder.
     pub fn open(url: &str) -> Result<Store, ArchiveError> {
         Store::at(url, false)
     }
 
-    /// As `open`, to be written to: a folder is made where there is none, but none above it.
+    /// As [`Store::open`], for writing: creates the folder if it does not exist, but none above it.
     ///
     /// # Errors
-    /// As `open`; or the folder cannot be made.
+    /// As [`Store::open`]; or the folder cannot be created.
     pub fn create(url: &str) -> Result<Store, ArchiveError> {
         Store::at(url, true)
     }
@@ -98,7 +98,7 @@ impl Store {
         Ok(Store { runtime, store, prefix: Name::from(prefix), url: shown })
     }
 
-    /// As it was given, without what is secret in it.
+    /// The address as given, without secrets.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -164,7 +164,7 @@ impl Store {
         }
     }
 
-    /// Writes an object to a new file, durably. Gives its length and CRC-32.
+    /// Writes an object to a new file, durably. Returns its length and CRC-32.
     pub(crate) fn get_file(&self, name: &str, path: &Path) -> Result<(u64, u32), ArchiveError> {
         let failed = ArchiveError::io;
         let mut target = std::fs::File::create_new(path).map_err(failed(path))?;
@@ -193,7 +193,7 @@ impl Store {
         })
     }
 
-    /// It may be gone already.
+    /// Deletes an object, which may be gone already.
     pub(crate) fn delete(&self, name: &str) -> Result<(), ArchiveError> {
         match self.wait(name, self.store.delete(&self.name(name))) {
             Err(ArchiveError::Store { source: Error::NotFound { .. }, .. }) => Ok(()),

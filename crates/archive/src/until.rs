@@ -23,7 +23,7 @@ pub enum Until {
     /// All that is archived.
     #[default]
     Newest,
-    /// Everything that was committed up to this time: microseconds since 1970.
+    /// All transactions committed up to this time: microseconds since 1970.
     Time(u64),
     /// Up to and with the last of these transactions.
     Gtids(GtidSet),
@@ -85,7 +85,7 @@ pub(crate) fn time_text(us: u64) -> String {
     time.map_or_else(|| us.to_string(), |time| time.to_string())
 }
 
-/// What a MariaDB position says of one domain: whether this GTID is in it.
+/// Returns whether a MariaDB position includes this GTID.
 fn reached(position: &str, gtid: MariadbGtid) -> bool {
     let of_domain =
         |part: &str| part.trim().parse::<MariadbGtid>().ok().filter(|id| id.domain == gtid.domain);
@@ -93,7 +93,7 @@ fn reached(position: &str, gtid: MariadbGtid) -> bool {
 }
 
 impl Until {
-    /// Whether a backup is not past it.
+    /// Returns whether a backup is not past it.
     pub(crate) fn can_begin_with(&self, backup: &BaseBackup) -> bool {
         match self {
             Until::Newest => true,
@@ -116,9 +116,9 @@ impl Until {
 #[derive(Debug)]
 pub(crate) struct Search {
     until: Until,
-    /// What is executed, in MySQL's dialect; from the backup on.
+    /// The executed transactions in MySQL's dialect, from the backup on.
     executed: GtidSet,
-    /// Where the backup ends: nothing before it is looked for.
+    /// The end of the backup: nothing before it is searched.
     from: (FileSeq, u64),
     seq: FileSeq,
     borders: Borders,
@@ -126,17 +126,17 @@ pub(crate) struct Search {
     held: Option<u64>,
     /// The last place between two transactions.
     pub border: u64,
-    /// When the last transaction was committed.
+    /// The time of the last commit.
     pub last_us: u64,
     /// Transactions behind the backup.
     pub transactions: u64,
     /// The transaction that is open, and when it was committed.
     current: Option<(Option<AnyGtid>, u64)>,
-    /// What was asked for was met.
+    /// Whether the requested point was reached.
     pub found: bool,
 }
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     On,
@@ -167,17 +167,17 @@ impl Search {
         (self.held, self.border, self.current) = (None, 4, None);
     }
 
-    /// What is executed by now, in MySQL's dialect.
+    /// The transactions executed so far, in MySQL's dialect.
     pub fn executed(&self) -> &GtidSet {
         &self.executed
     }
 
-    /// What was asked for.
+    /// The requested point.
     pub fn until(&self) -> &Until {
         &self.until
     }
 
-    /// Whether the end of the log is an answer, too: nothing was committed later.
+    /// Returns whether the end of the log is an answer, too, because nothing was committed later.
     pub fn may_end_early(&self) -> bool {
         matches!(self.until, Until::Newest | Until::Time(_))
     }

@@ -24,7 +24,7 @@ pub struct AllocArgs {
     /// Size of each file in bytes; K, M, G and T are understood. Best the server's max_binlog_size.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     binlog_size: u64,
-    /// What the files are called in front of their number, normally DATADIR/pre-allocated-binlog/empty.
+    /// The path of the files without their number, normally DATADIR/pre-allocated-binlog/empty.
     #[arg(long, value_name = "PATH")]
     binlog_name: PathBuf,
     /// Only reserve the space. Much quicker, but every first write to a block then waits for the file system's journal.
@@ -88,7 +88,7 @@ fn allocate_one(path: &Path, args: &AllocArgs, how: Preparation) -> Result<(), P
     Ok(())
 }
 
-/// One line of progress, redrawn a few times per second, and only where somebody looks.
+/// One line of progress, redrawn a few times per second, and only on a terminal.
 struct Bar {
     label: String,
     started: Instant,

@@ -16,19 +16,19 @@ const SERVER_ID: u32 = 0xFFFF_0000;
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct ArchiveArgs {
-    /// Where: file:///folder, or s3://bucket/prefix with the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and
-    /// AWS_ENDPOINT_URL.
+    /// Archive: file:///folder, or s3://bucket/prefix with the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+    /// AWS_REGION and AWS_ENDPOINT_URL.
     #[arg(long, value_name = "URL")]
     to: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// How old the oldest byte may become that is not in the archive, in seconds.
+    /// Maximum age, in seconds, of the oldest byte that is not in the archive.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     piece_seconds: Duration,
     /// Take base backups, in this folder of the server's machine, which must be this one: the first at once.
     #[arg(long, value_name = "DIR")]
     backup_in: Option<PathBuf>,
-    /// How old the newest base backup may become, in seconds.
+    /// Maximum age of the newest base backup, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "86400", value_parser = seconds, requires = "backup_in")]
     backup_every: Duration,
     /// Remove what no restore to the last DAYS needs; without, everything is kept.
@@ -115,7 +115,7 @@ fn ship(args: &ArchiveArgs) -> Result<(), ArchiveError> {
     Shipper::new(&store, options, &notes).run()
 }
 
-/// Says what happens: on standard output, and trouble on standard error.
+/// Prints a note: on standard output, problems on standard error.
 fn tell(note: &Note, as_json: bool) {
     let (text, line) = match note {
         Note::Shipped { file, position, bytes } => (

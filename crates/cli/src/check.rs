@@ -22,14 +22,14 @@ pub struct CheckArgs {
     /// The server's data directory.
     #[arg(long, value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
     datadir: Option<PathBuf>,
-    /// What log files are called in front of their number.
+    /// Name of log files without their number.
     #[arg(long, value_name = "NAME", default_value = "binlog")]
     log_bin: String,
     #[command(flatten)]
     keys: KeyringArgs,
 }
 
-/// What was found in one file.
+/// The findings in one file.
 struct Report {
     events: u64,
     transactions: u64,
@@ -83,7 +83,7 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
     Ok(whole)
 }
 
-/// What is damaged in the files of each engine that there is.
+/// Returns the damage in the files of each engine that exists.
 fn engines(datadir: &Path) -> Result<Vec<(&'static str, Vec<String>)>, String> {
     let mut found = Vec::new();
     let lsm = datadir.join("lsm");
@@ -97,7 +97,7 @@ fn engines(datadir: &Path) -> Result<Vec<(&'static str, Vec<String>)>, String> {
     Ok(found)
 }
 
-/// Says whether a backup has the files that it was made with.
+/// Checks that a backup has the files that it was made with, and prints the result.
 fn backup(folder: &Path) -> bool {
     let verified = omnibus_server::backup::verify(folder);
     match &verified {

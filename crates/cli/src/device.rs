@@ -1,18 +1,19 @@
-//! What is under a directory: file system, device, and whether the device's word that a write is durable can be believed.
+//! The storage under a directory: file system, device, and whether the device's report that a write is durable can be
+//! believed.
 //!
-//! Reads `/proc/self/mountinfo` and `/sys/dev/block` and judges measured times; elsewhere than on Linux nothing is
-//! known. For the benchmarks, on the main thread; changes nothing.
+//! Reads `/proc/self/mountinfo` and `/sys/dev/block` and judges measured times; on other systems than Linux nothing is
+//! known. Used by the benchmarks, on the main thread; changes nothing.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the operating system says of the place.
+/// The operating system's information about the place.
 #[derive(Clone, Debug, Default)]
 pub struct Device {
     /// `ext4`, `xfs`, ...
     pub file_system: Option<String>,
-    /// What is mounted there.
+    /// The mounted device.
     pub source: Option<String>,
     /// A disk with moving parts, as the device says.
     rotational: Option<bool>,
@@ -20,7 +21,7 @@ pub struct Device {
     write_cache: Option<String>,
 }
 
-/// How far an acknowledged write can be believed.
+/// The credibility of acknowledged writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// True if losing power would or may lose acknowledged writes.
@@ -98,7 +99,7 @@ impl Device {
         }
     }
 
-    /// One line for people.
+    /// Describes the device in one line for people.
     #[must_use]
     pub fn describe(&self) -> String {
         let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
@@ -115,7 +116,7 @@ impl Device {
         )
     }
 
-    /// For `--json`.
+    /// Returns the form for `--json`.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({ "file_system": self.file_system, "device": self.source, "rotational": self.rotational,

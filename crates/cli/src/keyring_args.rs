@@ -1,4 +1,4 @@
-//! Where the keys of encrypted logs are.
+//! Options for the keys of encrypted logs.
 
 use clap::Args;
 use omnibus_encryption::{Encryption, Keyring};

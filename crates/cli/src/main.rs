@@ -64,7 +64,7 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// How long a durable write takes on your disk, by file preparation, method and size.
+    /// Measure the duration of a durable write on your disk, by file preparation, method and size.
     Sync(syncbench::SyncBenchArgs),
     Preallocation(preallocbench::PreallocationArgs),
     Protocols(protocolbench::ProtocolArgs),

@@ -1,11 +1,12 @@
-//! `omnibus bench responder`: the least that can answer a writing benchmark durably, as the limit of a machine.
+//! `omnibus bench responder`: the least work that can answer a writing benchmark durably, as the limit of a machine.
 //!
-//! It speaks enough of the protocol for sysbench's `oltp_update_index`, `oltp_update_non_index`, `oltp_insert` and `oltp_delete`, looks at no
-//! statement but for whether it writes, and keeps nothing: a commit is so many bytes in a file, shared by the group that
-//! they are written with. One log thread, a queue behind a mutex, one direct write-through write per group, a wake-up per
-//! waiter; sessions are tasks on as many workers as there are processors, as the server's are.
+//! It implements enough of the protocol for sysbench's `oltp_update_index`, `oltp_update_non_index`, `oltp_insert` and
+//! `oltp_delete`, examines a statement only for whether it writes, and stores no rows: a commit is a number of bytes in
+//! a file, shared by the group that they are written with. It has one log thread, a queue behind a mutex, one direct
+//! write-through write per group, and a wake-up per waiter; sessions are tasks on as many workers as there are
+//! processors, as the server's are.
 //!
-//! What a server makes beside it, with the same clients on the same disk, is its share of what is possible there.
+//! A server's rate beside it, with the same clients on the same disk, is its share of the possible rate.
 
 use clap::Args;
 use omnibus_wire::consts::{ColumnFlag, FieldType};
@@ -35,12 +36,12 @@ pub struct ResponderArgs {
     /// Directory on the device to write to; the file there is removed at once.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Bytes written for each commit. An update of one small row takes about so many in the binary log.
+    /// Bytes written for each commit, about those of an update of one small row in the binary log.
     #[arg(long, value_name = "BYTES", default_value_t = 400)]
     bytes: usize,
 }
 
-/// What direct writes are aligned to.
+/// The alignment of direct writes.
 const BLOCK: usize = 4096;
 /// The file's length; writing begins again at its start.
 const FILE_BYTES: u64 = 64 << 20;
@@ -107,7 +108,7 @@ fn prepared_file(dir: &Path) -> io::Result<File> {
     opened
 }
 
-/// Who waits for the next write.
+/// The log, with the clients that wait for the next write.
 #[derive(Default)]
 struct Log {
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
@@ -164,13 +165,13 @@ struct Session {
     out: OutBuf,
     seq: u8,
     caps: Capability,
-    /// What the prepared statements are.
+    /// The kinds of the prepared statements.
     prepared: HashMap<u32, Kind>,
     in_transaction: bool,
     wrote: bool,
 }
 
-/// As much of a statement as matters here.
+/// The kind of a statement, as far as it matters here.
 #[derive(Clone, Copy)]
 enum Kind {
     Begin,

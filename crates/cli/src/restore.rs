@@ -19,8 +19,9 @@ pub struct RestoreArgs {
     /// The data directory to make; it must not exist, or be empty.
     #[arg(long, value_name = "DIR")]
     datadir: PathBuf,
-    /// Of an archive: up to this time ('2026-01-31 12:00:00.5' in UTC, or with an offset), up to and with the transaction of this
-    /// GTID, or up to this position of the log (binlog.000007:4711). Without: all that is archived.
+    /// Of an archive: up to this time ('2026-01-31 12:00:00.5' in UTC, or with an offset), up to and including the
+    /// transaction of this GTID, or up to this position of the log (binlog.000007:4711). Without it: everything that is
+    /// archived.
     #[arg(long, value_name = "TIME|GTID|POSITION", default_value = NEWEST)]
     until: String,
     /// Say what happens as JSON, one object a line.

@@ -1,4 +1,4 @@
-//! How a command is told of a server: host, socket, account, TLS. The names are MySQL's programs'.
+//! Options that name a server: host, socket, account, TLS. Their names are those of MySQL's programs.
 
 use clap::{Args, ValueEnum};
 use omnibus_replication::client::{CompressionChoice, Endpoint, TlsSettings};
@@ -78,7 +78,7 @@ pub fn with_password_option(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 impl ServerArgs {
-    /// Whether anything was said of a server.
+    /// Returns whether any of the options is given.
     #[must_use]
     pub fn is_given(&self) -> bool {
         let paths = [&self.socket, &self.ssl_ca, &self.ssl_crl, &self.ssl_cert, &self.server_public_key_path];
@@ -91,10 +91,10 @@ impl ServerArgs {
             || paths.iter().any(|path| path.is_some())
     }
 
-    /// Where to connect, and whether to try without TLS where there is none.
+    /// Returns the server's address and credentials, and whether to continue without TLS where the server has none.
     ///
     /// # Errors
-    /// The password cannot be asked for.
+    /// The password cannot be read from the terminal.
     pub fn endpoint(&self) -> io::Result<(Endpoint, bool)> {
         let password = match self.password.as_deref() {
             Some("\0") => ask_password()?,

@@ -11,25 +11,25 @@ use std::time::Duration;
 
 /// Under which server id the log is followed; of those that no server is given.
 const SERVER_ID: u32 = 0xFFFF_0001;
-/// How often a server that has nothing to send says so.
+/// The interval of heartbeats from a server that has nothing to send.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Send a running server's changes to Kafka or NATS JetStream, at least once, as they are committed.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct StreamArgs {
-    /// Where: kafka://host:9092,host:9092/name or nats://host:4222/name, with TLS kafka+tls:// or tls://. Topics and subjects begin with
-    /// the name.
+    /// Target: kafka://host:9092,host:9092/name or nats://host:4222/name, with TLS kafka+tls:// or tls://. Topics and
+    /// subjects begin with the name.
     #[arg(long, value_name = "URL")]
     to: String,
     #[command(flatten)]
     login: LoginArgs,
     #[command(flatten)]
     server: ServerArgs,
-    /// What messages look like: our JSON lines, or Debezium's envelopes.
+    /// Form of messages: JSON lines, or Debezium's envelopes.
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// Where to begin if the target has no position: newest, oldest, or FILE:POSITION where a transaction begins.
+    /// Start if the target has no position: newest, oldest, or FILE:POSITION where a transaction begins.
     #[arg(long, value_name = "WHERE", default_value = "newest")]
     from: Start,
     /// Begin there although the target has a position.
@@ -55,7 +55,7 @@ enum Format {
     Debezium,
 }
 
-/// Who comes, for the target.
+/// The login at the target.
 #[derive(Args, Debug)]
 struct LoginArgs {
     /// Certificates, in PEM, of those who vouch for the target, instead of those that the system knows.
@@ -73,7 +73,7 @@ struct LoginArgs {
     /// A file whose first line is that password.
     #[arg(long, value_name = "FILE", requires = "to_user")]
     to_password_file: Option<PathBuf>,
-    /// How a Kafka broker checks it.
+    /// Kafka's SASL mechanism.
     #[arg(long, value_enum, default_value = "SCRAM-SHA-512")]
     to_mechanism: SaslMechanism,
     /// NATS: a file whose first line is a token.

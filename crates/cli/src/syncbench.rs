@@ -46,7 +46,7 @@ const CALLS: [(SyncCall, &str); 4] = [
 /// No single write of the log is larger than this by much.
 const SIZE_MAX: usize = 64 << 20;
 
-/// One row: times per size, or why there are none.
+/// One row: times per size, or the reason why there are none.
 struct Row {
     space: (Space, &'static str),
     call: (SyncCall, &'static str),
@@ -73,10 +73,10 @@ impl Row {
     }
 }
 
-/// What follows from the measurement.
+/// The conclusion from the measurement.
 struct Advice {
     method: FlushMethod,
-    /// How many times as long a write takes that makes the file longer.
+    /// The duration of a write that makes the file longer, as a multiple of one that does not.
     append_factor: f64,
 }
 
@@ -115,7 +115,7 @@ pub fn run(args: SyncBenchArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One line on a terminal, replaced by the next.
+/// Prints one line on a terminal, replaced by the next.
 pub(crate) fn progress(text: &str) {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K{text}");

@@ -1,4 +1,5 @@
-//! What `omnibus --version` says: version, commit, and which protocol and formats this program speaks, reads and writes.
+//! The output of `omnibus --version`: version, commit, and the protocol and formats that this program speaks, reads and
+//! writes.
 
 use std::sync::LazyLock;
 

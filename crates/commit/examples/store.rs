@@ -22,7 +22,7 @@ const IGNORABLE: u16 = 0x80;
 
 type Rows = BTreeMap<Bytes, Bytes>;
 
-/// What the log is for. It keeps nothing, so every start replays the log from its beginning.
+/// A map as the engine. It persists nothing, so every start replays the log from its beginning.
 #[derive(Default)]
 struct Map(Mutex<Rows>);
 
@@ -47,7 +47,7 @@ impl Engine for Map {
             };
         }
     }
-    /// Everything up to here is durable: only that may be written elsewhere.
+    /// Learns that everything up to this number is durable: only that may be written elsewhere.
     fn commit_ordered(&self, _: CommitNo) {}
     /// Up to which commit the engine needs no log: from there on recovery replays.
     fn applied(&self) -> CommitNo {

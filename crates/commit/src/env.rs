@@ -1,7 +1,7 @@
-//! What the pipeline needs of the world: a log to append to and write, an engine to install in.
+//! The environment of the pipeline: a log to append to and write, and an engine to install versions in.
 //!
-//! Small on purpose, so that a test can push thousands of concurrent commits through the pipeline
-//! with no file and no database behind it. The real one is `crate::log_env`.
+//! It is small on purpose, so that a test can push thousands of concurrent commits through the pipeline without files
+//! or a database. The real one is `crate::log_env`.
 
 use crate::error::Refusal;
 use crate::request::{CommitRequest, StagedWrites};
@@ -9,27 +9,27 @@ use omnibus_engine::{CommitNo, WriteSet};
 use omnibus_log::LogPosition;
 use std::sync::Arc;
 
-/// Why a transaction's events did not get into the log buffer.
+/// The reason why a transaction's events did not get into the log buffer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AppendError {
-    /// Its own cache could not be read. The buffer is as before; the number is not used up.
+    /// The transaction's own cache could not be read. The buffer is unchanged and the commit number is not used up.
     Cache(Arc<str>),
-    /// It may not have the id that it was given. As `Cache` otherwise.
+    /// The transaction may not have the id that it was given. As `Cache` otherwise.
     Refused(Refusal),
-    /// The log itself failed; it takes nothing more.
+    /// The log itself failed and accepts no more events.
     Log(Arc<str>),
 }
 
-/// The world behind a pipeline. `Writer` methods run under the flush lock, one thread at a time.
+/// The environment of a pipeline. `Writer` methods run under the flush lock, one thread at a time.
 pub trait Env: Send + Sync + 'static {
     /// The log's append side.
     type Writer: Send;
     /// Sealed bytes on their way to the device.
     type Job: Send;
 
-    /// Copies the finished events of `request` behind what the writer holds. `last_seen` is the
-    /// newest number assigned when the session committed: what it may depend on.
+    /// Appends the finished events of `request` to the writer. `last_seen` is the newest number assigned when the
+    /// session committed: the transaction depends on no newer one.
     fn append(
         &self,
         writer: &mut Self::Writer,
@@ -38,23 +38,23 @@ pub trait Env: Send + Sync + 'static {
         request: &mut CommitRequest,
     ) -> Result<(), AppendError>;
 
-    /// Where the next byte goes.
+    /// The position of the next byte.
     fn position(&self, writer: &Self::Writer) -> LogPosition;
 
-    /// Takes what was appended since the last seal. With `pad`, the job ends at a block boundary, so
-    /// that the next job may be in flight at the same time.
+    /// Seals the bytes appended since the last seal. With `pad`, the job ends at a block boundary, so that the next job
+    /// may be in flight at the same time.
     fn seal(&self, writer: &mut Self::Writer, pad: bool) -> Result<Self::Job, Arc<str>>;
 
-    /// Whether a job sealed now would touch a block of the one sealed before.
+    /// Returns whether a job sealed now would touch a block of the one sealed before.
     fn overlaps(&self, writer: &Self::Writer) -> bool;
 
-    /// Writes a job; with `sync`, it and everything before it in the file is durable on return.
+    /// Writes a job; with `sync`, it and everything before it in the file are durable on return.
     fn write(&self, job: Self::Job, sync: bool) -> Result<(), Arc<str>>;
 
-    /// Whether the file is past its size.
+    /// Returns whether the file has exceeded its maximum size.
     fn wants_rotation(&self, writer: &Self::Writer) -> bool;
 
-    /// Moves on to the next file. Nothing is in flight.
+    /// Switches to the next file. Nothing is in flight.
     fn rotate(&self, writer: &mut Self::Writer) -> Result<(), Arc<str>>;
 
     /// Installs a transaction's versions (engine `prepare_ordered`), in order, under the flush lock.
@@ -74,15 +74,15 @@ pub trait Env: Send + Sync + 'static {
     /// redo, unsynced. In order in the commit stage, or with `binlog_order_commits=0` by the sessions in parallel.
     fn commit_prepared(&self, _xid: u64, _no: CommitNo) {}
 
-    /// Two-phase protocols: the prepared transaction `xid` did not get into the log.
+    /// Two-phase protocols: rolls the prepared transaction `xid` back, because it did not get into the log.
     fn rollback_prepared(&self, _xid: u64) {}
 
-    /// The log is durable up to `no` (engine `commit_ordered`), in order.
+    /// Tells the engine that the log is durable up to `no` (engine `commit_ordered`), in order.
     fn durable(&self, no: CommitNo, position: LogPosition);
 
-    /// No snapshot older than this is in use.
+    /// Tells the engine that no snapshot older than `oldest` is in use.
     fn watermark(&self, oldest: CommitNo);
 
-    /// The log failed: nothing that is not durable now will ever be.
+    /// Reports that the log failed: commits that are not durable now never will be.
     fn failed(&self, reason: &str);
 }

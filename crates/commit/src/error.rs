@@ -1,20 +1,20 @@
-//! Why a transaction was not committed.
+//! Errors of a commit.
 
 use omnibus_format::AnyGtid;
 use omnibus_format::events::MariadbGtid;
 use std::sync::Arc;
 
-/// Why the log does not take a transaction with the global transaction id that it was given.
+/// The reason why the log refuses a transaction with the global transaction id that it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It is in the log already.
+    /// A transaction with this id is in the log already.
     #[error("transaction {0} was committed by another session")]
     Executed(AnyGtid),
-    /// It has none and `gtid_mode` wants one (MySQL error 1782).
+    /// It has no id, and `gtid_mode` requires one (MySQL error 1782).
     #[error("an anonymous transaction cannot be logged when @@GLOBAL.GTID_MODE = ON")]
     Anonymous,
-    /// `gtid_strict_mode` (MariaDB error 1950).
+    /// The id is out of order under `gtid_strict_mode` (MariaDB error 1950).
     #[error(
         "An attempt was made to binlog GTID {given} which would create an out-of-order sequence number with existing \
          GTID {newest}, and gtid strict mode is enabled"
@@ -22,31 +22,32 @@ pub enum Refusal {
     OutOfOrder {
         /// The id.
         given: MariadbGtid,
-        /// The newest one of its domain.
+        /// The newest id of its domain.
         newest: MariadbGtid,
     },
 }
 
-/// Why a transaction was not committed. The whole group gets it; nothing is retried.
+/// The reason why a transaction was not committed. The whole group gets it; nothing is retried.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// A write or sync of the log failed: the log takes nothing more until the server restarts.
+    /// A write or sync of the log failed: the log accepts nothing more until the server restarts.
     #[error("the binary log failed: {0}; restart the server after mending the cause")]
     LogFailed(Arc<str>),
-    /// An engine could not prepare it. Nothing of it is anywhere.
+    /// An engine could not prepare the transaction. It left no trace.
     #[error("the transaction could not be prepared: {0}")]
     Prepare(Arc<str>),
-    /// This transaction's own events could not be read back; the log is unharmed.
+    /// The transaction's own events could not be read back; the log is unharmed.
     #[error("the transaction's events could not be copied into the binary log: {0}")]
     Cache(Arc<str>),
-    /// There was no room for this transaction's own events; the log is unharmed.
+    /// The disk has no room for the transaction's own events; the log is unharmed.
     #[error("{0}")]
     DiskFull(Arc<str>),
-    /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
+    /// The log refuses the transaction because of its global transaction id. It left no trace.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Nobody will tell what became of it: whoever was to is gone. It may be in the log, or not.
+    /// The outcome is unknown, because the thread that would have reported it is gone. The transaction may be in the
+    /// log or not.
     #[error("the outcome of the commit is not known")]
     Unknown,
     /// The pipeline is shutting down.
@@ -54,7 +55,7 @@ pub enum CommitError {
     ShuttingDown,
 }
 
-/// An error with its causes, in words.
+/// Formats an error with its causes.
 pub(crate) fn reason(error: &dyn std::error::Error) -> Arc<str> {
     let mut text = error.to_string();
     let mut source = error.source();

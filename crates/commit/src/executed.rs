@@ -1,20 +1,21 @@
-//! Which global transaction ids are in the log: all that were appended, and how many of them were there at a commit number.
+//! The global transaction ids in the log: all that were appended, and those that had been appended at a given commit
+//! number.
 //!
-//! A commit adds its id under the flush lock; sets of what was executed "up to N" (`gtid_executed`, a snapshot's, a
-//! backup's) are made when somebody asks. What lies ahead of the oldest snapshot is kept as *runs*, in which number and id
-//! grow by one together: a server that commits alone, or applies one source, has one run however fast it is. The watermark
-//! folds what nobody can ask for any more into one set. A plain commit adds one to a run: no allocation.
+//! A commit adds its id under the flush lock. The set executed "up to N" (`gtid_executed`, a snapshot's, a backup's) is
+//! computed on request. The ids ahead of the oldest snapshot are kept as *runs*, in which number and id grow by one
+//! together: a server that commits alone, or applies one source, has one run however fast it is. The watermark folds
+//! older runs, which nobody can ask for any more, into one set. A plain commit adds one to a run, without allocation.
 //!
-//! Not here: which id a transaction gets (`identity`), and who may commit a given one (`owned`).
+//! `identity` chooses the id of a transaction, and `owned` grants the right to commit a given one.
 
 use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, Dialect, GtidSet, GtidState};
 use std::collections::VecDeque;
 
-/// Runs kept for the sake of old snapshots at most; past it only what is not durable is kept.
+/// The maximum number of runs kept for old snapshots; beyond it only runs that are not durable are kept.
 const RUNS: usize = 1 << 16;
 
-/// Folded runs that are remembered, for those who ask which id their own commit got.
+/// The number of folded runs that are remembered, for sessions that ask for the id of their own commit.
 const REMEMBERED: usize = 1024;
 
 /// `count` transactions with consecutive commit numbers and consecutive ids of one server.
@@ -39,18 +40,18 @@ impl Run {
 /// The ids in the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Executed {
-    /// Every appended transaction's.
+    /// The ids of all appended transactions.
     all: GtidState,
-    /// Those up to the newest number that was folded.
+    /// The ids up to the newest folded commit number.
     settled: GtidState,
-    /// Those behind it, in order.
+    /// The runs behind it, in order.
     ahead: VecDeque<Run>,
-    /// The newest of the folded ones.
+    /// The newest folded runs.
     folded: VecDeque<Run>,
-    /// Declared as executed elsewhere (`gtid_purged`), or not logged (`sql_log_bin=0`): in no event that others read, but
-    /// in `all`.
+    /// Ids in `all` that are in no event that others read: declared as executed elsewhere (`gtid_purged`), or not
+    /// logged (`sql_log_bin=0`).
     elsewhere: GtidSet,
-    /// Changes when ids go or come otherwise than by a commit.
+    /// Incremented when ids are added or removed otherwise than by a commit.
     generation: u64,
 }
 
@@ -66,7 +67,7 @@ impl Executed {
         }
     }
 
-    /// Everything that was appended.
+    /// The ids of all appended transactions.
     pub(crate) fn all(&self) -> &GtidState {
         &self.all
     }
@@ -84,7 +85,7 @@ impl Executed {
         self.generation
     }
 
-    /// Transaction `no` was appended.
+    /// Records that transaction `no` was appended.
     #[inline]
     pub(crate) fn append(&mut self, no: CommitNo, gtid: AnyGtid) {
         self.all.add(gtid);
@@ -97,7 +98,8 @@ impl Executed {
         self.ahead.push_back(Run { first: no, count: 1, gtid });
     }
 
-    /// Nobody asks for what was executed at a number below `oldest` any more. `durable` bounds what too many runs cost.
+    /// Folds the runs below `oldest`, which will not be asked for. If there are too many runs, those up to `durable`
+    /// are folded, too.
     pub(crate) fn settle(&mut self, oldest: CommitNo, durable: CommitNo) {
         self.settle_up_to(oldest.0.min(durable.0));
         if self.ahead.len() > RUNS {
@@ -128,7 +130,7 @@ impl Executed {
         }
     }
 
-    /// What was executed when `no` was the newest transaction.
+    /// Returns the ids executed when `no` was the newest transaction.
     pub(crate) fn at(&self, no: CommitNo) -> GtidState {
         let mut state = self.settled.clone();
         for run in self.ahead.iter().take_while(|run| run.first <= no) {
@@ -137,19 +139,19 @@ impl Executed {
         state
     }
 
-    /// The id of a transaction, unless that is long ago.
+    /// Returns the id of a transaction, unless that is long ago.
     pub(crate) fn of(&self, no: CommitNo) -> Option<AnyGtid> {
         self.ahead.iter().rev().chain(self.folded.iter().rev()).find_map(|run| run.at(no))
     }
 
-    /// A reset of the log: nothing was executed.
+    /// Removes all ids, for a reset of the log.
     pub(crate) fn clear(&mut self) {
         let generation = self.generation + 1;
         let empty = GtidState::new(self.all.dialect());
         *self = Executed { generation, ..Executed::new(empty, GtidSet::new()) };
     }
 
-    /// These count as executed from now on, though no file has them.
+    /// Counts these ids as executed from now on, though no file has them.
     pub(crate) fn add_elsewhere(&mut self, set: &GtidSet) {
         self.generation += 1;
         for state in [&mut self.all, &mut self.settled] {
@@ -160,7 +162,7 @@ impl Executed {
         self.elsewhere.union(set);
     }
 
-    /// A transaction that was appended is one that no file tells others of.
+    /// Records that no file tells others of an appended transaction.
     pub(crate) fn note_elsewhere(&mut self, gtid: AnyGtid) {
         if let AnyGtid::Mysql { source, gno } = gtid {
             self.elsewhere.add(source, gno);
@@ -168,13 +170,13 @@ impl Executed {
         }
     }
 
-    /// Replaces everything (`gtid_binlog_state`, on an empty log).
+    /// Replaces all ids (`gtid_binlog_state`, on an empty log).
     pub(crate) fn replace(&mut self, state: GtidState) {
         let generation = self.generation + 1;
         *self = Executed { generation, ..Executed::new(state, GtidSet::new()) };
     }
 
-    /// Whose ids these are.
+    /// The dialect of the ids.
     pub(crate) fn dialect(&self) -> Dialect {
         self.all.dialect()
     }

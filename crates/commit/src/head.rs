@@ -1,6 +1,7 @@
-//! A log file's head: its format, what was executed before it, and the first commit number that it may hold.
+//! The head of a log file: its format, the transactions executed before it, and the first commit number that it may
+//! hold.
 //!
-//! Written when a file begins; read by recovery and by whoever looks for a place in the log.
+//! Written when a file begins; read by recovery and by searches for a position in the log.
 
 use crate::executed::Executed;
 use omnibus_engine::CommitNo;
@@ -15,7 +16,7 @@ use omnibus_log::{GroupsEnd, Next, ReadError, ReadFile, now_us};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Who this server is, in the log.
+/// The identity of this server in the log.
 #[derive(Clone, Debug)]
 pub struct LogIdentity {
     /// `server_id`.
@@ -24,16 +25,16 @@ pub struct LogIdentity {
     pub uuid: ServerUuid,
     /// The version string in FORMAT_DESCRIPTION.
     pub version: String,
-    /// Whose ids and events the log has. A property of the data directory: it never changes.
+    /// The dialect of the log's ids and events. It is a property of the data directory and never changes.
     pub dialect: Dialect,
 }
 
-/// What the first events of a file say about it.
+/// The contents of a file's first events.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
-    /// The first commit number that it may hold.
+    /// The first commit number that the file may hold.
     pub(crate) first: Option<CommitNo>,
-    /// What was executed when it began.
+    /// The transactions executed before the file began.
     pub(crate) previous: Option<GtidState>,
 }
 
@@ -61,18 +62,18 @@ pub(crate) fn read_head(reader: &mut ReadFile) -> Result<Head, ReadError> {
 pub(crate) struct FileHead {
     pub(crate) bytes: Vec<u8>,
     pub(crate) checksum: Checksum,
-    /// What the file's groups begin with.
+    /// The start of the checksum chain of the file's groups.
     pub(crate) chain: Chain,
 }
 
 impl FileHead {
-    /// Where the first group begins.
+    /// File offset of the first group.
     pub(crate) fn end(&self) -> u64 {
         (MAGIC.len() + self.bytes.len()) as u64
     }
 }
 
-/// The head of a log file whose first transaction is `first`, and that follows one whose groups end at `before`.
+/// Builds the head of a log file whose first transaction is `first`, and that follows one whose groups end at `before`.
 pub(crate) fn head(
     identity: &LogIdentity,
     server_id: u32,
@@ -122,7 +123,7 @@ pub(crate) fn head(
     FileHead { bytes: out, checksum, chain: chain.chain() }
 }
 
-/// A number that nobody can guess who can only write rows.
+/// Returns a random number, which a client that can only write rows cannot guess.
 fn salt() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,7 +1,7 @@
-//! The commit pipeline under thousands of interleavings, chosen by a scheduler (`omnibus_sync`): queue, leaders, tickets, gate,
-//! publishing. The world behind it is a model; waiting never times out, so that a wake-up that is lost is a deadlock.
+//! The commit pipeline under thousands of interleavings, chosen by a scheduler (`omnibus_sync`): queue, leaders,
+//! tickets, gate, publishing. A model is its environment; waits have no timeouts, so a lost wake-up is a deadlock.
 //!
-//! COMMIT-1, COMMIT-2, SNAP-1, SEMI-1. Deliberate breakages are found by the same tests.
+//! COMMIT-1, COMMIT-2, SNAP-1, SEMI-1. The same tests find deliberate faults.
 
 use omnibus_sync::interleavings as sync;
 
@@ -40,7 +40,7 @@ struct World {
 }
 
 impl World {
-    /// Up to where the device has everything.
+    /// The offset up to which the device has everything.
     fn durable(&self) -> u64 {
         let mut groups = self.written.lock().clone();
         groups.sort_unstable();
@@ -120,13 +120,13 @@ fn start(world: &Arc<World>, log_threads: usize, fast_sync_us: u64) -> Arc<Pipel
     Arc::new(started.expect("threads start"))
 }
 
-/// No device syncs faster: several writes are in flight, and nobody leads inline.
+/// No device is faster: several writes are in flight, and no session leads inline.
 const SLOW: u64 = 0;
-/// Every device does: one write at a time.
+/// Every device is faster: one write at a time.
 const FAST: u64 = u64::MAX;
 
-/// Sessions that commit twice each, with somebody who waits for their locks at the second time; half of them lead their own
-/// groups where they may.
+/// Sessions that commit twice each, with another one waiting for their locks the second time. Half of them lead their
+/// own groups where they may.
 fn sessions(count: u64, log_threads: usize, fast_sync_us: u64) {
     let world = Arc::new(World::default());
     let pipeline = start(&world, log_threads, fast_sync_us);
@@ -164,7 +164,7 @@ fn every_commit_is_durable_in_order_and_acknowledged_under_every_schedule() {
     sync::explore(SCHEDULES, || sessions(2, 1, FAST));
 }
 
-/// COMMIT-2: whoever commits while the pipeline ends gets an answer, and what was acknowledged is in the log.
+/// COMMIT-2: a session that commits while the pipeline ends gets an answer, and acknowledged commits are in the log.
 #[test]
 fn nobody_is_left_without_an_answer_when_the_pipeline_ends() {
     for log_threads in [0, 1] {
@@ -187,7 +187,7 @@ fn nobody_is_left_without_an_answer_when_the_pipeline_ends() {
     }
 }
 
-/// Whether the tests above notice a breakage.
+/// Returns whether the tests above detect a fault.
 fn is_found(mutant: Mutant) -> bool {
     set_for_thread(mutant);
     let found = catch_unwind(AssertUnwindSafe(|| sync::explore(SCHEDULES, || sessions(3, 2, SLOW)))).is_err();
@@ -210,7 +210,7 @@ fn acknowledging_out_of_order_is_found() {
     assert!(is_found(Mutant::AcknowledgeOutOfOrder));
 }
 
-/// SEMI-1: behind the gate nothing is seen before somebody lets it go, and opening it lets all go, in order.
+/// SEMI-1: a group behind the gate is not visible before it is released, and opening the gate releases all, in order.
 #[test]
 fn the_gate_holds_and_opens_under_every_schedule() {
     sync::explore(SCHEDULES, || {
@@ -243,7 +243,7 @@ fn the_gate_holds_and_opens_under_every_schedule() {
     });
 }
 
-/// SNAP-1: an engine that gives up what is older than `oldest` never takes a snapshot's versions.
+/// SNAP-1: an engine that discards versions older than `oldest` never discards those of a snapshot.
 #[test]
 fn nothing_that_a_snapshot_reads_is_given_up_under_every_schedule() {
     sync::explore(4 * SCHEDULES, || {

@@ -28,22 +28,20 @@
 //!              ]
 //!   wake         each waiter by itself
 //! ```
-//!
-//! A thread that finds the places in flight taken has become a follower: the thread whose write is in
-//! flight takes what it left. Lock order is flush before order; no lock is held across a write, except
+//! A thread that finds the places in flight taken becomes a follower: the thread whose write is in flight takes over
+//! the transactions that it left. The lock order is flush before order; no lock is held across a write, except in
+//! [`Pipeline::with_quiet_log`] and at rotation.
 //! in [`Pipeline::with_quiet_log`] and at rotation.
 //!
 //! # Invariants
-//!
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
-//! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
-//!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
-//!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
-//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
-//!   last whole one.
+//! - COMMIT-2: publishing and waking come after the sync, in `pipeline::order`, and nowhere else. A locking read may
+//!   see installed versions before; its reply waits ([`Pipeline::wait_published`]). The published number only grows:
+//!   one function publishes, under the order lock, and no group passes one that the gate holds.
+//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the last whole one.
 //! - ENGINE-1: the engine learns `durable` only from written, synced groups.
-//! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error,
-//!   nothing is retried, because after a failed sync nobody knows what the device has.
+//! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error, and nothing is
+//!   retried, because the content of the device is unknown after a failed sync.
 //!
 //! # Rejected
 //!
@@ -55,6 +53,35 @@
 //!   together, and it would be written twice. See `coordinator::large`.
 //! - *Writing while appending*: one buffer that both sides touch needs a lock across the device write;
 //!   the writer copies at most one partial block instead.
+//!
+//! # Example
+//!
+//! One transaction through the pipeline. `examples/store.rs` is a whole program, with an engine and recovery.
+//!
+//! ```no_run
+//! use omnibus_commit::{CommitRequest, Coordinator, now_us};
+//! use omnibus_engine::WriteSet;
+//! use omnibus_format::events::{Query, Xid};
+//! use omnibus_format::EventType;
+//!
+//! fn put(coordinator: &Coordinator, key: &'static [u8], value: &'static [u8]) -> Result<(), Box<dyn std::error::Error>> {
+//!     let mut cache = coordinator.new_cache();
+//!     let query = Query { thread_id: 1, exec_time: 0, error_code: 0, status: &[], database: b"d", sql: b"BEGIN" };
+//!     let mut body = Vec::new();
+//!     query.encode(&mut body);
+//!     cache.append_event(EventType::QUERY.0, 0, &body)?;
+//!     body.clear();
+//!     Xid(coordinator.first_xid()).encode(&mut body);
+//!     cache.append_event(EventType::XID.0, 0, &body)?;
+//!
+//!     let mut writes = WriteSet::default();
+//!     writes.put(key.into(), value.into());
+//!     let ticket = coordinator.commit(CommitRequest::new(cache, writes, true, now_us()));
+//!     let number = ticket.wait()?; // durable, and visible to snapshots
+//!     println!("commit {}", number.0);
+//!     Ok(())
+//! }
+//! ```
 
 mod cache;
 mod coordinator;

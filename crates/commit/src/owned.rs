@@ -1,8 +1,8 @@
-//! Who is committing a given global transaction id: two sessions never commit the same one.
+//! Ownership of given global transaction ids: two sessions never commit the same one.
 //!
-//! A session that was given an id (`gtid_next`, a replica's worker) owns it from then until its transaction is over. Another
-//! one that wants it waits for that, and finds it executed, or takes it. Transactions that get an id of this server's in the
-//! flush stage own nothing: they cost one atomic load here, so that they step around an owned id of this server.
+//! A session that was given an id (`gtid_next`, a replica's worker) owns it from then until its transaction is over.
+//! Another session that wants it waits for that, and then finds it executed or takes it. Transactions that get one of
+//! this server's ids in the flush stage own nothing; they read one atomic to see whether they must avoid owned ids.
 //!
 //! Any thread; the lock is held for a look-up only.
 
@@ -14,22 +14,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ids that sessions were given and have not committed.
+/// The ids that sessions own.
 #[derive(Debug, Default)]
 pub(crate) struct OwnedGtids {
-    /// With those who wait for each.
+    /// The owned ids, each with the sessions that wait for it.
     waiting: Mutex<BTreeMap<AnyGtid, Vec<Completer>>>,
     count: AtomicU64,
-    /// Sessions that may commit anonymously.
+    /// The number of sessions that may commit anonymously.
     anonymous: AtomicU64,
 }
 
-/// The right to commit without an id (`gtid_next=ANONYMOUS`). While there is one, `gtid_mode` does not become ON.
+/// The right to commit without an id (`gtid_next=ANONYMOUS`). While one exists, `gtid_mode` cannot become ON.
 #[derive(Debug)]
 #[must_use = "without it gtid_mode may become ON"]
 pub struct AnonymousGuard(Arc<OwnedGtids>);
 
-/// The right to commit one id. Dropped when the transaction is over, however it ended: whoever waits goes on.
+/// The right to commit one id. Drop it when the transaction is over, however it ended; waiting sessions then continue.
 #[derive(Debug)]
 #[must_use = "without it another session may commit the same id"]
 pub struct GtidGuard {
@@ -37,21 +37,22 @@ pub struct GtidGuard {
     owned: Arc<OwnedGtids>,
 }
 
-/// What became of a wish to own an id.
+/// The result of a request to own an id.
 #[derive(Debug)]
 pub enum Ownership {
-    /// It is the caller's.
+    /// The caller owns it.
     Owned(GtidGuard),
-    /// The transaction is in the log: skip it. Before answering anybody, wait until this number is durable.
+    /// The transaction is in the log: skip it. Wait until this number is durable before answering a client.
     Executed(CommitNo),
-    /// Another session has it: ask again when the ticket is done.
+    /// Another session owns it: ask again when the ticket is done.
     Busy(Ticket),
-    /// `gtid_mode` is OFF: nothing may have one.
+    /// `gtid_mode` is OFF: no transaction may have an id.
     Off,
 }
 
 impl OwnedGtids {
-    /// Takes it, unless `executed` says when asked (under the lock, so that no owner can finish in between).
+    /// Takes ownership, unless `executed` returns that the transaction is in the log. It is called under the lock, so
+    /// that no owner can finish in between.
     pub(crate) fn own(
         self: &Arc<Self>,
         gtid: AnyGtid,
@@ -71,13 +72,13 @@ impl OwnedGtids {
         Ownership::Owned(GtidGuard { gtid, owned: self.clone() })
     }
 
-    /// Whether there may be any.
+    /// Returns whether there may be owned ids.
     #[inline]
     pub(crate) fn any(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Counts one that may commit anonymously.
+    /// Counts a session that may commit anonymously.
     pub(crate) fn own_anonymity(self: &Arc<Self>) -> AnonymousGuard {
         self.anonymous.fetch_add(1, Ordering::SeqCst);
         AnonymousGuard(self.clone())
@@ -93,7 +94,7 @@ impl OwnedGtids {
 }
 
 impl GtidGuard {
-    /// What it is for.
+    /// The id that may be committed.
     #[must_use]
     pub fn gtid(&self) -> AnyGtid {
         self.gtid

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What happened in the world, in the order in which it happened.
+/// A record of what happened, in that order.
 #[derive(Default)]
 struct World {
     appended: Mutex<Vec<u64>>,
@@ -44,7 +44,7 @@ struct World {
     engines: Engines,
 }
 
-/// Two-phase participants: what they know of each xid.
+/// Participants of two-phase commits, with their state of each xid.
 #[derive(Default)]
 struct Engines {
     /// Prepared, not synced.
@@ -402,7 +402,7 @@ fn without_sync_commits_are_published_and_later_synced() {
     assert_eq!(pipeline.durable(), no);
 }
 
-/// Waits for what other threads do.
+/// Waits until other threads have made `done` true.
 fn wait_until(what: &str, done: impl Fn() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while !done() {
@@ -426,8 +426,8 @@ fn prepared(world: &World, xid: u64) -> CommitRequest {
     CommitRequest { xid: Some(xid), prepared: true, ..request() }
 }
 
-/// Runs one group during whose redo sync another transaction prepares and enrols; who was in the log without
-/// durable redo.
+/// Runs one group during whose redo sync another transaction prepares and enrols. Returns the transactions that were in
+/// the log without durable redo.
 fn late_arrival(swapped: bool) -> Vec<u64> {
     let world = Arc::new(World::default());
     let settings = CommitSettings { protocol: CommitProtocol::GroupRedo, ..CommitSettings::default() };

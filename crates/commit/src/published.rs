@@ -1,7 +1,7 @@
-//! Published state: up to which commit number everyone may see, and who still looks at older ones.
+//! Published state: the commit number up to which everyone may see, and the older numbers that snapshots hold.
 //!
-//! Reading is lock-free (SNAP-1: a snapshot is one number, the same in every engine). A reader
-//! announces the number it uses in a slot of its own, so that engines keep what it may still read.
+//! Reading is lock-free (SNAP-1: a snapshot is one number, the same in every engine). A reader announces the number
+//! that it uses in a slot of its own, so that engines keep the versions that it may still read.
 
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use omnibus_engine::CommitNo;
 use omnibus_log::mutant::{self, Mutant};
 use std::sync::Arc;
 
-/// No snapshot held.
+/// The slot's value without a snapshot.
 const IDLE: u64 = u64::MAX;
-/// A reader is choosing its number: nothing may be collected meanwhile.
+/// The slot's value while a reader is choosing its number: engines must keep everything meanwhile.
 const CHOOSING: u64 = 0;
 
 /// The published state of a server.
@@ -24,7 +24,7 @@ pub struct Published {
     slots: Mutex<Vec<Arc<AtomicU64>>>,
 }
 
-/// A session's way to take snapshots, one at a time.
+/// A session's means of taking snapshots, one at a time.
 #[derive(Debug)]
 pub struct SnapshotReader {
     published: Arc<Published>,
@@ -32,7 +32,7 @@ pub struct SnapshotReader {
 }
 
 impl Published {
-    /// Everything up to `number`, whose last event ends at `position`, is visible.
+    /// Creates the state in which everything up to `number`, whose last event ends at `position`, is visible.
     #[must_use]
     pub fn new(number: CommitNo, position: LogPosition) -> Published {
         Published {
@@ -48,13 +48,13 @@ impl Published {
         CommitNo(self.number.load(Ordering::SeqCst))
     }
 
-    /// The newest published number with the log position right after it.
+    /// The newest published number with the log position behind it.
     #[must_use]
     pub fn place(&self) -> (CommitNo, LogPosition) {
         *self.place.lock()
     }
 
-    /// Publishes up to `number`; it only grows. Called by the commit stage, under the order lock.
+    /// Publishes up to `number`, which only grows. Called by the commit stage, under the order lock.
     pub(crate) fn publish(&self, number: CommitNo, position: LogPosition) {
         let mut place = self.place.lock();
         if mutant::is(Mutant::PublishBackwards) {
@@ -66,13 +66,13 @@ impl Published {
         self.number.store(number.0, Ordering::SeqCst);
     }
 
-    /// The log went on in another file: the same number is at another position now. Called with
+    /// Records that the log continues in another file, so that the same number is now at another position. Called with
     /// nothing in flight.
     pub(crate) fn moved(&self, position: LogPosition) {
         self.place.lock().1 = position;
     }
 
-    /// A way to take snapshots; one per session.
+    /// Creates a reader, one per session.
     #[must_use]
     pub fn reader(self: &Arc<Self>) -> SnapshotReader {
         let slot = Arc::new(AtomicU64::new(IDLE));
@@ -101,9 +101,9 @@ impl SnapshotReader {
         self.take_at_least(CommitNo::ZERO)
     }
 
-    /// As `take`, of everything up to `at_least` if that is more than what is published. It must be installed in all engines:
-    /// whoever was given a lock sees what its former holder committed (SNAP-3), and tells nobody before that is published
-    /// (SESSION-1).
+    /// As `take`, but the snapshot includes everything up to `at_least` even if that is not published yet. It must be
+    /// installed in all engines: a session that was given a lock sees the commits of the former holder (SNAP-3), and
+    /// its reply waits until they are published (SESSION-1).
     pub fn take_at_least(&mut self, at_least: CommitNo) -> CommitNo {
         self.slot.store(CHOOSING, Ordering::SeqCst);
         let number = self.published.number().max(at_least);
@@ -119,7 +119,7 @@ impl SnapshotReader {
         (number, position)
     }
 
-    /// Lets go of the snapshot held, if any.
+    /// Releases the snapshot held, if any.
     pub fn release(&mut self) {
         self.slot.store(IDLE, Ordering::SeqCst);
     }

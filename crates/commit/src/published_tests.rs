@@ -1,4 +1,4 @@
-//! SNAP-1: snapshots and what may be given up. Every interleaving of it: `crate::interleavings`.
+//! SNAP-1: snapshots, and the versions that may be discarded. Every interleaving of it: `crate::interleavings`.
 
 use crate::LogPosition;
 use crate::published::Published;

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Powers of two from 1 up; the last bucket takes the rest.
+/// The number of buckets, one per power of two from 1 up; the last one takes the rest.
 const BUCKETS: usize = 32;
 
-/// Counts by power of two.
+/// A histogram of counts by powers of two.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -33,14 +33,15 @@ impl Histogram {
         counts.enumerate().filter(|(_, n)| *n > 0).map(|(i, n)| ((1u64 << i) - 1, n)).collect()
     }
 
-    /// How many values, and their sum.
+    /// The number of values, and their sum.
     #[must_use]
     pub fn totals(&self) -> (u64, u64) {
         let count = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum();
         (count, self.sum.load(Ordering::Relaxed))
     }
 
-    /// The upper bound of the bucket in which the `fraction` quantile lies; 0 if empty.
+    /// Returns the upper bound of the bucket that contains the `fraction` quantile (0 to 1); 0 if the histogram is
+    /// empty.
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> u64 {
         let rows = self.rows();
@@ -56,7 +57,7 @@ impl Histogram {
     }
 }
 
-/// What SHOW STATUS tells about commits.
+/// The counters and histograms of commits that SHOW STATUS reports.
 #[derive(Debug, Default)]
 pub struct CommitStats {
     /// `Binlog_commits`: transactions committed through the log.
@@ -69,7 +70,7 @@ pub struct CommitStats {
     pub bytes: AtomicU64,
     /// Commits led by the committing thread itself.
     pub inline_groups: AtomicU64,
-    /// Transactions a group.
+    /// Number of transactions per group.
     pub group_size: Histogram,
     /// From enrolling to having a number, microseconds.
     pub queue_us: Histogram,

@@ -1,8 +1,8 @@
-//! What a committing session holds: it can park a thread on it, or await it as a future.
+//! The ticket of a committing session: it can park a thread on it, or await it as a future.
 //!
-//! Each waiter is woken by itself (one condition for all costs a stampede); the
-//! waker touches only this waiter's lock, never a neighbour's. With `binlog_order_commits=0` the waiter
-//! also finds the rest of its commit here, which it does on its own thread.
+//! Each waiter is woken by itself, because one condition for all wakes everybody at once; the waker touches only this
+//! waiter's lock. With `binlog_order_commits=0` the waiter also finds the rest of its commit here, which it does on its
+//! own thread.
 
 use super::sync::{Condvar, Mutex};
 use std::future::Future;
@@ -13,17 +13,18 @@ use std::task::{Context, Poll, Waker};
 use crate::error::CommitError;
 use omnibus_engine::CommitNo;
 
-/// The outcome of a commit: the number it got.
+/// The outcome of a commit: the commit number of a success.
 pub type CommitResult = Result<CommitNo, CommitError>;
 
 /// The waiting end. Await it, or [`Ticket::wait`] on a thread.
 #[derive(Debug)]
 pub struct Ticket(Arc<Slot>);
 
-/// What is left of a commit to whoever waits for it.
+/// The part of a commit that is left to the session that waits for it.
 pub(crate) type Rest = Box<dyn FnOnce() + Send>;
 
-/// The completing end. Dropped, it says that nobody knows the outcome: no one waits for ever.
+/// The completing end. If it is dropped without a result, the ticket reports [`CommitError::Unknown`], so that nobody
+/// waits for ever.
 #[derive(Debug)]
 pub(crate) struct Completer(Option<Arc<Slot>>);
 
@@ -41,7 +42,7 @@ enum TicketState {
 }
 
 impl TicketState {
-    /// The result if it is there, and what is left to do.
+    /// Takes the result, if there is one, and the remaining work.
     fn take(&mut self) -> Option<(CommitResult, Option<Rest>)> {
         match self {
             TicketState::Done(result, rest) => Some((result.clone(), rest.take())),
@@ -61,7 +62,7 @@ impl std::fmt::Debug for TicketState {
 }
 
 impl Drop for Slot {
-    /// Nobody waited to the end: the commit is finished all the same.
+    /// Finishes the commit if nobody waited for it.
     fn drop(&mut self) {
         if let Some(done) = self.state.get_mut().take() {
             let _ = finish(done);
@@ -69,7 +70,7 @@ impl Drop for Slot {
     }
 }
 
-/// Does what is left, outside of the slot's lock.
+/// Does the remaining work, outside of the slot's lock.
 fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
     if let Some(rest) = rest {
         rest();
@@ -83,7 +84,7 @@ pub(crate) fn ticket() -> (Completer, Ticket) {
     (Completer(Some(slot.clone())), Ticket(slot))
 }
 
-/// A ticket and what completes it, for measuring what waking costs: `omnibus bench wakeup`.
+/// Creates a ticket and the function that completes it, for measuring the cost of waking: `omnibus bench wakeup`.
 pub fn ticket_to_complete() -> (impl FnOnce(CommitResult) + Send, Ticket) {
     let (completer, ticket) = ticket();
     (move |result| completer.complete(result), ticket)
@@ -125,13 +126,13 @@ impl Slot {
 }
 
 impl Ticket {
-    /// A ticket that is complete already.
+    /// Creates a completed ticket.
     #[must_use]
     pub fn done(result: CommitResult) -> Ticket {
         Ticket(Arc::new(Slot { state: Mutex::new(TicketState::Done(result, None)), parked: Condvar::new() }))
     }
 
-    /// The result, if it is there.
+    /// Returns the result if the ticket is completed.
     #[must_use]
     pub fn poll_now(&self) -> Option<CommitResult> {
         let done = self.0.state.lock().take();
@@ -141,7 +142,7 @@ impl Ticket {
     /// Parks this thread until the result is there. Not for a thread of an async runtime.
     ///
     /// # Errors
-    /// What the commit ended with.
+    /// The error that the commit ended with.
     pub fn wait(self) -> CommitResult {
         let mut state = self.0.state.lock();
         loop {

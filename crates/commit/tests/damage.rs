@@ -1,4 +1,4 @@
-//! What recovery must not cut (COMMIT-3): acknowledged transactions behind a torn place, and files that lost their end.
+//! COMMIT-3: recovery must not cut acknowledged transactions behind a torn place, or files that lost their end.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod support;

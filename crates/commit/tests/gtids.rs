@@ -333,7 +333,7 @@ fn tagged_numbers_count_by_tag_and_come_back_from_the_log() {
     server.coordinator.close().unwrap();
 }
 
-/// What `sql_log_bin=0` commits.
+/// Returns a request as `sql_log_bin=0` makes it, with a given GTID.
 fn unlogged(server: &Server, uuid: ServerUuid, gno: u64, key: &str) -> CommitRequest {
     let mut unlogged = request(&server.coordinator, key, "v");
     unlogged.cache.clear();

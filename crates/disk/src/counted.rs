@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What kind of request.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Bytes were read.
@@ -43,7 +43,7 @@ impl Default for Kind {
 /// The same, as it was a moment ago.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// How many.
+    /// The number of requests.
     pub count: u64,
     /// Bytes in all.
     pub bytes: u64,
@@ -92,7 +92,7 @@ impl Kind {
     }
 }
 
-/// What was asked of a file.
+/// The requests made of one file.
 #[derive(Debug, Default)]
 pub struct FileUse([Kind; 3]);
 
@@ -120,7 +120,7 @@ impl FileUse {
     }
 }
 
-/// What was asked of all files, by name.
+/// The requests made of all files, by name.
 #[derive(Debug, Default)]
 pub struct FileUses(Mutex<HashMap<PathBuf, Arc<FileUse>>>);
 

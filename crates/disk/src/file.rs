@@ -9,7 +9,7 @@ use std::ops::Deref;
 pub struct File(Box<dyn OpenFile>);
 
 impl File {
-    /// What is behind it.
+    /// Wraps an open file of any file system.
     #[must_use]
     pub fn new(file: Box<dyn OpenFile>) -> File {
         File(file)

@@ -1,11 +1,12 @@
-//! The seam under everything that must survive a crash: files, their names, and what makes both durable.
+//! The file-system interface of everything that must survive a crash: files, their names, and the requests that make
+//! both durable.
 //!
-//! [`Disk`] is what the log, large transactions, the engines' redo and their state files are given; [`FileSystem`] and
-//! [`OpenFile`] are what is behind it. [`Disk::default`] is the operating system's (`real.rs`), at the price of one virtual
-//! call a request; `crates/sim` has one that knows what is durable and what a crash may leave of the rest.
+//! The log, large transactions, the engines' redo and their state files use a [`Disk`]; [`FileSystem`] and [`OpenFile`]
+//! are its implementation. [`Disk::default`] is the operating system's (`real.rs`), at the price of one virtual call
+//! per request; `crates/sim` has one that knows what is durable and which states a crash may leave.
 //!
-//! No decisions here, and no retries but of a call that was interrupted before it did anything: a form that does not exist is
-//! an `Unsupported` error, and the caller falls back. Any thread.
+//! This crate makes no decisions, and repeats only calls that were interrupted before they did anything: an unsupported
+//! form is an `Unsupported` error, and the caller falls back. Any thread.
 //!
 //! Everything real goes through the standard library and `libc`, whose calls end in `open64`, `pwrite64`, `fdatasync`, `fsync`,
 //! `ftruncate64`, `rename` and `unlink` of the C library, so that a preloaded library can slow or fail each of them.
@@ -28,10 +29,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How much of a file is copied at once.
+/// Bytes of a file that are copied at once.
 const COPY_PIECE: u64 = 4 << 20;
 
-/// What a file is opened for.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
     /// Reading a file that exists.
@@ -50,16 +51,16 @@ pub enum Open {
     Replace,
 }
 
-/// What is known of a file besides its bytes.
+/// The attributes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Its length.
     pub len: u64,
-    /// How many names it has.
+    /// The number of its names (hard links).
     pub links: u64,
-    /// Whether it is a plain file.
+    /// Whether it is a regular file.
     pub is_file: bool,
-    /// When it was changed.
+    /// The time of its last change.
     pub modified: SystemTime,
 }
 
@@ -113,7 +114,8 @@ pub trait FileSystem: Debug + Send + Sync {
     /// As the operating system's.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// How many bytes of its own a file system that encrypts puts in front of a file that [`FileSystem::begin`] is called for now.
+    /// The number of bytes that an encrypting file system would now put in front of a file for which
+    /// [`FileSystem::begin`] is called.
     fn front(&self) -> u64 {
         0
     }
@@ -121,13 +123,13 @@ pub trait FileSystem: Debug + Send + Sync {
     /// A log file begins: there is nothing in it, or zeros. Where files are encrypted it gets its key, durably.
     ///
     /// # Errors
-    /// As the operating system's; there is no key to be had.
+    /// As the operating system's; or no key is available.
     fn begin(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
     }
 
-    /// Creates a file as [`Open::CreateNew`] does. Where files are encrypted nobody can read it but who has it open, until
+    /// Creates a file as [`Open::CreateNew`] does. Where files are encrypted only this handle can read it until
     /// [`FileSystem::reveal`].
     ///
     /// # Errors
@@ -136,7 +138,8 @@ pub trait FileSystem: Debug + Send + Sync {
         self.open(path, Open::CreateNew)
     }
 
-    /// A file of [`FileSystem::create_secret`] is to be a log file: whoever has the keys can read it from now on. Durable on return.
+    /// Turns a file of [`FileSystem::create_secret`] into a log file that is readable with the server's keys. Durable
+    /// on return.
     ///
     /// # Errors
     /// As [`FileSystem::begin`].
@@ -145,10 +148,10 @@ pub trait FileSystem: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Where files are encrypted, nobody can read what is written to this empty file but who has it open. For one without a name.
+    /// Where files are encrypted, makes the contents of this empty, unnamed file readable only through this handle.
     ///
     /// # Errors
-    /// There is no key to be had.
+    /// No key is available.
     fn hide(&self, file: Box<dyn OpenFile>) -> io::Result<Box<dyn OpenFile>> {
         Ok(file)
     }
@@ -178,8 +181,9 @@ pub trait FileSystem: Debug + Send + Sync {
         std::thread::sleep(time);
     }
 
-    /// Says that a thread is about to be started that will make requests here in the background; what it gives is called first on that
-    /// thread. The operating system puts it behind everyone else; a simulation decides which thread goes on.
+    /// Announces that a thread is about to be started that will make requests here in the background. The returned
+    /// function is called first on that thread: the operating system gives it a low priority, and a simulation decides
+    /// which thread continues.
     fn announce(&self) -> Box<dyn FnOnce() + Send> {
         Box::new(|| {})
     }
@@ -199,8 +203,8 @@ pub trait OpenFile: Debug + Send + Sync {
     /// As the operating system's.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// As `write_at`, where only the first `content` bytes mean anything: the others are zeros, and room for what comes. May write
-    /// less than it was given.
+    /// As `write_at`, where only the first `content` bytes are content; the others are zeros that reserve room. May
+    /// write less than it was given.
     ///
     /// # Errors
     /// As the operating system's.
@@ -209,12 +213,13 @@ pub trait OpenFile: Debug + Send + Sync {
         self.write_at(bytes, offset)
     }
 
-    /// How many bytes are in front of what callers see: position 0 is that far from the beginning of a block.
+    /// The number of bytes in front of the contents, by which offset 0 is away from a block boundary.
     fn front(&self) -> u64 {
         0
     }
 
-    /// What is behind the last byte that was written is zeros only if that ends at a multiple of this.
+    /// The granularity of unwritten space, in bytes: space behind the last written byte reads as zeros only from a
+    /// multiple of this on.
     fn unit(&self) -> u64 {
         1
     }
@@ -243,7 +248,7 @@ pub trait OpenFile: Debug + Send + Sync {
     /// As the operating system's. Nothing is known then of what was written since the last sync that succeeded.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// As `sync_data`, with everything else about the file.
+    /// As `sync_data`, with all other attributes of the file.
     ///
     /// # Errors
     /// As `sync_data`.
@@ -258,7 +263,7 @@ pub trait OpenFile: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Locks the file for this descriptor; false if somebody else has it.
+    /// Locks the file for this descriptor; returns false if another one holds the lock.
     ///
     /// # Errors
     /// As the operating system's.
@@ -307,10 +312,10 @@ impl Disk {
         self.open(path, Open::Read)?.read_all()
     }
 
-    /// Whether something has this name.
+    /// Returns whether a file or directory has this name.
     ///
     /// # Errors
-    /// It can not be told.
+    /// The operating system cannot tell.
     pub fn exists(&self, path: &Path) -> io::Result<bool> {
         match self.0.metadata(path) {
             Ok(_) => Ok(true),

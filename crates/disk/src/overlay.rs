@@ -1,7 +1,8 @@
-//! A file system over the operating system's whose changes stay in memory: for looking at a directory as a start would,
-//! without changing a byte of it.
+//! A file system over the operating system's whose changes stay in memory, for inspecting a directory as a start would
+//! without changing it.
 //!
-//! What is changed is kept by the block. Directories that do not exist are those of files that do; nothing is ever synced.
+//! Changes are kept by block. A directory that does not exist counts as existing if files below it were created; syncs
+//! have no effect.
 
 use crate::{Disk, File, FileSystem, Metadata, Open, OpenFile};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,7 @@ struct Node {
 #[derive(Debug)]
 struct Overlaid {
     len: u64,
-    /// How much of the file below counts.
+    /// The number of bytes of the file below that are still visible.
     below: u64,
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
@@ -184,7 +185,7 @@ impl Node {
         Ok(Metadata { len: locked(&self.state).len, links: 1, is_file: true, modified: self.modified })
     }
 
-    /// What is below, and zeros behind it.
+    /// Reads the file below, and zeros behind its visible part.
     fn read_below(&self, state: &Overlaid, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let there =
             usize::try_from(state.below.saturating_sub(offset)).unwrap_or(usize::MAX).min(bytes.len());

@@ -16,7 +16,7 @@ const FRONT: u64 = HEADER as u64;
 pub(crate) struct EncryptedFile {
     pub(crate) file: Box<dyn OpenFile>,
     pub(crate) key: FileKey,
-    /// For direct writes.
+    /// The header to be written with direct writes.
     pub(crate) header: Option<[u8; HEADER]>,
     pub(crate) pool: Arc<Pool>,
 }
@@ -51,8 +51,8 @@ impl EncryptedFile {
         Ok(())
     }
 
-    /// What is about to be added reads as zeros: so must the rest of the block that the file ends in, and the part of one that it
-    /// will end in.
+    /// Fills partial blocks with zeros before the file is extended, because added space must read as zeros: the rest of
+    /// the block that the file ends in, and the part of the block that it will end in.
     fn fill_partial_blocks(&self, len: u64) -> io::Result<()> {
         let old = OpenFile::metadata(self)?.len;
         if old >= len {

@@ -1,11 +1,13 @@
-//! The log's file system where its files may be encrypted: which of them are is read from each file, whether new ones will be is a switch.
+//! The log's file system if its files may be encrypted. Whether a file is encrypted is read from the file; a switch
+//! decides for new files.
 //!
-//! What a crash leaves: a new file gets its header, durably, before anything else is written to it, and before that it holds zeros. Another
-//! master key is in the keyring before any header needs it, and the one before stays until no header does
-//! ([`Encryption::forget_old_keys`] is called last). A header is one sector and is written over in place; both keys are there then.
+//! After a crash: a new file gets its header, durably, before anything else is written to it, and holds zeros until
+//! then. A new master key is in the keyring before any header needs it, and the old one stays until no header does
+//! ([`Encryption::forget_old_keys`] is called last). A header is one sector and is overwritten in place while both keys
+//! exist.
 //!
-//! Files that are to be log files one day, and those of transactions that do not fit into memory, have their
-//! password in memory only ([`FileSystem::create_secret`]): what a crash leaves of them nobody can read.
+//! Files that are to become log files, and those of transactions that do not fit into memory, have their password in
+//! memory only ([`FileSystem::create_secret`]): their remains after a crash are unreadable.
 
 use crate::file::EncryptedFile;
 use crate::header::{HEADER, Header, MAGIC};
@@ -21,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a log in clear text begins with.
+/// The first bytes of a log in clear text.
 const PLAIN: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 
 /// See the module.
@@ -58,7 +60,7 @@ impl Encryption {
         })
     }
 
-    /// Whether new files are encrypted.
+    /// Returns whether new files are encrypted.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
@@ -91,13 +93,13 @@ impl Encryption {
         locked(&self.keyring).as_mut().map_or(Ok(false), |ring| ring.add().map(|()| true))
     }
 
-    /// Whether there is a master key yet.
+    /// Returns whether a master key exists.
     #[must_use]
     pub fn has_master_key(&self) -> bool {
         locked(&self.keyring).as_ref().is_some_and(|ring| ring.master().is_some())
     }
 
-    /// Whether there are keys besides the master key: a change of it did not come to its end.
+    /// Returns whether there are keys besides the master key, because a key rotation was interrupted.
     #[must_use]
     pub fn has_old_keys(&self) -> bool {
         locked(&self.keyring).as_ref().is_some_and(Keyring::has_old)
@@ -111,15 +113,15 @@ impl Encryption {
         locked(&self.keyring).as_mut().map_or(Ok(()), Keyring::forget_old)
     }
 
-    /// Whether a file is encrypted.
+    /// Returns whether a file is encrypted.
     ///
     /// # Errors
-    /// It cannot be read, or its header cannot.
+    /// The file or its header cannot be read.
     pub fn is_encrypted(&self, path: &Path) -> io::Result<bool> {
         self.header(path).map(|header| header.is_some())
     }
 
-    /// Whether a file is encrypted under another key than the master key.
+    /// Returns whether a file is encrypted under another key than the master key.
     ///
     /// # Errors
     /// As [`Encryption::is_encrypted`].
@@ -130,7 +132,7 @@ impl Encryption {
         Ok(master.is_some_and(|(name, _)| name != header.key))
     }
 
-    /// Puts a file's password under the master key, durably. Nobody may be writing to the file.
+    /// Encrypts a file's password under the master key, durably. The file must not be written meanwhile.
     ///
     /// # Errors
     /// As [`Encryption::is_encrypted`]; the key of now is missing, or the header cannot be written.
@@ -141,7 +143,7 @@ impl Encryption {
         self.write_header(path, &password)
     }
 
-    /// What is in front of a file; nothing if there is no file.
+    /// Returns the encryption header of a file; `None` if there is no file.
     fn header(&self, path: &Path) -> io::Result<Option<Header>> {
         match self.files.open(path, Open::Read) {
             Ok(file) => read_header(&file),

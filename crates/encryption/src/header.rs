@@ -7,12 +7,12 @@
 //! | 1, 32 | type 2, the file's password, AES-256 in CBC mode under that key |
 //! | 1, 16 | type 3, its initialisation vector |
 //!
-//! It has no checksum. Each of its bits is either looked at, or changes what the password is, which shows in the file's first bytes.
-//! It is one sector, so a write of it is there or not.
+//! It has no checksum. Each of its bits is either checked, or changes the password, which shows in the file's first
+//! bytes. It is one sector, so a write of it happens completely or not at all.
 
-/// How long it is.
+/// The length of the header in bytes.
 pub const HEADER: usize = 512;
-/// What an encrypted file begins with.
+/// The first bytes of an encrypted file.
 pub const MAGIC: [u8; 4] = [0xfd, b'b', b'i', b'n'];
 
 const VERSION: u8 = 1;
@@ -26,7 +26,7 @@ pub enum HeaderError {
     /// The file ends in it.
     #[error("the encryption header is cut short")]
     Short,
-    /// Of a later server.
+    /// The version is that of a later server.
     #[error("the encryption header is of version {0}, and only version 1 is known")]
     Version(u8),
     /// Fields that are none, or are missing.
@@ -41,7 +41,7 @@ pub struct Header {
     pub key: String,
     /// The password under it.
     pub password: [u8; 32],
-    /// What it was mixed with.
+    /// The initialisation vector.
     pub iv: [u8; 16],
 }
 
@@ -60,10 +60,10 @@ impl Header {
         bytes
     }
 
-    /// What the beginning of a file says; `None` if it is not encrypted.
+    /// Decodes the beginning of a file; `None` if it is not encrypted.
     ///
     /// # Errors
-    /// It is, and not so.
+    /// The file is encrypted, and its header is malformed.
     pub fn decode(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
         if !bytes.starts_with(&MAGIC) {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Header {
     }
 }
 
-/// At least one byte stays: the fields end with a zero.
+/// Takes `len` bytes. At least one byte must remain, because the fields end with a zero.
 fn take<'b>(rest: &mut &'b [u8], len: usize) -> Result<&'b [u8], HeaderError> {
     if len >= rest.len() {
         return Err(HeaderError::Damaged);

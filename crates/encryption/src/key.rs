@@ -10,14 +10,14 @@ use std::io;
 /// AES's block.
 pub(crate) const BLOCK: u64 = 16;
 
-/// Bytes that nobody can guess.
+/// Returns unpredictable bytes.
 fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
-/// What a file's key is made of.
+/// The password from which a file's key is derived.
 #[derive(Clone)]
 pub struct Password([u8; 32]);
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// What passwords are kept under.
+/// The key that encrypts the files' passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MasterKey(pub(crate) [u8; 32]);
 
@@ -111,8 +111,8 @@ impl FileKey {
         stream.apply_keystream(bytes);
     }
 
-    /// What a file has at `offset`, a multiple of sixteen, in clear text: space that nothing was written to stays zeros. Bytes
-    /// behind the last whole sixteen are the end of the file.
+    /// Decrypts the bytes at `offset`, a multiple of sixteen, of a file. Space that was never written stays zeros.
+    /// Bytes behind the last whole sixteen are the end of the file.
     pub(crate) fn reveal(&self, bytes: &mut [u8], offset: u64) {
         let mut at = 0;
         while at < bytes.len() {
@@ -127,12 +127,12 @@ impl FileKey {
     }
 }
 
-/// How many of the first bytes are whole blocks of zeros.
+/// The number of leading bytes that are whole blocks of zeros.
 fn blank(bytes: &[u8]) -> usize {
     bytes.chunks_exact(BLOCK as usize).take_while(|block| is_blank(block)).count() * BLOCK as usize
 }
 
-/// How many of the first bytes are in front of a whole block of zeros.
+/// The number of leading bytes in front of a whole block of zeros.
 fn written(bytes: &[u8]) -> usize {
     bytes
         .chunks_exact(BLOCK as usize)

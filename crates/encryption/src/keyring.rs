@@ -16,7 +16,7 @@ const FIRST_LINE: &str =
 const CHECKSUM: &str = "# crc32=";
 const PREFIX: &str = "MySQLReplicationKey_";
 
-/// What is wrong with a keyring.
+/// The error of a keyring.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
     /// It cannot be read or written.
@@ -24,7 +24,7 @@ pub enum KeyringError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
@@ -40,7 +40,7 @@ pub enum KeyringError {
 #[derive(Debug)]
 pub struct Keyring {
     path: PathBuf,
-    /// What its own keys' names begin with.
+    /// The prefix of the names of this server's keys.
     own: String,
     keys: BTreeMap<String, MasterKey>,
 }
@@ -54,7 +54,7 @@ impl Keyring {
         Ok(Keyring { path: path.to_owned(), own: format!("{PREFIX}{server_uuid}_"), keys: read(path)? })
     }
 
-    /// One with this master key and no file: nothing can be added.
+    /// Creates a keyring with this master key and no file. No key can be added.
     #[must_use]
     pub fn fixed(key: [u8; 32]) -> Keyring {
         let own = format!("{PREFIX}fixed_");
@@ -75,7 +75,7 @@ impl Keyring {
         self.keys.get_key_value(newest.1).map(|(name, key)| (name.as_str(), key))
     }
 
-    /// Whether there are keys of this server's besides the master key.
+    /// Returns whether this server has keys besides the master key.
     #[must_use]
     pub fn has_old(&self) -> bool {
         self.own_keys().count() > 1

@@ -2,11 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// What such a write's address and length are multiples of.
+/// The alignment of a direct write's address and length.
 const ALIGN: usize = 4096;
-/// How much is encrypted and written at once.
+/// Bytes that are encrypted and written at once.
 pub(crate) const PIECE: usize = 1 << 20;
-/// As many writes are under way at once.
+/// The maximum number of concurrent writes that have a buffer.
 const KEPT: usize = 4;
 
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const AGAIN: Duration = Duration::from_millis(500);
-/// How soon a wait sees that it is to end.
+/// The interval at which a wait checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
@@ -27,7 +27,7 @@ pub(crate) struct Files {
     space: Space,
 }
 
-/// What redb is given.
+/// The storage that redb uses.
 #[derive(Debug)]
 pub(crate) struct Backend(pub(crate) Arc<Files>);
 
@@ -36,7 +36,7 @@ impl Files {
         Files { file, sums, space }
     }
 
-    /// Whether something waits for space now.
+    /// Returns whether a write waits for space now.
     pub(crate) fn full(&self) -> bool {
         self.space.full()
     }
@@ -55,7 +55,7 @@ impl Files {
     /// Writes what waits for space: false if there still is too little.
     ///
     /// # Errors
-    /// Others than a full disk; or that, if nobody wants to wait.
+    /// Errors other than a full disk; a full disk, too, if waiting is switched off.
     pub(crate) fn settle(&self) -> io::Result<bool> {
         match self.drain() {
             Err(error) if self.space.waits_for(&error) => Ok(false),
@@ -66,7 +66,7 @@ impl Files {
     /// Waits until nothing is kept in memory for want of space.
     ///
     /// # Errors
-    /// Others than a full disk; or that, if nobody wants to wait.
+    /// Errors other than a full disk; a full disk, too, if waiting is switched off.
     pub(crate) fn wait_until_settled(&self) -> io::Result<()> {
         if self.full() { self.patiently(|| self.drain()) } else { Ok(()) }
     }

@@ -1,7 +1,7 @@
-//! A backup: another file with what one transaction of ours left, written through the store itself.
+//! Backups: a new file with the contents of one transaction, written through the store itself.
 //!
-//! The file changes in place, so there is nothing to link. A reader of it sees one transaction for as long as it
-//! likes, and the writer goes on meanwhile; the copy comes out without the free pages of the original.
+//! The file changes in place, so it cannot be linked. A reader sees one transaction for as long as it needs, while the
+//! writer continues; the copy does not have the free pages of the original.
 
 use crate::config::BtreeConfig;
 use crate::shared::Shared;

@@ -1,4 +1,4 @@
-//! Looks for damage in the files of an engine that nobody has open, without changing a byte of them.
+//! Searches the files of an engine that is not open for damage, without changing them.
 
 use crate::scratch::Scratch;
 use crate::store::{FILE, GARBAGE, SUMS, VERSIONS, initialize};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CACHE: usize = 16 << 20;
 
-/// Reads everything there is in an engine's directory. Gives a line for each file that is damaged.
+/// Reads everything in an engine's directory. Returns a line for each damaged file.
 #[must_use]
 pub fn check(directory: &Path) -> Vec<String> {
     let (path, mut found, mut database) = (directory.join(FILE), Vec::new(), None);

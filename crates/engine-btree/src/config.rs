@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How to open a `BtreeEngine`.
+/// The settings of a `BtreeEngine`.
 #[derive(Clone, Debug)]
 pub struct BtreeConfig {
-    /// Where its files are, but for those that a library writes: the operating system's disk, but in simulations.
+    /// The file system of its files, except those that a library writes: the operating system's, or a model in
+    /// simulations.
     pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,

@@ -1,6 +1,7 @@
-//! What a damaged block of the file becomes: an error of the call that needed it. Other calls go on.
+//! Turns a damaged block of the file into an error of the call that needed it. Other calls continue.
 //!
-//! Not a result, because redb refuses everything after the first error of a read (`backend`).
+//! It unwinds instead of returning a result, because redb refuses everything after the first error of a read
+//! (`backend`).
 
 use crate::NAME;
 use omnibus_engine::EngineError;
@@ -11,7 +12,7 @@ const ADVICE: &str = "restore the data directory from a backup, or make this ser
 
 struct Damage(String);
 
-/// Gives up the call of redb that is under way.
+/// Unwinds out of the present call of redb.
 pub(crate) fn unwind(what: String) -> ! {
     // Not a panic: nothing is printed.
     resume_unwind(Box::new(Damage(what)))
@@ -36,7 +37,7 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// What redb itself found does not say where.
+/// Adds the file's path to an error that redb found, which does not have it.
 fn named(path: &Path, found: EngineError) -> EngineError {
     match found {
         EngineError::Corrupt { detail, .. } if !detail.contains(ADVICE) => error(path, &detail),

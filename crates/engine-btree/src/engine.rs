@@ -77,7 +77,7 @@ impl BtreeEngine {
 }
 
 impl BtreeEngine {
-    /// Looks for damage: reads everything that there is. Gives what was found first.
+    /// Searches for damage by reading everything. Returns the first finding.
     #[must_use]
     pub fn verify(&self) -> Vec<String> {
         let snapshot = self.snapshot(CommitNo::MAX);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
-/// What an entry costs besides its key and value.
+/// The estimated bytes of an entry besides its key and value.
 const ENTRY_BYTES: u64 = 120;
 
 /// Bytes of a batch of staged versions, whose values may have been read from a file.
@@ -22,7 +22,7 @@ pub(crate) struct Version {
     pub(crate) value: Option<Bytes>,
 }
 
-/// By key, then newest first.
+/// A version's key and number, ordered by key, then newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VersionRef {
     pub(crate) key: Bytes,
@@ -68,14 +68,14 @@ pub(crate) struct Layer {
     bytes: AtomicU64,
     /// Once sealed: everything up to here that was prepared is in this layer, an older one, or the file.
     pub(crate) covers: AtomicU64,
-    /// What has been written out already, if it was written out in part.
+    /// The commit number up to which the layer has been written out, if it was written out in part.
     pub(crate) written: AtomicU64,
     /// The one number of all that is here, if it was staged before it had one. Else 0.
     pub(crate) staged_at: AtomicU64,
 }
 
 impl Layer {
-    /// What a transaction that has no number yet writes, as it is.
+    /// Creates a layer of the writes of a transaction that has no number yet, without copying them.
     pub(crate) fn of_staged(mut writes: WriteSet) -> Layer {
         writes.seal();
         Layer { bytes: AtomicU64::new(writes.memory() as u64), staged: Some(writes), ..Layer::default() }

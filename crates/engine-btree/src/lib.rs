@@ -1,16 +1,16 @@
 //! The B-tree storage engine, `ENGINE=BTREE`: one file of the `redb` crate under layers of versions in memory.
 //!
-//! What it is not: a log. The binary log is its write-ahead log (ENGINE-1); a crash takes back to the last durable
-//! transaction of the file, and the server replays from `applied` on.
+//! It has no log of its own. The binary log is its write-ahead log (ENGINE-1); a crash takes it back to the last
+//! durable transaction of the file, and the server replays from `applied` on.
 //!
-//! How it is put together:
-//! - `prepare_ordered` puts versions into the active *layer* (`layer`), in memory; nothing on the commit thread
-//!   does I/O, waits or fails.
-//! - One thread of ours (`writer`) writes layers into the file once the log has them: one write transaction for all
-//!   that came together, not durable by itself (`Durability::None`), with the commit number that it reaches in the same
-//!   transaction. A checkpoint, and every so many bytes, makes one durable (`Immediate`). So what a crash leaves is
-//!   always one prefix of the commit order.
-//! - Versions are in the file's keys (`key`): a key's newest first. A version is removed when the watermark has passed
+//! Structure:
+//! - `prepare_ordered` puts versions into the active *layer* (`layer`), in memory; nothing on the commit thread does
+//!   I/O, waits or fails.
+//! - A writer thread (`writer`) writes layers into the file once the log has them: one write transaction for all that
+//!   came together, not durable by itself (`Durability::None`), with the commit number that it reaches in the same
+//!   transaction. A checkpoint makes one durable (`Immediate`), and so does each time that a number of bytes has been
+//!   written. So a crash always leaves one prefix of the commit order.
+//! - Versions are in the file's keys (`key`), a key's newest first. A version is removed when the watermark has passed
 //!   the one that replaced it, mostly already when that one is written (`store`, `prune`).
 //! - Reads go through a *view* (`view`): the layers and one read transaction of the file, swapped as a whole.
 //!

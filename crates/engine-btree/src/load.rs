@@ -1,4 +1,4 @@
-//! Bulk loads into a space that nobody reads yet: straight into the file, durable on return.
+//! Bulk loads into a space without readers: straight into the file, durable on return.
 
 use crate::io_error;
 use crate::layer::Version;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Bytes in one transaction of the file.
 const PIECE: u64 = 16 << 20;
-/// What a row takes in the file beside its own bytes, about.
+/// The estimated bytes of a row in the file besides its own.
 const ROW_BYTES: u64 = 16;
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -58,7 +58,7 @@ pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -
     shared.show(&state, true, None)
 }
 
-/// One durable transaction. Its statement fails if the disk has no room, and nothing else: redb takes no error.
+/// Writes one durable transaction. If the disk is full only its statement fails; redb is given no error.
 fn write(shared: &Shared, at: u64, piece: &[(Bytes, Bytes)], bytes: u64) -> Result<(), EngineError> {
     let mut state = loop {
         // Whoever has it may be waiting for space.

@@ -1,4 +1,4 @@
-//! Writing versions into the file, and removing those that nobody can see.
+//! Writes versions into the file, and removes those that no snapshot can see.
 //!
 //! A snapshot is at or above the watermark. So of a key's versions those above the watermark are needed, and the
 //! newest at or below it, if that is no deletion. Nearly always a version is written when the watermark has passed
@@ -32,7 +32,7 @@ pub(crate) struct Probe<'s> {
 }
 
 impl Probe<'_> {
-    /// Whether the first `count` versions from `from` on can be read; if not, that is logged.
+    /// Returns whether the first `count` versions from `from` on can be read; logs an error if not.
     fn readable(&self, from: &[u8], to: &[u8], count: usize) -> bool {
         let read = damage::caught(self.path, || {
             let range = self.file.range::<&[u8]>(from..=to).map_err(store_error)?;
@@ -69,7 +69,7 @@ impl<'t> Pruner<'t> {
         Ok(bytes)
     }
 
-    /// Removes of a key what nobody can see, and notes when to look again if something is left to remove.
+    /// Removes the invisible versions of a key, and notes when to look again if more will become invisible.
     fn settle(&mut self, key: &[u8]) -> Result<(), EngineError> {
         let (from, to) = (key::join(key, u64::MAX), key::join(key, 0));
         let (mut gone, mut kept, mut highest) = (Vec::new(), 0, None);

@@ -48,7 +48,7 @@ impl Raw {
     }
 }
 
-/// Of each key the newest version that the scan may see.
+/// A source of the newest visible version of each key.
 struct Source {
     raw: Raw,
     at: u64,

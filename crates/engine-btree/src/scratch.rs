@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    /// Of an overlay.
+    /// The file of an overlay.
     file: File,
     sums: Option<Arc<Sums>>,
     /// Blocks that are not as they are in the file.

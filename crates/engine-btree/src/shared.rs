@@ -1,4 +1,5 @@
-//! What the engine's thread, its snapshots and its callers share: the views, the file, how far each of them is, and what went wrong.
+//! State that the engine's thread, its snapshots and its callers share: the views, the file, the progress of each, and
+//! errors.
 
 use crate::config::BtreeConfig;
 use crate::layer::Layer;
@@ -13,35 +14,35 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What the engine's thread, snapshots and callers share.
+/// State that the engine's thread, snapshots and callers share.
 pub(crate) struct Shared {
     pub(crate) config: BtreeConfig,
     pub(crate) views: Views,
     pub(crate) store: Store,
     pub(crate) spaces: DeadSpaces,
-    /// What was prepared in two phases and is not persistent.
+    /// The transactions that were prepared in two phases and are not persistent.
     pub(crate) redo: Participant,
     pub(crate) signals: Signals,
     /// Durable in the log.
     pub(crate) committed: AtomicU64,
     /// Durable in the file.
     pub(crate) persisted: AtomicU64,
-    /// How far a checkpoint wants `persisted` to come.
+    /// The commit number that a checkpoint wants `persisted` to reach.
     pub(crate) checkpoint_to: AtomicU64,
     pub(crate) watermark: AtomicU64,
     pub(crate) counters: Counters,
     pub(crate) failure: Mutex<Option<String>>,
-    /// What a transaction that writes has met: redb begins no other one after it.
+    /// The damage that a writing transaction has met: redb begins no other one after it.
     pub(crate) damage: Mutex<Option<String>>,
     pub(crate) damaged: AtomicBool,
 }
 
-/// What a full disk means to a wait.
+/// The effect of a full disk on a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// It goes on.
+    /// The wait continues.
     Waits,
-    /// It ends.
+    /// The wait ends with an error.
     IsAnError,
 }
 
@@ -112,7 +113,7 @@ impl Shared {
         self.watermark.load(Ordering::Acquire).min(durable)
     }
 
-    /// Whether the file has more than a crash would leave.
+    /// Returns whether the file has more than a crash would leave.
     pub(crate) fn unsynced(&self) -> bool {
         self.store.state.lock().applied > self.persisted.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! How the writer thread is woken, and how others wait for it.
+//! Wakes the writer thread, and the threads that wait for it.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
-//! A disk that is too full. What can not be written waits in memory, and counts as written: redb writes under locks that
-//! readers take, also on a reader's thread to make room in its cache, so none of its writes may wait there, and after an
-//! error it takes nothing more. A sync waits, and only there: until what is kept here is in the file, or until nobody wants
-//! to wait ([`crate::BtreeConfig::wait_for_space`]).
+//! Handles a full disk. Blocks that cannot be written wait in memory, and count as written: redb writes under locks
+//! that readers take, also on a reader's thread to make room in its cache, so none of its writes may wait, and after an
+//! error it accepts nothing more. Only a sync waits: until the blocks kept here are in the file, or until waiting is
+//! switched off ([`crate::BtreeConfig::wait_for_space`]).
 //!
 //! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is, and
 //! one that may be large (`load::install`) waits between its rows.
@@ -24,7 +24,7 @@ pub(crate) struct Space {
     closing: AtomicBool,
     /// Something is kept, or a sync waits.
     full: AtomicBool,
-    /// By the number of the block.
+    /// Blocks that could not be written, by number.
     kept: Mutex<BTreeMap<u64, Box<[u8]>>>,
 }
 
@@ -48,7 +48,7 @@ impl Space {
         self.kept.lock().len() * BLOCK
     }
 
-    /// Whether something waits for space now.
+    /// Returns whether a write waits for space now.
     pub(crate) fn full(&self) -> bool {
         self.full.load(Ordering::Acquire)
     }
@@ -61,7 +61,7 @@ impl Space {
         self.closing.store(true, Ordering::Release);
     }
 
-    /// Whether a failure is one to wait for; says so in the log, once.
+    /// Returns whether an error is a full disk, to be waited for; logs that once.
     pub(crate) fn waits_for(&self, error: &Error) -> bool {
         let waits = is_full(error) && self.patient();
         if waits && !self.full.swap(true, Ordering::AcqRel) {

@@ -46,7 +46,7 @@ impl DeadSpaces {
         Arc::clone(&self.state.lock().gone)
     }
 
-    /// One whose keys are to be removed.
+    /// Returns a space whose keys have to be removed.
     pub(crate) fn fresh(&self) -> Option<u32> {
         self.state.lock().fresh.last().copied()
     }
@@ -56,7 +56,7 @@ impl DeadSpaces {
     }
 }
 
-/// Whether a key belongs to one of the spaces.
+/// Returns whether a key belongs to one of the spaces.
 pub(crate) fn within(spaces: &HashSet<u32>, key: &[u8]) -> bool {
     !spaces.is_empty()
         && key.first_chunk().is_some_and(|prefix| spaces.contains(&u32::from_be_bytes(*prefix)))

@@ -6,7 +6,7 @@
 //! | `garbage` | commit number (big-endian), key | nothing: what is to be looked at once the watermark is there |
 //! | `meta` | `format`, `applied` | u64 |
 //!
-//! Whoever writes holds `Store::state`, so `applied` is always that of the newest transaction.
+//! A writer holds `Store::state`, so `applied` is always that of the newest transaction.
 
 use crate::backend::{Backend, Files};
 use crate::config::BtreeConfig;
@@ -49,7 +49,7 @@ pub(crate) struct Store {
     sums: Arc<Sums>,
 }
 
-/// What the newest transaction left.
+/// The state after the newest transaction.
 pub(crate) struct StoreState {
     pub(crate) applied: u64,
     /// Bytes written since the last durable transaction.
@@ -66,7 +66,7 @@ pub(crate) fn encode(value: Option<&Bytes>) -> Vec<u8> {
     }
 }
 
-/// As `encode` made it.
+/// Decodes the form of `encode`.
 pub(crate) fn decode(stored: &[u8]) -> Result<Option<Bytes>, EngineError> {
     match stored.split_first() {
         Some((0, [])) => Ok(None),
@@ -155,7 +155,7 @@ impl Store {
         self.read()?.open_table(VERSIONS).map_err(store_error)
     }
 
-    /// Whether the disk has room for so many bytes more, next to what waits for space already.
+    /// Checks that the disk has room for `bytes` more, besides the blocks that wait for space already.
     pub(crate) fn room(&self, bytes: u64) -> Result<(), EngineError> {
         if self.files.full() {
             return Err(io_error(ErrorKind::StorageFull.into()));
@@ -168,7 +168,7 @@ impl Store {
         reserved.map(|_| ()).map_err(io_error)
     }
 
-    /// One transaction that ends at `applied`. Durable on return if so wanted, and everything before it too.
+    /// Runs one transaction that ends at `applied`. If so requested, it and everything before it are durable on return.
     pub(crate) fn transaction(
         &self,
         state: &mut StoreState,
@@ -216,7 +216,7 @@ fn database(
     Ok((database, files))
 }
 
-/// Checksums for a file that has none, or damaged ones: has redb verify the whole file by its own, and makes ours.
+/// Makes the file of checksums if it is missing or damaged: redb first verifies the whole file by its own checksums.
 fn verified(path: &Path, config: &BtreeConfig) -> Result<Sums, EngineError> {
     tracing::info!(path = %path.display(), "engine-btree: no usable checksums beside the file; verifying it");
     let (mut database, _) = database(config.disk.open(path, Open::Write).map_err(io_error)?, None, config)?;

@@ -10,9 +10,10 @@
 //! of what says where pages are (`LAYOUT`), the one before too because a crash may leave either; and the commit number that is
 //! in the file at least, so that an older state of it is noticed.
 //!
-//! All in sectors of 512 bytes, which a device writes whole: 127 values (u32 LE) and a CRC-32 of them. The first sector is
-//! ours: magic, version, the layout's checksums, the number. A lost or damaged file of checksums is made anew after redb has
-//! verified the whole file (`store`); so is one of older versions, which had none.
+//! The file consists of sectors of 512 bytes, which a device writes whole: 127 values (u32 LE) and a CRC-32 of them.
+//! The first sector has a magic number, a version, the layout's checksums, and the commit number. A lost or damaged
+//! file of checksums is made anew after redb has verified the whole file (`store`); so is the missing one of older
+//! versions.
 
 use omnibus_disk::{Disk, File, Open};
 use parking_lot::{Mutex, RwLock};
@@ -27,7 +28,7 @@ const SECTOR: usize = 512;
 const VALUES: usize = SECTOR / 4 - 1;
 const MAGIC: u32 = u32::from_be_bytes(*b"sums");
 const VERSION: u32 = 1;
-/// Of redb's header: the sizes that pages are found by.
+/// The byte range of redb's header with the sizes by which pages are found.
 const LAYOUT: Range<usize> = 12..32;
 
 /// Values of the first sector.
@@ -37,21 +38,21 @@ const FIRST: usize = 6;
 pub(crate) struct Sums {
     file: File,
     state: RwLock<BlockSums>,
-    /// One at a time; readers do not wait for it.
+    /// Serialises syncs; readers do not wait for it.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug)]
 struct BlockSums {
-    /// Of each block; 0 is one that was never written.
+    /// The checksum of each block; 0 for a block that was never written.
     values: Vec<u32>,
-    /// Of the layout, and of the one before.
+    /// The checksums of the present layout and of the one before.
     layout: [u32; 2],
     applied: u64,
     dirty: BTreeSet<usize>,
 }
 
-/// Of a block's bytes; never 0.
+/// Computes the checksum of a block's bytes; never 0.
 fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes).max(1)
 }
@@ -141,7 +142,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Whether bytes that were read at `offset` are those that were written; else the offset of a damaged block.
+    /// Compares bytes that were read at `offset` with their checksums; the error is the offset of a damaged block.
     pub(crate) fn verify(&self, offset: u64, bytes: &[u8]) -> std::result::Result<(), u64> {
         let state = self.state.read();
         if offset == 0 && bytes.len() >= LAYOUT.end && !state.layout.contains(&checksum(&bytes[LAYOUT])) {
@@ -204,7 +205,7 @@ impl Sums {
         self.file.write_all_at(&state.sector(0), 0)
     }
 
-    /// What `persisted` was told last.
+    /// The number passed last to `persisted`.
     pub(crate) fn applied(&self) -> u64 {
         self.state.read().applied
     }

@@ -1,6 +1,6 @@
-//! What a read looks at: the layers and one read transaction of the file, as one pointer. The commit thread only
-//! inserts into the active layer; the writer thread seals it, and drops a layer in the same swap that shows the
-//! file's new state. So every version is in a view at least once.
+//! The view of a read: the layers and one read transaction of the file, as one pointer. The commit thread only inserts
+//! into the active layer; the writer thread seals it, and drops a layer in the same swap that shows the file's new
+//! state. So every version is in a view at least once.
 
 use crate::layer::Layer;
 use crate::store::Versions;
@@ -98,7 +98,7 @@ impl Views {
         *self.current.write() = Arc::new(next);
     }
 
-    /// Whether every version that was prepared is in the file.
+    /// Returns whether every prepared version is in the file.
     pub(crate) fn all_written(&self) -> bool {
         let installer = self.installer.lock();
         installer.active.is_empty() && self.current().sealed.is_empty()

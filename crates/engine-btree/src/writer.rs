@@ -13,14 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How soon to look again whether the log has what is waiting. Nothing on the commit path wakes the thread for it.
+/// The interval at which the thread checks whether the log has become durable up to the waiting layer. The commit path
+/// does not wake the thread for it.
 const POLL: Duration = Duration::from_millis(1);
-/// With nothing to write: for the watermark, which nobody reports.
+/// The interval of checks without work, to pick up the watermark, which is not signalled.
 const IDLE: Duration = Duration::from_millis(500);
 /// Versions of a dropped space removed in one transaction.
 const REMOVED_AT_ONCE: usize = 8192;
 
-/// What of a layer is to be written.
+/// The part of a layer that is to be written.
 struct Task {
     layer: Arc<Layer>,
     up_to: u64,
@@ -116,7 +117,7 @@ fn probe(shared: &Shared) -> Probe<'_> {
     Probe { file: Arc::clone(&shared.views.current().file), path: &shared.store.path }
 }
 
-/// Nothing to write, but the number has moved, or what was written is to be durable.
+/// Persists the number, or makes earlier writes durable, when there is nothing to write.
 fn catch_up(shared: &Shared, committed: u64) -> Result<(), EngineError> {
     // The number was read before this looks: what it covers was prepared by then.
     if !shared.views.all_written() {
@@ -127,13 +128,13 @@ fn catch_up(shared: &Shared, committed: u64) -> Result<(), EngineError> {
     shared.show(&state, true, None)
 }
 
-/// Whether a dropped space is kept for nothing but that its drop is not persistent here.
+/// Returns whether a dropped space is kept only because its drop is not persistent in this engine.
 fn drop_waits(shared: &Shared, committed: u64) -> bool {
     let settled = committed.min(shared.watermark.load(Ordering::Acquire));
     shared.spaces.waits_for().is_some_and(|at| at <= settled && at > shared.persisted.load(Ordering::Acquire))
 }
 
-/// Removes what nobody can see.
+/// Removes versions that no snapshot can see.
 fn clean(shared: &Shared) -> Result<Duration, EngineError> {
     let watermark = shared.prunable();
     shared.spaces.advance(watermark.min(shared.persisted.load(Ordering::Acquire)));

@@ -1,4 +1,4 @@
-//! How long the engine takes for what a one-row transaction asks of it: one read, three writes.
+//! Measures the engine's part of a one-row transaction: one read, three writes.
 //!
 //! `cargo run --release -p omnibus-engine-lsm --example engine_speed [rows] [transactions]`
 
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-/// As in the server.
+/// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,8 +1,8 @@
 //! Memory that is handed out element by element, never moved, and given back all at once.
 //!
-//! Elements are named by number, 32 bits instead of a pointer's 64, and live in chunks that are made when the
-//! first element of them is wanted. Whoever knows a number reads without a lock; one thread at a time asks for
-//! room. No `unsafe`: what changes after an element was made is atomic or written once.
+//! Elements are named by number, 32 bits instead of a pointer's 64, and live in chunks that are allocated when their
+//! first element is needed. A thread that knows a number reads without a lock; only one thread at a time allocates.
+//! There is no `unsafe`: fields that change after an element was made are atomic or written once.
 
 use std::sync::OnceLock;
 

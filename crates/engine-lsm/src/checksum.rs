@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const PIECE: usize = 1 << 20;
 
-/// Whether a table's file is what the manifest says.
+/// Returns whether a table's file matches its checksum in the manifest.
 pub(crate) fn is_whole(table: &Table) -> std::io::Result<bool> {
     Ok(checksum(&table.path)? == table.checksum().into_u128())
 }

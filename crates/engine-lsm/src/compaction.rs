@@ -49,8 +49,8 @@ fn round(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
     space::attempt(shared, || compact(shared, strategy))
 }
 
-/// A compaction that fails leaves the tables as they were. A full disk is waited for; with damage there is no use in trying
-/// again, and every read says so that needs the damaged block.
+/// A compaction that fails leaves the tables as they were. It waits for a full disk. With damage it is not retried, and
+/// every read that needs the damaged block reports it.
 fn settle(shared: &Shared, done: Result<(), EngineError>) -> Result<(), EngineError> {
     match done {
         Err(error) if error.is_full() && shared.config.wait_for_space.load(Ordering::Acquire) => {

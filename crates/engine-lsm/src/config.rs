@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How to open an `LsmEngine`.
+/// The settings of an `LsmEngine`.
 #[derive(Clone, Debug)]
 pub struct LsmConfig {
-    /// Where its files are, but for those that a library writes: the operating system's disk, but in simulations.
+    /// The file system of its files, except those that a library writes: the operating system's, or a model in
+    /// simulations.
     pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,
-    /// A memtable is sealed when it holds about so many bytes.
+    /// The number of bytes at which a memtable is sealed, approximately.
     pub memtable_size: u64,
     /// Memory for table blocks, in bytes.
     pub block_cache_size: u64,
@@ -27,7 +28,7 @@ pub struct LsmConfig {
     pub l0_soft_limit: usize,
     /// A tree that nothing was written to for so long is looked at for what deletions left in it.
     pub sweep_after: Duration,
-    /// Nothing is flushed or compacted, and nobody writes.
+    /// Opens for reading only, without flushes and compactions.
     pub read_only: bool,
     /// While it is set, a flush or compaction for which the disk is too full waits.
     pub wait_for_space: Arc<AtomicBool>,

@@ -180,7 +180,7 @@ impl Drop for LsmEngine {
 }
 
 impl LsmEngine {
-    /// Waits unless a full disk is in the way and `gives_up` says so.
+    /// Makes the commits so far persistent and waits for that. A full disk is an error once `gives_up` returns true.
     fn checkpoint_or(&self, gives_up: impl Fn() -> bool) -> Result<CommitNo, EngineError> {
         let shared = &self.shared;
         let target = shared.committed.load(Ordering::Acquire);

@@ -11,7 +11,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// For so many keys; more make it worse, not wrong.
+    /// Creates a filter for a number of keys; more keys reduce its precision only.
     pub(crate) fn for_keys(keys: u64) -> Filter {
         let words = (keys / 4).clamp(64, 1 << 24).next_power_of_two();
         Filter { words: (0..words).map(|_| AtomicU64::new(0)).collect() }

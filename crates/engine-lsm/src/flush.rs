@@ -17,16 +17,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often the thread looks whether the head of its queue has become durable. A memtable fills for
-/// far longer than this, so nothing on the commit path needs to wake it.
+/// The interval at which the thread checks whether the head of its queue has become durable. A memtable takes far
+/// longer to fill, so the commit path does not need to wake the thread.
 const POLL: Duration = Duration::from_millis(5);
 /// The tree keeps old versions of its manifest for readers that we do not have: none are needed.
 const FORGET_ALL: u64 = u64::MAX >> 1;
 
-/// What of a memtable is to be written.
+/// The part of a memtable that is to be written.
 struct Task {
     memtable: Arc<MemTable>,
-    /// Nothing above this number; `None` for a load, whose one number was published before it began.
+    /// The newest commit number to write; `None` for a load, whose one number was published before it began.
     up_to: Option<u64>,
     whole: bool,
 }
@@ -148,7 +148,7 @@ fn add_tables(
     })
 }
 
-/// What a large transaction has in files could not be read.
+/// Converts the error of reading a large transaction's files.
 fn of_memtable(error: EngineError) -> lsm_tree::Error {
     lsm_tree::Error::Io(match error {
         EngineError::Spill(source) => source,
@@ -156,7 +156,7 @@ fn of_memtable(error: EngineError) -> lsm_tree::Error {
     })
 }
 
-/// Which versions a flush writes.
+/// Decides which versions a flush writes.
 struct Keep<'a> {
     above: u64,
     up_to: u64,

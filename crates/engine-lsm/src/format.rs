@@ -25,9 +25,9 @@ const FORMAT_FILE: &str = "format";
 const FORMAT_WORD: &str = "omnibus-engine-lsm";
 const APPLIED_FILE: &str = "applied";
 const APPLIED_WORD: &str = "omnibus-engine-lsm-applied";
-/// Where the second copy of `applied` begins: damage comes in blocks.
+/// Offset of the second copy of `applied`, in another block because damage comes in blocks.
 const COPY: usize = 4096;
-/// Where the tree lives.
+/// The name of the tree's directory.
 pub(crate) const TREE_DIRECTORY: &str = "tree";
 
 /// The two files of a directory. One thread at a time.
@@ -38,7 +38,7 @@ pub struct StateFiles {
 }
 
 impl StateFiles {
-    /// Those in `directory`, which exists by the first call.
+    /// Creates access to the state files in `directory`, which must exist by the first call.
     #[must_use]
     pub fn new(disk: Disk, directory: PathBuf) -> StateFiles {
         StateFiles { disk, directory }

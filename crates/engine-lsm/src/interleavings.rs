@@ -30,7 +30,7 @@ const ALL: u64 = 9;
 /// Two that fit a node and two that do not, each one's head the beginning of the next one's.
 const KEYS: [&[u8]; 4] = [b"k", b"k\0", b"k\0aaaaaaaaaaaaaaaaaaaa", b"k\0aaaaaaaaaaaaaaaaaaab"];
 
-/// What transaction `no` writes.
+/// The key that transaction `no` writes.
 fn key(no: u64) -> &'static [u8] {
     KEYS[[0, 2, 3, 0, 2, 1, 0, 3, 2][no as usize % 9]]
 }
@@ -43,7 +43,7 @@ fn value(no: u64) -> Option<Bytes> {
     }
 }
 
-/// What a snapshot has: of each key the newest version, which may be a deletion.
+/// Returns the contents of a snapshot: of each key the newest version, which may be a deletion.
 fn visible(at: u64) -> BTreeMap<&'static [u8], u64> {
     (1..=at).map(|no| (key(no), no)).collect()
 }

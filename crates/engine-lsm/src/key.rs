@@ -4,7 +4,7 @@ use crate::list::{Entry, Probe};
 use bytes::Bytes;
 use std::ops::Bound;
 
-/// A key and a commit number: where a scan goes on.
+/// A key and a commit number: the position at which a scan continues.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionKey {
     pub(crate) key: Bytes,

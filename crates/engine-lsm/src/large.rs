@@ -15,13 +15,14 @@ use bytes::Bytes;
 use omnibus_engine::EngineError;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What is smaller is left to the block's own compression: seventy such blocks are a few megabytes.
+/// The size in bytes from which a value is compressed here. Smaller values are left to the block's own compression:
+/// seventy such blocks are a few megabytes.
 const LARGE: usize = 64 << 10;
 /// Random bytes.
 const MAGIC: [u8; 16] = *b"\x9f\x14\xe6\x03\xb8\x5a\xd1\x7c\x40\xfd\x2b\x96\xc5\x08\x73\xae";
 const KIND_PLAIN: u8 = 0;
 const KIND_LZ4: u8 = 1;
-/// Where the checksum begins, and the rest.
+/// Offset of the checksum.
 const CHECKSUM: usize = MAGIC.len() + 5;
 const HEADER: usize = CHECKSUM + 8;
 

@@ -1,23 +1,23 @@
-//! The default storage engine: table files of the `lsm-tree` crate under memtables of our own.
+//! The default storage engine: table files of the `lsm-tree` crate under memtables of this crate.
 //!
-//! What it is not: a log. The binary log is its write-ahead log (ENGINE-1); a crash takes back to
-//! the last flush, and the server replays from `applied` on.
+//! It has no log of its own. The binary log is its write-ahead log (ENGINE-1); a crash takes it back to the last flush,
+//! and the server replays from `applied` on.
 //!
-//! How it is put together, and why not simply `lsm_tree::Tree`:
-//! - One tree holds all spaces, so what is persistent is one prefix of commit numbers. The
-//!   tree's sequence number is the commit number.
-//! - *Memtables are ours* (`memtable`), not the tree's. The tree keeps its list of memtables under
-//!   a lock that it also holds while it syncs its manifest, so a flush would stop every reader
-//!   and the commit thread; and its flush cannot stop at a commit number.
-//! - *Reads go through a view* (`view`): the memtables and one version of the tables, swapped as a
-//!   whole. A read takes the view's lock only to clone one pointer.
-//! - *Names change through libc.* The tree renames its files by `tempfile`, and that by `rustix`, whose feature `use-libc` keeps
-//!   these calls where a preloaded library sees, delays or fails them.
-//! - *Old versions* are dropped where that is exact: at a flush by our own rule, in a compaction only
-//!   when no table holds anything newer than the watermark (`compaction` explains).
+//! Structure, and the reasons for not using `lsm_tree::Tree` alone:
+//! - One tree holds all spaces, so the persistent state is one prefix of commit numbers. The tree's sequence number is
+//!   the commit number.
+//! - *Memtables are this crate's* (`memtable`), not the tree's. The tree keeps its list of memtables under a lock that
+//!   it also holds while it syncs its manifest, so a flush would stop every reader and the commit thread; and its flush
+//!   cannot stop at a commit number.
+//! - *Reads go through a view* (`view`): the memtables and one version of the tables, swapped as a whole. A read takes
+//!   the view's lock only to clone one pointer.
+//! - *Names change through libc.* The tree renames its files by `tempfile`, and that by `rustix`, whose feature
+//!   `use-libc` makes these calls visible to a preloaded library, which can delay or fail them.
+//! - *Old versions* are dropped where that is exact: at a flush by this crate's rule, in a compaction only when no
+//!   table holds anything newer than the watermark (`compaction` explains).
 //!
-//! Threads: the commit thread calls `prepare_ordered` and `commit_ordered`; one thread of ours
-//! flushes, one compacts. Neither ever holds the commit thread up for I/O.
+//! Threads: the commit thread calls `prepare_ordered` and `commit_ordered`; one background thread flushes, one
+//! compacts. Neither ever delays the commit thread by I/O.
 //!
 //! After a crash: every table in the tree's manifest holds only numbers up to `applied`, and all of
 //! them are there.
@@ -65,7 +65,7 @@ pub use format::{FORMAT, StateFiles};
 use omnibus_sync as sync;
 pub use verify::check;
 
-/// How many of the memtable's elements are in a chunk, as a power of two.
+/// The number of a memtable's elements per chunk, as a power of two.
 const ARENA_BITS: u32 = 12;
 
 /// The name in errors.
@@ -75,7 +75,7 @@ fn io_error(source: std::io::Error) -> omnibus_engine::EngineError {
     omnibus_engine::EngineError::Io { engine: NAME, source }
 }
 
-/// What to do about damage.
+/// The remedy for damage, for errors.
 const ADVICE: &str = "restore the data directory from a backup, or make this server anew from a replica";
 
 /// Damage of one file.

@@ -15,12 +15,12 @@ use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 const HEAD: usize = 16;
-/// One node in four is on the next level, so eight are enough for a million; more only make it slower.
+/// The number of levels. One node in four is on the next level, so eight are enough for a million; more only cost time.
 const LEVELS: usize = 8;
 /// No node; also the number of the one in front of all.
 const NONE: u32 = 0;
 
-/// What a version is, in the top bits of `Node::place`.
+/// The kinds of a version, in the top bits of `Node::place`.
 const DELETED: u32 = 0;
 const EMPTY: u32 = 1 << 30;
 const VALUE: u32 = 2 << 30;
@@ -34,7 +34,7 @@ struct Node {
     head: [AtomicU64; 2],
     number: AtomicU64,
     len: AtomicU32,
-    /// Where a long key and behind it the value are among the blobs, and the kind.
+    /// The place of a long key, followed by the value, among the blobs; and the kind.
     place: AtomicU32,
     next: [AtomicU32; LEVELS],
 }
@@ -85,7 +85,7 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
-    /// One level for three nodes in four, two for three in sixteen, and so on.
+    /// Chooses a node's level: one for three nodes in four, two for three in sixteen, and so on.
     fn levels(&mut self) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -167,19 +167,19 @@ impl<'l> Entry<'l> {
         })
     }
 
-    /// Where it stands to what is looked for.
+    /// Compares this entry with the probe.
     #[inline]
     pub(crate) fn cmp(&self, probe: &Probe<'_>) -> Ordering {
         self.cmp_key(probe.head, probe.key).then_with(|| probe.number.cmp(&self.number()))
     }
 
-    /// Whether it is a version of that key.
+    /// Returns whether this is a version of the probe's key.
     #[inline]
     pub(crate) fn is_of(&self, probe: &Probe<'_>) -> bool {
         self.cmp_key(probe.head, probe.key) == Ordering::Equal
     }
 
-    /// Whether both are versions of one key.
+    /// Returns whether both are versions of one key.
     #[inline]
     pub(crate) fn same_key(&self, other: &Entry<'_>) -> bool {
         self.head() == other.head()
@@ -277,7 +277,8 @@ impl List {
         }
     }
 
-    /// The nodes before and at or behind a place. `passed` is told of the one before on each level, from above.
+    /// Finds the nodes before and at or behind a place. `passed` is called with the node before it on each level, from
+    /// the highest.
     #[inline]
     fn search(&self, probe: &Probe<'_>, mut passed: impl FnMut(usize, u32)) -> (u32, u32) {
         let mut level = self.height.load(Memory::Relaxed) as usize;
@@ -386,8 +387,8 @@ impl List {
         assert!(pen.blobs < EMPTY, "a billion values fit no memory");
     }
 
-    /// Of a key's versions at or below the watermark only the newest is seen. `before` are the nodes in front of
-    /// what comes behind `newest`, on each level.
+    /// Removes versions of a key that no snapshot sees: of those at or below the watermark all but the newest. `before`
+    /// are the nodes in front of the successors of `newest`, on each level.
     fn prune(&self, newest: Entry<'_>, mut before: [u32; LEVELS], watermark: u64, count: usize) {
         let mut settled = newest.number() <= watermark;
         let mut at = newest.node.next[0].load(Memory::Relaxed);

@@ -1,6 +1,5 @@
-//! Bulk loads into a space that nobody reads yet: memtables of their own, straight into the queue of
-//! the flush thread, so that an index build neither competes with commits for the active memtable
-//! nor sits in it.
+//! Bulk loads into a space without readers: memtables of their own go straight into the queue of the flush thread, so
+//! that an index build neither competes with commits for the active memtable nor fills it.
 
 use crate::io_error;
 use crate::memtable::MemTable;
@@ -56,7 +55,7 @@ fn wait(shared: &Shared, mine: &[Arc<MemTable>], wanted: impl Fn(&View) -> bool)
     Ok(())
 }
 
-/// Forgets what is not written yet: nobody reads the space.
+/// Drops the rows that are not written yet; the space has no readers.
 pub(crate) fn give_up(shared: &Shared, mine: &[Arc<MemTable>]) {
     for memtable in mine {
         memtable.given_up.store(true, Ordering::Release);

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 
-/// What an entry is counted with besides key and value bytes: about what it takes, with the allocator's share.
+/// The estimated bytes of an entry besides key and value, with the allocator's share.
 const ENTRY_BYTES: u64 = 200;
 
 /// Bytes of a batch of staged versions, whose values may have been read from a file.
@@ -27,7 +27,7 @@ const STAGED_BATCH: usize = 1 << 20;
 /// Old versions looked at when a newer one comes: bounds the work on the commit thread, and is more than come.
 const PRUNED_AT_ONCE: usize = 8;
 
-/// One version: `None` is a deletion.
+/// A version with its number and value; `None` is a deletion.
 pub(crate) struct Version {
     pub(crate) key: Bytes,
     pub(crate) number: u64,
@@ -113,7 +113,7 @@ impl<'m> ListCursor<'m> {
         false
     }
 
-    /// Where it stands. Only after `advance` said so.
+    /// The present entry. Valid only after `advance` returned true.
     fn now(&self) -> &Entry<'m> {
         self.now.as_ref().expect("a cursor is read only where it stands at a key")
     }
@@ -145,11 +145,11 @@ pub(crate) struct MemTable {
     bytes: AtomicU64,
     /// The number of a bulk load; such a memtable holds nothing else and covers nothing.
     pub(crate) loaded_at: Option<u64>,
-    /// Of a load: there was no space for it, and it is gone.
+    /// The memtable is a load that was dropped for lack of space.
     pub(crate) given_up: AtomicBool,
-    /// Everything up to this number that is not in an older memtable is here.
+    /// The commit number up to which everything that is not in an older memtable is in this one.
     pub(crate) covers: AtomicU64,
-    /// What has been written out already, if it was written out in part.
+    /// The commit number up to which the memtable has been flushed, if it was flushed in part.
     pub(crate) flushed: AtomicU64,
     /// The one number of all that is here if it was staged before it had one. Else 0.
     staged_at: AtomicU64,
@@ -181,7 +181,7 @@ impl Writing<'_> {
 }
 
 impl MemTable {
-    /// For about `size` bytes.
+    /// Creates a memtable for about `size` bytes.
     pub(crate) fn new(size: u64) -> MemTable {
         let (list, pen) = List::new();
         MemTable {
@@ -202,14 +202,15 @@ impl MemTable {
         MemTable { loaded_at: Some(at), ..MemTable::new(size) }
     }
 
-    /// What a transaction that has no number yet writes. It has no filter: finding that a key is not there costs about the same.
+    /// Creates a memtable of the writes of a transaction that has no number yet. It has no filter, because the search
+    /// for an absent key costs about the same.
     pub(crate) fn of_staged(mut writes: WriteSet) -> MemTable {
         writes.seal();
         let bytes = AtomicU64::new(writes.memory() as u64);
         MemTable { staged: Some(writes), bytes, ..MemTable::new(0) }
     }
 
-    /// Gives everything in a staged memtable its number. Before it is in any view.
+    /// Sets the commit number of all versions of a staged memtable, before it is in any view.
     pub(crate) fn number_staged(&self, number: u64) {
         self.staged_at.store(number, Memory::Release);
     }
@@ -219,7 +220,7 @@ impl MemTable {
         self.staged_at.load(Memory::Acquire)
     }
 
-    /// For adding versions. No snapshot below `watermark` is left, or ever will be.
+    /// Begins adding versions. No snapshot below `watermark` exists, now or later.
     pub(crate) fn write(&self, watermark: u64) -> Writing<'_> {
         Writing { memtable: self, pen: self.pen.lock(), watermark }
     }
@@ -233,7 +234,7 @@ impl MemTable {
         self.staged.as_ref().is_none_or(WriteSet::is_empty) && self.list.first().is_none()
     }
 
-    /// Whether the key may be here at all; `hash` is `Filter::hash`.
+    /// Returns whether the key may be in the memtable; `hash` is `Filter::hash`.
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
         self.staged.is_some() || self.filter.may_hold(hash)
     }

@@ -108,7 +108,7 @@ impl Scan {
         fronts.min_by(order).map(|(at, _)| at)
     }
 
-    /// By key, in the scan's direction.
+    /// Compares by key, in the scan's direction.
     fn order(&self, a: &Version, b: &Version) -> Ordering {
         if self.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) }
     }

@@ -1,4 +1,5 @@
-//! What the engine's threads, its snapshots and its callers share: the views, the tree, how far each of them is, what went wrong.
+//! State that the engine's threads, its snapshots and its callers share: the views, the tree, the progress of each, and
+//! errors.
 
 use crate::config::LsmConfig;
 use crate::format::StateFiles;
@@ -19,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the log of errors says that there still is no space.
+/// The interval between reminders in the error log that there still is no space.
 const REMIND: Duration = Duration::from_secs(60);
 
-/// What the engine's threads, snapshots and callers share.
+/// State that the engine's threads, snapshots and callers share.
 pub(crate) struct Shared {
     pub(crate) config: LsmConfig,
     pub(crate) state_files: StateFiles,
@@ -34,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) space: Space,
     /// A compaction has met damage: none is tried again before a restart.
     pub(crate) damaged: AtomicBool,
-    /// What was prepared in two phases and is not persistent.
+    /// The transactions that were prepared in two phases and are not persistent.
     pub(crate) redo: Participant,
     pub(crate) gate: Gate,
     /// The compaction that is running sweeps (`sweep`).
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) committed: AtomicU64,
     /// Durable in the tables.
     pub(crate) persisted: AtomicU64,
-    /// How far a checkpoint wants `persisted` to come.
+    /// The commit number that a checkpoint wants `persisted` to reach.
     pub(crate) checkpoint_to: AtomicU64,
     pub(crate) watermark: AtomicU64,
     /// No table holds a number above this.
@@ -113,8 +114,8 @@ impl Shared {
         self.signals.ask_flush();
     }
 
-    /// Lets those dropped spaces go whose time has come: no snapshot can ask for them, and the drop is persistent here.
-    /// Before that, a crash may take the drop back, or replay may need the rows from before it.
+    /// Removes dropped spaces that no snapshot can read and whose drop is persistent in this engine. Before that, a
+    /// crash may take the drop back, or replay may need the rows from before it.
     pub(crate) fn advance_spaces(&self) {
         let persisted = self.persisted.load(Ordering::Acquire);
         if self.spaces.advance(self.watermark.load(Ordering::Acquire).min(persisted)) {
@@ -136,15 +137,15 @@ impl Shared {
     }
 }
 
-/// Held while the engine's files change. Whoever wants both takes `compaction` first: a compaction lets flushes
-/// go on, not the other way round.
+/// Held while the engine's files change. A thread that needs both locks takes `compaction` first: a compaction permits
+/// flushes, but not the other way round.
 #[derive(Default)]
 pub(crate) struct Files {
     pub(crate) compaction: Mutex<()>,
     pub(crate) flush: Mutex<()>,
 }
 
-/// What is known of a full disk (`space`).
+/// The state of a full disk (`space`).
 #[derive(Default)]
 pub(crate) struct Space {
     /// A flush waits.
@@ -158,7 +159,7 @@ impl Space {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// Says so in the log, now and then.
+    /// Logs the full disk, at intervals.
     pub(crate) fn tell(&self, what: &str, error: &EngineError) {
         let mut said = self.said.lock();
         if said.is_none_or(|at| at.elapsed() >= REMIND) {

@@ -1,5 +1,4 @@
-//! How the engine's threads wake each other, and those who wait for them. Nothing here is on the commit
-//! path except the end of a memtable.
+//! Wakes the engine's threads and the threads that wait for them. Only the sealing of a memtable is on the commit path.
 
 use crate::io_error;
 use omnibus_engine::EngineError;
@@ -51,7 +50,7 @@ impl Signals {
         self.compact.notify_one();
     }
 
-    /// Tables changed: whoever waits for that looks again.
+    /// Signals that tables changed; waiting threads check their condition again.
     pub(crate) fn flushed(&self) {
         self.state.lock().compact = true;
         self.compact.notify_one();

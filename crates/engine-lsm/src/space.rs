@@ -1,9 +1,9 @@
-//! Waiting for space: a flush or compaction that finds the disk full is tried again until there is room, or until nobody wants
-//! to wait (`LsmConfig::wait_for_space`). Meanwhile rows stay in memory, reads go on, and writers are slowed more and more. A
-//! load does not wait: its statement fails.
+//! Waits for space: a flush or compaction that finds the disk full is retried until there is room, or until waiting is
+//! switched off (`LsmConfig::wait_for_space`). Meanwhile rows stay in memory, reads continue, and writers are slowed
+//! more and more. A load does not wait: its statement fails.
 //!
-//! What an attempt has written stays behind as files that no version of the tree names. They are collected here, and removed
-//! by the compaction thread while nothing else is written.
+//! A failed attempt leaves files that no version of the tree names. They are collected here, and removed by the
+//! compaction thread while nothing else is written.
 
 use crate::format::TREE_DIRECTORY;
 use crate::shared::Shared;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const AGAIN: Duration = Duration::from_millis(500);
-/// How soon a wait sees that it is to end.
+/// The interval at which a wait checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(20);
 /// Runs a step of a flush until the disk has room for it.
 pub(crate) fn patiently<T>(
@@ -51,7 +51,7 @@ pub(crate) fn attempt<T>(
     })
 }
 
-/// Waits a little; false if nobody wants to wait.
+/// Waits a little; returns false if waiting was switched off.
 fn pause(shared: &Shared, error: &EngineError) -> bool {
     shared.space.tell("flushing", error);
     shared.space.waiting.store(true, Ordering::Release);

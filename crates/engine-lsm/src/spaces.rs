@@ -51,7 +51,7 @@ impl DeadSpaces {
         Arc::clone(&self.gone.read())
     }
 
-    /// They could not be dropped.
+    /// Returns spaces that could not be dropped to the list.
     pub(crate) fn give_back(&self, spaces: Vec<u32>) {
         self.fresh.lock().extend(spaces);
     }
@@ -61,7 +61,7 @@ impl DeadSpaces {
     }
 }
 
-/// Whether a key belongs to one of the spaces.
+/// Returns whether a key belongs to one of the spaces.
 pub(crate) fn within(spaces: &HashSet<u32>, key: &[u8]) -> bool {
     !spaces.is_empty()
         && key.first_chunk().is_some_and(|prefix| spaces.contains(&u32::from_be_bytes(*prefix)))

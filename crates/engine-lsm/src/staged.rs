@@ -1,10 +1,10 @@
 //! A large transaction's memtable, made on its session's thread before it has a number, and attached when
 //! it gets one: installing a million versions one by one would hold every other commit up for a second.
 //!
-//! It is the transaction's write set, which is ordered and found by key as it is. The memtable knows the number of all of it
-//! (`MemTable::staged_at`): nothing is touched again when the number is known. It holds each key once, and whoever writes it holds
-//! their locks, so no newer version can get below it. Everything older is in older memtables, because the active one is sealed
-//! first; the order of memtables stays the order of numbers.
+//! It is the transaction's write set, which is ordered and can be searched as it is. The memtable has one number for
+//! all of it (`MemTable::staged_at`), so it is not touched again when the number is known. It holds each key once, and
+//! its transaction holds their locks, so no newer version can be installed before it. Everything older is in older
+//! memtables, because the active one is sealed first; the order of memtables stays the order of numbers.
 //!
 //! `stage` runs on any thread that may take long, `attach` on the commit thread.
 
@@ -18,7 +18,7 @@ pub(crate) fn stage(writes: WriteSet) -> Staged {
     Staged::Built(Box::new(Arc::new(MemTable::of_staged(writes))))
 }
 
-/// What `stage` made, or what it was given instead.
+/// Returns the memtable that `stage` made, or the staged writes if they have another form.
 pub(crate) fn built(staged: Staged) -> Result<Arc<MemTable>, Staged> {
     let Staged::Built(any) = staged else { return Err(staged) };
     any.downcast::<Arc<MemTable>>().map(|memtable| *memtable).map_err(Staged::Built)

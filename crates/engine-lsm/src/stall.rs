@@ -1,15 +1,15 @@
-//! How long a writer should wait because flushing or compaction lags.
+//! Computes the delay of a writer when flushing or compaction lags.
 //!
-//! Too many sealed memtables cost memory, too many level-0 runs cost every read. Past the soft limit
-//! the delay doubles or quadruples with each one more, up to a second, which amounts to a stop and
-//! still lets every session notice when it is over.
+//! Too many sealed memtables cost memory, too many level-0 runs cost every read. Above the soft limit the delay doubles
+//! or quadruples with each additional one, up to a second, which amounts to a stop and still lets every session notice
+//! when it is over.
 
 use crate::config::LsmConfig;
 use std::time::Duration;
 
 const LONGEST_US: u64 = 1_000_000;
 
-/// The delay in microseconds, for so many memtables' worth of sealed memory and so many runs.
+/// Returns the delay in microseconds for an amount of sealed memory, in memtables, and a number of runs.
 pub(crate) fn delay_us(config: &LsmConfig, sealed: u64, l0_runs: u64) -> u64 {
     let memory = excess_us(sealed, config.sealed_soft_limit as u64, 2);
     let reads = excess_us(l0_runs, config.l0_soft_limit as u64, 1);
@@ -22,7 +22,7 @@ fn excess_us(have: u64, limit: u64, bits: u32) -> u64 {
     (1000u64 << shift).min(LONGEST_US)
 }
 
-/// As a duration.
+/// Converts microseconds to a duration.
 pub(crate) fn delay(us: u64) -> Duration {
     Duration::from_micros(us)
 }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Of so many versions one must be a deletion.
+/// The number of versions per deletion from which the tree is swept.
 const PART: u64 = 10;
 /// Bytes of a tree that is not too large.
 const MOST: u64 = 16 << 30;
 /// Versions between two looks at the writers.
 const LOOK: u32 = 4096;
 
-/// How long the tree has been left alone.
+/// The time for which the tree has been left alone.
 pub(crate) struct Quiet {
     version: u64,
     since: Instant,
@@ -34,7 +34,7 @@ impl Quiet {
         Quiet { version: shared.versions.get(), since: Instant::now() }
     }
 
-    /// Whether it has been for long enough.
+    /// Returns whether the tree has been left alone for long enough.
     pub(crate) fn lasts(&mut self, shared: &Shared) -> bool {
         let version = shared.versions.get();
         if version != self.version || !shared.views.current().sealed.is_empty() {
@@ -76,7 +76,7 @@ pub(crate) fn sweep(shared: &Shared) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether level 0 is to be compacted.
+/// Returns whether level 0 has to be compacted.
 fn is_pressed(shared: &Shared) -> bool {
     shared.views.current().tables.l0_runs * 2 >= shared.config.l0_soft_limit
 }
@@ -88,7 +88,7 @@ pub(crate) struct GiveWay {
 }
 
 impl GiveWay {
-    /// Of a sweep, if it is one.
+    /// Returns the check of a compaction that is a sweep; `None` for another one.
     pub(crate) fn of(shared: &Arc<Shared>) -> Option<GiveWay> {
         shared.sweeping.load(Ordering::Acquire).then(|| GiveWay { shared: Arc::clone(shared), left: LOOK })
     }

@@ -1,8 +1,7 @@
 //! The tree's table files at one version, for reading without the tree's lock.
 //!
-//! The tree's version types cannot be named outside its crate, so what is needed of them is kept as
-//! two closures. `lsm-tree` reads are exclusive ("older than"), ours are inclusive: `limit`
-//! converts.
+//! The tree's version types cannot be named outside its crate, so the needed functions are kept as two closures. Reads
+//! of `lsm-tree` are exclusive ("older than"), reads here are inclusive: `limit` converts.
 
 use crate::key::Keys;
 use crate::{checksum, large, table_error, tree_error};
@@ -82,13 +81,14 @@ impl Tables {
         Ok(Some((entry.key.seqno, value)))
     }
 
-    /// For each run that has tables in the range, all versions from its beginning on, and some behind its end: to look for the end takes
-    /// as long as to look for the beginning. The bounds must not be inverted.
+    /// For each run with tables in the range, returns all versions from the range's start on, and some behind its end,
+    /// because finding the end takes as long as finding the start. The bounds must not be inverted.
     pub(crate) fn ranges(&self, (from, to): Keys<'_>) -> impl Iterator<Item = TableIter> {
         self.runs.iter().filter_map(move |run| from_in_run(tables_of_run(run, (from, to)), from))
     }
 
-    /// What a snapshot at `at` sees within the bounds; no deletions. The bounds must not be inverted.
+    /// Returns the versions within the bounds that a snapshot at `at` sees, without deletions. The bounds must not be
+    /// inverted.
     pub(crate) fn scan(self: &Arc<Self>, from: Bound<&[u8]>, to: Bound<&[u8]>, at: u64) -> Option<TableIter> {
         if self.empty {
             return None;

@@ -1,12 +1,11 @@
-//! When a compaction may drop old versions.
+//! Decides when a compaction may drop old versions.
 //!
 //! The tree's rule for dropping is "a newer version of the key exists and this one is older than the
-//! threshold". It relies on snapshots reading the tree as it was when they began, which would keep
-//! every memtable and table since the oldest snapshot. Ours read the present tree, so the rule must be:
-//! "the *newer* one is visible to every snapshot". The two agree exactly if nothing in the tables
-//! is newer than the watermark, which is nearly always so, since the watermark moves with every
-//! commit and tables are minutes old. Otherwise (a snapshot older than a flush) a compaction keeps
-//! everything, and a later one cleans up.
+//! threshold". It relies on snapshots reading the tree as it was when they began, which would keep every memtable and
+//! table since the oldest snapshot. Snapshots here read the present tree, so the rule must be:
+//! "the *newer* one is visible to every snapshot". The two are equivalent if nothing in the tables is newer than the
+//! watermark, which is usual, because the watermark moves with every commit and tables are minutes old. Otherwise (a
+//! snapshot is older than a flush) a compaction keeps everything, and a later one cleans up.
 //!
 //! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
 

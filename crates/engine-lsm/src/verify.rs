@@ -9,9 +9,9 @@ use omnibus_engine::{CommitNo, EngineError};
 use omnibus_redo::Participant;
 use std::path::Path;
 
-/// Looks for damage in the directory of an engine that nobody has open, without changing a byte of it: the tree tidies up
-/// where it is opened, so it is opened in another directory, with copies of the small files and links to the tables. Gives a
-/// line for each file that is damaged.
+/// Searches the directory of an engine that is not open for damage, without changing it. The tree removes files when it
+/// is opened, so it is opened in another directory, with copies of the small files and links to the tables. Returns a
+/// line for each damaged file.
 ///
 /// # Errors
 /// That other directory can not be made.
@@ -69,7 +69,7 @@ fn shadow_of(directory: &Path, shadow: &Path) -> std::io::Result<()> {
 }
 
 impl LsmEngine {
-    /// Compares every table file with the checksum that the manifest has of it. Gives a line for each damaged one.
+    /// Compares every table file with its checksum in the manifest. Returns a line for each damaged one.
     ///
     /// # Errors
     /// A file can not be read.

@@ -1,9 +1,8 @@
-//! What a read looks at: memtables and one version of the tables, as one pointer.
+//! The view of a read: memtables and one version of the tables, as one pointer.
 //!
-//! Two kinds of change, each made whole under `Views::writer`, so that none is lost: the commit
-//! thread seals the active memtable; a background thread brings new tables, and drops the memtable
-//! that went into them. New tables are fetched from the tree before that lock is taken
-//! (`refresh`), because the tree may be syncing.
+//! There are two kinds of change, each made completely under `Views::writer`, so that none is lost: the commit thread
+//! seals the active memtable; a background thread adds new tables, and drops the memtable that went into them. New
+//! tables are fetched from the tree before that lock is taken (`refresh`), because the tree may be syncing.
 
 use crate::memtable::MemTable;
 use crate::tables::Tables;

@@ -25,7 +25,7 @@ struct TableCursor<'g> {
 }
 
 impl TableCursor<'_> {
-    /// Whether a key with this beginning is within the range.
+    /// Returns whether a key with this prefix is within the range.
     #[inline]
     fn is_within(&self, key: &[u8], begins: [u64; 2]) -> bool {
         begins < self.to_head
@@ -117,7 +117,7 @@ impl<'g> Source<'g> {
         }
     }
 
-    /// Gives the present row away, if it is no deletion. Once only. False: no more wanted.
+    /// Passes the present row on, unless it is a deletion. Called once per row. Returns false if no further row is wanted.
     fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
         match &mut self.kind {
             Kind::Memory(cursor) => cursor.emit(each),
@@ -182,7 +182,7 @@ enum Smallest {
     Of(usize, usize),
 }
 
-/// Of at least two.
+/// Returns the smallest of at least two sources.
 fn smallest(sources: &[Source<'_>]) -> Smallest {
     let (mut best, mut second) = (0, None);
     for i in 1..sources.len() {

@@ -9,7 +9,7 @@ use std::ops::Bound;
 pub(crate) struct Walk<'m> {
     rest: WriteSetIter<'m>,
     now: Option<Pending<'m>>,
-    /// Of all versions.
+    /// The commit number of all versions.
     pub(crate) number: u64,
 }
 
@@ -23,7 +23,7 @@ impl<'m> Walk<'m> {
         Ok(self.now.is_some())
     }
 
-    /// Where it stands; nothing before `advance` said that there is something.
+    /// The key of the present version. Valid only after `advance` returned true.
     pub(crate) fn key(&self) -> &[u8] {
         self.now.as_ref().map_or(&[], Pending::key)
     }

@@ -1,20 +1,19 @@
-//! What the server asks of a storage engine, and in which order. Prose first.
+//! The contract of a storage engine: the calls of the server, and their order.
 //!
-//! 1. `open` (each engine's own constructor) recovers the last checkpoint; `applied` tells its
-//!    commit number. The server replays the log from there with `prepare_ordered` +
-//!    `commit_ordered`, then serves.
+//! 1. `open` (each engine's own constructor) recovers the last checkpoint; `applied` is its commit number. The server
+//!    replays the log from there with `prepare_ordered` + `commit_ordered`, then serves.
 //! 2. For every committed transaction, in CommitNo order, from one thread at a time:
 //!    `prepare_ordered(no, writes)`. Its versions are invisible to snapshots below `no`.
 //! 3. Some time later, when the log is durable up to `no`: `commit_ordered(no)`. Only versions at
 //!    or below the highest such number may be made persistent (ENGINE-1).
 //! 4. A backup (`backup_to`) may run at any time after that; the log from its number on goes with it.
-//! 5. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` tells the
-//!    oldest one still in use: older versions hidden by newer ones at or below it may go.
+//! 5. Snapshots are taken at published numbers by any thread at any time. `gc_watermark` passes the oldest number still
+//!    in use: older versions hidden by newer ones at or below it may be discarded.
 //!
 //! # Committing in two phases
 //!
-//! An engine may also have a redo log of its own and take part in a two-phase commit (`two_phase`). The log of the
-//! server stays the judge: what is in it is committed, what is not is not (RECOVER-1). For each transaction:
+//! An engine may also have a redo log of its own and take part in a two-phase commit (`two_phase`). The server's log
+//! decides: a transaction is committed if and only if it is in that log (RECOVER-1). For each transaction:
 //!
 //! 1. `prepare(trx, writes)`, from the session's thread, before the transaction has a number. It may block and may fail;
 //!    then the transaction is rolled back. The engine can commit it from then on even after a crash, if step 2 was done.
@@ -25,10 +24,10 @@
 //!    None of them does I/O. A protocol that also wants the commit record on disk calls `flush_logs` again.
 //!    A transaction that is not committed after step 1: `rollback(trx)`.
 //!
-//! After a crash, once the log was replayed: `prepared()` names the transactions whose fate the engine does not know or
-//! whose commit is not persistent. The server decides about each from the log, and calls in commit order
-//! `commit_prepared(trx, no)` and, at the end of it, `commit_ordered`; or `rollback(trx)`. What replay has installed already
-//! is not installed again. A crash in between means the same list again.
+//! After a crash, once the log was replayed, `prepared()` names the transactions whose outcome the engine does not know
+//! or whose commit is not persistent. The server decides about each from the log, and calls in commit order
+//! `commit_prepared(trx, no)` and, after the last one, `commit_ordered`; or `rollback(trx)`. Writes that the replay has
+//! installed are not installed again. After a crash in between, the list is the same again.
 
 use crate::{CommitNo, EngineError, KeyRef, SpaceId, TrxId, Write, WriteSet};
 use bytes::Bytes;
@@ -36,7 +35,7 @@ use std::any::Any;
 use std::ops::Bound;
 use std::path::Path;
 
-/// What the table is called that a space belongs to.
+/// Returns the name of the table that a space belongs to.
 pub type SpaceNames = Box<dyn Fn(SpaceId) -> Option<String> + Send + Sync>;
 
 /// Writes of a large transaction, from files.
@@ -57,7 +56,7 @@ pub trait Snapshot: Send + Sync {
     /// The pairs within the bounds, ascending, or descending if `reverse`.
     fn scan<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>, reverse: bool) -> SnapshotIter<'a>;
 
-    /// Gives the pairs within the bounds to `each`, ascending, until it returns false; then the answer
+    /// Passes the pairs within the bounds to `each`, ascending, until it returns false; then the answer
     /// is false too. As `scan`, for reads that are over when the call is.
     ///
     /// # Errors
@@ -97,7 +96,7 @@ pub struct EngineStats {
 
 /// A large transaction's writes, brought into the form in which an engine takes them over at once.
 pub enum Staged {
-    /// As they are: the engine has no other form.
+    /// The unchanged writes, for an engine that has no other form.
     Writes(WriteSet),
     /// The engine's own.
     Built(Box<dyn Any + Send>),
@@ -115,9 +114,9 @@ impl std::fmt::Debug for Staged {
 /// An engine as users see it, in `ENGINE=` and SHOW ENGINES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineInfo {
-    /// As `Engine::name` gives it.
+    /// The engine's name, as of `Engine::name`.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     pub comment: &'static str,
     /// Its spaces' slot.
     pub slot: u8,
@@ -143,8 +142,8 @@ pub trait Engine: Send + Sync + 'static {
         Staged::Writes(writes)
     }
 
-    /// As `prepare_ordered`, for what `stage` of this engine gave. Fast whatever its size, if the engine
-    /// has a form of its own.
+    /// As `prepare_ordered`, for a result of this engine's `stage`. Fast whatever its size, if the engine has a form of
+    /// its own.
     fn prepare_staged(&self, no: CommitNo, staged: Staged) {
         if let Staged::Writes(writes) = staged {
             self.prepare_ordered(no, writes);
@@ -169,9 +168,9 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Everything up to and including `up_to` is durable in the log (ENGINE-1) and may be
-    /// persisted. In order, one thread at a time, fast, no I/O on this thread; infallible. Numbers
-    /// that were never prepared here (no writes, or another engine's) count as applied.
+    /// Declares everything up to and including `up_to` durable in the log (ENGINE-1), so that it may be persisted. In
+    /// order, one thread at a time, fast, no I/O on this thread; infallible. Numbers that were never prepared here (no
+    /// writes, or another engine's) count as applied.
     fn commit_ordered(&self, up_to: CommitNo);
 
     /// A view of everything at or below `at`; `CommitNo::MAX` reads the newest installed versions.
@@ -191,13 +190,13 @@ pub trait Engine: Send + Sync + 'static {
     /// during replay as well, or every replayed version of a hot row is kept.
     fn gc_watermark(&self, oldest: CommitNo);
 
-    /// How long a writer should wait now because flushing or compaction lags; zero nearly always.
-    /// Asked by sessions before they commit, never by the commit path itself.
+    /// The time that a writer should wait now because flushing or compaction lags; usually zero. Sessions ask before
+    /// they commit; the commit path itself never does.
     fn write_stall(&self) -> std::time::Duration;
 
-    /// Why a transaction with these writes must not commit now: damage keeps the engine from ever writing them to its
-    /// files. What was committed before stays in memory and in the log, reads and other engines go on. Asked by sessions
-    /// before they commit; not asked during replay. Cheap.
+    /// The reason why a transaction with these writes must not commit now: damage keeps the engine from ever writing
+    /// them to its files. Earlier commits stay in memory and in the log; reads and other engines continue. Sessions ask
+    /// before they commit; replay does not. Cheap.
     fn refuses(&self, _writes: &WriteSet) -> Option<EngineError> {
         None
     }
@@ -212,10 +211,11 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine has failed; or damage keeps it from getting on, which is no failure.
     fn checkpoint(&self) -> Result<CommitNo, EngineError>;
 
-    /// As [`Engine::checkpoint`] for whoever is to make room: a full disk is an error here ([`EngineError::is_full`]), at once.
+    /// As [`Engine::checkpoint`] for a caller that needs to free disk space: a full disk is an error at once
+    /// ([`EngineError::is_full`]).
     ///
     /// # Errors
-    /// As there, and a full disk.
+    /// As [`Engine::checkpoint`], and a full disk.
     fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
         self.checkpoint()
     }
@@ -226,12 +226,12 @@ pub trait Engine: Send + Sync + 'static {
     /// A background failure (full disk, I/O error) that the server must report and stop for.
     fn failure(&self) -> Option<String>;
 
-    /// Copies what is persistent into another data directory, `root`, which exists: as a folder named like the
-    /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number
-    /// returned as `applied`. Blocks while it copies; commits, reads and checkpoints go on. One at a time. The copy
-    /// is durable on return, and shares no file with the original that either of them would change in place. It has
-    /// no prepared transactions: the server's log goes with it, and says what was committed.
-    /// After a failure or a crash `root` may hold a part of it; the original is unharmed.
+    /// Copies the persistent state into another data directory, `root`, which exists: as a folder named like the
+    /// engine's own, which must not exist. Opened there, the engine has exactly everything up to the number returned as
+    /// `applied`. Blocks while it copies; commits, reads and checkpoints continue. One at a time. The copy is durable
+    /// on return, and shares no file with the original that either of them would change in place. It has no prepared
+    /// transactions: the server's log is copied with it and decides which were committed. After a failure or a crash
+    /// `root` may hold a part of it; the original is unharmed.
     ///
     /// # Errors
     /// The operating system, or damage; or the engine keeps nothing in files.
@@ -242,7 +242,7 @@ pub trait Engine: Send + Sync + 'static {
     /// Figures for SHOW STATUS.
     fn stats(&self) -> EngineStats;
 
-    /// Whether it takes part in two-phase commits.
+    /// Returns whether the engine takes part in two-phase commits.
     fn two_phase(&self) -> bool {
         false
     }
@@ -259,7 +259,8 @@ pub trait Engine: Send + Sync + 'static {
     /// who call at once. Any thread; blocks.
     ///
     /// # Errors
-    /// What is durable is unknown: nothing may be acknowledged, and every later prepare and flush fails too.
+    /// The sync failed, so what is durable is unknown: nothing may be acknowledged, and every later prepare and flush
+    /// fails, too.
     fn flush_logs(&self) -> Result<(), EngineError> {
         Ok(())
     }
@@ -277,7 +278,7 @@ pub trait Engine: Send + Sync + 'static {
     /// The prepared transaction is rolled back; one that was never prepared here is ignored. Any thread, no I/O; infallible.
     fn rollback(&self, _trx: TrxId) {}
 
-    /// What it is, in a sentence, for SHOW ENGINES.
+    /// A description in a sentence, for SHOW ENGINES.
     fn comment(&self) -> &'static str {
         ""
     }

@@ -1,4 +1,4 @@
-//! What engines, and the write sets that they take, fail with.
+//! Errors of engines and write sets.
 
 /// Why an engine could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -7,27 +7,27 @@ pub enum EngineError {
     /// The operating system said no.
     #[error("storage engine {engine}: {source}")]
     Io {
-        /// Which engine.
+        /// The engine's name.
         engine: &'static str,
-        /// What it said.
+        /// Its error.
         #[source]
         source: std::io::Error,
     },
     /// A large transaction's writes could not go to a temporary file, or be read from it.
     #[error("temporary file of a large transaction: {0}")]
     Spill(#[source] std::io::Error),
-    /// It has no redo log.
+    /// The engine has no redo log.
     #[error("storage engine {engine} can not take part in a two-phase commit")]
     NotTwoPhase {
-        /// Which engine.
+        /// The engine's name.
         engine: &'static str,
     },
     /// Stored data contradicts itself.
     #[error("storage engine {engine}: damaged data: {detail}")]
     Corrupt {
-        /// Which engine.
+        /// The engine's name.
         engine: &'static str,
-        /// What was found.
+        /// The finding.
         detail: String,
     },
     /// The data directory was written by another version.
@@ -35,17 +35,17 @@ pub enum EngineError {
         "storage engine {engine}: data format {found} is not supported by this version (supports {supported})"
     )]
     Format {
-        /// Which engine.
+        /// The engine's name.
         engine: &'static str,
-        /// What the directory says.
+        /// The format in the directory.
         found: String,
-        /// What this program can open.
+        /// The formats that this program can open.
         supported: String,
     },
 }
 
 impl EngineError {
-    /// Whether a disk, or a quota, has no room.
+    /// Returns whether a disk or a quota is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};

@@ -31,8 +31,8 @@ impl std::fmt::Display for CommitNo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrxId(pub u64);
 
-/// One index of one table (or one of the catalog's own). The first four bytes, big-endian, of
-/// every key in it. Never reused, so a dropped space can be reclaimed at leisure.
+/// The number of one index of one table (or of the catalog). It is the first four bytes, big-endian, of every key of
+/// the index. It is never reused, so a dropped space can be reclaimed at any time.
 ///
 /// The top two bits say which engine of an [`EngineSet`](crate::EngineSet) it lives in, its *slot*: slot 0 is the
 /// default engine's.

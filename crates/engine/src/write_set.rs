@@ -3,10 +3,10 @@
 //! It is also what the transaction's own reads are overlaid with, so it is ordered by key, holds
 //! at most one live entry a key, and can be rolled back to a savepoint.
 //!
-//! Every write is appended to one list, which is its own undo log; an index over the list says which
-//! write of each key is the live one (`index`). Whoever owns the set may move what it has to a file (`spill`), as often as it
-//! likes: sorted runs (`run`), with all writes that may be undone to, under which the list begins anew (`spilled`). What reads
-//! across them may fail; what is said to be of memory only may not.
+//! Every write is appended to one list, which is its own undo log; an index over the list has the live write of each
+//! key (`index`). The owner of the set may move its contents to a file (`spill`), repeatedly: sorted runs (`run`), with
+//! all writes that may be undone to, above which the list begins anew (`spilled`). Reads across files may fail; those
+//! of memory only may not.
 
 mod index;
 mod log;
@@ -29,7 +29,7 @@ use spilled::Spilled;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
 
-/// What happens to one key: a new value, or a deletion.
+/// The new value of a key, or `None` for its deletion.
 pub type Write = Option<Bytes>;
 
 /// Ordered by key; the last write to a key wins.
@@ -43,7 +43,7 @@ pub struct WriteSet {
 
 #[derive(Debug, Default)]
 struct Files {
-    /// How many writes came before those of the list.
+    /// The number of writes before those of the list.
     base: usize,
     spilled: Spilled,
 }
@@ -66,13 +66,13 @@ impl<'a> Held<'a> {
         self.log.key(self.at)
     }
 
-    /// What is written to it.
+    /// The written value.
     #[must_use]
     pub fn write(&self) -> Write {
         self.log.write(self.at)
     }
 
-    /// Whether the key is deleted.
+    /// Returns whether the key is deleted.
     #[must_use]
     pub fn is_delete(&self) -> bool {
         self.log.is_delete(self.at)
@@ -98,7 +98,7 @@ impl Pending<'_> {
         }
     }
 
-    /// What is written to it.
+    /// The written value.
     #[must_use]
     pub fn write(&self) -> Write {
         match self {
@@ -107,7 +107,7 @@ impl Pending<'_> {
         }
     }
 
-    /// Whether the key is deleted.
+    /// Returns whether the key is deleted.
     #[must_use]
     pub fn is_delete(&self) -> bool {
         match self {
@@ -134,7 +134,7 @@ impl WriteSet {
         self.log.push(key, write, hides);
     }
 
-    /// As `put`, of a key that nobody is going to look for soon: reads that `settle` or `settle_all` does not precede are slow.
+    /// As `put`, for a key that is not expected to be read soon: reads before `settle` or `settle_all` are slow.
     pub fn put_loose(&mut self, key: Bytes, value: Bytes) {
         let at = u32::try_from(self.log.len()).expect("four billion writes fit no memory");
         let hides = self.index.insert_loose(&mut self.log, &key, at);
@@ -188,7 +188,7 @@ impl WriteSet {
         self.files.as_ref().map_or(0, |files| files.base)
     }
 
-    /// Whether a part of it is in files.
+    /// Returns whether a part of the set is in files.
     #[must_use]
     pub fn is_spilled(&self) -> bool {
         self.files.is_some()
@@ -205,16 +205,16 @@ impl WriteSet {
         }
     }
 
-    /// As `get`, of what is in memory.
+    /// As `get`, for the part in memory.
     #[must_use]
     pub fn get_held(&self, key: &[u8]) -> Option<Write> {
         Some(self.log.write(self.index.get(&self.log, key)?))
     }
 
-    /// Whether `key` was written.
+    /// Returns whether `key` was written.
     ///
     /// # Errors
-    /// As `get`'s.
+    /// As [`WriteSet::get`].
     pub fn has(&self, key: &[u8]) -> Result<bool, EngineError> {
         if self.index.get(&self.log, key).is_some() {
             return Ok(true);
@@ -222,7 +222,8 @@ impl WriteSet {
         Ok(self.files.is_some() && self.get(key)?.is_some())
     }
 
-    /// Whether anything may be written in a key range. Reads no file, so it may say so of a range beside what is in one.
+    /// Returns whether anything may be written in a key range. Reads no file, so it may return true for a range next to
+    /// one in a file.
     pub fn may_have<R: RangeBounds<[u8]>>(&self, range: R) -> bool {
         let (from, to) = (range.start_bound(), range.end_bound());
         self.files.as_ref().is_some_and(|files| files.spilled.may_be_in(from, to))
@@ -253,7 +254,7 @@ impl WriteSet {
         self.range(.., false)
     }
 
-    /// Whether a key may be deleted. Reads no file.
+    /// Returns whether a key may be deleted. Reads no file.
     #[must_use]
     pub fn may_delete(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.spilled.deletes())
@@ -275,7 +276,7 @@ impl WriteSet {
         part
     }
 
-    /// Says that nothing is written any more: values that are read from now on share the set's memory.
+    /// Declares that no write follows: values that are read from now on share the set's memory.
     pub fn seal(&mut self) {
         self.settle_all();
         self.log.seal();
@@ -320,7 +321,7 @@ impl WriteSet {
         self.base() + self.log.len()
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log.len() == 0 && self.files.as_ref().is_none_or(|files| files.spilled.is_empty())

@@ -1,14 +1,14 @@
-//! MariaDB's binlog state: what is in a binary log, by domain and server, and positions made of it.
+//! MariaDB's binlog state, the GTIDs in a binary log by domain and server, and positions made of it.
 //!
-//! Text forms: a *position* has one GTID a domain (`gtid_binlog_pos`, `gtid_slave_pos`); a *state* has the last GTID of every
-//! (domain, server), the newest of each domain last (`gtid_binlog_state`, and the order of GTID_LIST). Pure.
+//! Text forms: a *position* has one GTID per domain (`gtid_binlog_pos`, `gtid_slave_pos`); a *state* has the last GTID
+//! of every (domain, server), the newest of each domain last (`gtid_binlog_state`, and the order of GTID_LIST). Pure.
 
 use crate::events::MariadbGtid;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Text is not a list of MariaDB's GTIDs.
+/// The text is not a list of MariaDB's GTIDs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed GTID list near '{0}'")]
 pub struct GtidListError(pub String);
@@ -24,14 +24,14 @@ struct Domain {
     highest: u64,
 }
 
-/// The last GTID of every server in every domain, and which of them is each domain's newest.
+/// The last GTID of every server in every domain, with the newest of each domain marked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinlogState {
     domains: BTreeMap<u32, Domain>,
 }
 
 impl BinlogState {
-    /// Notes that `gtid` was logged behind all others.
+    /// Records that `gtid` was logged behind all others.
     pub fn add(&mut self, gtid: MariadbGtid) {
         let domain = self.domains.entry(gtid.domain).or_default();
         domain.newest = gtid.server;
@@ -39,13 +39,13 @@ impl BinlogState {
         domain.servers.insert(gtid.server, gtid.sequence);
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the state has no GTID.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
 
-    /// The largest sequence number in a domain, 0 without any: a server's own next one is one more.
+    /// The largest sequence number in a domain, 0 without any. A server's own next number is one more.
     #[must_use]
     pub fn highest(&self, domain: u32) -> u64 {
         self.domains.get(&domain).map_or(0, |domain| domain.highest)
@@ -64,7 +64,7 @@ impl BinlogState {
         Some(MariadbGtid { domain, server: found.newest, sequence: *found.servers.get(&found.newest)? })
     }
 
-    /// Whether a GTID has been logged: the log has it, or a later one of its server.
+    /// Returns whether a GTID has been logged: the log has it, or a later one of its server.
     #[must_use]
     pub fn contains(&self, gtid: MariadbGtid) -> bool {
         self.last(gtid.domain, gtid.server).is_some_and(|last| last >= gtid.sequence)
@@ -82,7 +82,7 @@ impl BinlogState {
         list
     }
 
-    /// The state that a GTID_LIST, or a text in its order, tells of.
+    /// Builds the state from a GTID_LIST, or from a text in its order.
     #[must_use]
     pub fn from_list(list: &[MariadbGtid]) -> BinlogState {
         let mut state = BinlogState::default();
@@ -119,23 +119,23 @@ impl FromStr for BinlogState {
     }
 }
 
-/// One GTID a domain.
+/// One GTID per domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidPosition(pub BTreeMap<u32, MariadbGtid>);
 
 impl GtidPosition {
-    /// The GTID of a domain.
+    /// The GTID of a domain, if there is one.
     #[must_use]
     pub fn get(&self, domain: u32) -> Option<MariadbGtid> {
         self.0.get(&domain).copied()
     }
 
-    /// Moves a domain on.
+    /// Replaces the GTID of a domain.
     pub fn set(&mut self, gtid: MariadbGtid) {
         self.0.insert(gtid.domain, gtid);
     }
 
-    /// Whether every domain of `other` is here at least as far, by sequence number.
+    /// Returns whether every domain of `other` is here at least as far, by sequence number.
     #[must_use]
     pub fn reaches(&self, other: &GtidPosition) -> bool {
         other.0.values().all(|want| self.get(want.domain).is_some_and(|have| have.sequence >= want.sequence))

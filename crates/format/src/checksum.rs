@@ -6,7 +6,7 @@ use crate::error::DecodeError;
 /// Bytes a checksum takes at the end of an event.
 pub const CHECKSUM_LEN: usize = 4;
 
-/// A file's checksum algorithm, as its FORMAT_DESCRIPTION says.
+/// A file's checksum algorithm, from its FORMAT_DESCRIPTION.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
     /// `binlog_checksum=NONE`.
@@ -25,7 +25,10 @@ impl Checksum {
         }
     }
 
-    /// The algorithm of a code; 255 means a server that knew no checksums.
+    /// Decodes the algorithm byte. 255 stands for a server that knew no checksums.
+    ///
+    /// # Errors
+    /// The code is unknown.
     pub fn from_code(code: u8) -> Result<Self, DecodeError> {
         match code {
             0 | 255 => Ok(Checksum::None),
@@ -34,7 +37,7 @@ impl Checksum {
         }
     }
 
-    /// Bytes at the end of each event.
+    /// Bytes of the checksum at the end of each event.
     pub fn len(self) -> usize {
         match self {
             Checksum::None => 0,
@@ -42,7 +45,7 @@ impl Checksum {
         }
     }
 
-    /// Whether events carry no checksum.
+    /// Returns whether events carry no checksum.
     pub fn is_empty(self) -> bool {
         self == Checksum::None
     }

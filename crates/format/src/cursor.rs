@@ -13,7 +13,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of `bytes`.
+    /// Creates a reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, pos: 0 }
     }
@@ -28,17 +28,20 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.pos
     }
 
-    /// Whether everything was read.
+    /// Returns whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0
     }
 
-    /// An error at the current position.
+    /// Builds an error at the current position.
     pub fn error(&self, what: &'static str) -> DecodeError {
         DecodeError::new(self.pos, what)
     }
 
-    /// The next `n` bytes; `what` names the thing in the error when there are fewer.
+    /// Reads the next `n` bytes; `what` names the element in the error.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let rest = &self.bytes[self.pos..];
@@ -51,14 +54,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Everything that is left.
+    /// Takes all bytes that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.pos..];
         self.pos = self.bytes.len();
         rest
     }
 
-    /// A fixed-size array.
+    /// Reads an array of `N` bytes.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
         let mut array = [0; N];
@@ -66,37 +72,55 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// One byte.
+    /// Reads one byte.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
         Ok(self.array::<1>(what)?[0])
     }
 
-    /// Two bytes, little-endian.
+    /// Reads two bytes, little-endian.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
         Ok(u16::from_le_bytes(self.array(what)?))
     }
 
-    /// Four bytes, little-endian.
+    /// Reads four bytes, little-endian.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn u32(&mut self, what: &'static str) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
-    /// Eight bytes, little-endian.
+    /// Reads eight bytes, little-endian.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn u64(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// `n` bytes (at most 8), little-endian.
+    /// Reads `n` bytes (at most 8), little-endian.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     #[inline]
     pub fn uint(&mut self, n: usize, what: &'static str) -> Result<u64, DecodeError> {
         Ok(le_uint(self.take(n, what)?))
     }
 
-    /// A length-encoded integer: one byte below 251, else 0xfc/0xfd/0xfe and 2/3/8 bytes.
+    /// Reads a length-encoded integer: one byte below 251, else 0xfc/0xfd/0xfe and 2/3/8 bytes.
+    ///
+    /// # Errors
+    /// Fewer bytes are left, or the first byte is not a length.
     pub fn lenenc(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         let start = self.pos;
         let value = match self.u8(what)? {
@@ -112,25 +136,37 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// A length-encoded integer that counts bytes or items, so it must fit in `usize`.
+    /// Reads a length-encoded integer that counts bytes or items, so it must fit in `usize`.
+    ///
+    /// # Errors
+    /// Fewer bytes are left, or the integer is too large.
     pub fn lenenc_len(&mut self, what: &'static str) -> Result<usize, DecodeError> {
         let start = self.pos;
         usize::try_from(self.lenenc(what)?).map_err(|_| DecodeError::new(start, what))
     }
 
-    /// A length-encoded byte string.
+    /// Reads a length-encoded byte string.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     pub fn lenenc_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = self.lenenc_len(what)?;
         self.take(len, what)
     }
 
-    /// A byte string after a one-byte length.
+    /// Reads a byte string after a one-byte length.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     pub fn short_bytes(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = usize::from(self.u8(what)?);
         self.take(len, what)
     }
 
-    /// Bytes up to a NUL, which is consumed.
+    /// Reads bytes up to a NUL, which is consumed.
+    ///
+    /// # Errors
+    /// Fewer bytes are left.
     pub fn until_nul(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let rest = &self.bytes[self.pos..];
         let len = rest.iter().position(|&b| b == 0).ok_or_else(|| self.error(what))?;

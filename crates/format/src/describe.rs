@@ -1,7 +1,7 @@
-//! What an event says, in one line of text: [`info`] as SHOW BINLOG EVENTS words it, [`summary`] as
-//! `omnibus binlog` does.
+//! Describes an event in one line of text: [`info`] in the words of SHOW BINLOG EVENTS, [`summary`] in those of
+//! `omnibus binlog`.
 //!
-//! Pure, from the event alone: the rows of a row event need its table and are left to the caller.
+//! Pure, from the event alone: decoding the rows of a row event needs its table and is left to the caller.
 
 use crate::events::*;
 use crate::private_log::LogPrivate;
@@ -10,7 +10,10 @@ use crate::{Checksum, DecodeError, EventType, Private, RawEvent};
 /// Longest statement shown in a summary, in characters.
 const STATEMENT_MAX: usize = 200;
 
-/// The `Info` column of SHOW BINLOG EVENTS. Statements are shown whole.
+/// Returns the `Info` column of SHOW BINLOG EVENTS. Statements are shown whole.
+///
+/// # Errors
+/// The event's body is truncated or malformed.
 pub fn info(event: &RawEvent<'_>) -> Result<String, DecodeError> {
     let body = event.body;
     Ok(match event.header.event_type {
@@ -61,7 +64,10 @@ fn payload(body: &[u8]) -> Result<String, DecodeError> {
     })
 }
 
-/// The event in the words of `omnibus binlog`. Of a row event only the table's number.
+/// Returns the event in the words of `omnibus binlog`. A row event is described by its table's number only.
+///
+/// # Errors
+/// The event's body is truncated or malformed.
 pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
     let body = event.body;
     Ok(match event.header.event_type {
@@ -167,7 +173,7 @@ fn query_info(query: &Query<'_>) -> String {
     if needs_database(query) { format!("use {}; {text}", identifier(query.database)) } else { text }
 }
 
-/// Whether the statement means something else in another database.
+/// Returns whether the statement depends on its current database.
 fn needs_database(query: &Query<'_>) -> bool {
     let starts =
         |word: &[u8]| query.sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
@@ -185,7 +191,7 @@ fn query(query: &Query<'_>) -> String {
     text + &error
 }
 
-/// A statement in one line, cut to a bearable length.
+/// Returns a statement in one line, cut to [`STATEMENT_MAX`] characters.
 fn statement(sql: &[u8]) -> String {
     let text = String::from_utf8_lossy(sql);
     let mut line: String =
@@ -274,7 +280,7 @@ fn private(private: Option<Private<'_>>) -> String {
     }
 }
 
-/// Lower case, as the statements of XA in QUERY events have it.
+/// Returns bytes as hex digits in lower case, as XA statements in QUERY events have them.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

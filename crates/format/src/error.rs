@@ -1,19 +1,19 @@
-//! The one error of every decoder here: what was expected, and at which byte of the input.
+//! The error of every decoder here: the expected element and the byte offset in the input.
 //!
-//! Not an I/O error and not a verdict on a file: `scan` decides what damage means.
+//! It is neither an I/O error nor a verdict on a file: `scan` decides whether a file is damaged.
 
-/// A decoder met bytes that do not follow the format.
+/// The bytes do not follow the format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset}")]
 pub struct DecodeError {
     /// Byte offset in the slice given to the decoder (for event bodies: from the body's start).
     pub offset: usize,
-    /// What was wrong, or what was being read when the bytes ended.
+    /// The violated rule, or the element that was being read when the bytes ended.
     pub what: &'static str,
 }
 
 impl DecodeError {
-    /// An error at `offset`.
+    /// Builds an error at `offset`.
     pub fn new(offset: usize, what: &'static str) -> Self {
         Self { offset, what }
     }
@@ -25,6 +25,6 @@ impl DecodeError {
 pub struct EncodeError {
     /// Zero-based column number.
     pub column: usize,
-    /// Why it does not fit.
+    /// The reason why the value does not fit.
     pub what: &'static str,
 }

@@ -79,7 +79,8 @@ event_types! {
 }
 
 impl EventType {
-    /// WRITE, UPDATE (partial, too) or DELETE rows, version 1 or 2 or before, uncompressed.
+    /// Returns whether this is a WRITE, UPDATE (also partial) or DELETE rows event, version 1, 2 or older,
+    /// uncompressed.
     pub fn is_rows(self) -> bool {
         matches!(self.0, 20..=25 | 30..=32 | 39)
     }

@@ -1,10 +1,11 @@
-//! Groups of a log file: what is written at once stands behind a private event that says how long it is and what its bytes add up to.
+//! Groups of a log file: bytes that are written at once follow a private event with their length and checksum.
 //!
 //! The *chain* goes through a file: it begins in the file start event with a random salt, and each group's checksum is
-//! computed from the salt, the chain so far and the group's bytes. So a reader knows of every group whether it is whole and
-//! whether it is the next one, without the checksums of its events (`binlog_checksum=NONE`). A group's head has a checksum of its
-//! own, the *seal*, over its fields and its place: found by itself, behind a damaged place, it is still known to be true. Nobody
-//! who can only write rows can make one, because the salt is not told to clients. Pure.
+//! computed from the salt, the chain so far and the group's bytes. So a reader can tell of every group whether it is
+//! whole and whether it is the next one, without the checksums of its events (`binlog_checksum=NONE`). A group's head
+//! has a checksum of its own, the *seal*, over its fields and its offset: a head that is found by itself, behind a
+//! damaged place, can still be verified. A client that can only write rows cannot forge one, because the salt is not
+//! told to clients. Pure.
 
 use crate::checksum::crc32;
 use crate::header::HEADER_LEN;
@@ -12,31 +13,31 @@ use crate::header::PRIVATE_MAGIC;
 use crate::{EventType, RawEvent};
 use crc32fast::Hasher;
 
-/// What the body of a group's head begins with.
+/// The first bytes of the body of a group's head.
 pub const GROUP_MARK: &[u8] = b"OMNI\xcb\x01";
 /// Bytes of a private body's beginning: magic, kind, version.
 const PREFIX: usize = PRIVATE_MAGIC.len() + 2;
-/// Where in a file start event the checksum of the file's head is, and how long it is.
+/// The byte range of the head's checksum in a file start event.
 const HEAD_CRC: std::ops::Range<usize> = HEADER_LEN + PREFIX + 28..HEADER_LEN + PREFIX + 32;
 /// Bytes of a group's head: an event with its header, without padding and checksum.
 pub const GROUP_HEAD_LEN: usize = HEADER_LEN + PREFIX + GroupHead::FIELDS;
 
-/// What a file start event says of the chain.
+/// The chain's start, from a file start event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainStart {
-    /// Random, so that no bytes from elsewhere fit.
+    /// Random, so that bytes from elsewhere never match.
     pub salt: u64,
-    /// Where the last group of the file before ends; 0 if there is none that is known.
+    /// The end of the previous file's last group; 0 if it is not known.
     pub before_end: u64,
-    /// The chain there.
+    /// The chain's value at that end.
     pub before_chain: u32,
-    /// Of the salt and of the file's head behind FORMAT_DESCRIPTION: see [`ChainStart::head_crc`].
+    /// Checksum of the salt and of the file's head behind FORMAT_DESCRIPTION: see [`ChainStart::head_crc`].
     pub crc: u32,
 }
 
 impl ChainStart {
-    /// The checksum of a file's head: `before` is what stands between FORMAT_DESCRIPTION and the file start event, `event` is
-    /// that one without its own checksum.
+    /// Computes the checksum of a file's head. `before` are the bytes between FORMAT_DESCRIPTION and the file start
+    /// event; `event` is the file start event, without its own checksum.
     #[must_use]
     pub fn head_crc(&self, before: &[u8], event: &[u8]) -> u32 {
         let mut hash = Hasher::new();
@@ -47,25 +48,25 @@ impl ChainStart {
         hash.finalize()
     }
 
-    /// The chain at the beginning.
+    /// Returns the chain at the beginning of the file.
     #[must_use]
     pub fn chain(&self) -> Chain {
         Chain { salt: self.salt, last: self.crc }
     }
 }
 
-/// What a group's head says.
+/// The fields of a group's head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupHead {
     /// Bytes of the group behind this event.
     pub len: u64,
     /// Every commit up to this number was durable when the group was sealed.
     pub durable: u64,
-    /// The chain before it.
+    /// The chain's value before the group.
     pub previous: u32,
-    /// The chain behind it.
+    /// The chain's value behind the group.
     pub chain: u32,
-    /// See the module.
+    /// The seal; see the module.
     pub seal: u32,
 }
 
@@ -92,7 +93,7 @@ impl GroupHead {
         })
     }
 
-    /// Whether this was written at `offset` of the file with this salt.
+    /// Returns whether the head was written at `offset` of the file with this salt.
     #[must_use]
     pub fn is_sealed(&self, salt: u64, offset: u64) -> bool {
         self.seal == self.seal_of(salt, offset)
@@ -107,13 +108,13 @@ impl GroupHead {
     }
 }
 
-/// Whether an event is the head of a group.
+/// Returns whether an event is the head of a group.
 #[must_use]
 pub fn opens_group(event: &RawEvent<'_>) -> bool {
     event.header.event_type == EventType::IGNORABLE && event.body.starts_with(GROUP_MARK)
 }
 
-/// How far the chain of a file has come.
+/// The chain up to some group of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     salt: u64,
@@ -127,13 +128,13 @@ impl Chain {
         self.salt
     }
 
-    /// Behind the last group.
+    /// The chain's value behind the last group.
     #[must_use]
     pub fn last(&self) -> u32 {
         self.last
     }
 
-    /// For the bytes of the next group.
+    /// Creates the hash for the bytes of the next group.
     #[must_use]
     pub fn hash(&self) -> GroupHash {
         let mut hash = GroupHash::default();
@@ -142,7 +143,7 @@ impl Chain {
         hash
     }
 
-    /// Adds a group of `len` bytes with this hash; gives its head, for file offset `offset`.
+    /// Adds a group of `len` bytes with this hash, and returns its head for file offset `offset`.
     pub fn add(&mut self, hash: GroupHash, offset: u64, len: u64, durable: u64) -> GroupHead {
         let mut head = GroupHead { len, durable, previous: self.last, chain: hash.finish(), seal: 0 };
         head.seal = head.seal_of(self.salt, offset);
@@ -150,13 +151,14 @@ impl Chain {
         head
     }
 
-    /// Whether `head`, found at `offset`, is that of the next group.
+    /// Returns whether `head`, found at `offset`, is the head of the next group.
     #[must_use]
     pub fn expects(&self, head: &GroupHead, offset: u64) -> bool {
         head.previous == self.last && head.is_sealed(self.salt, offset)
     }
 
-    /// Goes on behind a group whose bytes have this hash, if they are the ones that its head tells of.
+    /// Advances behind a group whose bytes have this hash. Returns false, without advancing, if its head has another
+    /// hash.
     #[must_use]
     pub fn follow(&mut self, head: &GroupHead, hash: GroupHash) -> bool {
         let whole = hash.finish() == head.chain;
@@ -167,17 +169,17 @@ impl Chain {
     }
 }
 
-/// The hash of a group's bytes as they come.
+/// The incremental hash of a group's bytes.
 #[derive(Clone, Debug, Default)]
 pub struct GroupHash(Hasher);
 
 impl GroupHash {
-    /// More bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The bytes that went into `other`, which began as a default.
+    /// Adds the bytes that were hashed by `other`, which began as a default.
     pub fn append(&mut self, other: &GroupHash) {
         self.0.combine(&other.0);
     }

@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct Interval {
     /// First number.
     pub start: u64,
-    /// Number behind the last.
+    /// The number behind the last one.
     pub end: u64,
 }
 
@@ -28,24 +28,24 @@ pub struct GtidSet {
 }
 
 impl GtidSet {
-    /// The empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `uuid:1-last`; empty when `last` is 0.
+    /// Creates the set `uuid:1-last`, which is empty if `last` is 0.
     pub fn up_to(uuid: ServerUuid, last: u64) -> Self {
         let mut set = Self::new();
         set.add_interval(uuid, Interval { start: 1, end: last + 1 });
         set
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// UUIDs with tags and their intervals, in order.
+    /// Iterates over UUIDs with tags and their intervals, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Tsid, &[Interval])> {
         self.sets.iter().map(|(source, intervals)| (*source, intervals.as_slice()))
     }
@@ -55,7 +55,7 @@ impl GtidSet {
         self.sets.len()
     }
 
-    /// Whether there are tags in it.
+    /// Returns whether the set has tags.
     pub fn has_tags(&self) -> bool {
         self.sets.keys().any(|source| !source.tag.is_none())
     }
@@ -65,7 +65,7 @@ impl GtidSet {
         self.add_interval(source, Interval { start: gno, end: gno + 1 });
     }
 
-    /// Adds an interval, merging with what it touches. Empty intervals are ignored.
+    /// Adds an interval and merges it with those that it touches. Empty intervals are ignored.
     pub fn add_interval(&mut self, source: impl Into<Tsid>, new: Interval) {
         if new.start >= new.end {
             return;
@@ -107,7 +107,7 @@ impl GtidSet {
         }
     }
 
-    /// Whether the GTID is in the set.
+    /// Returns whether the GTID is in the set.
     pub fn contains(&self, source: impl Into<Tsid>, gno: u64) -> bool {
         self.sets.get(&source.into()).is_some_and(|intervals| {
             let at = intervals.partition_point(|i| i.end <= gno);
@@ -115,19 +115,19 @@ impl GtidSet {
         })
     }
 
-    /// Whether everything in `other` is here.
+    /// Returns whether the set contains all of `other`.
     pub fn contains_set(&self, other: &GtidSet) -> bool {
         let mut rest = other.clone();
         rest.subtract(self);
         rest.is_empty()
     }
 
-    /// How many GTIDs are in it. Three UUIDs can have more than 64 bits hold: the largest number stands for those.
+    /// The number of GTIDs in the set, at most `u64::MAX`: three UUIDs can have more.
     pub fn count(&self) -> u64 {
         self.sets.values().flatten().fold(0, |count: u64, i| count.saturating_add(i.end - i.start))
     }
 
-    /// The smallest number of `source` from `from` on that is not in the set.
+    /// Returns the smallest number of `source`, from `from` on, that is not in the set.
     #[must_use]
     pub fn free_from(&self, source: impl Into<Tsid>, from: u64) -> u64 {
         let from = from.max(1);
@@ -136,7 +136,7 @@ impl GtidSet {
         intervals.get(at).filter(|i| i.start <= from).map_or(from, |i| i.end)
     }
 
-    /// Whether the two have a GTID in common.
+    /// Returns whether the two sets have a GTID in common.
     #[must_use]
     pub fn intersects(&self, other: &GtidSet) -> bool {
         let mut rest = self.clone();

@@ -1,6 +1,6 @@
 //! `gtid_mode`: which transactions have a GTID. Pure.
 //!
-//! Not here: who may change it when (`omnibus_commit`), and what a session may ask for (the server).
+//! When the mode may be changed is decided by `omnibus_commit`, and what a session may ask for by the server.
 
 use crate::tsid::Tsid;
 use std::fmt;
@@ -8,23 +8,23 @@ use std::fmt;
 /// MySQL's four modes, each a step from its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GtidMode {
-    /// No transaction may have one.
+    /// No transaction may have a GTID.
     Off,
-    /// New ones are anonymous; those that are given one, or come from elsewhere with one, have it.
+    /// New transactions are anonymous; those that are given a GTID, or come from elsewhere with one, keep it.
     OffPermissive,
-    /// New ones have one; those that come from elsewhere without one stay anonymous.
+    /// New transactions have a GTID; those that come from elsewhere without one stay anonymous.
     OnPermissive,
-    /// Every transaction has one.
+    /// Every transaction has a GTID.
     #[default]
     On,
 }
 
 impl GtidMode {
-    /// All, from OFF to ON.
+    /// All modes, from OFF to ON.
     pub const ALL: [GtidMode; 4] =
         [GtidMode::Off, GtidMode::OffPermissive, GtidMode::OnPermissive, GtidMode::On];
 
-    /// As variables spell it.
+    /// The mode's name in system variables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,33 +35,34 @@ impl GtidMode {
         }
     }
 
-    /// Reads a name.
+    /// Parses a mode's name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<GtidMode> {
         GtidMode::ALL.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(name))
     }
 
-    /// Its place among the four; anything larger is ON.
+    /// Returns the mode with this number, from 0 for OFF; larger numbers are ON.
     #[must_use]
     #[inline]
     pub fn from_number(number: u8) -> GtidMode {
         GtidMode::ALL.get(usize::from(number)).copied().unwrap_or_default()
     }
 
-    /// Whether a transaction that asks for nothing gets a GTID.
+    /// Returns whether a transaction without other settings gets a GTID.
     #[must_use]
     #[inline]
     pub fn names_new(self) -> bool {
         self >= GtidMode::OnPermissive
     }
 
-    /// Whether one can be set right after the other.
+    /// Returns whether one mode can be set right after the other.
     #[must_use]
     pub fn is_a_step_from(self, other: GtidMode) -> bool {
         (self as u8).abs_diff(other as u8) <= 1
     }
 
-    /// Whether a replica in this mode can follow a source in the other: what one of them makes the other must take.
+    /// Returns whether a replica in this mode can follow a source in the other: it must accept all transactions that
+    /// the source makes.
     #[must_use]
     pub fn can_follow(self, source: GtidMode) -> bool {
         match self {
@@ -78,14 +79,15 @@ impl fmt::Display for GtidMode {
     }
 }
 
-/// What becomes of a transaction that has no GTID yet when it gets its place in the log. MariaDB's dialect always gives one.
+/// The treatment of a transaction that has no GTID when it gets its place in the log. MariaDB's dialect always gives
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unnamed {
-    /// As `gtid_mode` says: this server's next one, or none.
+    /// By `gtid_mode`: this server's next GTID, or none.
     #[default]
     Automatic,
-    /// It stays without.
+    /// The transaction stays anonymous.
     Anonymous,
-    /// The smallest free number of this source, where the mode gives new ones any.
+    /// The smallest free number of this source, if the mode gives new transactions a GTID.
     NextOf(Tsid),
 }

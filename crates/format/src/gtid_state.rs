@@ -1,4 +1,4 @@
-//! What has been executed, in either dialect: MySQL's set, or MariaDB's binlog state. Pure.
+//! The set of executed transactions in either dialect: MySQL's GTID set, or MariaDB's binlog state. Pure.
 
 use crate::binlog_state::BinlogState;
 use crate::events::MariadbGtid;
@@ -6,7 +6,7 @@ use crate::gtid::{GtidSet, Interval};
 use crate::identity::AnyGtid;
 use std::fmt;
 
-/// Whose identities and events a binary log has.
+/// The server whose GTIDs and events a binary log uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `uuid:number`, PREVIOUS_GTIDS, ROWS_QUERY.
@@ -17,7 +17,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// As options and files spell it.
+    /// The dialect's name in options and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Dialect {
         }
     }
 
-    /// Reads a name.
+    /// Parses a dialect's name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Dialect> {
         [Dialect::Mysql, Dialect::Mariadb]
@@ -36,7 +36,7 @@ impl Dialect {
 }
 
 impl AnyGtid {
-    /// Whose it is.
+    /// The dialect of this id.
     #[must_use]
     pub fn dialect(self) -> Dialect {
         match self {
@@ -45,7 +45,7 @@ impl AnyGtid {
         }
     }
 
-    /// The one `by` numbers later of the same server.
+    /// Returns the id that is `by` numbers later, of the same server.
     #[must_use]
     pub fn later(self, by: u64) -> AnyGtid {
         match self {
@@ -60,9 +60,9 @@ impl AnyGtid {
 /// Executed transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GtidState {
-    /// MySQL's.
+    /// MySQL's set.
     Mysql(GtidSet),
-    /// MariaDB's.
+    /// MariaDB's state.
     Mariadb(BinlogState),
 }
 
@@ -73,7 +73,7 @@ impl Default for GtidState {
 }
 
 impl GtidState {
-    /// Nothing.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(dialect: Dialect) -> GtidState {
         match dialect {
@@ -82,7 +82,7 @@ impl GtidState {
         }
     }
 
-    /// Whose it is.
+    /// The dialect of the state.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self {
@@ -103,7 +103,7 @@ impl GtidState {
         if let GtidState::Mariadb(state) = self { Some(state) } else { None }
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether no transaction has been executed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -112,7 +112,7 @@ impl GtidState {
         }
     }
 
-    /// Adds a GTID; one of the other dialect changes nothing.
+    /// Adds a GTID; one of the other dialect is ignored.
     pub fn add(&mut self, gtid: AnyGtid) {
         self.add_run(gtid, 1);
     }
@@ -130,7 +130,7 @@ impl GtidState {
         }
     }
 
-    /// Whether a GTID has been executed.
+    /// Returns whether a GTID has been executed.
     #[must_use]
     pub fn contains(&self, gtid: AnyGtid) -> bool {
         match (self, gtid) {

@@ -24,7 +24,7 @@ pub const FLAG_IN_USE: u16 = 0x0001;
 pub const FLAG_THREAD_SPECIFIC: u16 = 0x0004;
 /// No `USE db` is needed before the statement.
 pub const FLAG_SUPPRESS_USE: u16 = 0x0008;
-/// Made up for a stream; not from a file.
+/// The event was made for a stream and is not in a file.
 pub const FLAG_ARTIFICIAL: u16 = 0x0020;
 /// Written by a replica's relay log.
 pub const FLAG_RELAY_LOG: u16 = 0x0040;
@@ -38,9 +38,9 @@ pub const FLAG_SKIP_REPLICATION: u16 = 0x8000;
 pub struct EventHeader {
     /// Seconds since 1970 of the statement's start.
     pub timestamp: u32,
-    /// What follows.
+    /// The type of the event.
     pub event_type: EventType,
-    /// Server on which the event was born.
+    /// The id of the server that executed the event's statement first.
     pub server_id: u32,
     /// Bytes of the whole event: header, body and checksum.
     pub size: u32,
@@ -52,6 +52,9 @@ pub struct EventHeader {
 
 impl EventHeader {
     /// Reads the first 19 bytes of `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(bytes);
         Ok(Self {
@@ -64,7 +67,7 @@ impl EventHeader {
         })
     }
 
-    /// The 19 bytes.
+    /// Returns the header's 19 bytes.
     pub fn encode(&self) -> [u8; HEADER_LEN] {
         let mut out = [0; HEADER_LEN];
         out[0..4].copy_from_slice(&self.timestamp.to_le_bytes());

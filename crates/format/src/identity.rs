@@ -1,21 +1,21 @@
-//! A transaction's identity in either dialect, for code that carries transactions and does not care which.
+//! A transaction's identity in either dialect, for code that works with both.
 
 use crate::events::MariadbGtid;
 use crate::gtid::{GNO_MAX, ServerUuid};
 use crate::tsid::{Tag, Tsid};
 use std::fmt;
 
-/// `uuid:number`, `uuid:tag:number` or `domain-server-sequence`.
+/// A GTID: `uuid:number`, `uuid:tag:number` or `domain-server-sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AnyGtid {
-    /// MySQL's.
+    /// A GTID of MySQL.
     Mysql {
-        /// Where it was born, with its tag.
+        /// The server that executed it first, with its tag.
         source: Tsid,
-        /// Its number there.
+        /// Its number within that source.
         gno: u64,
     },
-    /// MariaDB's.
+    /// A GTID of MariaDB.
     Mariadb(MariadbGtid),
 }
 
@@ -29,13 +29,13 @@ impl fmt::Display for AnyGtid {
 }
 
 impl AnyGtid {
-    /// MySQL's, without a tag.
+    /// Creates a GTID of MySQL without a tag.
     #[must_use]
     pub fn mysql(uuid: ServerUuid, gno: u64) -> AnyGtid {
         AnyGtid::Mysql { source: uuid.into(), gno }
     }
 
-    /// Reads one of MySQL's, with or without a tag.
+    /// Parses a GTID of MySQL, with or without a tag.
     #[must_use]
     pub fn parse_mysql(text: &str) -> Option<AnyGtid> {
         let (source, digits) = text.rsplit_once(':')?;
@@ -50,16 +50,16 @@ impl AnyGtid {
     }
 }
 
-/// Where a transaction that was not born on this server comes from. Its events keep the origin's server id in their
-/// headers; the log gives it the same GTID again, if that is one of the log's dialect.
+/// The origin of a transaction that was first executed on another server. Its events keep that server's id in their
+/// headers; the log gives it the same GTID again, if that is of the log's dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// `None` for an anonymous one: what becomes of that is the log's to say ([`crate::Unnamed`]).
+    /// `None` for an anonymous transaction, whose treatment the log decides ([`crate::Unnamed`]).
     pub gtid: Option<AnyGtid>,
     /// The server that executed it first.
     pub server_id: u32,
-    /// Microseconds since 1970 of its commit there; 0 when not known.
+    /// Microseconds since 1970 of its commit there; 0 if unknown.
     pub original_commit_us: u64,
-    /// Version number (80400) of that server; 0 when not known.
+    /// Version number (such as 80400) of that server; 0 if unknown.
     pub original_version: u32,
 }

@@ -1,9 +1,31 @@
-//! The binary log format: events to bytes and back, GTID sets, row images, checksums.
+//! The binary log format: encoding and decoding of events, GTID sets, row images and checksums.
 //!
-//! Pure: no I/O, no clock, no session state. Every decoder is bounds-checked and returns an error
-//! with an offset; nothing here panics on any input. Encoders append to a `Vec<u8>` the caller
-//! reuses. Formats are MySQL 8.4's, with MariaDB's own events decoded; `docs/format.md` says
-//! what our files contain and where each format was learned.
+//! Pure: no I/O, no clock, no session state. Every decoder is bounds-checked and returns an error with an offset; no
+//! input makes it panic. Encoders append to a `Vec<u8>` that the caller reuses. Formats are MySQL 8.4's, and MariaDB's
+//! own events are decoded; `docs/internals/format.md` describes the contents of this server's files and the sources of
+//! the formats.
+//!
+//! A file of two events, written and read:
+//!
+//! ```
+//! use omnibus_format::events::Xid;
+//! use omnibus_format::writer::write_final;
+//! use omnibus_format::{Checksum, EventContext, EventIter, EventType, FormatDescription, MAGIC, ScanRules};
+//!
+//! let context = EventContext { timestamp: 1_767_225_600, server_id: 1 };
+//! let description = FormatDescription::new("8.4.0-example", 0, Checksum::Crc32);
+//! let mut file = MAGIC.to_vec();
+//! let at = write_final(&mut file, context, EventType::FORMAT_DESCRIPTION, 0, 4, Checksum::Crc32, |body| {
+//!     description.encode(body);
+//! });
+//! let end = write_final(&mut file, context, EventType::XID, 0, at, Checksum::Crc32, |body| Xid(7).encode(body));
+//! assert_eq!(end, file.len() as u64);
+//!
+//! let events = EventIter::of_file(&file, ScanRules::default())?.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(events[1].offset, at);
+//! assert_eq!(Xid::decode(events[1].body)?, Xid(7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod binlog_state;
 pub mod checksum;

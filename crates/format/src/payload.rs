@@ -1,9 +1,9 @@
-//! MySQL's whole transactions in one event (`binlog_transaction_compression`): TRANSACTION_PAYLOAD, written at once and read event by
-//! event.
+//! TRANSACTION_PAYLOAD, MySQL's event with a whole transaction (`binlog_transaction_compression`): written at once and
+//! read event by event.
 //!
-//! A payload of a few hundred kilobytes can stand for gigabytes, so it is decompressed as it is read and one event is in
-//! memory at a time, beside what zstd looks back on (128 MiB at most, which is the most that a source's highest level
-//! uses). An event inside is no longer than one that came by itself may be.
+//! A payload of a few hundred kilobytes can stand for gigabytes, so it is decompressed while it is read, and only one
+//! event is in memory at a time, beside zstd's window (at most 128 MiB, which a source's highest level uses). An event
+//! inside has the same maximum length as one that comes by itself.
 
 use crate::cursor::{Reader, lenenc_size, put_lenenc};
 use crate::header::HEADER_LEN;
@@ -19,18 +19,19 @@ const COMPRESSION: u64 = 2;
 const UNCOMPRESSED_SIZE: u64 = 3;
 const COMPRESSION_ZSTD: u64 = 0;
 const COMPRESSION_NONE: u64 = 255;
-/// Levels above it look back further than [`WINDOW_LOG`], which takes hundreds of megabytes.
+/// The highest level of zstd with a window of at most [`WINDOW_LOG`]; higher levels take hundreds of megabytes.
 const WIDE_LEVEL: i32 = 19;
-/// Binary logarithm of the bytes that are looked back on at most when compressing: what every decoder has room for.
+/// Binary logarithm of the maximum window for compression, for which every decoder has room.
 const WINDOW_LOG: u32 = 23;
-/// And when decompressing: what the highest level of another server needs.
+/// Binary logarithm of the maximum window for decompression, which the highest level of another server needs.
 const LONGEST_WINDOW_LOG: u32 = 27;
-/// A buffer that was longer for one event is given back behind it.
+/// The buffer capacity that is kept between events; a longer buffer is freed.
 const BUFFER_KEPT: usize = 1 << 20;
-/// What is said of an event that is longer, once it is decompressed, than may be.
+/// The error text for a decompressed event that is too long.
 pub const TOO_LONG: &str = "a compressed event that is longer than replica_max_allowed_packet allows";
 
-/// Appends an event's body that stands for these events, which have no checksums, at one of zstd's levels (1 to 22).
+/// Appends the body of an event that stands for `events`, which have no checksums. `level` is zstd's compression level,
+/// 1 to 22.
 ///
 /// # Errors
 /// zstd has no memory for it.
@@ -55,10 +56,10 @@ pub fn encode(events: &[u8], level: i32, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// What an event's body says of itself: whether it is compressed, and how many bytes it stands for, if it says so.
+/// Returns whether an event's body is compressed, and the number of decompressed bytes, if the body has it.
 ///
 /// # Errors
-/// It is damaged.
+/// The body is damaged.
 pub fn describe(body: &[u8]) -> Result<(bool, Option<u64>), DecodeError> {
     let (mut size, mut compression) = (None, COMPRESSION_NONE);
     let mut r = Reader::new(body);
@@ -76,10 +77,10 @@ pub fn describe(body: &[u8]) -> Result<(bool, Option<u64>), DecodeError> {
     }
 }
 
-/// The events in a TRANSACTION_PAYLOAD event, one behind the other, without checksums.
+/// The events in a TRANSACTION_PAYLOAD event, without checksums.
 pub struct Payload<'a> {
     contents: Contents<'a>,
-    /// The longest event that is taken.
+    /// The maximum length of an event.
     longest: u32,
     event: Vec<u8>,
 }
@@ -91,10 +92,10 @@ enum Contents<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Of an event's body.
+    /// Opens an event's body.
     ///
     /// # Errors
-    /// It is damaged, or compressed in an unknown way.
+    /// The body is damaged, or compressed in an unknown way.
     pub fn new(body: &'a [u8]) -> Result<Payload<'a>, DecodeError> {
         let mut r = Reader::new(body);
         let (mut size, mut compression) = (None, COMPRESSION_NONE);
@@ -127,17 +128,17 @@ impl<'a> Payload<'a> {
         Ok(Payload { contents, longest: MAX_EVENT_SIZE, event: Vec::new() })
     }
 
-    /// The same, with no event inside longer than this.
+    /// Sets the maximum length in bytes of an event inside.
     #[must_use]
     pub fn limited_to(mut self, longest: u32) -> Payload<'a> {
         self.longest = longest;
         self
     }
 
-    /// The next event: its header and its body. `None` behind the last one.
+    /// Reads the next event: its header and its body. `None` behind the last one.
     ///
     /// # Errors
-    /// The payload, or the event's length, is damaged.
+    /// The payload or the event's length is damaged.
     // Not an iterator: the event borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<(EventHeader, &[u8])>, DecodeError> {
@@ -164,7 +165,7 @@ impl<'a> Payload<'a> {
         Ok(Some((header, &self.event)))
     }
 
-    /// Appends up to `len` bytes to the buffer; it grows with what comes, not with what was promised.
+    /// Appends up to `len` bytes to the buffer. The buffer grows with the bytes read, not with the announced length.
     fn read(&mut self, len: usize) -> Result<(), DecodeError> {
         let damaged = || DecodeError::new(0, "zstd payload");
         match &mut self.contents {

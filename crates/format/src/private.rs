@@ -1,16 +1,15 @@
-//! Private payloads: what recovery needs and MySQL's events cannot say.
+//! Private payloads: data for recovery that MySQL's events cannot express.
 //!
-//! They travel in IGNORABLE events (type 28) with the ignorable flag, so that every other tool
-//! skips them, and they are never sent to a replica. Body: `OMNI`, a kind byte, a version byte,
-//! then the kind's own fields. A reader that meets a newer version or an unknown kind gets
-//! `Unknown`: recovery must refuse it, tools may skip it.
+//! They are in IGNORABLE events (type 28) with the ignorable flag, so that every other tool skips them, and they are
+//! never sent to a replica. A body is `OMNI`, a kind byte, a version byte, and the fields of the kind. For a newer
+//! version or an unknown kind a reader gets `Unknown`: recovery must refuse it, tools may skip it.
 
 use crate::cursor::{Reader, put_lenenc, put_lenenc_bytes};
 use crate::error::DecodeError;
 pub use crate::header::PRIVATE_MAGIC;
 use crate::private_log::{FIRST_KIND, LogPrivate};
 
-/// Version that this code writes.
+/// The version that this code writes.
 const VERSION: u8 = 1;
 const WRITE_SET: u8 = 1;
 const ROW_IDS: u8 = 2;
@@ -23,23 +22,23 @@ const ALL_WRITES: u8 = 6;
 pub enum Private<'a> {
     /// Raw engine writes, in order: DDL, catalog changes, `sql_log_bin=0`.
     WriteSet(PrivateWriteSet<'a>),
-    /// A part of all raw engine writes of the transaction, whose other events say nothing new: it has statements that
-    /// were logged as text, which recovery does not execute.
+    /// A part of all raw engine writes of the transaction, whose other events are redundant: they include statements
+    /// logged as text, which recovery does not execute.
     AllWrites(PrivateWriteSet<'a>),
     /// Hidden row ids of the rows in the rows event that follows, in its order.
     RowIds(RowIds<'a>),
-    /// From here on the index exists and is filled from the table's rows as of this commit.
+    /// From this commit on the index exists, filled from the table's rows as of this commit.
     BuildIndex {
         /// The table.
         table_id: u64,
         /// Space of the new index.
         index_id: u64,
     },
-    /// These spaces are gone as of this commit.
+    /// These spaces are dropped as of this commit.
     DropSpaces(Vec<u32>),
-    /// About the log itself.
+    /// Information about the log itself.
     Log(LogPrivate),
-    /// Of a later version of this server.
+    /// A payload of a later version of this server.
     Unknown {
         /// Its kind byte.
         kind: u8,
@@ -49,7 +48,10 @@ pub enum Private<'a> {
 }
 
 impl<'a> Private<'a> {
-    /// Decodes an IGNORABLE event's body; `Ok(None)` when it is not ours.
+    /// Decodes an IGNORABLE event's body; `Ok(None)` if it is not a private payload.
+    ///
+    /// # Errors
+    /// The payload is truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Option<Self>, DecodeError> {
         if !body.starts_with(&PRIVATE_MAGIC) {
             return Ok(None);
@@ -101,7 +103,7 @@ pub fn begin_all_writes(out: &mut Vec<u8>) {
     begin(out, ALL_WRITES);
 }
 
-/// Whether a private body is a part of all writes of a transaction.
+/// Returns whether a private body is a part of all writes of a transaction.
 #[must_use]
 pub fn is_all_writes(body: &[u8]) -> bool {
     body.starts_with(&PRIVATE_MAGIC) && body.get(PRIVATE_MAGIC.len()) == Some(&ALL_WRITES)
@@ -116,7 +118,7 @@ pub fn put_write(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     }
 }
 
-/// Appends the body that gives the next rows event its hidden row ids.
+/// Appends the body with the hidden row ids of the next rows event.
 pub fn encode_row_ids(out: &mut Vec<u8>, ids: &[u64]) {
     begin(out, ROW_IDS);
     put_lenenc(out, ids.len() as u64);
@@ -128,14 +130,14 @@ pub fn encode_row_ids(out: &mut Vec<u8>, ids: &[u64]) {
     }
 }
 
-/// Appends the body that says an index was built.
+/// Appends the body that records that an index was built.
 pub fn encode_build_index(out: &mut Vec<u8>, table_id: u64, index_id: u64) {
     begin(out, BUILD_INDEX);
     out.extend_from_slice(&table_id.to_le_bytes());
     out.extend_from_slice(&index_id.to_le_bytes());
 }
 
-/// Appends the body that says spaces were dropped.
+/// Appends the body that records that spaces were dropped.
 pub fn encode_drop_spaces(out: &mut Vec<u8>, spaces: &[u32]) {
     begin(out, DROP_SPACES);
     put_lenenc(out, spaces.len() as u64);
@@ -160,7 +162,7 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The writes of a write set, checked to be whole when opened.
+/// The writes of a write set. They are checked for completeness when opened.
 #[derive(Clone, Debug)]
 pub struct PrivateWriteSet<'a> {
     reader: Reader<'a>,
@@ -191,12 +193,12 @@ impl<'a> PrivateWriteSet<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no writes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Key and new value (`None`: deleted), in order.
+    /// Iterates over keys and new values (`None`: deleted), in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> {
         let mut reader = self.reader.clone();
         (0..self.len).map_while(move |_| next_write(&mut reader).ok())
@@ -211,7 +213,7 @@ fn next_write<'a>(r: &mut Reader<'a>) -> Result<(&'a [u8], Option<&'a [u8]>), De
     }
 }
 
-/// Hidden row ids, checked to be whole when opened.
+/// Hidden row ids. They are checked for completeness when opened.
 #[derive(Clone, Debug)]
 pub struct RowIds<'a> {
     reader: Reader<'a>,
@@ -244,12 +246,12 @@ impl<'a> RowIds<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The ids, in the order of the rows.
+    /// Iterates over the ids, in the order of the rows.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         let mut reader = self.reader.clone();
         let mut last = 0u64;

@@ -1,7 +1,7 @@
-//! Private events that say something about the log itself; the commit path writes them, outside of any transaction or in
-//! the place of a GTID event.
+//! Private events about the log itself. The commit path writes them, outside of transactions or in the place of a GTID
+//! event.
 //!
-//! One of the two halves of [`crate::Private`]; kinds from 200 on. Pure.
+//! They are one of the two halves of [`crate::Private`], with kinds from 200 on. Pure.
 
 use crate::error::DecodeError;
 use crate::events::PreviousGtids;
@@ -10,50 +10,51 @@ use crate::header::PRIVATE_MAGIC;
 use crate::{EventType, GtidSet, HEADER_LEN, RawEvent};
 
 const VERSION: u8 = 1;
-/// Version 1 ended with a number that GTIDs counted from.
+/// Version of a file start event without a chain. Version 1 ended with a number that GTIDs counted from.
 const FILE_START_VERSION: u8 = 2;
-/// With the chain of the file's groups.
+/// Version of a file start event with the chain of the file's groups.
 const CHAINED_START_VERSION: u8 = 3;
-/// Of a commit mark that has a GTID.
+/// Version of a commit mark with a GTID.
 const NAMED_MARK_VERSION: u8 = 2;
 const FILLER: u8 = 200;
 const FILE_START: u8 = 201;
 const COMMIT_MARK: u8 = 202;
 const GROUP: u8 = 203;
-/// Kinds from here on are of this module.
+/// The first kind of this module.
 pub(crate) const FIRST_KIND: u8 = 200;
 
 /// Bytes of an empty filler event, header and checksum included.
 pub const MIN_FILLER: usize = HEADER_LEN + PRIVATE_MAGIC.len() + 2 + 4;
 
-/// What a private event says of the log.
+/// A private event about the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogPrivate {
-    /// Padding up to a block boundary; so many zeros behind the body's head.
+    /// Padding up to a block boundary; the number of zeros in the body.
     Filler(usize),
-    /// Stands in the file's head.
+    /// The event in a file's head.
     FileStart {
         /// The first commit number that this file may hold.
         first: u64,
         /// GTIDs that count as executed here, though no file ever had them.
         elsewhere: GtidSet,
-        /// Every byte behind the head is in a group, but ROTATE and STOP. `None` in files of earlier versions.
+        /// The start of the chain. With it, every byte behind the head is in a group, except ROTATE and STOP. `None` in
+        /// files of earlier versions.
         chain: Option<ChainStart>,
     },
-    /// The bytes that follow were written at once.
+    /// The head of a group: the bytes that follow were written at once.
     Group {
-        /// What it says.
+        /// The head's fields.
         head: GroupHead,
-        /// Padding: so many zeros behind it.
+        /// Padding: the number of zeros behind the fields.
         spare: usize,
     },
-    /// The private events in the `len` bytes that follow are this commit number's.
+    /// The private events in the `len` bytes that follow belong to this commit number.
     CommitMark {
         /// The number.
         no: u64,
-        /// Bytes of the group behind this event, so that a torn group is known for one.
+        /// Bytes of the group behind this event, so that a torn group is recognised.
         len: u64,
-        /// The GTID that it was given and that no other event has (`sql_log_bin=0`), or nothing.
+        /// The GTID that the commit was given and that no other event has (`sql_log_bin=0`), or the empty set.
         gtid: GtidSet,
     },
 }
@@ -96,7 +97,7 @@ impl LogPrivate {
         }
     }
 
-    /// `None` for events that are something else.
+    /// Decodes an event; `None` for any other event.
     pub fn of_event(event: &RawEvent<'_>) -> Option<LogPrivate> {
         if event.header.event_type != EventType::IGNORABLE {
             return None;
@@ -105,7 +106,7 @@ impl LogPrivate {
         Self::decode(*kind, *version, payload).ok().flatten()
     }
 
-    /// What follows kind and version in a body; `None` for versions of later servers.
+    /// Decodes the bytes that follow kind and version in a body; `None` for versions of later servers.
     pub(crate) fn decode(kind: u8, version: u8, payload: &[u8]) -> Result<Option<LogPrivate>, DecodeError> {
         let number = |at: usize| {
             let bytes = payload.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());

@@ -1,16 +1,16 @@
-//! Walking the events in a byte slice and saying precisely how the walk ended.
+//! Iterates over the events in a byte slice and reports precisely how the iteration ended.
 //!
-//! Recovery, the tailing reader, `omnibus binlog` and the replica's receiver use it. It reads no
-//! file and never guesses: zeros are the preallocated tail, an event that runs past the slice is
-//! torn (or not yet read: the caller knows), anything else is damage. LOG-2: stale or zero bytes
-//! never parse as an event, because the size, the end position and the checksum must all agree.
+//! Used by recovery, the tailing reader, `omnibus binlog` and the replica's receiver. It reads no file and never
+//! guesses: zeros are the preallocated tail, an event that runs past the slice is torn (or not yet read: the caller
+//! knows), anything else is damage. LOG-2: stale or zero bytes never parse as an event, because the size, the end
+//! position and the checksum must all agree.
 
 use crate::checksum::{CHECKSUM_LEN, Checksum, crc32, split_checksum};
 use crate::event_type::EventType;
 use crate::events::FormatDescription;
 use crate::header::{EventHeader, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, LOG_POS_OFFSET, MAGIC, SIZE_OFFSET};
 
-/// No event is larger: 1 GiB of statement or row plus room for what surrounds it.
+/// The maximum size of an event in bytes: 1 GiB of statement or row plus room for its surroundings.
 pub const MAX_EVENT_SIZE: u32 = (1 << 30) + (64 << 10);
 
 /// One whole event inside the scanned slice.
@@ -27,13 +27,13 @@ pub struct RawEvent<'a> {
 }
 
 impl RawEvent<'_> {
-    /// File offset just behind it.
+    /// File offset behind the event.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
     }
 }
 
-/// Why no event could be read at an offset.
+/// The reason why no event could be read at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanErrorKind {
     /// The slice continues with zeros where a header should be: preallocated space.
@@ -50,10 +50,10 @@ pub enum ScanErrorKind {
     /// The size field is impossible.
     #[error("impossible event size {0}")]
     BadLength(u32),
-    /// The end position field is not where the event ends.
+    /// The end position field differs from the event's end.
     #[error("end position {stored} instead of {expected}")]
     BadPosition {
-        /// In the header.
+        /// The value in the header.
         stored: u32,
         /// Offset + size, low 32 bits.
         expected: u32,
@@ -61,15 +61,15 @@ pub enum ScanErrorKind {
     /// The checksum does not match.
     #[error("checksum {stored:#010x} stored, {computed:#010x} computed")]
     BadChecksum {
-        /// In the file.
+        /// The value in the file.
         stored: u32,
-        /// Of the bytes read.
+        /// The value computed from the bytes.
         computed: u32,
     },
-    /// Not the group of events that should be there, or not its bytes.
+    /// The group is not the expected one, or its bytes are damaged.
     #[error("not the bytes that were written there as a group")]
     BadGroup,
-    /// The next file's head tells of another end.
+    /// The next file's head has another end of this file.
     #[error("the file ends otherwise than the next one says")]
     OtherEnd,
     /// FORMAT_DESCRIPTION cannot be understood.
@@ -80,17 +80,17 @@ pub enum ScanErrorKind {
     BadMagic,
 }
 
-/// No event at `offset`, and why.
+/// There is no event at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at offset {offset}")]
 pub struct ScanError {
     /// File offset of the first byte that is not part of a whole, valid event.
     pub offset: u64,
-    /// What is there instead.
+    /// The reason.
     pub kind: ScanErrorKind,
 }
 
-/// Settings that decide whether bytes are an event.
+/// The rules that decide whether bytes are an event.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRules {
     /// The file's algorithm; updated by each FORMAT_DESCRIPTION met.
@@ -100,8 +100,9 @@ pub struct ScanRules {
     /// The end position field must equal the event's end (true for binlogs, false for relay
     /// logs and streams).
     pub verify_position: bool,
-    /// An end position of 0 says nothing: MariaDB 11 and later write it inside transactions (`binlog_legacy_event_pos=0`).
-    /// Updated by each FORMAT_DESCRIPTION met; never so in this server's own files (LOG-2).
+    /// An end position of 0 is accepted: MariaDB 11 and later write it inside transactions
+    /// (`binlog_legacy_event_pos=0`). Updated by each FORMAT_DESCRIPTION read; never true in this server's own files
+    /// (LOG-2).
     pub zero_position: bool,
     /// Largest size accepted.
     pub max_size: u32,
@@ -120,7 +121,7 @@ impl Default for ScanRules {
 }
 
 impl ScanRules {
-    /// For the events behind this one: the first event of a file says what they have.
+    /// Updates the rules for the events behind this one: a file's first event sets them.
     pub fn follow(&mut self, event: &RawEvent<'_>) {
         match event.header.event_type {
             EventType::FORMAT_DESCRIPTION => {
@@ -142,6 +143,9 @@ impl ScanRules {
 /// Reads the event at the start of `bytes`, which lies at file offset `offset`.
 ///
 /// `Ok(None)`: `bytes` is empty. FORMAT_DESCRIPTION is read by its own checksum byte.
+///
+/// # Errors
+/// The bytes are not a whole, valid event; the kind says why.
 pub fn parse_event<'a>(
     bytes: &'a [u8],
     offset: u64,
@@ -189,8 +193,8 @@ pub fn parse_event<'a>(
     Ok(Some(RawEvent { offset, header, body: &event[HEADER_LEN..body_end], bytes: event }))
 }
 
-/// The length of the event at the start of `bytes`, where [`parse_event`] would check nothing but its frame and would find
-/// it whole. `None`: `parse_event` knows more. Readers of whole files ask this first.
+/// Returns the length of the event at the start of `bytes` if [`parse_event`] would check only its frame and find it
+/// whole. `None`: call `parse_event`. Readers of whole files use this first.
 #[inline]
 #[must_use]
 pub fn frame_len(bytes: &[u8], offset: u64, rules: &ScanRules) -> Option<usize> {
@@ -211,7 +215,7 @@ fn torn(needed: u64, bytes: &[u8]) -> ScanErrorKind {
     ScanErrorKind::Torn { needed, available: bytes.len() as u64 }
 }
 
-/// The checksum does not cover the in-use bit of FORMAT_DESCRIPTION, which changes in place.
+/// Verifies the checksum. It does not cover the in-use bit of FORMAT_DESCRIPTION, which changes in place.
 fn verify(event: &[u8], is_format: bool) -> Result<(), ScanErrorKind> {
     let Some((covered, stored)) = split_checksum(event) else {
         return Err(ScanErrorKind::BadLength(event.len() as u32));
@@ -236,12 +240,15 @@ pub struct EventIter<'a> {
 }
 
 impl<'a> EventIter<'a> {
-    /// Events of `bytes`, whose first byte is an event's first byte at file offset `offset`.
+    /// Creates an iterator over `bytes`, whose first byte is an event's first byte at file offset `offset`.
     pub fn new(bytes: &'a [u8], offset: u64, rules: ScanRules) -> Self {
         Self { bytes, offset, rules, done: false }
     }
 
-    /// Events of a whole file held in memory, magic included.
+    /// Creates an iterator over a whole file in memory, magic included.
+    ///
+    /// # Errors
+    /// The file does not begin with the magic number.
     pub fn of_file(bytes: &'a [u8], rules: ScanRules) -> Result<Self, ScanError> {
         match bytes.strip_prefix(&MAGIC) {
             Some(rest) => Ok(Self::new(rest, MAGIC.len() as u64, rules)),

@@ -1,4 +1,4 @@
-//! A server's UUID, and what is wrong with the text of one or of a GTID. Pure.
+//! A server's UUID, and the error of parsing one or a GTID. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerUuid(pub [u8; 16]);
 
-/// Text is not a UUID, GTID or GTID set.
+/// The text is not a UUID, GTID or GTID set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed GTID set near '{0}'")]
 pub struct GtidParseError(pub String);

@@ -1,4 +1,4 @@
-//! What a MySQL GTID's number counts within: a server's UUID and, of MySQL 8.3 and later, a tag. MySQL calls it TSID.
+//! The source of a MySQL GTID's number: a server's UUID and, from MySQL 8.3 on, a tag. MySQL calls it TSID.
 //!
 //! Text form: `uuid` or `uuid:tag`. Pure.
 
@@ -6,32 +6,32 @@ use crate::server_uuid::{GtidParseError, ServerUuid};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest tag.
+/// The maximum length of a tag in bytes.
 pub const TAG_LEN_MAX: usize = 32;
 
-/// A name that a session gives to a part of its server's transactions: `[a-z_][a-z0-9_]*`, at most 32 of them. Mostly there
-/// is none. Filled up with zeros, so that tags compare as their bytes do and none comes first.
+/// A name that a session gives to a part of its server's transactions: `[a-z_][a-z0-9_]*`, at most 32 bytes; usually
+/// empty. It is padded with zeros, so that tags compare as their bytes do and the empty tag comes first.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag([u8; TAG_LEN_MAX]);
 
 impl Tag {
-    /// None.
+    /// The empty tag.
     pub const NONE: Tag = Tag([0; TAG_LEN_MAX]);
 
-    /// Whether there is none.
+    /// Returns whether the tag is empty.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.0[0] == 0
     }
 
-    /// Its letters.
+    /// The tag's bytes without padding.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         let len = self.0.iter().position(|byte| *byte == 0).unwrap_or(TAG_LEN_MAX);
         &self.0[..len]
     }
 
-    /// From its letters, in either case; none from nothing.
+    /// Creates a tag from its letters, in either case; the empty tag from no bytes. `None` if they are not a tag.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Tag> {
         let mut tag = [0; TAG_LEN_MAX];
@@ -66,17 +66,17 @@ impl FromStr for Tag {
     }
 }
 
-/// A UUID and perhaps a tag. In the order of UUIDs, without a tag first.
+/// A UUID and perhaps a tag. Ordered by UUID, then tag, with the empty tag first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tsid {
     /// The server.
     pub uuid: ServerUuid,
-    /// The part of its transactions.
+    /// The tag, empty for most transactions.
     pub tag: Tag,
 }
 
 impl Tsid {
-    /// Of a server and a tag.
+    /// Combines a server and a tag.
     #[must_use]
     pub fn new(uuid: ServerUuid, tag: Tag) -> Tsid {
         Tsid { uuid, tag }

@@ -1,8 +1,8 @@
-//! Integers of variable length as MySQL's serialization library writes them, in GTID sets and events with tags.
+//! Integers of variable length in the form of MySQL's serialization library, for GTID sets and events with tags.
 //!
-//! The first byte ends in as many one bits as bytes follow it, then a zero; what is above, and the bytes that follow, are the
-//! value, little-endian: one byte has 7 bits of it, eight have 56. `0xff` is followed by all 64. Signed ones have their sign
-//! in the lowest bit.
+//! The first byte ends in one 1 bit per byte that follows it, then a 0 bit. Its upper bits and the following bytes are
+//! the value, little-endian: one byte has 7 bits of it, eight have 56. `0xff` is followed by all 64 bits. Signed
+//! integers have their sign in the lowest bit.
 
 use crate::cursor::Reader;
 use crate::error::DecodeError;
@@ -20,15 +20,15 @@ pub fn put(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&marked.to_le_bytes()[..len]);
 }
 
-/// Appends a value whose type has a sign.
+/// Appends a signed value.
 pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, (value << 1 ^ value >> 63) as u64);
 }
 
-/// Reads what `put` wrote.
+/// Reads an integer in the form of `put`.
 ///
 /// # Errors
-/// There are fewer bytes than the first one says.
+/// There are fewer bytes than the first one announces.
 pub fn read(r: &mut Reader<'_>, what: &'static str) -> Result<u64, DecodeError> {
     let first = r.u8(what)?;
     let more = first.trailing_ones() as usize;
@@ -39,7 +39,7 @@ pub fn read(r: &mut Reader<'_>, what: &'static str) -> Result<u64, DecodeError> 
     Ok(u64::from(u16::from(first) >> (more + 1)) | rest << (7 - more))
 }
 
-/// Reads what `put_signed` wrote.
+/// Reads an integer in the form of `put_signed`.
 ///
 /// # Errors
 /// As [`read`].

@@ -11,7 +11,7 @@ use crate::error::DecodeError;
 use crate::event_type::EventType;
 use crate::header::{EventHeader, FLAG_IN_USE, FLAGS_OFFSET, HEADER_LEN, LOG_POS_OFFSET, SIZE_OFFSET};
 
-/// What the header of every event of one statement shares.
+/// The header fields that all events of one statement share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventContext {
     /// Seconds since 1970 of the statement's start.
@@ -67,7 +67,10 @@ pub fn append_event(
     end_event(out, open);
 }
 
-/// Bytes that `cached` (whole cached events) will take in the log, and how many events it holds.
+/// Returns the number of bytes that `cached` (whole cached events) will take in the log, and the number of events.
+///
+/// # Errors
+/// `cached` is not a sequence of whole events.
 pub fn finished_len(cached: &[u8], checksum: Checksum) -> Result<(usize, usize), DecodeError> {
     let mut pos = 0;
     let mut events = 0;
@@ -78,9 +81,11 @@ pub fn finished_len(cached: &[u8], checksum: Checksum) -> Result<(usize, usize),
     Ok((cached.len() + events * checksum.len(), events))
 }
 
-/// Copies cached events to the end of `out` as final log bytes and returns the end position.
+/// Copies cached events to the end of `out` as final log bytes and returns the end position in bytes. `position` is the
+/// file offset of the first event.
 ///
-/// `position` is the file offset at which the first event will lie. `out` is unchanged on error.
+/// # Errors
+/// `cached` is not a sequence of whole events; `out` is then unchanged.
 pub fn finish_cached(
     out: &mut Vec<u8>,
     cached: &[u8],

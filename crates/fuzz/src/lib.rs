@@ -14,12 +14,12 @@ mod targets;
 
 pub use memory::peak_of;
 
-/// What the targets of one decoder are called, and what they promise.
+/// The targets of one decoder, and their bounds.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Also the folder of its corpus.
     pub name: &'static str,
-    /// What it is fuzzed for.
+    /// The check of one input.
     check: fn(&[u8]),
     /// Bytes of memory that an input may take for each of its own, besides [`ALWAYS`].
     memory: usize,

@@ -1,4 +1,4 @@
-//! How long one lock and its release take when nobody else wants it.
+//! Measures one lock and its release without contention.
 //!
 //! `cargo run --release -p omnibus-locks --example lock_speed`
 

@@ -1,10 +1,11 @@
-//! The many record locks of one transaction in one space, that nobody else has asked for.
+//! The many record locks of one transaction in one space that no other transaction has requested.
 //!
-//! A record with a queue of its own takes some hundred bytes; here one takes about fifty, mostly its key. As soon as somebody
-//! else asks for such a record it comes out, into a queue (`Space`). Which locks there are, and how they go together, is the same.
+//! A record with a queue of its own takes some hundred bytes; here one takes about fifty, mostly its key. As soon as
+//! another transaction requests such a record, it is moved into a queue (`Space`). The kinds of locks and their
+//! conflicts are the same.
 //!
-//! A bulk may be widened: from then on it stands for every record of its space that has no queue, whether it exists or not, and keeps
-//! none of them. Nobody else has a bulk in the space then.
+//! A bulk may be widened: from then on it stands for every record of its space that has no queue, whether it exists or
+//! not, and stores none of them. No other transaction has a bulk in the space then.
 
 use crate::interval::Interval;
 use crate::mode::Mode;
@@ -15,10 +16,11 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Insert locks that wait to be brought into order, at most: whoever asks for another record of the space waits meanwhile.
+/// The maximum number of insert locks that wait to be sorted: a request for another record of the space has to wait for
+/// the sorting.
 const LOOSE: usize = if cfg!(test) { 2 } else { 1 << 15 };
 
-/// What the keys of a space begin with.
+/// The first bytes of the keys of a space.
 type Prefix = [u8; 4];
 type KeyBounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
@@ -46,14 +48,14 @@ pub(crate) struct Bulk {
     prefix: Prefix,
     records: Records,
     order: Order,
-    /// Insert locks that are not in the order yet: nobody asks for most of them, and sorted together they cost a fraction of a
-    /// search each. None while a range waits.
+    /// Insert locks that are not sorted yet: most of them are never searched for, and sorting them together costs a
+    /// fraction of a search each. Empty while a range waits.
     loose: Vec<u32>,
-    /// How many are insert locks, at least: one that was asked for twice counts twice.
+    /// A lower bound of the number of insert locks: one that was requested twice counts twice.
     pub(crate) inserts: usize,
     /// Records that have come out: their locks are in queues now.
     pub(crate) out: Vec<Bytes>,
-    /// It has all records without a queue.
+    /// It stands for all records of the space, without a queue.
     pub(crate) whole: bool,
 }
 
@@ -62,7 +64,7 @@ fn prefix(key: &[u8]) -> Option<Prefix> {
 }
 
 impl Bulk {
-    /// With room for keys that begin like this one; none for shorter ones.
+    /// Creates a bulk for keys with the prefix of this one; `None` for shorter keys.
     pub(crate) fn for_key(trx: &Arc<Trx>, key: &[u8]) -> Option<Bulk> {
         Some(Bulk {
             trx: Arc::clone(trx),
@@ -76,7 +78,7 @@ impl Bulk {
         })
     }
 
-    /// Stands for all records from now on. How many it had by themselves.
+    /// Makes the bulk stand for all records. Returns the number of records that it had one by one.
     pub(crate) fn widen(&mut self) -> usize {
         self.whole = true;
         (self.order, self.loose, self.inserts) = (Order::default(), Vec::new(), 0);
@@ -158,8 +160,8 @@ impl Bulk {
         Some(mode)
     }
 
-    /// Whether there is an insert lock in an interval that is not empty. All must be in order: a look through the others for each
-    /// insert would be one through all for all.
+    /// Returns whether there is an insert lock in a non-empty interval. All locks must be in order, because a linear
+    /// search for each insert would take quadratic time.
     pub(crate) fn inserts_in(&self, interval: &Interval) -> bool {
         debug_assert!(self.loose.is_empty(), "ranges look at bulks in order");
         self.whole

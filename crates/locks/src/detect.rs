@@ -15,7 +15,7 @@ use crate::trx::Trx;
 use std::sync::Arc;
 
 impl LockManager {
-    /// Called when `requester` has been queued. Ends somebody's wait for each cycle found.
+    /// Called when `requester` has been queued. Ends one transaction's wait for each cycle found.
     pub(crate) fn break_deadlocks(&self, requester: &Arc<Trx>, upgrade: bool) {
         let mut waiting = self.detector.waiting.lock();
         waiting.insert(requester.serial, Arc::clone(requester));
@@ -35,9 +35,9 @@ impl LockManager {
         }
     }
 
-    /// Whether nobody can wait for a transaction that has just been queued, because what it holds
-    /// besides that request is at most table locks that nobody waits for. That is every
-    /// one-row transaction, so a hot row costs its queue no searches.
+    /// Returns whether nobody can wait for a transaction that has just been queued, because besides that request it
+    /// holds at most table locks that nobody waits for. That is true of every one-row transaction, so a hot row costs
+    /// its queue no searches.
     fn blocks_nobody(&self, requester: &Arc<Trx>, upgrade: bool) -> bool {
         // Only a session that has locks by name, or waits for one, has something beside it that holds anything.
         if requester.beside().is_some_and(|beside| !beside.held.lock().is_empty()) {
@@ -75,7 +75,7 @@ impl LockManager {
         Reach { search, start, closed: false, next: Vec::new() }
     }
 
-    /// Everybody who waits now, for SHOW ENGINE STATUS and `sys.innodb_lock_waits`.
+    /// All waiting transactions, for SHOW ENGINE STATUS and `sys.innodb_lock_waits`.
     #[must_use]
     pub fn waits(&self) -> Vec<WaitInfo> {
         let waiting = self.detector.waiting.lock();

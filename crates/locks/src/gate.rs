@@ -1,9 +1,9 @@
 //! The gate in front of all writers: what FLUSH TABLES WITH READ LOCK closes.
 //!
-//! While it is closed, a transaction that holds no write lock on any table must first get the gate's own table lock,
-//! which whoever closed it holds in mode S; those that write already go on, so that they can end. Then no table has a
-//! writer. One load a table request while it is open. A table's holders and the gate are looked at under the table's
-//! shard, so a writer is either seen by `others_write` or sees the closed gate.
+//! While the gate is closed, a transaction that holds no write lock on any table must first get the gate's own table
+//! lock, which the closing transaction holds in mode S. Transactions that write already continue, so that they can end.
+//! Then no table has a writer. An open gate costs one load per table request. A table's holders and the gate are read
+//! under the table's shard, so a writer is either seen by `others_write` or sees the closed gate.
 
 use crate::handle::TrxLocks;
 use crate::manager::LockManager;
@@ -34,7 +34,7 @@ impl TrxLocks {
         self.manager.request_table(&self.trx, GATE, Mode::TABLE_S)
     }
 
-    /// Whether other transactions write, or may: they hold a table in a mode for it.
+    /// Returns whether other transactions write, or may: they hold a table in a mode for writing.
     #[must_use]
     pub fn others_write(&self) -> bool {
         self.manager.others_write(&self.trx)

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use std::ops::{Bound, Deref};
 use std::sync::{Arc, Weak};
 
-/// What a record lock takes: its key, its queue, and its place among the transaction's own; and in bulk.
+/// The estimated bytes of a record lock: its key, its queue, and its place among the transaction's own; and in bulk.
 const RECORD_BYTES: usize = 256;
 const BULK_BYTES: usize = 64;
 
@@ -30,7 +30,7 @@ impl LockManager {
     }
 }
 
-/// What other threads may do to a transaction: the commit leader, KILL. Clones are cheap.
+/// A handle to a transaction for other threads: the commit leader, KILL. Clones are cheap.
 #[derive(Clone)]
 pub struct TrxHandle {
     pub(crate) manager: Arc<LockManager>,
@@ -64,27 +64,27 @@ impl TrxHandle {
         self.trx.stamp.raise(stamp);
     }
 
-    /// What the session must see: what it committed, and what others had committed that had its locks before (SNAP-3).
+    /// The commits that the session must see: its own, and those of the former holders of its locks (SNAP-3).
     #[must_use]
     pub fn stamp(&self) -> &Stamp {
         &self.trx.stamp
     }
 
-    /// Gives everything back, grants and wakes those who can go on. The transaction may then
-    /// start over. Takes about 0.2 us a lock, so a leader should leave a big transaction's locks
-    /// (see `held_count`) to its own session.
+    /// Releases all locks, and grants and wakes the transactions that can continue. The transaction may then start
+    /// over. Takes about 0.2 us per lock, so a leader should leave a big transaction's locks (see `held_count`) to its
+    /// own session.
     pub fn release_all(&self) {
         self.release_records();
         self.manager.release_tables(&self.trx);
         self.trx.weight.store(0, Ordering::Relaxed);
     }
 
-    /// Gives record and range locks back and keeps table locks (a commit under LOCK TABLES).
+    /// Releases record and range locks and keeps table locks (a commit under LOCK TABLES).
     pub fn release_records(&self) {
         self.manager.release_records(&self.trx);
     }
 
-    /// How many locks are held, more or less: a withdrawn request still counts.
+    /// The approximate number of locks held: a withdrawn request still counts.
     #[must_use]
     pub fn held_count(&self) -> usize {
         let held = self.trx.held.lock();
@@ -97,14 +97,15 @@ impl TrxHandle {
         RECORD_BYTES * self.trx.held.lock().records.len() + BULK_BYTES * self.trx.bulk.load(Ordering::Relaxed)
     }
 
-    /// Gives up knowing its many record locks one by one, and has all records of the spaces that they are in, those that others have
-    /// until these give them back: for a transaction whose locks do not fit memory. Nothing where another transaction has many, too.
-    /// Gives how many locks less it keeps.
+    /// Replaces many record locks by a lock on all records of their spaces, except those that other transactions hold until
+    /// they release them. For a transaction whose locks do not fit memory. Has no effect in a space where another
+    /// transaction has many, too.
+    /// Returns the reduction in the number of stored locks.
     pub fn widen(&self) -> usize {
         self.manager.widen(&self.trx)
     }
 
-    /// What it, or what is beside it, waits for now.
+    /// The lock that it, or the transaction beside it, waits for now.
     #[must_use]
     pub fn waits_for(&self) -> Option<LockTarget> {
         self.trx.that_waits().waiting_for().map(|(_, target)| target.told())
@@ -155,8 +156,8 @@ impl TrxLocks {
         self.manager.begin_with(self.trx.id, self.trx.stamp.clone())
     }
 
-    /// Says that this and `other` are one session's, which waits for one thing at a time (LOCK-3): a wait for either is
-    /// a wait for both. Undoes what was said of them before.
+    /// Declares that this and `other` belong to one session, which waits for one lock at a time (LOCK-3): a wait of
+    /// either counts as a wait of both. Replaces earlier declarations about them.
     pub fn set_beside(&self, other: &TrxLocks) {
         for trx in [&self.trx, &other.trx] {
             if let Some(former) = trx.beside() {
@@ -175,8 +176,8 @@ impl TrxLocks {
         *other.beside.lock() = Arc::downgrade(&self.trx);
     }
 
-    /// How much work would be lost by rolling back, in any unit (rows changed will do). The
-    /// lightest transaction of a deadlock is its victim; the requester, if equal.
+    /// Sets the amount of work that a rollback would lose, in any unit (such as rows changed). The lightest transaction
+    /// of a deadlock is its victim; among equals, the requester.
     pub fn set_weight(&self, weight: u64) {
         self.trx.weight.store(weight, Ordering::Relaxed);
     }
@@ -186,8 +187,8 @@ impl TrxLocks {
         self.manager.request_record(&self.trx, space, key, mode.into())
     }
 
-    /// As `lock_record` if that is possible at once; `None` (and no lock) if it would have to wait.
-    /// Else tells whether the lock is fresh. For NOWAIT and SKIP LOCKED.
+    /// As `lock_record` if that is possible at once; `None`, without a lock, if it would have to wait. Otherwise
+    /// returns whether the lock is fresh. For NOWAIT and SKIP LOCKED.
     #[must_use]
     pub fn try_lock_record(&self, space: u32, key: &Bytes, mode: RowMode) -> Option<bool> {
         self.manager.try_record(&self.trx, space, key, mode.into())
@@ -209,18 +210,18 @@ impl TrxLocks {
         self.manager.request_table(&self.trx, table, mode.into())
     }
 
-    /// Gives one record back early: a row that did not match at READ COMMITTED. Only for a lock
+    /// Releases one record early: a row that did not match at READ COMMITTED. Only for a lock
     /// whose request was fresh.
     pub fn release_record(&self, space: u32, key: &Bytes) {
         self.manager.release_record(&self.trx, space, key);
     }
 
-    /// Gives one table back early.
+    /// Releases one table early.
     pub fn release_table(&self, table: u64) {
         self.manager.release_table(&self.trx, table);
     }
 
-    /// Holds a table that it has locked in another mode, which must be weaker: whoever can go on beside it does.
+    /// Changes the mode of a table lock to a weaker one, and grants the requests that it then permits.
     pub fn weaken_table(&self, table: u64, mode: TableMode) {
         self.manager.weaken_table(&self.trx, table, mode.into());
     }

@@ -38,7 +38,7 @@ impl Interval {
         *key >= self.from[..] && self.to.as_ref().is_none_or(|to| key < &to[..])
     }
 
-    /// For `BTreeMap::range`. The interval must not be empty.
+    /// The bounds for `BTreeMap::range`. The interval must not be empty.
     pub(crate) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let to = self.to.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(&to[..]));
         (Bound::Included(&self.from[..]), to)
@@ -62,7 +62,7 @@ impl IntervalSet {
         before.is_some_and(|(_, to)| to.as_ref().is_none_or(|to| key < &to[..]))
     }
 
-    /// Whether one of the intervals holds all of `interval`.
+    /// Returns whether one of the intervals contains all of `interval`.
     pub(crate) fn covers(&self, interval: &Interval) -> bool {
         let start = (Bound::Unbounded, Bound::Included(&interval.from[..]));
         self.0.range::<[u8], _>(start).next_back().is_some_and(|(_, to)| ends_by(&interval.to, to))
@@ -88,7 +88,7 @@ impl IntervalSet {
     }
 }
 
-/// Whether an interval that ends at `inner` ends no later than one that ends at `outer`.
+/// Returns whether an interval that ends at `inner` ends no later than one that ends at `outer`.
 fn ends_by(inner: &Option<Bytes>, outer: &Option<Bytes>) -> bool {
     match (inner, outer) {
         (_, None) => true,

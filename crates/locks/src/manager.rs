@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SHARDS: usize = 64;
-/// Records released under one hold of a shard, so that a big transaction keeps nobody waiting.
+/// The number of records released under one hold of a shard, so that a big transaction does not block others.
 const RELEASE_BATCH: usize = 64;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub struct LockManager {
     pub(crate) counters: Counters,
     /// Requests queued on tables: nearly always none.
     pub(crate) table_waits: AtomicUsize,
-    /// How often the gate was closed (`gate`).
+    /// The number of times that the gate was closed (`gate`).
     pub(crate) gate: AtomicUsize,
     pub(crate) serial: AtomicU64,
     pub(crate) released: Released,
@@ -82,7 +82,7 @@ impl LockManager {
         found
     }
 
-    /// Whether anybody waits for a lock now. A hint: it may have changed by the time that it is known.
+    /// Returns whether anybody waits for a lock now. It is a hint, which may be stale at once.
     #[must_use]
     #[inline]
     pub fn anyone_waits(&self) -> bool {
@@ -329,7 +329,7 @@ impl LockManager {
         self.table_waits.fetch_sub(before - queue.waiters().count(), Ordering::SeqCst);
     }
 
-    /// Whom a waiting transaction waits for; nobody if it does not wait.
+    /// Adds the transactions that a waiting transaction waits for; none if it does not wait.
     pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         match trx.waiting_for() {
             None => {}

@@ -2,7 +2,7 @@
 //!
 //! Inside, a mode is one bit, so that "conflicts with any of these" is one AND.
 
-/// How a record is locked.
+/// The mode of a record lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowMode {
     /// `FOR SHARE`, SERIALIZABLE reads, duplicate checks.
@@ -11,18 +11,17 @@ pub enum RowMode {
     Exclusive,
 }
 
-/// How a table is locked. Statements take an intention mode for the length of their transaction
-/// (which is what a metadata lock is), DDL takes `Exclusive`, `LOCK TABLES ... READ` takes `Shared`,
-/// `LOCK TABLES ... WRITE` takes `Exclusive`.
+/// The mode of a table lock. Statements take an intention mode for the length of their transaction, as a metadata lock.
+/// DDL takes `Exclusive`, `LOCK TABLES ... READ` takes `Shared`, `LOCK TABLES ... WRITE` takes `Exclusive`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableMode {
     /// Reads of the table.
     IntentShared,
     /// Writes to the table.
     IntentExclusive,
-    /// Nobody else may write.
+    /// Others may not write.
     Shared,
-    /// Nobody else may use it at all.
+    /// Others may not use the table at all.
     Exclusive,
 }
 
@@ -58,27 +57,27 @@ impl Mode {
         }
     }
 
-    /// Whether two transactions may not hold these together.
+    /// Returns whether two transactions may not hold these modes together.
     pub(crate) fn conflicts_with(self, other: Mode) -> bool {
         self.conflicts() & other.0 != 0
     }
 
-    /// Whether a table held so may be written to.
+    /// Returns whether this mode permits writing to the table.
     pub(crate) fn writes(self) -> bool {
         self.0 & (Mode::IX.0 | Mode::SIX.0 | Mode::TABLE_X.0) != 0
     }
 
-    /// Whether a table held so is kept from some who use it row by row.
+    /// Returns whether this mode excludes some transactions that use the table row by row.
     pub(crate) fn keeps_users_out(self) -> bool {
         self.0 & (Mode::TABLE_S.0 | Mode::SIX.0 | Mode::TABLE_X.0) != 0
     }
 
-    /// Which bit.
+    /// The number of the mode's bit.
     pub(crate) fn index(self) -> usize {
         self.0.trailing_zeros() as usize
     }
 
-    /// Whether nothing at all goes with this mode.
+    /// Returns whether the mode is compatible with no other.
     pub(crate) fn excludes_all(self) -> bool {
         matches!(self.conflicts(), Mode::ROWS | Mode::TABLES)
     }

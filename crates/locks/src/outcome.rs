@@ -1,6 +1,6 @@
-//! How waits end.
+//! Outcomes of waits.
 
-/// How a wait ended.
+/// The outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WaitOutcome {
     /// The lock is held.

@@ -1,6 +1,6 @@
-//! Who holds one key or table, and who waits for it, in order (LOCK-1).
+//! The queue of one key or table: its holders and the transactions that wait, in order (LOCK-1).
 //!
-//! Nearly every queue has one holder and nobody waiting, so that case needs no allocation.
+//! Nearly every queue has one holder and no waiter, so that case needs no allocation.
 
 use crate::mode::Mode;
 use crate::outcome::WaitOutcome;
@@ -16,7 +16,7 @@ pub(crate) struct Hold {
 
 pub(crate) struct Waiter {
     pub(crate) trx: Arc<Trx>,
-    /// What it will hold: already joined with what it holds now.
+    /// The mode that it will hold, joined with the mode that it holds now.
     pub(crate) mode: Mode,
     pub(crate) upgrade: bool,
     /// Order of arrival in the space, to compare with waiting range requests.
@@ -80,7 +80,7 @@ impl Queue {
         self.holders().find(|hold| Arc::ptr_eq(&hold.trx, trx)).map(|hold| hold.mode)
     }
 
-    /// Whether another holder stands in the way of `mode`.
+    /// Returns whether another holder conflicts with `mode`.
     pub(crate) fn held_against(&self, trx: &Arc<Trx>, mode: Mode) -> bool {
         let against = |hold: &Hold| mode.conflicts_with(hold.mode) && !Arc::ptr_eq(&hold.trx, trx);
         self.first.as_ref().is_some_and(against)
@@ -90,7 +90,7 @@ impl Queue {
                 .is_some_and(|more| more.modes & mode.conflicts() != 0 && more.holders.iter().any(against))
     }
 
-    /// Whether somebody who already waits would be overtaken unfairly.
+    /// Returns whether granting `mode` would unfairly overtake a waiting transaction.
     pub(crate) fn awaited_against(&self, mode: Mode) -> bool {
         self.waiters().any(|waiter| mode.conflicts_with(waiter.mode))
     }
@@ -124,8 +124,9 @@ impl Queue {
         Some(mode)
     }
 
-    /// Upgrades go before everybody who holds nothing here, behind earlier upgrades. Whoever wants a table for itself goes
-    /// before those who do not: a definition that waits lets nobody begin to use what it is about to change.
+    /// Adds a waiting request. Upgrades go before all transactions that hold nothing here, behind earlier upgrades.
+    /// Exclusive requests for a table go before other kinds: while a definition waits, no transaction begins to use the
+    /// table that it is about to change.
     pub(crate) fn push_waiter(&mut self, waiter: Waiter) {
         let waiters = &mut self.more.get_or_insert_default().waiters;
         let goes_before = |other: &&Waiter| match waiter.upgrade {
@@ -146,8 +147,8 @@ impl Queue {
         waiters.remove(at)
     }
 
-    /// Grants whoever can now be granted, in order. `blocked` is asked for further reasons to wait.
-    /// Tells how many of the grants were inserts.
+    /// Grants the requests that can now be granted, in order. `blocked` is called for further reasons to wait. Returns
+    /// the number of granted inserts.
     pub(crate) fn promote(&mut self, wakes: &mut Wakes, mut blocked: impl FnMut(&Waiter) -> bool) -> usize {
         let (mut at, mut ahead, mut inserts) = (0, 0u8, 0);
         while let Some(waiter) = self.more.as_ref().and_then(|more| more.waiters.get(at)) {
@@ -169,11 +170,11 @@ impl Queue {
         inserts
     }
 
-    /// Those that `trx`, waiting here, waits for: directly, or through somebody ahead in this queue.
+    /// Adds the transactions that `trx`, waiting here, waits for: directly, or through a transaction ahead in this
+    /// queue.
     ///
-    /// One pass gives the closure within the queue, so that a search through a queue of n waiters
-    /// costs n and not n squared. Waiters ahead are *passed* when their own reasons to
-    /// wait are all here and so included.
+    /// One pass computes the closure within the queue, so that a search through a queue of n waiters takes linear time.
+    /// Waiters ahead are *passed* if their own reasons to wait are all in this queue and so included.
     pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         let mut behind = self.waiters().rev().skip_while(|waiter| !Arc::ptr_eq(&waiter.trx, trx));
         let Some(own) = behind.next() else { return };

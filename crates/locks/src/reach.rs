@@ -1,4 +1,4 @@
-//! Who waits, and what one search for a deadlock has found so far (`detect`).
+//! The state of a search for a deadlock (`detect`): the waiting transactions that it has reached.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -13,24 +13,24 @@ pub(crate) struct Detector {
     pub(crate) searches: AtomicU64,
 }
 
-/// What one search has found so far. Seen transactions are marked with the search's number.
+/// The state of one search. Transactions that it has seen are marked with the search's number.
 pub(crate) struct Reach<'a> {
     pub(crate) search: u64,
     pub(crate) start: &'a Arc<Trx>,
-    /// Somebody reached waits for `start`.
+    /// A reached transaction waits for `start`.
     pub(crate) closed: bool,
     /// Reached, and to be looked at further.
     pub(crate) next: Vec<Arc<Trx>>,
 }
 
 impl Reach<'_> {
-    /// Somebody ahead in the same queue, whose own reasons to wait there are reported as well.
+    /// Reports a transaction ahead in the same queue, whose own reasons to wait there are reported as well.
     pub(crate) fn pass(&mut self, trx: &Arc<Trx>) {
         self.closed |= Arc::ptr_eq(trx, self.start);
         trx.mark.store(self.search, Ordering::Relaxed);
     }
 
-    /// Somebody who may wait for somebody else in turn: himself, or with what is beside him.
+    /// Reports a transaction that may itself wait, directly or through the one beside it.
     pub(crate) fn block(&mut self, trx: &Arc<Trx>) {
         let trx = trx.that_waits();
         self.closed |= Arc::ptr_eq(&trx, self.start);

@@ -1,12 +1,14 @@
-//! What whoever is given a lock must be able to see: the commit under which it was last given back (SNAP-3).
+//! Stamps of released locks: a session that acquires a lock must be able to see the commit that released it last
+//! (SNAP-3).
 //!
-//! With early release a lock changes hands before what its holder committed is published. So each lock that goes leaves a
-//! *stamp* in a slot of a small table, whether somebody waits for it or not, and whoever is given a lock takes over what its slot
-//! has. A transaction passes on what it took: a chain of locks carries the stamp of its first holder.
+//! With early release a lock changes hands before its holder's commit is published. So each released lock leaves a
+//! *stamp* in a slot of a small table, whether somebody waits for it or not, and a transaction that acquires a lock
+//! takes over its slot's stamp.
+//! A transaction passes on the stamps that it took: a chain of locks carries the stamp of its first holder.
 //!
-//! A stamp only grows, and is the caller's: for a server, a commit number whose versions are installed. Two locks may share a
-//! slot, which only makes a stamp larger than it needs to be. A range, or a table as a whole, is taken from many holders at
-//! once, and takes the largest stamp of all.
+//! A stamp only grows, and its value is the caller's: for a server, a commit number whose versions are installed. Two
+//! locks may share a slot, which only makes a stamp larger than necessary. A lock on a range or a whole table takes the
+//! largest stamp of all, because it follows many holders.
 
 use crate::mode::Mode;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +17,10 @@ use std::sync::Arc;
 /// Locks that commits gave back within one write of the log: a few thousand.
 const SLOTS: usize = if cfg!(test) { 1 << 8 } else { 1 << 15 };
 
-/// Which stamp a request takes over when it is granted.
+/// The stamp that a request takes over when it is granted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taken {
-    /// That of one slot.
+    /// The stamp of one slot.
     Slot(usize),
     /// An insert: also that of ranges in its space.
     Insert(usize, usize),
@@ -27,7 +29,7 @@ pub(crate) enum Taken {
 }
 
 impl Taken {
-    /// With a record.
+    /// For a record lock.
     pub(crate) fn record(space: u32, key: &[u8], mode: Mode) -> Taken {
         match mode {
             Mode::INSERT => Taken::Insert(of_record(space, key), of_ranges(space)),
@@ -35,7 +37,7 @@ impl Taken {
         }
     }
 
-    /// With a table.
+    /// For a table lock.
     pub(crate) fn table(table: u64, mode: Mode) -> Taken {
         if mode.keeps_users_out() { Taken::Newest } else { Taken::Slot(of_table(table)) }
     }
@@ -44,9 +46,9 @@ impl Taken {
 /// See the module.
 pub(crate) struct Released {
     slots: Box<[AtomicU64]>,
-    /// Of all commits.
+    /// The newest stamp of all commits.
     newest: AtomicU64,
-    /// Of those that gave back more locks than it pays to look at one by one.
+    /// The newest stamp of commits that released too many locks to stamp one by one.
     many: AtomicU64,
 }
 
@@ -76,7 +78,7 @@ impl Released {
         raise(&self.many, stamp);
     }
 
-    /// What is taken over with a lock. Called once it is held.
+    /// Returns the stamp that is taken over with a lock. Called once the lock is held.
     pub(crate) fn take(&self, taken: Taken) -> u64 {
         let slot = |slot: usize| self.slots[slot].load(Ordering::Acquire);
         let own = match taken {
@@ -94,7 +96,7 @@ impl Released {
 pub struct Stamp(Arc<AtomicU64>);
 
 impl Stamp {
-    /// What it is now; 0 if there is none.
+    /// The present stamp; 0 if there is none.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)

@@ -99,8 +99,8 @@ impl LockManager {
         self.answer(trx, asked, Taken::table(table, mode))
     }
 
-    /// Opens the transaction's slot for a wait and counts it, under the shard that it is to be queued in: whoever is queued
-    /// there later knows of it (`break_deadlocks`).
+    /// Opens the transaction's slot for a wait and counts it, under the shard in which it is to be queued: transactions
+    /// queued there later see it (`break_deadlocks`).
     fn begin_wait(&self, trx: &Trx, target: Target, mode: Mode) -> (u64, bool) {
         self.counters.waits.fetch_add(1, Ordering::Relaxed);
         self.counters.current.fetch_add(1, Ordering::SeqCst);
@@ -122,7 +122,7 @@ impl LockManager {
         Request::Granted { fresh }
     }
 
-    /// Whether a request must go through the gate first. Called under the table's shard.
+    /// Returns whether a request must go through the gate first. Called under the table's shard.
     pub(crate) fn gated(&self, table: u64, wanted: Mode) -> bool {
         wanted.writes() && table != GATE && self.gate.load(Ordering::SeqCst) != 0
     }

@@ -20,14 +20,14 @@ struct RangeWait {
     seq: u64,
 }
 
-/// What a request came to.
+/// The result of a request.
 pub(crate) enum Asked {
     Granted {
         fresh: bool,
     },
     /// Granted, and kept with the transaction's many.
     InBulk,
-    /// It must wait, and with which mode if granted. Nothing was queued.
+    /// It must wait, with the mode that it will hold if granted. Nothing was queued.
     Blocked {
         mode: Mode,
         upgrade: bool,
@@ -39,11 +39,11 @@ pub(crate) struct Space {
     records: BTreeMap<Bytes, Queue>,
     /// Records of transactions with many.
     bulks: Vec<Bulk>,
-    /// How many insert locks are held: range requests look no further if none are.
+    /// The number of insert locks held; range requests skip a search if there are none.
     inserts: usize,
     ranges: Vec<(Arc<Trx>, IntervalSet)>,
     range_waits: VecDeque<RangeWait>,
-    /// Keys with waiting inserts, and how many: those that a released range may let go on.
+    /// Keys with waiting inserts, and their number: the inserts that a released range may grant.
     insert_waits: BTreeMap<Bytes, usize>,
     next_seq: u64,
 }
@@ -94,8 +94,8 @@ impl Space {
         Asked::Granted { fresh: !upgrade }
     }
 
-    /// Gives a record that is in a bulk a queue, unless it is this transaction's own and as `wanted` already, which the
-    /// answer tells.
+    /// Moves a record from a bulk into a queue. Returns true, without moving it, if it is in this transaction's own bulk in
+    /// the wanted mode or a stronger one.
     fn bring_out(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode, fenced: bool) -> bool {
         for bulk in &mut self.bulks {
             // An insert joins what is there without a look, unless it must wait.
@@ -121,8 +121,8 @@ impl Space {
         false
     }
 
-    /// Whether an insert of `key` must wait for somebody's range lock: one that is held, or one that
-    /// waits since before `seq`, unless it waits for this very transaction.
+    /// Returns whether an insert of `key` must wait for another's range lock: one that is held, or one that has been
+    /// waiting since before `seq`, unless it waits for this very transaction.
     fn fenced(&self, trx: &Arc<Trx>, key: &[u8], seq: u64) -> bool {
         let held = |(owner, set): &(Arc<Trx>, IntervalSet)| !Arc::ptr_eq(owner, trx) && set.contains(key);
         self.ranges.iter().any(held)
@@ -184,7 +184,7 @@ impl Space {
         self.next_seq
     }
 
-    /// Gives a record back. Waiting ranges are looked at by `settle`, once for many records.
+    /// Releases a record. Waiting ranges are examined by `settle`, once for many records.
     pub(crate) fn release_record(&mut self, trx: &Arc<Trx>, key: Bytes, wakes: &mut Wakes) {
         let Entry::Occupied(mut entry) = self.records.entry(key) else { return };
         let queue = entry.get_mut();
@@ -198,7 +198,7 @@ impl Space {
         }
     }
 
-    /// Gives a record back that is, or was, in the transaction's bulk; false if it never was.
+    /// Releases a record that is, or was, in the transaction's bulk; returns false if it never was.
     pub(crate) fn release_from_bulk(&mut self, trx: &Arc<Trx>, key: &Bytes, wakes: &mut Wakes) -> bool {
         let Some(bulk) = self.bulks.iter_mut().find(|bulk| Arc::ptr_eq(&bulk.trx, trx)) else { return false };
         if !bulk.whole
@@ -213,7 +213,8 @@ impl Space {
         true
     }
 
-    /// Has the transaction's bulk stand for all records of the space, if there is one and nobody else has one. How many locks it kept.
+    /// Makes the transaction's bulk stand for all records of the space, if it has one and no other transaction does.
+    /// Returns the number of locks that it stored.
     pub(crate) fn widen(&mut self, trx: &Arc<Trx>) -> usize {
         let [bulk] = &mut self.bulks[..] else { return 0 };
         if !Arc::ptr_eq(&bulk.trx, trx) || bulk.whole {
@@ -223,8 +224,8 @@ impl Space {
         bulk.widen()
     }
 
-    /// Gives back what is in the transaction's bulk. The rest of it is to be dropped outside the shard, and what has come out
-    /// of it to be released.
+    /// Releases the records in the transaction's bulk and returns the bulk, which must be dropped outside the shard. Records
+    /// that were moved out of it have to be released by the caller.
     pub(crate) fn release_bulk(&mut self, trx: &Arc<Trx>) -> Option<Bulk> {
         let at = self.bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx))?;
         let bulk = self.bulks.swap_remove(at);
@@ -308,7 +309,7 @@ impl Space {
         self.promote_inserts(wakes);
     }
 
-    /// Whom a queued record request waits for (see `Queue::blockers`).
+    /// Adds the transactions that a queued record request waits for (see `Queue::blockers`).
     pub(crate) fn record_blockers(&self, trx: &Arc<Trx>, key: &Bytes, reach: &mut Reach<'_>) {
         let Some(queue) = self.records.get(key) else { return };
         queue.blockers(trx, reach);
@@ -326,7 +327,7 @@ impl Space {
     }
 }
 
-/// Adds a record that nobody has to the transaction's bulk. False: it has to have a queue.
+/// Adds a record without other requests to the transaction's bulk. Returns false if it must have a queue.
 fn add_to_bulk(bulks: &mut Vec<Bulk>, trx: &Arc<Trx>, key: &Bytes, mode: Mode, sorted: bool) -> bool {
     let at = match bulks.iter().position(|bulk| Arc::ptr_eq(&bulk.trx, trx)) {
         Some(at) => at,

@@ -21,7 +21,7 @@ pub struct LockStats {
     pub timeouts: u64,
 }
 
-/// What a transaction waits for.
+/// The lock that a transaction waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockTarget {
     /// A key of a space.
@@ -48,28 +48,28 @@ pub enum LockTarget {
 /// One waiting transaction.
 #[derive(Clone, Debug)]
 pub struct WaitInfo {
-    /// Who waits.
+    /// The waiting transaction's owner.
     pub waiter: u64,
-    /// Whom it waits for, directly or through somebody ahead of it in the queue.
+    /// The owners that it waits for, directly or through a transaction ahead of it in the queue.
     pub blockers: Vec<u64>,
-    /// What it waits for.
+    /// The lock that it waits for.
     pub target: LockTarget,
     /// The mode it asked for, as the field writes it: `S`, `X`, `X,INSERT_INTENTION`, `X,GAP`, `IX`...
     pub mode: &'static str,
-    /// How long so far.
+    /// The duration so far.
     pub waited: Duration,
 }
 
-/// A table lock that somebody has or wants.
+/// A table lock that is held or requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLockInfo {
     /// The caller's table number; `None`: the gate in front of all writers.
     pub table: Option<u64>,
-    /// Whose it is.
+    /// The owner's number.
     pub owner: u64,
     /// `IS`, `IX`, `S`, `SIX` or `X`.
     pub mode: &'static str,
-    /// It is held, and not only wanted.
+    /// Whether it is held rather than only requested.
     pub granted: bool,
 }
 

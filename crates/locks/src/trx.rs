@@ -20,7 +20,7 @@ const MANY: usize = 2;
 /// The table number of the gate (`gate`).
 pub(crate) const GATE: u64 = u64::MAX;
 
-/// Who is to be woken when a wait ends.
+/// The thread or task to wake when a wait ends.
 pub(crate) enum Parked {
     Thread(thread::Thread),
     Task(Waker),
@@ -49,7 +49,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// As callers know it.
+    /// The form for callers.
     pub(crate) fn told(self) -> LockTarget {
         match self {
             Target::Record(space, key) => LockTarget::Record { space, key },
@@ -74,7 +74,7 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 pub(crate) struct Held {
-    /// Those with a queue.
+    /// The records with a queue.
     pub(crate) records: Vec<(u32, Bytes)>,
     /// Spaces with many others (`bulk`).
     pub(crate) bulks: Vec<u32>,
@@ -91,7 +91,7 @@ impl Held {
 /// A table that is held, or was asked for.
 pub(crate) struct HeldTable {
     pub(crate) table: u64,
-    /// What is certainly held, if it was granted at once.
+    /// The mode that is certainly held, if it was granted at once.
     pub(crate) mode: Option<Mode>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Trx {
     pub(crate) held: Mutex<Held>,
     /// Further records are locked in bulk. Changed by the transaction's own thread, or when it is over.
     many: AtomicBool,
-    /// How many are.
+    /// The number of record locks in bulks.
     pub(crate) bulk: AtomicUsize,
     /// The other transaction of the same session.
     pub(crate) beside: Mutex<Weak<Trx>>,
@@ -130,13 +130,13 @@ impl Trx {
         }
     }
 
-    /// Whether it has so many record locks that it should keep further ones together.
+    /// Returns whether it has so many record locks that further ones should be kept in bulks.
     #[inline]
     pub(crate) fn has_many(&self) -> bool {
         self.many.load(Ordering::Relaxed)
     }
 
-    /// It has a record's queue to leave at its end.
+    /// Records a queue that the transaction has to leave at its end.
     pub(crate) fn note_record(&self, space: u32, key: &Bytes) {
         let mut held = self.held.lock();
         held.records.push((space, key.clone()));
@@ -145,7 +145,7 @@ impl Trx {
         }
     }
 
-    /// One more of its records in this space is in a bulk.
+    /// Counts one more of its records of this space in a bulk.
     pub(crate) fn note_bulk(&self, space: u32) {
         self.bulk.fetch_add(1, Ordering::Relaxed);
         let bulks = &mut self.held.lock().bulks;
@@ -154,7 +154,7 @@ impl Trx {
         }
     }
 
-    /// It has no record locks any more.
+    /// Records that it has no record locks any more.
     pub(crate) fn forget_many(&self) {
         self.many.store(false, Ordering::Relaxed);
         self.bulk.store(0, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Trx {
         self.beside.lock().upgrade()
     }
 
-    /// Of this transaction and the one beside it, the one that waits, if one does.
+    /// Of this transaction and the one beside it, returns the one that waits, if one does.
     pub(crate) fn that_waits(self: &Arc<Trx>) -> Arc<Trx> {
         if self.is_waiting() {
             return Arc::clone(self);
@@ -198,7 +198,7 @@ impl Trx {
         wakes.0.extend(slot.parked.take());
     }
 
-    /// What the transaction waits for now, and the ticket of that wait.
+    /// The lock that the transaction waits for now, and the ticket of that wait.
     pub(crate) fn waiting_for(&self) -> Option<(u64, Target)> {
         let slot = self.slot.lock();
         slot.target.clone().map(|target| (slot.ticket, target))

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 pub enum Request {
     /// The lock is held now.
     Granted {
-        /// Whether this request changed anything; `false` if the transaction held as much already.
-        /// Only a fresh lock may be given back early (`TrxLocks::release_record`).
+        /// Whether this request changed anything; `false` if the transaction already held an equal or stronger lock.
+        /// Only a fresh lock may be released early (`TrxLocks::release_record`).
         fresh: bool,
     },
-    /// It will be held when the wait says so. Dropping the wait withdraws the request.
+    /// It will be held when the wait reports so. Dropping the wait withdraws the request.
     Wait(LockWait),
 }
 
@@ -34,7 +34,7 @@ impl Request {
         }
     }
 
-    /// Whether the lock is held already.
+    /// Returns whether the lock is held already.
     #[must_use]
     pub fn is_granted(&self) -> bool {
         matches!(self, Request::Granted { .. })
@@ -70,25 +70,26 @@ impl LockWait {
         LockWait { manager, trx, ticket, since: Instant::now(), upgrade, taken, finished: false }
     }
 
-    /// Whether a weaker lock of the same thing is held already. If not, the one that is waited for may be given back early.
+    /// Returns whether a weaker lock of the same object is held already. If not, the lock that is waited for may be
+    /// released early.
     #[must_use]
     pub fn is_upgrade(&self) -> bool {
         self.upgrade
     }
 
-    /// What is waited for; nothing once the wait has ended.
+    /// The lock that is waited for; `None` once the wait has ended.
     #[must_use]
     pub fn target(&self) -> Option<LockTarget> {
         self.trx.waiting_for().filter(|(ticket, _)| *ticket == self.ticket).map(|(_, target)| target.told())
     }
 
-    /// How it ended, if it has.
+    /// The outcome, if the wait has ended.
     #[must_use]
     pub fn outcome(&self) -> Option<WaitOutcome> {
         self.trx.outcome_of(self.ticket)
     }
 
-    /// When the wait began.
+    /// The time when the wait began.
     #[must_use]
     pub fn since(&self) -> Instant {
         self.since
@@ -102,7 +103,7 @@ impl LockWait {
         }
     }
 
-    /// Parks this thread until the wait ends or the time has come; `None`: it goes on, the request is still queued.
+    /// Parks this thread until the wait ends or the time has passed; `None`: the request is still queued.
     pub fn park_until(&mut self, deadline: Option<Instant>) -> Option<WaitOutcome> {
         loop {
             let parked = Parked::Thread(thread::current());

@@ -67,7 +67,8 @@ const PLANS: u64 = 80;
 const SCHEDULES: usize = 60;
 const KEYS: u8 = 3;
 
-/// What each transaction was granted. Its lock is never waited for: threads change only between the steps of the lock manager.
+/// The locks granted to each transaction. Its mutex is never waited for: threads change only between the steps of the
+/// lock manager.
 #[derive(Default)]
 struct Held(Mutex<Vec<(u64, Lock)>>);
 

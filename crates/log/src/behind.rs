@@ -1,8 +1,8 @@
-//! Looking for whole events behind a place that is no event: what stands behind a torn tail.
+//! Searches for whole events behind a torn place, to distinguish a torn tail from damage.
 //!
 //! Bytes count as an event by the same rules as everywhere (size, end position, checksum; LOG-2), so a search byte by
-//! byte finds exactly the events that were written there. For recovery, which judges what they say; nothing is decided
-//! here. Main thread, before the server listens.
+//! byte finds exactly the events that were written there. Recovery judges what the events mean; this module decides
+//! nothing. Runs on the main thread, before the server listens.
 
 use crate::error::ReadError;
 use crate::position::LogOffset;
@@ -11,25 +11,27 @@ use omnibus_format::RawEvent;
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::scan::parse_event;
 
-/// How far behind the torn place is looked. Damage is a sector or a few blocks; a spare tail may be a gigabyte of zeros.
+/// The number of bytes behind the torn place that are searched. Damage is a sector or a few blocks; a spare tail may be
+/// a gigabyte of zeros.
 const SEARCH_MAX: u64 = 16 << 20;
-/// How much is looked at in one go.
+/// Bytes per read.
 const WINDOW: usize = 1 << 20;
-/// Smallest zeros that are skipped at once.
+/// The shortest run of zeros that is skipped as a whole.
 const ZERO_RUN: usize = 64;
 
-/// What was seen behind the torn place.
+/// The result of a search behind a torn place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Whole, valid events.
+    /// Number of whole, valid events.
     pub events: u64,
-    /// Where the last byte that is not zero ends, as far as was looked; the start of the search if all is zeros.
+    /// The offset behind the last byte that is not zero, within the searched range; the start of the search if all
+    /// bytes are zero.
     pub data_end: u64,
 }
 
 impl ReadFile {
-    /// Gives every whole event that starts at `from` or behind to `see`, which ends the search by returning false.
-    /// The rules are those of the file's head, which must have been read.
+    /// Passes every whole event that starts at `from` or later to `see`, which ends the search by returning false. The
+    /// events are parsed by the rules of the file's head, which must have been read before.
     ///
     /// # Errors
     /// The file can not be read.
@@ -85,7 +87,7 @@ impl Seen {
     }
 }
 
-/// Where in `window` a header begins whose end position fits its size and place.
+/// Returns the index in `window` of the first header whose end position agrees with its size and place.
 fn first_candidate(window: &[u8], at: u64) -> Option<usize> {
     let mut start = 0;
     while start + HEADER_LEN <= window.len() {

@@ -25,8 +25,8 @@ pub(crate) fn round_up(len: u64) -> u64 {
     len.next_multiple_of(BLOCK as u64)
 }
 
-/// Where the blocks of a file are that are written as wholes. All positions are those that callers know; position 0 may be in the
-/// middle of the first block ([`omnibus_disk::OpenFile::front`]).
+/// The write unit of a file. Arguments and results are offsets as callers know them; offset 0 may be in the middle of
+/// the first block of the device's file ([`omnibus_disk::OpenFile::front`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     front: u64,
@@ -39,13 +39,13 @@ impl Blocks {
         Blocks { front: file.front(), unit: unit.max(file.unit()) }
     }
 
-    /// The beginning of the block that `offset` is in.
+    /// Returns the start of the block that contains `offset`.
     pub(crate) fn floor(self, offset: u64) -> u64 {
         let at = offset + self.front;
         (at - at % self.unit).saturating_sub(self.front)
     }
 
-    /// The end of the block that `offset` is in, unless it is a border.
+    /// Returns the end of the block that contains `offset`, or `offset` if it is a block boundary.
     pub(crate) fn ceil(self, offset: u64) -> u64 {
         (offset + self.front).next_multiple_of(self.unit) - self.front
     }
@@ -56,8 +56,8 @@ impl Blocks {
 }
 
 /// A byte buffer whose first byte is page-aligned when it is written. Append with [`AlignedBuf::extend_from_slice`] or,
-/// for an encoder, through [`AlignedBuf::vec`]; what is there can be changed in place through the slice it dereferences
-/// to.
+/// for an encoder, through [`AlignedBuf::vec`]; existing bytes can be changed in place through the slice it
+/// dereferences to.
 #[derive(Debug)]
 pub struct AlignedBuf {
     raw: Vec<u8>,
@@ -65,7 +65,7 @@ pub struct AlignedBuf {
 }
 
 impl AlignedBuf {
-    /// An empty buffer with room for `capacity` bytes.
+    /// Creates an empty buffer with room for `capacity` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> AlignedBuf {
         let capacity = capacity.max(BLOCK).next_multiple_of(BLOCK);
@@ -76,12 +76,12 @@ impl AlignedBuf {
         AlignedBuf { raw, start }
     }
 
-    /// A buffer with no memory behind it; what a job leaves in its place when it gives its buffer back.
+    /// Creates a buffer without memory. A job leaves one in its place when it gives its buffer back.
     pub(crate) fn none() -> AlignedBuf {
         AlignedBuf { raw: Vec::new(), start: 0 }
     }
 
-    /// How many bytes fit without growing.
+    /// The number of bytes that the buffer can hold without growing.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.raw.capacity() - self.start

@@ -1,9 +1,9 @@
-//! Ending a log file earlier than it does: what a restore to a point in time leaves of the last file.
+//! Shortens the last log file of a restore to a point in time.
 //!
-//! A transaction may end in the middle of a group, whose head tells of all its bytes: recovery would take what is left for a
-//! torn tail. So the head is written anew, for the bytes that stay; what it claims to be durable is before them and stays
-//! true. The file is then as a crash at that place would have left it: in use, without ROTATE or STOP. Of files that no server
-//! has; any thread that may block.
+//! A transaction may end in the middle of a group. The group's head counts all bytes of the group, so recovery would
+//! take the remaining part for a torn tail. Therefore the head is written anew for the bytes that stay; its claim about
+//! what is durable refers to earlier bytes and stays true. The result is the file that a crash at that place would have
+//! left: in use, without ROTATE or STOP. The file must not belong to a running server. Any thread that may block.
 
 use crate::error::{IoFailure, ReadError, failed};
 use crate::groups::GroupedFile;
@@ -16,9 +16,9 @@ use omnibus_format::writer::restamp;
 use omnibus_format::{Checksum, LogPrivate};
 use std::path::Path;
 
-/// Where the flags of the first event are.
+/// File offset of the flags of the first event.
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
-/// How much of a group is read at once.
+/// Bytes of a group that are read at once.
 const PIECE: u64 = 1 << 20;
 
 /// The group that the end falls into.
@@ -32,11 +32,11 @@ struct Group {
     spare: usize,
 }
 
-/// Ends the file at `path` at `end`, which is between two transactions, and makes that durable. Gives where it ends now: in front
-/// of a group of which nothing would be left.
+/// Shortens the file at `path` to `end`, which lies between two transactions, and makes that durable. Returns the new
+/// end, which is the start of the group if no transaction of the group would be left.
 ///
 /// # Errors
-/// The file cannot be read up to there, or not be written.
+/// The file cannot be read up to `end`, or cannot be written.
 pub fn clip_file(disk: &Disk, path: &Path, end: LogOffset) -> Result<LogOffset, ReadError> {
     let mut reader = GroupedFile::new(ReadFile::open(disk, FileSeq::FIRST, path)?)?;
     let (start, mut group, mut reached) = (reader.chain_start(), None, 0);
@@ -75,7 +75,7 @@ pub fn clip_file(disk: &Disk, path: &Path, end: LogOffset) -> Result<LogOffset, 
 }
 
 impl Group {
-    /// The head of what is in front of `end`.
+    /// Builds the head for the part of the group in front of `end`.
     fn shortened(
         &self,
         file: &File,
@@ -103,7 +103,7 @@ impl Group {
     }
 }
 
-/// Its checksum does not count the flag.
+/// Sets the in-use flag. The event's checksum does not cover this flag.
 fn mark_in_use(file: &File, path: &Path) -> Result<(), IoFailure> {
     let mut flags = [0];
     file.read_exact_at(&mut flags, FLAGS_AT).map_err(failed("read", path))?;

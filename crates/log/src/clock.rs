@@ -1,4 +1,4 @@
-//! The wall clock of all crates above: what events, statements and replicas say the time is.
+//! The wall clock of all higher crates: the time in events, statements and replicas.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,4 @@
-//! What a log directory is configured with. Values only; the probe that decides whether a flush method works is in
-//! `file.rs`.
+//! The settings of a log directory. Values only; the probe of flush methods is in `file.rs`.
 
 use crate::fault::Faults;
 use omnibus_disk::{Disk, Open};
@@ -41,7 +40,7 @@ impl FlushMethod {
         }
     }
 
-    /// What the second descriptor of a file is opened for; `None` for a method that needs none.
+    /// How the write-through descriptor of a file is opened; `None` for a method that needs no second descriptor.
     pub(crate) fn open(self) -> Option<Open> {
         match self {
             FlushMethod::Fdatasync => None,
@@ -50,7 +49,7 @@ impl FlushMethod {
         }
     }
 
-    /// What to try when this method does not work on a file system.
+    /// The next method to try if this one does not work on a file system.
     pub(crate) fn fallback(self) -> Option<FlushMethod> {
         match self {
             FlushMethod::ODirectDsync => Some(FlushMethod::ODsync),
@@ -80,34 +79,34 @@ impl FromStr for FlushMethod {
 /// The settings of one log directory.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
-    /// What file names start with (`log_bin`).
+    /// The prefix of file names (`log_bin`).
     pub basename: String,
-    /// A file that has reached this size is followed by a new one (`max_binlog_size`).
+    /// The size in bytes after which a file is followed by a new one (`max_binlog_size`).
     pub max_size: u64,
     /// The method to try first; see [`FlushMethod`].
     pub flush_method: FlushMethod,
     /// Prepare the next files in the background (`binlog_preallocate`). Files found in `pre-allocated-binlog/` are
     /// used either way.
     pub preallocate: bool,
-    /// How many prepared files the background thread keeps ready.
+    /// The number of prepared files that the background thread keeps ready.
     pub preallocate_files: usize,
-    /// By how much a file that was not prepared grows at a time. The new part is zero-filled, so that the following
-    /// writes change no metadata: one write of 1 MiB costs about as much as ten appends and saves half of the next 256.
-    /// 0 grows the file with every write.
+    /// The number of bytes by which a file that was not prepared grows at a time. The new part is zero-filled, so that
+    /// the following writes change no metadata: one write of 1 MiB costs about as much as ten appends and saves half of
+    /// the next 256. With 0 the file grows with every write.
     pub extend_chunk: u64,
-    /// How far ahead of the last write the background thread keeps such a file zero-filled.
+    /// The number of bytes ahead of the last write that the background thread keeps zero-filled in such a file.
     pub extend_ahead: u64,
     /// A spare tail longer than this is cut by a background thread after a rotation, which would otherwise wait for it.
     pub cut_later: u64,
-    /// How much is cut at once in the background. Writes of groups wait for a step that is under way: 16 MiB made the slowest
-    /// of them take 5 ms, 64 MiB 18 ms, all at once 90 ms.
+    /// The number of bytes that one step in the background cuts off. Writes of groups wait for a step that is under
+    /// way: 16 MiB made the slowest of them take 5 ms, 64 MiB 18 ms, all at once 90 ms.
     pub cut_step: u64,
-    /// Let recovery cut the last file also where that gives up what was durable once
+    /// Permits recovery to cut the last file even where that loses transactions that were durable
     /// (`binlog_truncate_damaged_tail`).
     pub truncate_damaged: bool,
     /// A write that finds the disk full waits for space instead of failing. See [`crate::LogHandle::stop_waiting_for_space`].
     pub wait_for_space: bool,
-    /// Where the files are: the operating system's, but in simulations.
+    /// The file system of the log: the operating system's, or a model in simulations.
     pub disk: Disk,
     /// Fault points; empty outside of tests.
     pub faults: Faults,

@@ -1,4 +1,4 @@
-//! What the writer, its jobs and the readers share: the durable end, the poison, the buffers.
+//! State that the writer, its jobs and the readers share: the durable end, the poison, the buffers.
 
 use crate::buffer::BufferPool;
 use crate::error::{IoFailure, WriteError};
@@ -39,7 +39,7 @@ impl DurableEnd {
         *self.inner.position.lock()
     }
 
-    /// Moves the end forward; a position that is not ahead of it changes nothing.
+    /// Moves the end forward; has no effect if `to` is not ahead of it.
     pub fn advance(&self, to: LogPosition) {
         let mut position = self.inner.position.lock();
         if to > *position {
@@ -51,13 +51,13 @@ impl DurableEnd {
         }
     }
 
-    /// Puts the end at the start of a log that begins anew, which may be a lower number.
+    /// Moves the end to the start of a log that begins anew, whose file number may be lower.
     pub(crate) fn restart(&self, to: LogPosition) {
         *self.inner.position.lock() = to;
         self.inner.moved.notify_all();
     }
 
-    /// Waits until the end is past `position`, or until `timeout` has gone by. Gives the end. For threads that may
+    /// Waits until the end is past `position`, or until `timeout` has elapsed. Returns the end. For threads that may
     /// block, such as a dump thread.
     #[must_use]
     pub fn wait_past(&self, position: LogPosition, timeout: Duration) -> LogPosition {
@@ -75,26 +75,26 @@ impl DurableEnd {
     }
 }
 
-/// The first failure of a write or sync; there is no way back but reopening the log.
+/// The first failure of a write or sync. Only reopening the log clears it.
 #[derive(Debug, Default)]
 pub(crate) struct Poison {
     cause: OnceLock<WriteError>,
 }
 
 impl Poison {
-    /// An error if the log is poisoned.
+    /// Returns the failure if the log is poisoned.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), WriteError> {
         self.cause.get().map_or(Ok(()), |cause| Err(cause.clone()))
     }
 
-    /// Poisons the log; the first cause wins and is what everyone gets.
+    /// Poisons the log and returns the error that every caller gets: the first cause.
     pub(crate) fn set(&self, failure: IoFailure) -> WriteError {
         self.cause.get_or_init(|| WriteError(Arc::new(failure))).clone()
     }
 }
 
-/// Shared by the writer and its jobs.
+/// State that the writer and its jobs share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) pool: BufferPool,

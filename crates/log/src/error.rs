@@ -6,37 +6,38 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One failed call to the operating system: what was tried, on which file, and what came back. Can be cloned, so that
-/// a whole group of transactions can be told the same thing.
+/// A failed call to the operating system: operation, file, and error. It can be cloned, so that every transaction of a
+/// group can get the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("can not {operation} {}: {message}", path.display())]
 pub struct IoFailure {
-    /// What was tried, as a verb: "write", "sync", "rename".
+    /// The attempted operation as a verb: "write", "sync", "rename".
     pub operation: &'static str,
     /// The file.
     pub path: PathBuf,
     /// The class of the error.
     pub kind: io::ErrorKind,
-    /// The number that the operating system gave.
+    /// The operating system's error number.
     pub errno: Option<i32>,
-    /// Its text.
+    /// The operating system's error text.
     pub message: String,
 }
 
 impl IoFailure {
-    /// A write that did not happen, or not all of it, because there was no room, or a name for which there was none. A sync
-    /// that says so is something else: what of the bytes before it reached the device is unknown.
+    /// Returns whether a write failed, in whole or in part, because the disk was full, or a name could not be created
+    /// for that reason. A sync that fails so is excluded: it is unknown which of the earlier bytes reached the device.
     pub(crate) fn is_full_on_write(&self) -> bool {
         matches!(self.operation, "write" | "create" | "rename")
             && matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
-    /// As [`IoFailure::is_full_on_write`], or the file may not get that long: nothing is lost that was written before.
+    /// As [`IoFailure::is_full_on_write`], or the file would exceed the largest permitted size: earlier bytes are not
+    /// lost.
     pub(crate) fn is_no_room(&self) -> bool {
         self.is_full_on_write() || self.operation == "write" && self.kind == io::ErrorKind::FileTooLarge
     }
 
-    /// What the operating system said about `operation` on `path`.
+    /// Records the operating system's error for `operation` on `path`.
     #[must_use]
     pub fn new(operation: &'static str, path: &Path, error: &io::Error) -> IoFailure {
         IoFailure {
@@ -49,13 +50,13 @@ impl IoFailure {
     }
 }
 
-/// Shorthand for `map_err`.
+/// A closure for `map_err` that makes an [`IoFailure`].
 pub(crate) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> IoFailure {
     move |error| IoFailure::new(operation, path, &error)
 }
 
 /// A write or sync of the log failed, now or earlier. The log takes no more writes until it is opened again, and every
-/// later call gives the same error: what the device holds is unknown, so nothing is retried.
+/// later call returns the same error: the content of the device is unknown, so nothing is retried.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the binary log is closed for writing: {0}")]
 pub struct WriteError(pub Arc<IoFailure>);
@@ -75,15 +76,15 @@ pub enum ReadError {
     Damaged {
         /// Where the first unreadable event starts.
         position: LogPosition,
-        /// What is wrong with it.
+        /// The kind of damage.
         reason: TornReason,
     },
-    /// The position asked for is behind the end of the log.
+    /// The requested position is behind the end of the log.
     #[error("position {position} is behind the end of the log at {end}")]
     BehindEnd {
-        /// What was asked for.
+        /// The requested position.
         position: LogPosition,
-        /// Where the log ends.
+        /// The end of the log.
         end: LogPosition,
     },
 }
@@ -100,12 +101,12 @@ pub enum IndexError {
     BadLine {
         /// The index file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// The line.
+        /// The text of the line.
         text: String,
     },
-    /// Two neighbouring lines are not neighbouring files.
+    /// Two neighbouring lines do not have consecutive file numbers.
     #[error("{} has {second} right after {first}: a log file is missing in between", path.display())]
     Gap {
         /// The index file.
@@ -115,10 +116,10 @@ pub enum IndexError {
         /// The name after it.
         second: String,
     },
-    /// A file is named and not there.
+    /// The index names a file that does not exist.
     #[error("the index names {}, which does not exist", .0.display())]
     Missing(PathBuf),
-    /// A file with transactions is there and not named.
+    /// A file that the index does not name contains transactions.
     #[error(
         "{} holds transactions and is not named by the index {}; add it or move it away",
         .0.display(), .0.with_extension("index").display()
@@ -175,7 +176,7 @@ pub enum PurgeError {
     /// There is no such file in the index.
     #[error("log file {0} is not in the index")]
     NoSuchFile(crate::position::FileSeq),
-    /// It is not known what recovery needs.
+    /// The first file that recovery needs could not be determined.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -196,7 +197,7 @@ pub enum ResetError {
     /// The old files could not be taken out of the index.
     #[error(transparent)]
     Purge(PurgeError),
-    /// Not a number that a log file can have.
+    /// The number is not valid for a log file.
     #[error("log files can not be numbered from {0}")]
     BadNumber(crate::position::FileSeq),
     /// A file that is not part of the log has the name that the first file would get.

@@ -1,7 +1,8 @@
-//! Fault points: places where a test can make a file operation fail, stop half way, or end the process's world.
+//! Fault points: places where a test can make a file operation fail, stop half way, or simulate the death of the
+//! process.
 //!
 //! A release build has no faults: [`Faults`] is empty there and every check compiles to nothing. In tests each log
-//! directory has its own plan, so tests can run in parallel. [`Point::ALL`] is the list that the crash tables walk.
+//! directory has its own plan, so tests can run in parallel. The crash tables iterate over [`Point::ALL`].
 
 use std::io;
 
@@ -12,7 +13,7 @@ macro_rules! points {
         pub enum Point { $($(#[$doc])* $name,)* }
 
         impl Point {
-            /// Every point there is.
+            /// All fault points.
             pub const ALL: &'static [Point] = &[$(Point::$name,)*];
 
             /// The point's name, `module::step::fault`.
@@ -71,19 +72,20 @@ points! {
     OrphanRemove = "dir::orphan_remove::fault",
 }
 
-/// What happens at a fault point.
+/// The effect of a planted fault.
 #[cfg(any(test, feature = "faults"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The operation is not done and gives this error number.
+    /// The operation is not done and returns this error number.
     Fail(i32),
-    /// The operation is not done, and the caller is told that it was: what a forgotten step would be.
+    /// The operation is not done, and the caller is told that it succeeded, as if the step had been forgotten in the
+    /// code.
     Skip,
     /// A write stops after this many bytes and gives an I/O error.
     Short(usize),
-    /// The operation and everything after it is not done, as if the process had been killed right before.
+    /// Neither the operation nor any later one is done, as if the process had been killed right before it.
     CrashBefore,
-    /// The operation is done and nothing after it, as if the process had been killed right after.
+    /// The operation is done and no later one, as if the process had been killed right after it.
     CrashAfter,
 }
 
@@ -92,7 +94,7 @@ mod plan {
     use super::{Action, Point};
     use std::collections::HashMap;
 
-    /// What a test does when a point is passed.
+    /// The closure that a test runs when a point is passed.
     pub(super) struct Hook(pub(super) Box<dyn FnOnce() + Send>);
 
     impl std::fmt::Debug for Hook {
@@ -118,7 +120,7 @@ pub struct Faults {
     plan: std::sync::Arc<omnibus_sync::Mutex<plan::Plan>>,
 }
 
-/// What a caller of a fault point does.
+/// The instruction to the caller of a fault point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Go,
@@ -138,7 +140,7 @@ impl Faults {
         result
     }
 
-    /// As [`Faults::around`], for what can be left out.
+    /// As [`Faults::around`], for an operation that a test may skip.
     #[inline]
     pub(crate) fn around_step(
         &self,
@@ -171,7 +173,7 @@ impl Faults {
         self.plan.lock().actions.insert(point, action);
     }
 
-    /// Has `work` done the next time that `point` is passed, before the operation.
+    /// Runs `work` the next time that `point` is passed, before the operation.
     pub fn when(&self, point: Point, work: impl FnOnce() + Send + 'static) {
         self.plan.lock().hooks.insert(point, plan::Hook(Box::new(work)));
     }
@@ -181,7 +183,7 @@ impl Faults {
         self.plan.lock().crash_at_step = Some(step);
     }
 
-    /// Takes every fault away and brings the world back to life.
+    /// Removes every fault and ends a simulated crash.
     pub fn clear(&self) {
         *self.plan.lock() = plan::Plan::default();
     }
@@ -192,7 +194,7 @@ impl Faults {
         self.plan.lock().passed.clone()
     }
 
-    /// Whether a planted crash has happened.
+    /// Returns whether a planted crash has happened.
     #[must_use]
     pub fn crashed(&self) -> bool {
         self.plan.lock().dead

@@ -1,7 +1,7 @@
-//! One log file that is open for writing: its descriptors, how far it is zero-filled, and how bytes become durable.
+//! A log file that is open for writing: its descriptors, how far it is zero-filled, and how bytes become durable.
 //!
-//! Writes of one file may run on several threads at once as long as they touch different blocks; who guarantees that
-//! is the caller (see `job.rs`). Not here: which bytes, in which order, and who is told.
+//! Several threads may write one file at once as long as they touch different blocks; the caller guarantees that (see
+//! `job.rs`). Which bytes are written, in which order, and who is told, is decided elsewhere.
 //!
 //! `allocated` only grows, and only under the extend lock. Zero-filling covers `[allocated, new)`, and no write goes
 //! there before `allocated` has been moved past it; so zero-filling can never destroy an event (LOG-2 holds because the
@@ -33,16 +33,16 @@ pub(crate) struct LogFile {
     pub(crate) seq: FileSeq,
     pub(crate) path: PathBuf,
     pub(crate) method: FlushMethod,
-    /// What jobs write are whole ones.
+    /// The write unit of jobs, which write whole units.
     pub(crate) blocks: Blocks,
-    /// Those of the file system.
+    /// The blocks of the file system.
     space: Blocks,
     plain: File,
     through: Option<File>,
     allocated: AtomicU64,
     extend: Mutex<()>,
     extend_chunk: u64,
-    /// Has its final length; changed and looked at under the extend lock.
+    /// The file has its final length. Read and changed under the extend lock.
     ended: AtomicBool,
     pub(crate) generations: Generations,
     /// Jobs sealed and not yet dropped.
@@ -80,18 +80,18 @@ impl LogFile {
         })
     }
 
-    /// Whether writes go in whole blocks.
+    /// Returns whether writes must be whole blocks.
     pub(crate) fn is_direct(&self) -> bool {
         self.method == FlushMethod::ODirectDsync
     }
 
-    /// Up to where the file is known to be allocated.
+    /// The offset up to which the file is known to be allocated.
     pub(crate) fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Acquire)
     }
 
-    /// Writes `bytes`, whole blocks of which the first `len` bytes mean something, at `offset`, through to the device if the method
-    /// does that. [`LogFile::sync`] has to follow.
+    /// Writes `bytes` at `offset`: whole blocks, of which the first `len` bytes are content. Writes through to the
+    /// device if the flush method does that. [`LogFile::sync`] has to follow.
     pub(crate) fn write_through(&self, bytes: &[u8], len: usize, offset: u64) -> Result<(), IoFailure> {
         self.ensure_allocated(offset, bytes.len() as u64)?;
         let write = |file| {
@@ -119,7 +119,8 @@ impl LogFile {
         Ok(())
     }
 
-    /// Makes what the page cache has got so far durable. A write-through write makes only its own bytes so.
+    /// Makes everything that is in the page cache so far durable. A write-through write makes only its own bytes
+    /// durable.
     pub(crate) fn sync(&self) -> Result<(), IoFailure> {
         self.generations.cover(|| {
             sync_data(&self.faults, Point::JobSync, &self.plain).map_err(failed("sync", &self.path))
@@ -148,8 +149,8 @@ impl LogFile {
         }
     }
 
-    /// Zero-fills up to `target`, rounded up, in pieces; the lock is free between two pieces. A full disk is no error:
-    /// the space is only wanted, and the write that needs it will say so itself.
+    /// Zero-fills up to `target`, rounded up, in pieces; the lock is free between two pieces. A full disk is not an error:
+    /// the space is optional, and the write that needs it reports the error. Up to `needed` then counts as allocated.
     pub(crate) fn extend_to(&self, target: u64, needed: u64) -> Result<(), IoFailure> {
         let target = self.space.ceil(target);
         while self.allocated() < target {
@@ -181,10 +182,11 @@ impl LogFile {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// The write-through descriptor makes the new length durable too, so that a later write changes no metadata.
+    /// Writes zeros. The write-through descriptor makes the new length durable, too, so that a later write changes no
+    /// metadata.
     ///
-    /// What goes by way of the page cache may be told of a page that a job has written, and lost: no later sync may find nothing
-    /// wrong then.
+    /// A call that uses the page cache may receive the error of a page that a job has written and the device has lost.
+    /// It therefore goes through [`Generations::alone`], so that later syncs fail, too.
     fn zero(&self, from: u64, to: u64) -> Result<(), IoFailure> {
         let zeros = &zeros()[..usize::try_from(to - from).unwrap_or(ZERO_PIECE).min(ZERO_PIECE)];
         let aligned = self.space.is_border(from) && self.space.is_border(to);
@@ -221,7 +223,7 @@ pub(crate) fn zeros() -> &'static [u8] {
     })
 }
 
-/// Finds the first method, from `wanted` downwards, that works in `dir`. Says why when it is not the wanted one.
+/// Returns the first method, from `wanted` downwards, that works in `dir`. Warns if it is not the wanted one.
 pub(crate) fn probe(disk: &Disk, dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFailure> {
     let mut method = wanted;
     loop {
@@ -239,7 +241,7 @@ pub(crate) fn probe(disk: &Disk, dir: &Path, wanted: FlushMethod) -> Result<Flus
     }
 }
 
-/// Writes and reads back one block of a file at `path`, which is gone afterwards.
+/// Writes and reads back one block of a file at `path`, and removes the file.
 pub(crate) fn try_method(disk: &Disk, path: &Path, method: FlushMethod) -> io::Result<()> {
     let tried = write_and_read_back(disk, path, method);
     let _ = disk.remove(path);

@@ -1,4 +1,4 @@
-//! Ending a log file: its spare tail is cut off and its in-use flag cleared.
+//! Ends a log file: cuts off its spare tail and clears its in-use flag.
 //!
 //! Cutting costs the file system time in proportion to what is cut: 180 ms for a gigabyte of zero-filled blocks here.
 //! A file that was rotated early (FLUSH LOGS) therefore gets its flag cleared and synced by the rotation, and its tail
@@ -16,20 +16,20 @@ use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET, MAGIC};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Where the flags of the first event, the format description, are.
+/// File offset of the flags of the first event, the format description.
 const FLAGS_AT: u64 = (MAGIC.len() + FLAGS_OFFSET) as u64;
-/// What is appended to a log file's name while its copy is being made.
+/// The suffix of a log file's name while its copy is being made.
 pub(crate) const TEMPORARY: &str = "tmp";
 
-/// Ends `file` at `end` and makes that durable. No write may be under way, and behind `end` are zeros: a power cut may
-/// leave them in a file that counts as closed.
+/// Ends `file` at `end` and makes that durable. No write may be under way, and only zeros may follow `end`, because a
+/// power cut may leave them in a file that is marked as closed.
 pub(crate) fn finish(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     cut(faults, file, path, end)?;
     mark_closed(faults, file, path, end)
 }
 
-/// As [`finish`], when anything may be behind `end`: that must be gone for good before the file counts as closed, or a
-/// second power cut makes it look like damage.
+/// As [`finish`], for a file in which anything may follow `end`. The tail is durably gone before the file is marked as
+/// closed; otherwise a second power cut would make it look like damage.
 pub(crate) fn finish_torn(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFailure> {
     cut(faults, file, path, end)?;
     if !mutant::is(Mutant::CutWithFlag) {
@@ -56,7 +56,7 @@ fn cut(faults: &Faults, file: &File, path: &Path, end: u64) -> Result<(), IoFail
     faults.around_step(Point::FinishTruncate, || file.set_len(end)).map_err(failed("truncate", path))
 }
 
-/// Cuts a finished file's tail down to `end`, a little at a time.
+/// Cuts a finished file down to `end` in steps.
 pub(crate) fn cut_tail(config: &LogConfig, path: &Path, end: u64) -> Result<(), IoFailure> {
     let file = match config.disk.open(path, Open::Write) {
         // Purged in the meantime.
@@ -67,8 +67,8 @@ pub(crate) fn cut_tail(config: &LogConfig, path: &Path, end: u64) -> Result<(), 
     sync_all(&config.faults, Point::FinishSync, &file).map_err(failed("sync", path))
 }
 
-/// Frees the space of a deleted file a little at a time: the file system holds its journal as long as it frees a
-/// gigabyte at once. A file that has another name, in a backup, is left as it is.
+/// Frees the space of a deleted file in steps, because the file system holds its journal for as long as it frees a
+/// gigabyte at once. A file that has another name, in a backup, is left unchanged.
 pub(crate) fn shrink_deleted(config: &LogConfig, file: &File, path: &Path) {
     let names =
         if mutant::is(Mutant::ShrinkLinked) { file.metadata().map_or(0, |about| about.links) } else { 0 };
@@ -77,7 +77,7 @@ pub(crate) fn shrink_deleted(config: &LogConfig, file: &File, path: &Path) {
     }
 }
 
-/// Cuts as long as the file has `names` names: what is also somebody else's is not changed.
+/// Cuts in steps for as long as the file has exactly `names` names: a file that a backup shares is not changed.
 fn cut_slowly(config: &LogConfig, file: &File, path: &Path, end: u64, names: u64) -> Result<(), IoFailure> {
     let about = || file.metadata().map_err(failed("look at", path));
     let mut len = about()?.len;
@@ -91,8 +91,8 @@ fn cut_slowly(config: &LogConfig, file: &File, path: &Path, end: u64, names: u64
     Ok(())
 }
 
-/// Opens a finished log file to cut its tail. Nothing is ever written to a file that has another name, in a backup or in the directory
-/// that this one is a backup of: it gets a copy of its first `keep` bytes in its place.
+/// Opens a finished log file to cut its tail. A file that has another name, in a backup or in the directory that this
+/// one is a backup of, is never written: a copy of its first `keep` bytes takes its place.
 pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) -> Result<File, IoFailure> {
     let open = || disk.open(path, Open::Write).map_err(failed("open", path));
     let file = open()?;

@@ -1,4 +1,5 @@
-//! Changing what is in front of finished files: the headers of encrypted ones, under another key. Any thread that may block.
+//! Rewrites the front part of finished files: the headers of encrypted ones, under another key. Any thread that may
+//! block.
 
 use crate::config::LogConfig;
 use crate::error::{IoFailure, failed};
@@ -9,11 +10,12 @@ use std::io;
 use std::path::Path;
 
 impl LogHandle {
-    /// Has the beginnings of finished files changed, oldest first: of those that `wanted` is true for. A file with another name, in
-    /// a backup, is left as it is there, and gets a copy in its place. One that is purged meanwhile is left out.
+    /// Calls `change` on the front of each finished file for which `wanted` returns true, oldest first. A file with
+    /// another name, in a backup, is left unchanged there, and a copy takes its place here. A file that is purged
+    /// meanwhile is skipped.
     ///
     /// # Errors
-    /// Of a file that stays: what `wanted` or `change` says, or the operating system.
+    /// `wanted` or `change` failed, or the operating system did, on a file that still exists.
     pub fn change_fronts(
         &self,
         wanted: &dyn Fn(&Path) -> io::Result<bool>,

@@ -1,15 +1,15 @@
-//! Sync generations: how much of a file is in the page cache only, and which sync makes it durable.
+//! Sync generations: which writes are in the page cache only, and which sync makes them durable.
 //!
-//! "Unsynced" is a number. A write that does not go through to the device raises it when it has returned; a sync that
-//! *succeeded* covers what was there when it *began*. So a job that finds another's sync under way waits for it, and
-//! syncs again unless its own writes were there before that one began (COMMIT-2).
+//! A write that does not go through to the device raises the number of unsynced writes when it has returned. A sync
+//! that *succeeded* covers the writes that had returned when it *began*. So a job that finds another's sync under way
+//! waits for it, and syncs again unless its own writes had returned before that one began (COMMIT-2).
 //!
-//! A job that promises durability vouches for every earlier job that was written without a sync: it waits until those
-//! have returned before it syncs ([`Generations::wait_for_earlier`]). Which of the jobs sealed before it are of that kind it learns when
-//! they begin, so whoever seals jobs runs or drops each of them without waiting for a later one.
+//! A job that promises durability answers for every earlier job that was written without a sync: it waits until those
+//! have returned before it syncs ([`Generations::wait_for_earlier`]). Each job's kind is known only when it begins, so
+//! whoever seals jobs must run or drop each of them without waiting for a later one.
 //!
-//! One sync at a time, and none after one that failed: the operating system tells of a lost page once per descriptor, and
-//! a second sync under way at once could take the error that the first should have had. Any thread.
+//! Only one sync runs at a time, and none after one that failed: the operating system reports a lost page once per
+//! descriptor, and a second concurrent sync could take the error that the first one should have received. Any thread.
 
 use super::sync::atomic::{AtomicU64, Ordering};
 use super::sync::{Condvar, Mutex};
@@ -19,9 +19,9 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Generations {
-    /// Writes that went to the page cache.
+    /// The number of writes that went to the page cache.
     written: AtomicU64,
-    /// How many of them a sync has covered.
+    /// The number of these that a sync has covered.
     covered: AtomicU64,
     /// Held while syncing; the first failure stays.
     failed: Mutex<Option<IoFailure>>,
@@ -32,12 +32,12 @@ pub(crate) struct Generations {
 #[derive(Debug, Default)]
 struct Jobs {
     sealed: u64,
-    /// Those that have not begun, or that write without a sync and have not returned.
+    /// The jobs that have not begun, or that write without a sync and have not returned.
     open: BTreeSet<u64>,
 }
 
 impl Generations {
-    /// Notes a sealed job; gives its place in the order.
+    /// Registers a sealed job and returns its place in the order.
     pub(crate) fn seal(&self) -> u64 {
         let mut jobs = self.jobs.lock();
         jobs.sealed += 1;
@@ -46,14 +46,14 @@ impl Generations {
         order
     }
 
-    /// Nobody has to wait for this job: it vouches for itself, or it has returned, or it was dropped.
+    /// Removes a job that nobody has to wait for: it makes itself durable, has returned, or was dropped.
     pub(crate) fn release(&self, order: u64) {
         if self.jobs.lock().open.remove(&order) {
             self.returned.notify_all();
         }
     }
 
-    /// Waits for the jobs sealed before that write without a sync.
+    /// Waits for the earlier sealed jobs that write without a sync.
     pub(crate) fn wait_for_earlier(&self, order: u64) {
         let mut jobs = self.jobs.lock();
         if mutant::is(Mutant::SyncAlone) {
@@ -64,12 +64,12 @@ impl Generations {
         }
     }
 
-    /// A write to the page cache has returned.
+    /// Counts a write to the page cache that has returned.
     pub(crate) fn wrote(&self) {
         self.written.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Has everything that was written so far covered by a sync that began afterwards.
+    /// Ensures that a sync which began after all writes so far has succeeded.
     #[inline]
     pub(crate) fn cover(&self, sync: impl FnOnce() -> Result<(), IoFailure>) -> Result<(), IoFailure> {
         let wanted = self.written.load(Ordering::Acquire);
@@ -92,7 +92,8 @@ impl Generations {
         })
     }
 
-    /// Runs what may be told of a lost page, with no other such call under way and not after one that failed.
+    /// Runs an operation that may receive the error of a lost page. No other such call runs at the same time, and none
+    /// after one that failed.
     pub(crate) fn alone(&self, work: impl FnOnce() -> Result<(), IoFailure>) -> Result<(), IoFailure> {
         let mut failed = self.failed.lock();
         if let Some(failure) = &*failed {

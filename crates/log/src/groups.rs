@@ -1,9 +1,9 @@
-//! Reading a log file group by group: an event is given only if all bytes of its group are those that were written.
+//! Reads a log file group by group: an event is returned only if all bytes of its group are those that were written.
 //!
-//! Nothing is guessed. Behind the head of a file with groups (`omnibus_format::group`) stands a group, or the ROTATE or STOP that
-//! ends the file; anything else is the file's end, torn. In a file of an earlier version or another server this is plain
-//! reading, and events speak for themselves. For recovery, `omnibus check` and the check in the background; a dump reads what
-//! was durable a moment ago and does not ask. Any thread that may block.
+//! Behind the head of a file with groups (`omnibus_format::group`) stands a group, or the ROTATE or STOP that ends the
+//! file; anything else is the torn end of the file. A file of an earlier version or another server has no groups and is
+//! read as plain events. Used by recovery, `omnibus check` and the check in the background. A dump reads what was
+//! durable a moment ago and does not need this. Any thread that may block.
 
 use crate::error::ReadError;
 use crate::mutant::{self, Mutant};
@@ -13,44 +13,44 @@ use omnibus_format::group::{Chain, ChainStart, GROUP_HEAD_LEN, GROUP_MARK, Group
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{Checksum, EventHeader, EventType, LogPrivate, Private};
 
-/// How much of a group is read at once.
+/// Bytes of a group that are read at once.
 const PIECE: usize = 1 << 20;
-/// A mutant's: see [`Mutant::SearchBounded`].
+/// The search distance of a mutant, [`Mutant::SearchBounded`].
 const BOUND: usize = 512;
 
-/// How the groups of a file end.
+/// The state at the end of a file's groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupsEnd {
-    /// Where the last group ends.
+    /// File offset behind the last group.
     pub end: u64,
-    /// The chain there.
+    /// The value of the checksum chain at that offset.
     pub chain: u32,
 }
 
-/// Where the groups of a file have been followed to.
+/// The progress through the groups of a file.
 #[derive(Clone, Debug)]
 struct Groups {
     chain: Chain,
     start: ChainStart,
     /// The end of the group that is being read, where the next one begins.
     until: u64,
-    /// A ROTATE or STOP was there.
+    /// A ROTATE or STOP was read at that place.
     closed: bool,
     last: GroupsEnd,
 }
 
-/// A file being read, with what is known of its groups.
+/// A file that is read group by group.
 #[derive(Debug)]
 pub struct GroupedFile {
     file: ReadFile,
     len: LogOffset,
     groups: Option<Groups>,
-    /// Why there is no further group.
+    /// The reason why no further group follows.
     stopped: Option<TornReason>,
 }
 
 impl GroupedFile {
-    /// Reads on with `file`, which was just opened.
+    /// Continues with `file`, which was just opened.
     ///
     /// # Errors
     /// The file can not be read, or its head is damaged.
@@ -68,37 +68,37 @@ impl GroupedFile {
         self.len
     }
 
-    /// How the events that follow are protected.
+    /// The checksum algorithm of the events that follow.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         self.file.checksum()
     }
 
-    /// What the file's head says of its groups; `None` if it has none.
+    /// The start of the checksum chain in the file's head; `None` for a file without groups.
     #[must_use]
     pub fn chain_start(&self) -> Option<ChainStart> {
         self.groups.as_ref().map(|groups| groups.start)
     }
 
-    /// Where the groups read so far end.
+    /// The end of the groups read so far; `None` for a file without groups.
     #[must_use]
     pub fn groups_end(&self) -> Option<GroupsEnd> {
         self.groups.as_ref().map(|groups| groups.last)
     }
 
-    /// Whether a ROTATE or STOP was read where the next group would begin.
+    /// Returns whether a ROTATE or STOP was read where the next group would begin.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.groups.as_ref().is_some_and(|groups| groups.closed)
     }
 
-    /// Whether a group ends here.
+    /// Returns whether the reader stands between two groups.
     #[must_use]
     pub fn is_between_groups(&self) -> bool {
         self.groups.as_ref().is_some_and(|groups| self.file.position().offset.0 == groups.last.end)
     }
 
-    /// The next event.
+    /// Reads the next event.
     ///
     /// # Errors
     /// The file can not be read.
@@ -125,16 +125,16 @@ impl GroupedFile {
     }
 }
 
-/// What stands where a group should.
+/// The content at the place where a group should begin.
 enum Entry {
     Group,
-    /// ROTATE or STOP.
+    /// A ROTATE or STOP.
     Closing,
     Nothing(TornReason),
 }
 
 impl Groups {
-    /// From a file's head. `None` if it says nothing of groups.
+    /// Reads the file's head. `None` if it has no chain, so that the file has no groups.
     fn of(file: &mut ReadFile) -> Result<Option<Groups>, ReadError> {
         let mut before = Vec::new();
         loop {
@@ -163,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// Looks at all of the group that begins at `until`.
+    /// Reads and verifies the whole group that begins at `until`.
     fn enter(&mut self, file: &ReadFile) -> Result<Entry, ReadError> {
         let (at, limit) = (self.until, file.limit().0);
         let mut head = [0; GROUP_HEAD_LEN];
@@ -216,7 +216,7 @@ impl Groups {
     }
 }
 
-/// The head of a group that an event's first bytes are.
+/// Decodes the group head in an event's first bytes.
 fn group_head(event: &[u8]) -> Option<GroupHead> {
     match Private::decode(event.get(HEADER_LEN..)?) {
         Ok(Some(Private::Log(LogPrivate::Group { head, .. }))) => Some(head),
@@ -224,18 +224,19 @@ fn group_head(event: &[u8]) -> Option<GroupHead> {
     }
 }
 
-/// What was seen behind the torn place of a file with groups.
+/// The result of searching a file with groups behind its torn place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
-    /// Where a group begins that was written later, and up to where commits were durable then. The newest such commit.
+    /// The offset of a group that was written later, and the newest commit number that was durable when it was written.
+    /// Of several groups, the one with the newest such commit.
     pub claim: Option<(LogOffset, u64)>,
-    /// Where the last byte that is not zero ends.
+    /// File offset behind the last byte that is not zero.
     pub data_end: u64,
 }
 
 impl ReadFile {
-    /// Looks at everything from `from` to the end of the file for heads of groups. Each is sealed with the file's salt, so that
-    /// it says the truth whether or not its group is whole.
+    /// Searches everything from `from` to the end of the file for heads of groups. Each head is sealed with the file's
+    /// salt, so its content is trustworthy whether or not its group is whole.
     ///
     /// # Errors
     /// The file can not be read.

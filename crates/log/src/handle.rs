@@ -1,5 +1,5 @@
-//! The list of the log's files while the server runs, shared by the writer (which adds), purge (which removes) and
-//! everyone who lists or reads.
+//! The list of the log's files while the server runs. The writer adds to it, purge removes from it, and everybody else
+//! lists and reads.
 //!
 //! Two locks, taken in this order: `index` is held while the index file is replaced, by rotation and purge; `files` is
 //! held for memory operations only, so that listing never waits for a disk.
@@ -26,33 +26,33 @@ use std::time::SystemTime;
 /// One line of SHOW BINARY LOGS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Its number.
+    /// The file's number.
     pub file: FileSeq,
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// Its length; for the active file its durable part, not the space prepared behind it.
+    /// The length in bytes; for the active file its durable part, without the space prepared behind it.
     pub size: u64,
-    /// When it was finished; for the active file, now.
+    /// The time when the file was finished; for the active file, now.
     pub modified: SystemTime,
-    /// Whether it is being written.
+    /// Whether the file is the active one.
     pub active: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileState {
     pub(crate) seq: FileSeq,
-    /// `None` for the active file.
+    /// Final size in bytes and time of completion; `None` for the active file.
     pub(crate) finished: Option<(u64, SystemTime)>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct FileList {
     pub(crate) files: Vec<FileState>,
-    /// Files that a reader is in, with the number of readers.
+    /// The number of readers per pinned file.
     pub(crate) pins: BTreeMap<FileSeq, usize>,
 }
 
-/// See the module.
+/// The shared state behind [`LogHandle`]; see the module.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     pub(crate) path: PathBuf,
@@ -63,10 +63,10 @@ pub(crate) struct Catalog {
     pub(crate) prepared: PreparedFiles,
     pub(crate) max_size: AtomicU64,
     pub(crate) files: Mutex<FileList>,
-    /// The files that left the index and are not deleted yet; its lock serialises changes of the index.
+    /// The index and the files that left it and are not deleted yet. Its lock serialises changes of the index.
     pub(crate) index: Mutex<(Index, Vec<FileSeq>)>,
     pub(crate) background: Mutex<Vec<JoinHandle<()>>>,
-    /// How often the log began anew; a reader of an earlier one must not read on.
+    /// The number of resets so far. A reader of an earlier generation must not read on.
     pub(crate) generation: AtomicU64,
     preparer: OnceLock<Preparer>,
 }
@@ -104,7 +104,7 @@ impl Catalog {
         self.path.join(self.names.log(seq))
     }
 
-    /// Names a new file in the index, durably, and makes it the active one.
+    /// Adds a new file to the index, durably, and makes it the active one.
     pub(crate) fn add(&self, seq: FileSeq) -> Result<(), IoFailure> {
         let index = self.index.lock();
         let mut named: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
@@ -114,7 +114,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Notes that a file got its final size.
+    /// Records the final size of a file.
     pub(crate) fn finished(&self, seq: FileSeq, size: u64) {
         let mut list = self.files.lock();
         if let Some(file) = list.files.iter_mut().find(|file| file.seq == seq) {
@@ -137,8 +137,8 @@ impl Catalog {
         }
     }
 
-    /// Runs `work` on a low-priority thread of its own. If there is no thread to be had, it is left to the next start,
-    /// which every such work allows.
+    /// Runs `work` on a low-priority thread of its own. If no thread can be started, the next start of the server does
+    /// the work; every kind of work passed here permits that.
     pub(crate) fn in_background(&self, name: &'static str, work: impl FnOnce() + Send + 'static) {
         let arrive = self.config.disk.announce();
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -159,7 +159,7 @@ impl Catalog {
         self.preparer.get()
     }
 
-    /// Cuts a finished file's tail down to `end` without anyone waiting.
+    /// Cuts a finished file's tail down to `end` in the background.
     pub(crate) fn cut_in_background(self: &Arc<Self>, seq: FileSeq, end: u64) {
         let (path, config) = (self.path_of(seq), self.config.clone());
         self.in_background("log-cut", move || {
@@ -170,7 +170,7 @@ impl Catalog {
     }
 }
 
-/// The log as sessions and readers see it. Cheap to clone.
+/// The log as sessions and readers use it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LogHandle {
     pub(crate) catalog: Arc<Catalog>,
@@ -191,7 +191,7 @@ impl LogHandle {
         list.files.iter().map(entry).collect()
     }
 
-    /// How many files are prepared for the rotations to come. Reads a directory; 0 if that can't be read.
+    /// The number of files that are prepared for coming rotations. Reads a directory; 0 if that fails.
     #[must_use]
     pub fn prepared_files(&self) -> usize {
         self.catalog.prepared.list().map_or(0, |files| files.len())
@@ -203,19 +203,19 @@ impl LogHandle {
         self.catalog.files.lock().files.first().map(|file| file.seq)
     }
 
-    /// The position that readers may read up to. The commit pipeline advances it.
+    /// The position up to which readers may read. The commit pipeline advances it.
     #[must_use]
     pub fn durable_end(&self) -> &DurableEnd {
         &self.catalog.shared.durable
     }
 
-    /// The names that files have here.
+    /// The naming scheme of the log's files.
     #[must_use]
     pub fn names(&self) -> &FileNames {
         &self.catalog.names
     }
 
-    /// The directory.
+    /// The path of the log directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.catalog.path
@@ -227,13 +227,14 @@ impl LogHandle {
         &self.catalog.config.disk
     }
 
-    /// The method that is really in use.
+    /// The flush method in use, after fallbacks.
     #[must_use]
     pub fn flush_method(&self) -> FlushMethod {
         self.catalog.method
     }
 
-    /// Changes the size at which a file is followed by a new one; files prepared from now on get it too.
+    /// Changes the size in bytes at which a file is followed by a new one. Files prepared from now on have that size,
+    /// too.
     pub fn set_max_size(&self, max_size: u64) {
         self.catalog.max_size.store(max_size, Ordering::Relaxed);
         if let Some(preparer) = self.catalog.preparer() {
@@ -241,21 +242,21 @@ impl LogHandle {
         }
     }
 
-    /// The first failure of a write or sync, if there was one.
+    /// Returns an error if a write or sync has failed.
     ///
     /// # Errors
-    /// That failure.
+    /// The first such failure.
     pub fn check(&self) -> Result<(), WriteError> {
         self.catalog.shared.poison.check()
     }
 
-    /// Ends the wait of writes for which the disk is too full, and lets none wait from now on: they fail. For a shutdown.
+    /// Ends all waiting for space on a full disk: waiting writes and all later ones fail. For a shutdown.
     pub fn stop_waiting_for_space(&self) {
         self.catalog.shared.space.give_up();
     }
 
-    /// Waits for the work that earlier calls left to background threads: deleting purged files, cutting spare tails.
-    /// FLUSH BINARY LOGS waits so, because whoever asked may read the finished file with any tool; commits never do.
+    /// Waits for background work that earlier calls started: deleting purged files, cutting spare tails. FLUSH BINARY
+    /// LOGS waits so, because its client may read the finished file with any tool; commits never do.
     pub fn wait_for_background(&self) {
         let threads: Vec<_> = std::mem::take(&mut *self.catalog.background.lock());
         for thread in threads {

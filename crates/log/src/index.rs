@@ -30,7 +30,7 @@ impl Index {
         Ok(Some(files))
     }
 
-    /// Whether each file's number follows the one before; a list is checked before it is written, too.
+    /// Checks that each file's number follows the one before. Lists are checked before they are written, too.
     pub(crate) fn check_sequence(&self, path: &Path, files: &[FileSeq]) -> Result<(), IndexError> {
         for pair in files.windows(2) {
             if pair[0].next() != Some(pair[1]) {
@@ -41,17 +41,17 @@ impl Index {
         Ok(())
     }
 
-    /// Replaces the index.
+    /// Replaces the index by one with `files`.
     pub(crate) fn replace(&self, files: &[FileSeq]) -> Result<(), IoFailure> {
         self.replace_list(&self.names.index(), files, Point::IndexWrite)
     }
 
-    /// Files that a purge took out of the index and that may still be there.
+    /// Reads the list of files that a purge took out of the index and that may still exist.
     pub(crate) fn read_purge_list(&self) -> Result<Vec<FileSeq>, IndexError> {
         Ok(self.read_names(&self.dir.join(self.names.purge_list()))?.unwrap_or_default())
     }
 
-    /// Notes the files that are about to leave the index.
+    /// Writes the list of files that are about to leave the index.
     pub(crate) fn write_purge_list(&self, files: &[FileSeq]) -> Result<(), IoFailure> {
         self.replace_list(&self.names.purge_list(), files, Point::PurgeListWrite)
     }
@@ -62,7 +62,7 @@ impl Index {
             .map_err(failed("sync", &self.dir))
     }
 
-    /// All of them are gone.
+    /// Removes the purge list, once all its files are gone.
     pub(crate) fn remove_purge_list(&self) -> Result<(), IoFailure> {
         let path = self.dir.join(self.names.purge_list());
         io::remove(&self.disk, &self.faults, Point::PurgeListRemove, &path).map_err(failed("remove", &path))

@@ -13,7 +13,7 @@ use sync::thread;
 
 const SCHEDULES: usize = 2000;
 
-/// Files and a device: what a sync makes durable is what was in the page cache when it began.
+/// A model of files and a device: a sync makes durable what was in the page cache when it began.
 #[derive(Default)]
 struct World {
     generations: Generations,
@@ -29,8 +29,8 @@ impl World {
         Ok(())
     }
 
-    /// Writes into the page cache and has that made durable. `early` tells of the write before it has returned, which is
-    /// wrong.
+    /// Writes into the page cache and makes that durable. With `early`, the write is counted before it has returned,
+    /// which is wrong.
     fn write_and_cover(&self, id: u64, early: bool) {
         if early {
             self.generations.wrote();
@@ -60,13 +60,13 @@ fn a_sync_covers_what_its_caller_has_written_under_every_schedule() {
     sync::explore(SCHEDULES, || writers(false));
 }
 
-/// The search sees what it is for: a write that is counted before it has returned.
+/// The search finds a write that is counted before it has returned.
 #[test]
 fn a_write_that_is_told_of_too_early_is_found() {
     assert!(std::panic::catch_unwind(|| sync::explore(SCHEDULES, || writers(true))).is_err());
 }
 
-/// Jobs in order, of which some promise durability for all before them.
+/// Runs jobs in order, some of which promise durability for all earlier ones.
 fn jobs(forgets: bool) {
     let world = Arc::new(World::default());
     let threads: Vec<_> = (0..4u64)

@@ -16,7 +16,7 @@ pub(crate) fn write_all_at(
     write_with_room(faults, point, file, (bytes, bytes.len()), offset)
 }
 
-/// Writes all of `bytes` at `offset`, of which only so many mean anything.
+/// Writes all of `bytes` at `offset`, of which only a leading part is content.
 pub(crate) fn write_with_room(
     faults: &Faults,
     point: Point,
@@ -72,7 +72,7 @@ pub(crate) fn rename_new(disk: &Disk, from: &Path, to: &Path) -> io::Result<()> 
     }
 }
 
-/// Deletes a file; one that is gone already is fine.
+/// Deletes a file; succeeds if it does not exist.
 pub(crate) fn remove(disk: &Disk, faults: &Faults, point: Point, path: &Path) -> io::Result<()> {
     faults.around(point, || disk.remove_if_there(path))
 }

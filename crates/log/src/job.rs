@@ -1,16 +1,16 @@
-//! One sealed piece of the log on its way to the device. Owned and `Send`: the sync stage runs it on any thread.
+//! A sealed piece of the log on its way to the device. It is owned and `Send`: the sync stage runs it on any thread.
 //!
-//! Rules for whoever runs jobs:
-//! - Jobs for which [`jobs_overlap`] is true run one after the other, in the order they were sealed: the later one
-//!   rewrites the last block of the earlier one. Others may run at the same time, in any order.
-//! - A job that is made durable vouches for all earlier ones of its file that were written with
-//!   [`WriteJob::run_without_sync`]: it waits for them before it syncs. So each sealed job is run or dropped by somebody who
-//!   does not wait for a later one.
+//! Rules for the caller that runs jobs:
+//! - Jobs for which [`jobs_overlap`] is true run one after the other, in the order in which they were sealed: the later
+//!   one rewrites the last block of the earlier one. Others may run at the same time, in any order.
+//! - A job that is made durable answers for all earlier ones of its file that were written with
+//!   [`WriteJob::run_without_sync`]: it waits for them before it syncs. So each sealed job must be run or dropped
+//!   without waiting for a later one.
 //! - Acknowledge strictly in the order of [`WriteJob::end`]. A crash may leave a later job on the device and not an
-//!   earlier one; that hole is a torn tail and recovery cuts there.
+//!   earlier one; that hole is a torn tail, and recovery cuts there.
 //!
-//! A write that finds the disk full waits, if the log was opened so (`space.rs`). Any other
-//! failure poisons the log: this job, every later one and the writer give the same error until the log is reopened.
+//! A write that finds the disk full waits, if the log was opened so (`space.rs`). Any other failure poisons the log:
+//! this job, every later one and the writer return the same error until the log is reopened.
 
 use crate::buffer::AlignedBuf;
 use crate::durable::Shared;
@@ -20,35 +20,35 @@ use crate::position::LogPosition;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes of one file, to be written at one place.
+/// Bytes to be written at one place of one file.
 #[derive(Debug)]
 pub struct WriteJob {
     pub(crate) shared: Arc<Shared>,
     pub(crate) file: Arc<LogFile>,
-    /// Where the first byte of `buffer` goes; it is whole blocks.
+    /// File offset of the first byte of `buffer`, which consists of whole blocks.
     pub(crate) base: u64,
     pub(crate) buffer: AlignedBuf,
     /// The first byte that no earlier job holds.
     pub(crate) start: LogPosition,
     pub(crate) end: LogPosition,
-    /// Its place among the jobs of its file.
+    /// The job's place among the jobs of its file.
     pub(crate) order: u64,
 }
 
 impl WriteJob {
-    /// The first new byte of this job.
+    /// The position of the job's first new byte.
     #[must_use]
     pub fn start(&self) -> LogPosition {
         self.start
     }
 
-    /// The position behind the last byte of this job: the durable end once this and all earlier jobs have run.
+    /// The position behind the job's last byte: the durable end once this and all earlier jobs have run.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.end
     }
 
-    /// Whether nothing was appended since the job before.
+    /// Returns whether nothing was appended since the previous job.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -70,8 +70,7 @@ impl WriteJob {
         })
     }
 
-    /// Writes the bytes into the page cache: `sync_binlog=0`, or a group between two syncs.
-    ///
+    /// Writes the bytes into the page cache. Used with `sync_binlog=0`, and for a group between two syncs.
     /// # Errors
     /// As [`WriteJob::run`].
     pub fn run_without_sync(self) -> Result<(), WriteError> {
@@ -79,8 +78,8 @@ impl WriteJob {
         self.guarded(|job| job.file.write_unsynced(&job.buffer, len, job.base))
     }
 
-    /// Makes durable what earlier jobs of the same file have written, and writes nothing itself. For a job that has
-    /// bytes of its own use [`WriteJob::run`], which does both.
+    /// Makes the bytes of earlier jobs of the same file durable, and writes nothing itself. For a job with bytes of its
+    /// own use [`WriteJob::run`], which does both.
     ///
     /// # Errors
     /// As [`WriteJob::run`].
@@ -96,7 +95,8 @@ impl WriteJob {
         usize::try_from(self.end.offset.0 - self.base).unwrap_or(usize::MAX).min(self.buffer.len())
     }
 
-    /// A write for which there is no room is done again from its beginning once there may be: nobody was told of any of it.
+    /// Runs `operation` unless the log is poisoned, and poisons the log if it fails. A write that fails for lack of
+    /// space is repeated from its beginning, because none of its bytes were acknowledged.
     fn guarded(self, operation: impl Fn(&WriteJob) -> Result<(), IoFailure>) -> Result<(), WriteError> {
         self.shared.poison.check()?;
         self.shared.space.patiently(|| operation(&self)).map_err(|failure| self.shared.poison.set(failure))
@@ -118,7 +118,7 @@ impl Drop for WriteJob {
     }
 }
 
-/// Whether two jobs touch a block in common and must therefore run in order, one at a time.
+/// Returns whether two jobs have a block in common and must therefore run in order, one at a time.
 #[must_use]
 pub fn jobs_overlap(a: &WriteJob, b: &WriteJob) -> bool {
     if a.file.seq != b.file.seq {

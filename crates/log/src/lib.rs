@@ -1,20 +1,46 @@
 //! The binary log as files: `binlog.000001`, `binlog.000002`, … and `binlog.index`.
 //!
 //! This crate writes finished event bytes to the active file and makes them durable, switches files, finds the valid
-//! end after a crash, reads events back, prepares empty files ahead of time and removes old ones. It does not know
-//! what an event means beyond its frame (length, end position, checksum) and the few types that open and close a
-//! transaction; it assigns no commit numbers and takes no decision of recovery.
+//! end after a crash, reads events back, prepares empty files ahead of time and removes old ones. Of an event it knows
+//! only the frame (length, end position, checksum) and the few types that open and close a transaction. It assigns no
+//! commit numbers and takes no decision of recovery.
 //!
-//! | who | calls what | on which thread |
+//! | caller | functions | thread |
 //! |---|---|---|
 //! | start-up, recovery | [`LogDir::open`], [`LogDir::recovery_scan`], [`LogDir::truncate_tail`], [`LogDir::start`] | the main thread |
 //! | flush stage | [`LogWriter`] (one owner, `&mut self`) | the flush leader |
 //! | sync stage | [`WriteJob::run`] and its siblings | any thread |
 //! | sessions | [`LogHandle::list`], [`LogHandle::purge_to`], [`TailReader`] | any thread |
 //!
-//! Invariants: LOG-1 (the file parses up to the durable end), LOG-2 (bytes behind it never parse as an event),
-//! PURGE-1 (no file goes that recovery or a connected replica needs), INDEX-1 (every file that the index names exists
-//! and starts with a whole header), INDEX-2 (no file holds a transaction without being named by the index).
+//! Invariants: LOG-1 (the file parses up to the durable end), LOG-2 (bytes behind the durable end never parse as an
+//! event), PURGE-1 (no file is removed that recovery or a connected replica needs), INDEX-1 (every file that the index
+//! names exists and starts with a whole header), INDEX-2 (a file holds transactions only if the index names it).
+//!
+//! A new log, one event in it, durable:
+//!
+//! ```
+//! use omnibus_format::events::Xid;
+//! use omnibus_format::writer::write_final;
+//! use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
+//! use omnibus_log::{LogConfig, LogDir};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path();
+//! let context = EventContext { timestamp: 1_767_225_600, server_id: 1 };
+//! let mut head = Vec::new();
+//! let description = FormatDescription::new("8.4.0-example", 0, Checksum::Crc32);
+//! write_final(&mut head, context, EventType::FORMAT_DESCRIPTION, 1, 4, Checksum::Crc32, |body| description.encode(body));
+//!
+//! let mut writer = LogDir::open(path, LogConfig::default())?.start(&head)?;
+//! let (at, out) = (writer.position().offset.0, writer.buffer().vec());
+//! write_final(out, context, EventType::XID, 0, at, Checksum::Crc32, |body| Xid(7).encode(body));
+//! let job = writer.seal();
+//! let end = job.end();
+//! job.run()?; // durable when it returns
+//! writer.handle().durable_end().advance(end);
+//! assert_eq!(writer.handle().list()[0].size, end.offset.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod behind;
 mod buffer;

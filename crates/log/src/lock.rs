@@ -1,7 +1,7 @@
-//! One process per data directory.
+//! The lock that gives a data directory to one process.
 //!
-//! The lock is the operating system's, on a file that also holds the owner's process number for the error message; it
-//! goes when the process does, however it ends, so a lock file that is still there after a crash locks nothing.
+//! It is the operating system's lock on a file that also holds the owner's process number, for the error message. It
+//! ends with the process, however that ends, so a lock file that is left after a crash locks nothing.
 
 use crate::error::{LockError, failed};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,17 +10,17 @@ use std::path::Path;
 
 const NAME: &str = "omnibus.lock";
 
-/// Held for as long as the process uses the directory.
+/// Ownership of a data directory, until it is dropped.
 #[derive(Debug)]
 pub struct DirLock {
     _file: Option<File>,
 }
 
 impl DirLock {
-    /// Takes the directory, creating it if there is none.
+    /// Takes ownership of the directory, creating it if it does not exist.
     ///
     /// # Errors
-    /// Another process has it, or the operating system refuses.
+    /// Another process owns it, or the operating system refuses.
     pub fn acquire(dir: &Path) -> Result<DirLock, LockError> {
         std::fs::create_dir_all(dir).map_err(failed("create", dir))?;
         let path = dir.join(NAME);
@@ -32,10 +32,11 @@ impl DirLock {
         Ok(DirLock { _file: Some(file) })
     }
 
-    /// Takes the directory without a change to it, for looking at it. Where no server ever was there is nothing to take.
+    /// Takes ownership of the directory for inspection, without changing it. Succeeds without a lock where no server
+    /// ever ran.
     ///
     /// # Errors
-    /// As `acquire`'s.
+    /// As [`DirLock::acquire`].
     pub fn look(dir: &Path) -> Result<DirLock, LockError> {
         let path = dir.join(NAME);
         match File::open(&path) {

@@ -1,7 +1,7 @@
-//! Measuring how long a durable write takes on a directory's device, with the very code that the log uses.
+//! Measures how long a durable write takes on a directory's device, with the code that the log uses.
 //!
-//! For `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log, whose name it removes
-//! as soon as it is open, so that it vanishes with the process.
+//! Used by `omnibus bench sync` and for choosing `binlog_flush_method`. Writes one file next to the log, whose name is
+//! removed as soon as it is open, so that it vanishes with the process.
 
 use crate::buffer::AlignedBuf;
 use crate::config::{FlushMethod, LogConfig};
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What the space looks like before it is written.
+/// The state of the space before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// There is none; each write makes the file longer.
@@ -30,7 +30,7 @@ pub enum Space {
 pub enum SyncCall {
     /// Through the page cache, then `fsync`: also waits for what a sync of data alone leaves out, such as times.
     Fsync,
-    /// As the log would.
+    /// As the log does with this flush method.
     Method(FlushMethod),
 }
 
@@ -43,7 +43,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes `count` sequential durable writes of `size` bytes in `dir` and gives the time each took, in order.
+/// Makes `count` sequential durable writes of `size` bytes in `dir` and returns the duration of each, in order.
 ///
 /// # Errors
 /// The method does not work in this directory, or the operating system refuses.

@@ -1,11 +1,11 @@
-//! Deliberate breakages of the log and of the commit path, for whoever has to show that it would notice them (`crates/sim`). Compiled
-//! out without the feature `mutants`: [`is`] is constant false then.
+//! Deliberate faults in the log and the commit path, for tests that must show that they would find them (`crates/sim`).
+//! Without the feature `mutants` they are compiled out: [`is`] is then constant false.
 
-/// What is broken.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mutant {
-    /// Nothing.
+    /// No fault.
     None,
     /// A group is published before it is written.
     PublishEarly,
@@ -13,35 +13,35 @@ pub enum Mutant {
     ForgetWakeUp,
     /// Two neighbours in a group are told each other's number.
     SwapNumbers,
-    /// What is written without a sync counts as synced.
+    /// Writes without a sync count as durable.
     DurableUnsynced,
     /// Groups are acknowledged as their writes end, in any order.
     AcknowledgeOutOfOrder,
-    /// Recovery replays what may be in the page cache only.
+    /// Recovery replays events that may be in the page cache only.
     RecoveryUnsynced,
-    /// Recovery leaves the torn tail where it is.
+    /// Recovery leaves the torn tail in place.
     KeepTail,
-    /// A GTID's number is left out.
+    /// A GTID's number is skipped.
     GtidGap,
     /// A large transaction's file is not synced.
     LargeUnsynced,
     /// Recovery begins one transaction late.
     ReplayLate,
-    /// What is unsynced counts as synced when its sync begins, so that a second job skips it.
+    /// Unsynced writes count as synced when their sync begins, so that a second job skips its own.
     SyncForgetsEarly,
     /// A synced job does not wait for the unsynced ones before it.
     SyncAlone,
-    /// A purged file is cut while a backup has it.
+    /// A purged file is shortened although a backup shares it.
     ShrinkLinked,
-    /// The tail is cut and its file marked as closed under one sync.
+    /// The tail is cut and its file marked as closed with one sync.
     CutWithFlag,
-    /// Recovery looks a bounded distance behind a torn place.
+    /// Recovery searches only a bounded distance behind a torn place.
     SearchBounded,
-    /// Recovery reads what is cached, also after a sync that failed.
+    /// Recovery trusts the page cache after a sync that failed.
     TrustCache,
-    /// What passes a held group is published, and the held one behind it.
+    /// A group passes the gate while an earlier one is held, and is published before it.
     PublishBackwards,
-    /// A reply leaves before what it tells of is durable.
+    /// A reply is sent before the commits that it reveals are durable.
     ReplyEarly,
 }
 
@@ -56,17 +56,17 @@ mod switch {
         static HERE: Cell<Mutant> = const { Cell::new(Mutant::None) };
     }
 
-    /// Breaks this and nothing else, in the whole process.
+    /// Injects this fault, and only this one, in the whole process.
     pub fn set_mutant(mutant: Mutant) {
         NOW.store(mutant as u8, Ordering::SeqCst);
     }
 
-    /// Breaks this on the calling thread alone, so that other tests can run beside it.
+    /// Injects this fault on the calling thread only, so that other tests can run beside it.
     pub fn set_for_thread(mutant: Mutant) {
         HERE.set(mutant);
     }
 
-    /// Whether this is broken now.
+    /// Returns whether this fault is injected now.
     #[must_use]
     pub fn is(mutant: Mutant) -> bool {
         NOW.load(Ordering::Relaxed) == mutant as u8 || HERE.get() == mutant
@@ -76,7 +76,7 @@ mod switch {
 #[cfg(any(test, feature = "mutants"))]
 pub use switch::{is, set_for_thread, set_mutant};
 
-/// Whether this is broken now: never.
+/// Returns whether this fault is injected: never in this build.
 #[cfg(not(any(test, feature = "mutants")))]
 #[inline]
 #[must_use]

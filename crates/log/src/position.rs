@@ -1,4 +1,4 @@
-//! Where a byte of the log is: file number and offset, as types that can not be mixed up, and the names of files.
+//! Positions in the log: file number and offset, as types that cannot be mixed up, and the names of files.
 //!
 //! Positions are ordered by file, then by offset; that is the order in which bytes were written. No I/O here.
 
@@ -13,9 +13,10 @@ impl FileSeq {
     pub const FIRST: FileSeq = FileSeq(1);
     /// The last number that the peers accept in a name.
     pub const MAX: FileSeq = FileSeq(0x7FFF_FFFF);
-    /// The last number that a running log goes on to. Those behind it are for starts, each of which takes one, and for a reset.
+    /// The last number that a running log advances to. The higher ones are reserved for starts, each of which takes
+    /// one, and for a reset.
     pub const LAST_IN_TURN: FileSeq = FileSeq(FileSeq::MAX.0 - 1000);
-    /// From here on each new file warns.
+    /// The number from which each new file logs a warning.
     pub(crate) const WARNS: FileSeq = FileSeq(2_000_000_000);
 
     /// The number of the file after this one; `None` once the numbers are used up.
@@ -24,13 +25,13 @@ impl FileSeq {
         (self < FileSeq::MAX).then(|| FileSeq(self.0 + 1))
     }
 
-    /// Whether a running log may go on to the next file.
+    /// Returns whether a running log may advance to the next file.
     #[must_use]
     pub fn has_next_in_turn(self) -> bool {
         self < FileSeq::LAST_IN_TURN
     }
 
-    /// Says so where numbers run out.
+    /// Logs a warning if file numbers are about to run out.
     pub(crate) fn warn_near_end(self) {
         if self >= FileSeq::WARNS {
             let left = FileSeq::LAST_IN_TURN.0.saturating_sub(self.0);
@@ -55,7 +56,7 @@ impl fmt::Display for FileSeq {
 pub struct LogOffset(pub u64);
 
 impl LogOffset {
-    /// Behind the magic number: where the first event starts.
+    /// The offset behind the magic number, where the first event starts.
     pub const FIRST_EVENT: LogOffset = LogOffset(4);
 }
 
@@ -65,12 +66,12 @@ impl fmt::Display for LogOffset {
     }
 }
 
-/// A place in the whole log.
+/// A position in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
-    /// Which file.
+    /// The file.
     pub file: FileSeq,
-    /// Where in it.
+    /// The offset in the file.
     pub offset: LogOffset,
 }
 
@@ -88,14 +89,14 @@ impl fmt::Display for LogPosition {
     }
 }
 
-/// How the files of one log are called. The one place that makes and reads such names.
+/// The naming scheme of one log's files. All such names are made and parsed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileNames {
     basename: String,
 }
 
 impl FileNames {
-    /// Names that start with `basename`, for example `binlog`.
+    /// Creates a scheme whose names start with `basename`, for example `binlog`.
     pub fn new(basename: impl Into<String>) -> FileNames {
         FileNames { basename: basename.into() }
     }
@@ -118,8 +119,8 @@ impl FileNames {
         format!("{}.purge", self.basename)
     }
 
-    /// The number in a log file's name, with or without a directory before it; `None` for any other name, and for a
-    /// number that is not written the way [`FileNames::log`] writes it.
+    /// Returns the number in a log file's name, with or without a directory in front; `None` for any other name, and
+    /// for a number that is not written in the form of [`FileNames::log`].
     #[must_use]
     pub fn parse(&self, name: &str) -> Option<FileSeq> {
         let name = name.rsplit('/').next()?;

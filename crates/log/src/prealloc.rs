@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long after a failure no other file is prepared.
+/// The pause after a failure before another file is prepared.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The directory of prepared files.
@@ -53,8 +53,8 @@ impl PreparedFiles {
         Ok(found)
     }
 
-    /// At a start: removes what was on its way to be a log file when the power went, with a head and without its new name. It
-    /// would be in the way for ever. One with transactions in it is somebody's, and stays.
+    /// Runs at a start: removes a prepared file that already has a log header but whose rename was lost in a power cut.
+    /// It would stay in the way for ever. A file with transactions is kept.
     pub(crate) fn clear_taken(&self) -> Result<(), IoFailure> {
         for (_, path) in self.list()? {
             // What can not be read is left for whoever wants to take it, who says so.
@@ -73,12 +73,12 @@ impl PreparedFiles {
         Ok(magic[..read] == MAGIC && !holds_more_than_head(&mut file)?)
     }
 
-    /// How many can be used.
+    /// The number of usable prepared files.
     fn usable(&self) -> Result<usize, IoFailure> {
         Ok(self.list()?.iter().filter(|(_, path)| self.is_blank(path).unwrap_or(false)).count())
     }
 
-    /// Gives the first usable prepared file the name `to`. False if there is none.
+    /// Renames the first usable prepared file to `to`. Returns false if there is none.
     pub(crate) fn take(&self, to: &Path) -> Result<bool, IoFailure> {
         for (_, path) in self.list()? {
             match self.is_blank(&path) {
@@ -102,7 +102,7 @@ impl PreparedFiles {
         Ok(false)
     }
 
-    /// Removes the last usable one, because its space is needed for something else. False if there is none.
+    /// Removes the last usable prepared file to free its space. Returns false if there is none.
     pub(crate) fn give_up_one(&self) -> Result<bool, IoFailure> {
         for (_, path) in self.list()?.into_iter().rev() {
             if self.is_blank(&path).unwrap_or(false) {
@@ -114,8 +114,8 @@ impl PreparedFiles {
         Ok(false)
     }
 
-    /// Looks at the first and the last block; reading all of a gigabyte would make a rotation wait. The first block
-    /// alone tells a log file that was renamed by mistake, whose stale events could parse (LOG-2).
+    /// Checks that the first and the last block are zeros; reading all of a gigabyte would make a rotation wait. The
+    /// first block alone reveals a log file that was renamed by mistake, whose stale events could parse (LOG-2).
     fn is_blank(&self, path: &Path) -> std::io::Result<bool> {
         let file = self.disk.open(path, Open::Read)?;
         let about = file.metadata()?;
@@ -139,14 +139,14 @@ struct Wanted {
     stop: bool,
     wake: bool,
     active: Arc<LogFile>,
-    /// Where the last sealed job of the active file ends.
+    /// File offset behind the last sealed job of the active file.
     written: u64,
 }
 
 #[derive(Debug)]
 struct Inner {
     wanted: Mutex<Wanted>,
-    /// Size of the files to prepare, and how far the active file is extended at most.
+    /// The size in bytes of files to prepare, and the limit of extending the active file.
     size: AtomicU64,
     changed: Condvar,
     files: PreparedFiles,
@@ -249,7 +249,7 @@ impl Inner {
         }
     }
 
-    /// Sleeps until there is something to do; false to end.
+    /// Sleeps until there is work; returns false when the thread has to end.
     fn wait(&self) -> bool {
         let mut wanted = self.wanted.lock();
         while !wanted.stop && !wanted.wake {
@@ -259,7 +259,7 @@ impl Inner {
         !wanted.stop
     }
 
-    /// Zero-fills the active file ahead of the writes, up to the size where rotation comes anyway.
+    /// Zero-fills the active file ahead of the writes, up to the size at which it will be rotated.
     fn extend_active(&self) {
         loop {
             let (active, target) = {

@@ -1,8 +1,8 @@
-//! Making one empty log file: reserved, zero-filled, synced, and under its name only when all of that is done.
+//! Makes one empty log file: reserved, zero-filled, synced, and renamed to its name only when all of that is done.
 //!
-//! The work happens under a temporary name, which is locked while its process lives; a crash leaves a file that the
-//! next one recognises by the free lock and removes. An existing file is never replaced. Used by the background thread
-//! and by `omnibus alloc`.
+//! The work happens under a temporary name, which is locked while its process lives. A crash leaves a file that the
+//! next process recognises by the free lock and removes. An existing file is never replaced. Used by the background
+//! thread and by `omnibus alloc`.
 
 use crate::buffer::{AlignedBuf, BLOCK};
 use crate::error::{IoFailure, PrepareError, failed};
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const TEMPORARY: &str = ".tmp";
-/// How much is written at once. The device is busy with it for about 0.2 ms, which is what a group's write may have to
-/// wait; with 1 MiB the slowest hundredth of commits took 0.7 ms while a file was prepared.
+/// Bytes per write. A write occupies the device for about 0.2 ms, which a group's write may have to wait; with 1 MiB
+/// the slowest hundredth of commits took 0.7 ms while a file was prepared.
 const PIECE: usize = 256 << 10;
 
-/// What is done to the space of a file.
+/// How the space of a file is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparation {
     /// Zeros are written. Overwriting them later changes no metadata, which is what makes the sync short.
@@ -28,34 +28,34 @@ pub enum Preparation {
     Reserve,
 }
 
-/// How far a preparation is.
+/// The progress of a preparation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes done.
     pub done: u64,
-    /// Bytes in all.
+    /// Bytes in total.
     pub total: u64,
 }
 
-/// What was done.
+/// The result of a preparation.
 #[derive(Clone, Debug)]
 pub struct PreparedReport {
     /// The file.
     pub path: PathBuf,
-    /// Its size.
+    /// Its size in bytes.
     pub size: u64,
     /// Whether the file system reserved the space in one step beforehand.
     pub reserved: bool,
-    /// Bytes of zeros written.
+    /// The number of zero bytes written.
     pub zero_filled: u64,
-    /// How long it took.
+    /// The elapsed time.
     pub elapsed: Duration,
 }
 
 /// Creates `path` on `disk` with `size` zero bytes. `progress` is called a few times per MiB and can stop the work.
 ///
 /// # Errors
-/// The name is taken, the disk is full, or anything else the operating system says; no file is left behind.
+/// The name is taken, the disk is full, or the operating system fails otherwise; no file is left behind.
 pub fn prepare_file(
     disk: &Disk,
     path: &Path,
@@ -121,7 +121,7 @@ fn fill(
     Ok((reserved, zero_filled))
 }
 
-/// Direct writes where they work: a gigabyte of zeros has no business in the page cache.
+/// Writes zeros, directly to the device where that works: a gigabyte of zeros should not fill the page cache.
 fn zero_fill(
     disk: &Disk,
     file: &File,
@@ -173,7 +173,8 @@ pub fn remove_stale_temporaries(disk: &Disk, dir: &Path) {
     }
 }
 
-/// Names that [`prepare_file`] makes for a log file, `.empty.000001-4711.tmp`; nobody else's file is touched.
+/// Returns whether `name` has the form that [`prepare_file`] gives its temporary files, such as
+/// `.empty.000001-4711.tmp`; other files are never touched.
 fn is_temporary(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY));

@@ -1,16 +1,17 @@
-//! A file that was written beforehand becomes the log's next file: how a large transaction is committed without
+//! Makes a file that was written beforehand the log's next file, so that a large transaction is committed without
 //! copying it.
 //!
-//! Its owner has written the transaction's final events from a block boundary on (`reserve`), zeros before them, and
-//! has synced all of it; what is left is a rotation with one more write. As for any rotation (see `writer.rs`), and what a
-//! crash at each step leaves:
-//! 1. the old file is finished, with the ROTATE event — the other one is no log file yet, and its owner's start removes it;
-//! 2. it can be read if it is encrypted, gets its name, its header is written and synced, then the directory — a file that the index does not name. Zeros
-//!    follow the header, so no transaction is in it (INDEX-2), and opening removes it;
-//! 3. the index names it — an active file with a header only. Nobody reads past the zeros (LOG-2); recovery cuts it
-//!    there;
-//! 4. one write fills the gap between header and `reserve` with whole events, the last of which opens the transaction.
-//!    Torn, it leaves what step 3 did. Whole, the transaction is in the log (COMMIT-3).
+//! The owner of the file has written the transaction's final events from a block boundary (`reserve`) on, with zeros in
+//! front, and has synced all of it. What remains is a rotation with one additional write. The steps are those of any
+//! rotation (see `writer.rs`); a crash after each step leaves:
+//! 1. The old file is finished with the ROTATE event: the other file is not a log file yet, and the next start removes
+//!    it.
+//! 2. The file becomes readable if it is encrypted, gets its name, its header is written and synced, then the
+//!    directory: a file that the index does not name. Zeros follow the header, so it holds no transaction (INDEX-2),
+//!    and opening the log removes it.
+//! 3. The index names it: an active file with a header only. Readers stop at the zeros (LOG-2); recovery cuts it there.
+//! 4. One write fills the gap between header and `reserve` with whole events, the last of which opens the transaction.
+//!    If it is torn, the state is that of step 3. If it is whole, the transaction is in the log (COMMIT-3).
 //!
 //! Called by the flush stage, like [`LogWriter::rotate`].
 
@@ -29,29 +30,29 @@ use std::sync::Arc;
 /// A transaction's events in a file of their own, durable, in the log's file system.
 #[derive(Debug)]
 pub struct Spilled {
-    /// Where it is now.
+    /// The file's present path.
     pub path: PathBuf,
-    /// Where its events begin; zeros before. A block of the file begins there.
+    /// File offset of its first event, a block boundary; zeros precede it.
     pub reserve: u64,
-    /// Where they end; zeros behind, up to a whole number of blocks at least.
+    /// File offset behind its last event; zeros follow, at least up to a block boundary.
     pub end: u64,
-    /// What of them is in the last, partial block.
+    /// The bytes of its events in the last, partial block.
     pub tail: Vec<u8>,
-    /// How much is in front of position 0: blocks are where they are in such files only.
+    /// The number of bytes in front of offset 0. It determines where blocks are, so only files with the same number can
+    /// be promoted.
     pub front: u64,
 }
 
 impl LogWriter {
-    /// Whether `spilled` has the form that the next file has: not if it is encrypted and the log's files are no more, or the other
-    /// way round.
+    /// Returns whether `spilled` has the form of the log's next file: both encrypted, or neither.
     #[must_use]
     pub fn can_promote(&self, spilled: &Spilled) -> bool {
         self.catalog().config.disk.front() == spilled.front
     }
 
-    /// Switches to `spilled` as the next file, as [`LogWriter::rotate`] does to an empty one, and puts `opening` behind its
-    /// `head`: whole final events that end where those of the file begin. Durable on return. Gives the position
-    /// behind the file's events.
+    /// Switches to `spilled` as the next file, as [`LogWriter::rotate`] does to an empty one, and writes `opening`
+    /// behind its `head`: whole final events that end where those of the file begin. Durable on return. Returns the
+    /// position behind the file's events.
     ///
     /// # Errors
     /// As [`LogWriter::rotate`].
@@ -70,7 +71,7 @@ impl LogWriter {
     }
 }
 
-/// Steps 2's first half.
+/// The first half of step 2.
 fn take(catalog: &Catalog, seq: FileSeq, from: &Path) -> Result<Arc<LogFile>, IoFailure> {
     let path = catalog.path_of(seq);
     if catalog.config.disk.exists(&path).map_err(failed("look at", &path))? {

@@ -1,11 +1,12 @@
-//! Removing old files: PURGE BINARY LOGS, by name, time and size.
+//! Removes old files: PURGE BINARY LOGS, by name, time and size.
 //!
-//! First the files to go are noted in a list of their own, then the index is replaced without them, then a thread
-//! deletes them, then the list goes. A crash in between leaves either files that the index still names, or files that
-//! the list names; the next start deletes the latter. The list goes last, when the deletions are durable. Freeing a large file's
-//! space takes long in the file system and holds its journal, so nobody waits for it and it is cut in steps once its last name
-//! is gone: a backup may have another. PURGE-1: the caller says what recovery needs, and is asked while nobody changes the list of
-//! files: after a RESET the numbers mean other files. Readers pin the file they are in.
+//! First the files to remove are written to a list of their own, then the index is replaced without them, then a thread
+//! deletes them, and finally the list is removed, once the deletions are durable. A crash in between leaves either
+//! files that the index still names, or files that the list names; the next start deletes the latter. Freeing a large
+//! file's space takes long in the file system and holds its journal, so nobody waits for it, and the file is shortened
+//! in steps once its last name is gone: a backup may share it. PURGE-1: the caller says which files recovery needs, and
+//! is asked while the list of files cannot change: after a RESET the numbers mean other files. Readers pin the file
+//! that they are in.
 
 use crate::error::{PurgeError, ReadError};
 use crate::fault::Point;
@@ -17,10 +18,10 @@ use omnibus_disk::Open;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What kept a purge from going as far as it was asked.
+/// The reason why a purge stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeLimit {
-    /// An engine would need this file to recover.
+    /// An engine would need this file for recovery.
     Recovery(FileSeq),
     /// A reader, such as a connected replica, is in this file.
     Reader(FileSeq),
@@ -28,21 +29,21 @@ pub enum PurgeLimit {
     Active(FileSeq),
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Purged {
     /// The files that are no longer part of the log.
     pub files: Vec<FileSeq>,
-    /// What stopped it early, if anything did.
+    /// The reason why it stopped early, if it did.
     pub limit: Option<PurgeLimit>,
 }
 
 impl LogHandle {
-    /// Removes all files before `to`, but none from the one on that `keep_from` says, the first that recovery needs. It is called
-    /// while the list of files does not change, and must not change it.
+    /// Removes all files before `to`, except those from `keep_from` on, the first file that recovery needs. `keep_from`
+    /// is called while the list of files cannot change, and must not change it.
     ///
     /// # Errors
-    /// `to` is not in the index, the index can not be replaced, or `keep_from` does not know.
+    /// `to` is not in the index, the index cannot be replaced, or `keep_from` failed.
     pub fn purge_to(
         &self,
         to: FileSeq,
@@ -63,7 +64,7 @@ impl LogHandle {
         self.catalog.purge(None, keep_from, |_, _, (_, modified)| modified < time)
     }
 
-    /// Removes files, oldest first, until all together have at most `total` bytes.
+    /// Removes files, oldest first, until the remaining ones have at most `total` bytes together.
     ///
     /// # Errors
     /// As [`LogHandle::purge_to`].
@@ -129,7 +130,7 @@ impl Catalog {
         Ok(purged)
     }
 
-    /// Finishes what an interrupted purge left.
+    /// Completes an interrupted purge.
     pub(crate) fn resume_removals(self: &Arc<Self>) {
         let leftovers = self.index.lock().1.clone();
         if !leftovers.is_empty() {

@@ -1,9 +1,9 @@
-//! The newest bytes of the log in memory, for a reader that follows its end: with direct writes the page cache does not
-//! have them, and reading them back would cost the device as much as writing them did.
+//! The newest bytes of the log in memory, for a reader that follows its end: after direct writes the page cache does
+//! not have them, and reading them back would cost the device as much as writing them did.
 //!
-//! Kept only while somebody wants them ([`Follower`]); without, a group pays one relaxed load. Bytes come in when they are
-//! sealed, in order, and thus before they are durable: COMMIT-2 is the reader's, who asks for nothing beyond the durable
-//! end. What is not here any more, or never was, is in the file: the file is always right, and this is never needed.
+//! Bytes are kept only while a [`Follower`] exists; without one, a group pays one relaxed load. Bytes are added when
+//! they are sealed, in order, and thus before they are durable; the reader respects COMMIT-2 by asking for nothing
+//! beyond the durable end. Bytes that are not here are read from the file, which always has them.
 //!
 //! Called by the flush stage ([`Recent::add`]) and by one reader's thread.
 
@@ -12,14 +12,15 @@ use omnibus_sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More than a reader leaves lying in many milliseconds; one that is further behind reads the file.
+/// Bytes kept: more than accumulate in many milliseconds. A reader that is further behind reads the file.
 const KEEP: usize = 4 << 20;
-/// A larger piece is not kept: copying it would hold up its group, and so large writes go through the page cache.
+/// The largest piece that is kept: copying a larger one would hold up its group, and such writes go through the page
+/// cache anyway.
 const PIECE_MAX: usize = 512 << 10;
-/// No file has this number.
+/// A position that no byte has: no file has this number.
 const NOWHERE: LogPosition = LogPosition { file: FileSeq(0), offset: LogOffset(0) };
 
-/// See the module.
+/// The newest bytes of the log; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     wanted: AtomicUsize,
@@ -28,13 +29,13 @@ pub(crate) struct Recent {
 
 #[derive(Debug)]
 struct Kept {
-    /// How often the log began anew: positions are used again then.
+    /// The number of resets so far: positions are reused after one.
     epoch: u64,
     file: FileSeq,
     /// File offset of `bytes[read]`.
     at: u64,
     bytes: Vec<u8>,
-    /// Bytes in front that nobody wants any more.
+    /// The number of leading bytes that the reader does not need any more.
     read: usize,
 }
 
@@ -69,13 +70,13 @@ impl Kept {
 }
 
 impl Recent {
-    /// Whether anybody wants what is sealed.
+    /// Returns whether a follower exists.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Bytes that go to the file at `start`.
+    /// Adds sealed bytes that go to the file at `start`.
     pub(crate) fn add(&self, start: LogPosition, bytes: &[u8]) {
         if bytes.is_empty() || bytes.len() > PIECE_MAX {
             return;
@@ -87,7 +88,7 @@ impl Recent {
         kept.bytes.extend_from_slice(bytes);
     }
 
-    /// The log is about to begin anew.
+    /// Drops all bytes before the log begins anew.
     pub(crate) fn begin_anew(&self) {
         let mut kept = self.kept.lock();
         kept.epoch += 1;
@@ -95,7 +96,7 @@ impl Recent {
     }
 }
 
-/// A wish for the newest bytes, until it is dropped.
+/// A subscription to the newest bytes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower {
     recent: Arc<Recent>,
@@ -109,8 +110,8 @@ impl Follower {
         Follower { recent: recent.clone(), epoch }
     }
 
-    /// Fills `out` with the bytes from `from` on, if all of them are here; forgets what is before. The caller knows that
-    /// they are durable.
+    /// Fills `out` with the bytes from `from` on if all of them are here, and drops the bytes before. The caller
+    /// guarantees that they are durable.
     pub(crate) fn read(&self, from: LogPosition, out: &mut [u8]) -> bool {
         let mut kept = self.recent.kept.lock();
         if kept.epoch != self.epoch || from.file != kept.file || from.offset.0 < kept.at {

@@ -1,11 +1,11 @@
-//! Walking the log after a crash: every event of the files that recovery wants, and at the end where the last whole
-//! transaction of the last file ends.
+//! Reads the log after a crash: every event of the files that recovery wants, and finally the end of the last whole
+//! transaction of the last file.
 //!
-//! The last file may be torn: by a half-written group, or by a hole where one of two writes under way at once was lost.
-//! Of a file with groups (`groups`) everything behind the last whole one goes. Of one of an earlier version
-//! everything from the first unreadable byte on goes, and so does a transaction whose last event is missing. An earlier
+//! The last file may be torn: by a half-written group, or by a hole where one of two concurrent writes was lost. In a
+//! file with groups (`groups`) everything behind the last whole group is cut. In a file of an earlier version
+//! everything from the first unreadable byte on is cut, and so is a transaction whose last event is missing. An earlier
 //! file must be whole, because a file is finished and synced before its successor exists; damage there is an error and
-//! never a truncation. What the events mean is up to the caller, on the main thread, before the server listens.
+//! is never cut. The caller interprets the events, on the main thread, before the server listens.
 
 use crate::dir::LogDir;
 use crate::error::ReadError;
@@ -16,34 +16,34 @@ use crate::transaction::{EventPlace, TransactionTracker};
 use omnibus_format::group::opens_group;
 use omnibus_format::header::HEADER_LEN;
 
-/// How the log ends.
+/// The state of the log's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogTail {
-    /// Behind the last whole transaction, with all checksums right: where to cut.
+    /// The position behind the last whole transaction, with all checksums right: where to cut.
     pub end: LogPosition,
     /// The file's length.
     pub file_len: LogOffset,
-    /// Why the valid events end before the file does, if they do.
+    /// The reason why the valid events end before the file does, if they do.
     pub torn: Option<TornReason>,
-    /// Whether the valid events end inside of a transaction.
+    /// Whether the valid events end inside a transaction.
     pub incomplete_transaction: bool,
-    /// What is known of the file's groups, if it has any.
+    /// The state of the file's groups, if it has any.
     pub groups: Option<TailGroups>,
 }
 
-/// How the groups of the last file end.
+/// The state of the last file's groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailGroups {
-    /// Behind the last one that stays, for the next file's head.
+    /// The end of the last group that stays, for the next file's head.
     pub end: GroupsEnd,
-    /// For `ReadFile::groups_behind`.
+    /// The salt of the file's checksum chain, for `GroupedFile::groups_behind`.
     pub salt: u64,
     /// A ROTATE or STOP follows.
     pub closed: bool,
 }
 
 impl LogTail {
-    /// Whether the file needs [`LogDir::truncate_tail`].
+    /// Returns whether the file needs [`LogDir::truncate_tail`].
     #[must_use]
     pub fn needs_truncation(&self) -> bool {
         self.end.offset < self.file_len
@@ -53,27 +53,27 @@ impl LogTail {
 /// One step of a [`RecoveryScan`].
 #[derive(Debug)]
 pub enum RecoveryItem<'a> {
-    /// An event and where it stands. A transaction's events are given before it is known to be whole: apply them at
-    /// [`EventPlace::Last`], and forget them at [`EventPlace::First`] and at the end.
+    /// An event and its place. A transaction's events are returned before it is known to be whole: apply them at
+    /// [`EventPlace::Last`], and discard them at [`EventPlace::First`] and at the end.
     Event {
         /// The file it is in; its offset is in the event.
         file: FileSeq,
         /// The event.
         event: RawEvent<'a>,
-        /// Its place.
+        /// Its place in a transaction.
         place: EventPlace,
     },
     /// A file other than the last one ended cleanly.
     FileEnd(FileSeq),
-    /// The last file ended. Asking again gives the same.
+    /// The last file ended. Further calls return the same.
     Tail(LogTail),
 }
 
-/// See the module; made by [`LogDir::recovery_scan`].
+/// The scan of a log by recovery; see the module. Made by [`LogDir::recovery_scan`].
 #[derive(Debug)]
 pub struct RecoveryScan<'d> {
     dir: &'d LogDir,
-    /// Files still to come.
+    /// The files that follow.
     rest: &'d [FileSeq],
     file: GroupedFile,
     seq: FileSeq,
@@ -81,21 +81,21 @@ pub struct RecoveryScan<'d> {
     ended: bool,
 }
 
-/// How far a file is whole.
+/// The state of the valid part of a file.
 #[derive(Debug, Default)]
 struct Whole {
     tracker: TransactionTracker,
     end: LogOffset,
-    /// What `end` was before the last event.
+    /// The value of `end` before the last event.
     before: LogOffset,
     /// See [`RecoveryScan::hold`].
     held: Option<LogOffset>,
-    /// How the groups end that hold whole transactions only; `None` in a file without groups.
+    /// The end of the groups that consist of whole transactions; `None` in a file without groups.
     groups: Option<GroupsEnd>,
 }
 
 impl LogDir {
-    /// Reads all events from the start of `from` on. `None` if the log has no such file or no file at all.
+    /// Starts a scan of all events from the start of `from` on. `None` if the log has no such file or no file at all.
     ///
     /// # Errors
     /// The first file can not be opened.
@@ -113,17 +113,18 @@ impl<'d> RecoveryScan<'d> {
         Ok(Some(RecoveryScan { dir, rest, file, seq, whole, ended: false }))
     }
 
-    /// Says that the event given last opens a group that only the caller knows, such as private events without a GTID,
-    /// and that ends at `until`. If the log ends before, the group is not whole and goes as well.
+    /// Declares that the event returned last opens a group that ends at `until`. Only the caller can recognise such a
+    /// group, for example private events without a GTID. If the log ends before `until`, the group is incomplete and is
+    /// cut as well.
     pub fn hold(&mut self, until: LogOffset) {
         self.whole.end = self.whole.before;
         self.whole.held = Some(until);
     }
 
-    /// The next event.
+    /// Reads the next step.
     ///
     /// # Errors
-    /// A file can not be read, or one that should be whole is not.
+    /// A file cannot be read, or a file that must be whole is damaged.
     // Not an iterator: the event borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<RecoveryItem<'_>, ReadError> {
@@ -175,7 +176,7 @@ impl<'d> RecoveryScan<'d> {
         }
     }
 
-    /// A file's head says how the one before ends.
+    /// Switches to the next file. Its head says where the previous file ends.
     fn next_file(&mut self, seq: FileSeq) -> Result<(), ReadError> {
         let file = GroupedFile::new(self.dir.read(seq)?)?;
         if let (Some(before), Some(start)) = (self.whole.groups, file.chain_start())
@@ -190,7 +191,7 @@ impl<'d> RecoveryScan<'d> {
         Ok(())
     }
 
-    /// Walks to the end without looking at the events.
+    /// Reads to the end without returning the events.
     ///
     /// # Errors
     /// As [`RecoveryScan::next`].
@@ -224,14 +225,14 @@ impl Whole {
         place
     }
 
-    /// The groups so far end so.
+    /// Records the end of the groups so far.
     fn note_groups(&mut self, end: Option<GroupsEnd>) {
         if !self.is_inside() {
             self.groups = end;
         }
     }
 
-    /// Nobody was told of a part of a group: only whole ones stay.
+    /// Returns the end of the last whole group, because no part of an incomplete group was acknowledged.
     fn end_of_groups(&mut self, end: ScanEnd) -> Option<GroupsEnd> {
         let groups = self.groups?;
         self.end = if self.is_inside() { LogOffset(groups.end) } else { end.position().offset };

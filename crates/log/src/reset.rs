@@ -1,18 +1,19 @@
-//! RESET BINARY LOGS: every file goes, and the numbers in names start again.
+//! RESET BINARY LOGS: every file is removed, and the file numbers start again.
 //!
-//! The caller rotates first ([`LogWriter::rotate_alone`]), into a file whose head tells the new story: an empty GTID set. All
-//! files are noted in the purge list, and one replacement of the index puts that file in the place of all others: a crash
-//! leaves the old log with its GTIDs or the new one without, never old files before a head that knows nothing of them. Then, in
+//! The caller rotates first ([`LogWriter::rotate_alone`]), into a file whose head has an empty GTID set. All files are
+//! written to the purge list, and one replacement of the index puts that file in the place of all others: a crash
+//! leaves the old log with its GTIDs or the new one without, never old files in front of a head without GTIDs. Then, in
 //! [`LogWriter::restart_at`]:
 //!
-//! 1. the older files are deleted while the caller waits — a crash up to here: the active file alone is the log;
-//! 2. the file with the new first number gets its name and its header, synced — a crash up to here: a file that the
-//!    index does not name and that holds no transaction;
-//! 3. the active file is noted in the purge list, the index is replaced by one that names the new file only — from here
-//!    on the new file is the log, and the next start deletes the other.
+//! 1. the older files are deleted while the caller waits; a crash up to here leaves the active file as the whole log;
+//! 2. the file with the new first number gets its name and its header, synced; a crash up to here leaves a file that
+//!    the index does not name and that holds no transaction;
+//! 3. the active file is written to the purge list, and the index is replaced by one that names the new file only; from
+//!    here on the new file is the log, and the next start deletes the other.
 //!
-//! INDEX-1 and INDEX-2 hold at every instant. Readers lose their file: it is deleted under them, and a reader that was
-//! in a file whose number is used again must not read the new one as if it were the old, hence the generation.
+//! INDEX-1 and INDEX-2 hold at every instant. Readers lose their file: it is deleted under them. A reader in a file
+//! whose number is used again must not read the new file as if it were the old one, so each reset begins a new
+//! generation.
 
 use crate::dir::holds_more_than_head;
 use crate::error::{IoFailure, PurgeError, ResetError, failed};
@@ -26,11 +27,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl LogWriter {
-    /// Whether [`LogWriter::restart_at`] could give a file this number; asked before anything is changed. Removes a
-    /// header that an interrupted reset left under that name.
+    /// Checks that [`LogWriter::restart_at`] could give a file this number; called before anything is changed. Removes
+    /// a header that an interrupted reset left under that name.
     ///
     /// # Errors
-    /// The number is not one, or a file that the index does not name has it and holds transactions.
+    /// The number is not valid, or a file that the index does not name has it and holds transactions.
     pub fn can_restart_at(&self, first: FileSeq) -> Result<(), ResetError> {
         let catalog = self.catalog();
         if first < FileSeq::FIRST || first >= FileSeq::LAST_IN_TURN {
@@ -53,9 +54,9 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Drops every file, the active one included, and goes on in file `first`, which begins with `head` as in
-    /// [`crate::LogDir::start`]. The caller has rotated with [`LogWriter::rotate_alone`], and nothing was appended since. Gives the position in the new
-    /// file; the durable end is there then.
+    /// Drops every file, the active one included, and continues in file `first`, which begins with `head` as in
+    /// [`crate::LogDir::start`]. The caller has rotated with [`LogWriter::rotate_alone`], and nothing was appended
+    /// since. Returns the position in the new file, which is then the durable end.
     ///
     /// # Errors
     /// [`ResetError::Purge`] and [`ResetError::NotDeleted`] leave a log that works, with some or all of its files.
@@ -72,7 +73,7 @@ impl LogWriter {
 }
 
 impl Catalog {
-    /// For [`LogWriter::rotate_alone`]: the new file takes the place of all others. Readers are not asked.
+    /// For [`LogWriter::rotate_alone`]: the new file replaces all others. Pins of readers are ignored.
     pub(crate) fn add_alone(&self, seq: FileSeq) -> Result<(), IoFailure> {
         let mut index = self.index.lock();
         let leaving: Vec<FileSeq> = self.files.lock().files.iter().map(|file| file.seq).collect();
@@ -86,7 +87,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// The list is this one file. Who pins a file afterwards is of the new generation, and of nothing older.
+    /// Reduces the list to this one file. Later pins belong to the new generation and to no older file.
     fn begin_list(&self, seq: FileSeq) {
         let mut list = self.files.lock();
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -106,8 +107,8 @@ impl Catalog {
         }
     }
 
-    /// Step 3: the log is this one file from now on. The others are deleted before this returns: their names
-    /// may be wanted by the very next rotation.
+    /// Step 3: makes this one file the log. The others are deleted before this returns, because the next rotation may
+    /// need their names.
     pub(crate) fn replace_all(self: &Arc<Self>, first: FileSeq) -> Result<(), PurgeError> {
         let leaving: Vec<FileSeq> = {
             let mut index = self.index.lock();

@@ -1,8 +1,8 @@
-//! Reading whole events straight into a buffer that is used again: what a dump is made of. No event is copied on the way, no
-//! buffer is zeroed twice, and what the writer has just written comes from memory (`recent`).
+//! Reads whole events into a reusable buffer, for dumps. No event is copied on the way, no buffer is zeroed twice, and
+//! bytes that the writer has just written come from memory (`recent`).
 //!
-//! The frame of every event is checked (length, end position), its checksum unless [`TailReader::trust_checksums`] said
-//! otherwise. COMMIT-2: as [`TailReader::next`], never past the durable end.
+//! The frame of every event is checked (length, end position), and its checksum unless [`TailReader::trust_checksums`]
+//! was called. COMMIT-2: as [`TailReader::next`], never past the durable end.
 
 use crate::error::ReadError;
 use crate::position::LogPosition;
@@ -13,16 +13,16 @@ use omnibus_format::header::HEADER_LEN;
 use omnibus_format::scan::{frame_len, parse_event};
 use std::ops::Deref;
 
-/// Whole events, one behind the other. To be used again: its memory stays what it was.
+/// A reusable buffer of whole consecutive events. Its memory is kept between uses.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// Longer than what is filled.
+    /// The allocated bytes, which may be more than are filled.
     bytes: Vec<u8>,
     filled: usize,
 }
 
 impl Run {
-    /// Gives the memory back if it is more than `most` bytes.
+    /// Frees the memory if it is more than `most` bytes.
     pub fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             *self = Run::default();
@@ -46,14 +46,14 @@ impl Deref for Run {
 }
 
 impl TailReader {
-    /// Reads whole events into `run`, in place of what was there: about `wanted` bytes, more for the last one's end. Looks at
-    /// the log's end once for all of them.
+    /// Replaces the content of `run` by whole events: about `wanted` bytes, more if the last event is longer. Reads the
+    /// log's end once for all of them.
     ///
-    /// If checksums are trusted, an event longer than `wanted` comes in pieces: [`TailReader::rest`] says how much of it is
-    /// still to come, in runs of nothing else.
+    /// If checksums are trusted, an event longer than `wanted` is returned in pieces: [`TailReader::rest`] is the
+    /// number of bytes still to come, in runs that hold nothing else.
     ///
     /// # Errors
-    /// As [`TailReader::next`]; what came before the damaged place is given first.
+    /// As [`TailReader::next`]; the events before a damaged place are returned first.
     pub fn read_run(&mut self, wanted: usize, run: &mut Run) -> Result<TailRun, ReadError> {
         run.filled = 0;
         let limit = match self.ahead()? {
@@ -92,13 +92,13 @@ impl TailReader {
         Ok(TailRun::Events)
     }
 
-    /// How much of the event that the last run ended in is still to come.
+    /// The number of bytes still to come of the event that the last run ended in.
     #[must_use]
     pub fn rest(&self) -> u64 {
         self.rest
     }
 
-    /// Looks at the event behind those that are known to be whole.
+    /// Examines the event behind those that are known to be whole.
     fn step(&mut self, walk: &mut Walk, run: &mut Run) -> Result<Step, ReadError> {
         let at = walk.start.offset.0 + walk.whole as u64;
         let bytes = &run.bytes[walk.whole..walk.have];
@@ -131,7 +131,7 @@ impl TailReader {
         if walk.have == before { Ok(Step::End(RunEnd::Damaged(reason))) } else { Ok(Step::Whole) }
     }
 
-    /// More of the event that the last run ended in.
+    /// Reads the next piece of the event that the last run ended in.
     fn read_piece(&mut self, wanted: usize, run: &mut Run) -> Result<TailRun, ReadError> {
         let start = self.position();
         let size = usize::try_from(self.rest).unwrap_or(usize::MAX).min(wanted.max(1));
@@ -148,7 +148,7 @@ impl TailReader {
         Ok(TailRun::Events)
     }
 
-    /// A file's first event, which says how the others end.
+    /// Reads a file's first event, which sets the checksum algorithm of the others.
     fn read_first(&mut self, run: &mut Run) -> Result<TailRun, ReadError> {
         let start = self.position();
         match self.file.next()? {
@@ -170,7 +170,7 @@ impl TailReader {
         Ok(TailRun::Events)
     }
 
-    /// Has `run` filled up to `wanted` bytes, fewer only at the end of the file.
+    /// Fills `run` up to `wanted` bytes, fewer only at the end of the file.
     fn bring(&mut self, walk: &mut Walk, run: &mut Run, wanted: usize) -> Result<(), ReadError> {
         run.make_room(wanted);
         let from = LogPosition::new(walk.start.file, walk.start.offset.0 + walk.have as u64);
@@ -187,30 +187,30 @@ impl TailReader {
     }
 }
 
-/// A look at what was read so far.
+/// The state of filling a run.
 struct Walk {
     start: LogPosition,
-    /// How many bytes there are up to the limit.
+    /// The number of bytes up to the limit.
     there: usize,
     wanted: usize,
     rules: ScanRules,
-    /// How many were read, and how many of these are whole events.
+    /// The number of bytes read, and the number of these in whole events.
     have: usize,
     whole: usize,
 }
 
 enum Step {
-    /// One more event is whole, or a part of it came.
+    /// One more event is whole, or a piece of one was read.
     Whole,
     End(RunEnd),
 }
 
-/// What is behind the whole events.
+/// The content behind the whole events.
 enum RunEnd {
-    /// Nothing.
+    /// The end.
     Clean,
     /// The beginning of an event of this length, which comes in pieces.
     Cut(usize),
-    /// No event.
+    /// Bytes that are not an event.
     Damaged(TornReason),
 }

@@ -1,9 +1,9 @@
-//! Reading one file event by event, and saying exactly how it ended: clean, torn or damaged at a position, or with an
-//! I/O error. The three are never mixed up, and an I/O error never looks like an end.
+//! Reads one file event by event and reports how it ended: clean, torn or damaged at a position, or with an I/O error.
+//! The three are never mixed up, and an I/O error never looks like an end.
 //!
-//! What makes bytes an event is decided by `omnibus_format::parse_event` (length, end position, checksum); this module
-//! brings the bytes. A zero-filled tail ends a file as [`TornReason::Preallocated`]: nothing needs to be lost, but the
-//! file was not closed. Used by recovery, the tailing reader and tools, on any thread.
+//! `omnibus_format::parse_event` decides whether bytes are an event (length, end position, checksum); this module reads
+//! the bytes. A zero-filled tail ends a file as [`TornReason::Preallocated`]: nothing needs to be lost, but the file
+//! was not closed. Used by recovery, the tailing reader and tools, on any thread.
 
 use crate::error::{ReadError, failed};
 use crate::position::{FileSeq, LogOffset, LogPosition};
@@ -17,26 +17,26 @@ use std::path::{Path, PathBuf};
 pub use crate::error::TornReason;
 pub use omnibus_format::RawEvent;
 
-/// How much is read at once. Larger reads gain nothing from the page cache.
+/// Bytes per read. Larger reads gain nothing from the page cache.
 const READ_AHEAD: usize = 256 << 10;
-/// Where an event's length is in its header.
+/// Offset of the event's length in its header.
 const SIZE_AT: usize = 9;
 
-/// The end of a file's valid part that is not the end of the file.
+/// The end of a file's valid part before the end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// The first byte that is not part of a whole, valid event.
     pub position: LogPosition,
-    /// What is there instead.
+    /// The kind of bytes that follow.
     pub reason: TornReason,
 }
 
-/// How a file ended.
+/// The way a file ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanEnd {
     /// Right behind a whole event.
     Clean(LogPosition),
-    /// Before bytes that are no event.
+    /// In front of bytes that are not an event.
     Torn(Torn),
 }
 
@@ -55,7 +55,7 @@ impl ScanEnd {
 pub enum Next<'a> {
     /// A whole, valid event.
     Event(RawEvent<'a>),
-    /// There are no more; asking again gives the same.
+    /// The end; further calls return the same.
     End(ScanEnd),
 }
 
@@ -65,7 +65,7 @@ pub struct ReadFile {
     seq: FileSeq,
     file: File,
     path: PathBuf,
-    /// Bytes from here on are not looked at.
+    /// File offset at which reading stops.
     limit: u64,
     rules: ScanRules,
     buffer: Vec<u8>,
@@ -76,7 +76,8 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    /// Where the bytes end that the file has only as a whole, of which `offset` is in the middle; otherwise `offset`.
+    /// Returns the end of the indivisible unit of the file (an encryption block) that contains `offset`, or `offset` if
+    /// it is a border.
     pub(crate) fn unit_end(&self, offset: u64) -> u64 {
         offset.next_multiple_of(self.file.unit())
     }
@@ -131,7 +132,7 @@ impl ReadFile {
         &self.rules
     }
 
-    /// Up to `len` bytes from `offset` on, fewer at the file's end.
+    /// Returns up to `len` bytes from `offset` on, fewer at the file's end.
     pub(crate) fn window(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, ReadError> {
         self.at = offset;
         self.fill(len)?;
@@ -143,27 +144,27 @@ impl ReadFile {
         self.limit = limit;
     }
 
-    /// Whether the first event is still to be read.
+    /// Returns whether the first event is still to be read.
     pub(crate) fn is_at_start(&self) -> bool {
         self.at == 0
     }
 
-    /// Goes on at `offset`, where an event starts.
+    /// Continues at `offset`, where an event starts.
     pub(crate) fn go_to(&mut self, offset: u64) {
         self.at = offset;
     }
 
-    /// See [`ScanRules::follow`].
+    /// Applies an event's effect on the rules of later events; see [`ScanRules::follow`].
     pub(crate) fn follow(&mut self, event: &RawEvent<'_>) {
         self.rules.follow(event);
     }
 
-    /// Begins again, with what was read in memory.
+    /// Returns to the start and keeps the buffer.
     pub(crate) fn rewind(&mut self) {
         (self.at, self.rules) = (0, ScanRules::default());
     }
 
-    /// Gives the read-ahead's memory back.
+    /// Frees the memory of the read-ahead.
     pub(crate) fn forget_buffer(&mut self) {
         self.buffer = Vec::new();
         self.buffer_at = self.at;
@@ -200,7 +201,7 @@ impl ReadFile {
         Ok(())
     }
 
-    /// The next event, or how the file ended.
+    /// Reads the next event, or reports how the file ended.
     ///
     /// # Errors
     /// The file can not be read; that says nothing about its contents.
@@ -249,8 +250,8 @@ impl ReadFile {
         &self.buffer[self.start()..]
     }
 
-    /// Brings `wanted` bytes from the next event on into the buffer, or as many as there are before the limit. The
-    /// buffer never grows past what the file really holds, whatever a length field says.
+    /// Reads `wanted` bytes from the next event on into the buffer, or as many as there are before the limit. The
+    /// buffer never grows past the bytes of the file, whatever a length field says.
     fn fill(&mut self, wanted: usize) -> Result<(), ReadError> {
         let there = usize::try_from(self.limit.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let wanted = wanted.min(there);

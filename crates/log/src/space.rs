@@ -1,18 +1,19 @@
-//! Waiting for space: a job's write that found the disk full, and a rotation's new file and name, are tried again until there
-//! is room, or until nobody wants to wait any more. Not for syncs, whose failure leaves unknown what the device holds, and not for what is written in the background.
+//! Waits for space: a job's write, and a rotation's new file and name, are retried on a full disk until there is room,
+//! or until waiting is ended. Syncs are not retried, because a failed sync leaves the content of the device unknown;
+//! background writes are not retried either.
 //!
-//! On the threads that run jobs or rotate. What is behind a job that waits, waits too; readers do not.
+//! Runs on the threads that run jobs or rotate. Everything behind a waiting job waits, too; readers do not.
 
 use crate::error::IoFailure;
 use omnibus_sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often a write is tried again.
+/// Interval between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
-/// How often the log of errors says that there still is no space.
+/// Interval between reminders in the error log that there still is no space.
 const REMIND: Duration = Duration::from_secs(60);
 
-/// Whether to wait.
+/// Whether writes wait for space.
 #[derive(Debug)]
 pub(crate) struct Space {
     patient: Mutex<bool>,
@@ -24,13 +25,13 @@ impl Space {
         Space { patient: Mutex::new(patient), changed: Condvar::new() }
     }
 
-    /// From now on a full disk is an error, also for those who wait already.
+    /// Makes a full disk an error from now on, also for writes that wait already.
     pub(crate) fn give_up(&self) {
         *self.patient.lock() = false;
         self.changed.notify_all();
     }
 
-    /// Repeats `operation` as long as nothing is wrong but that the disk is full.
+    /// Repeats `operation` for as long as it fails because the disk is full.
     pub(crate) fn patiently<T>(&self, operation: impl Fn() -> Result<T, IoFailure>) -> Result<T, IoFailure> {
         let mut failure = match operation() {
             Err(failure) => failure,
@@ -52,7 +53,7 @@ impl Space {
         }
     }
 
-    /// Waits a little; false if nobody wants to wait.
+    /// Waits a little; returns false if waiting was ended.
     fn pause(&self, failure: &IoFailure, said: &mut Option<Instant>) -> bool {
         let mut patient = self.patient.lock();
         if *patient && said.is_none_or(|at| at.elapsed() >= REMIND) {

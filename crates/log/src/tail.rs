@@ -1,8 +1,8 @@
-//! Reading the log while it is written: from a position, through file after file, and never past the durable end.
+//! Reads the log while it is written: from a position, through file after file, and never past the durable end.
 //!
-//! For SHOW BINLOG EVENTS and dump threads, each on its own thread with its own reader. The file a reader is in is
-//! pinned against purging (PURGE-1). A finished file is read to its length, the active one to the durable end; the
-//! zeros prepared behind it are never looked at.
+//! Used by SHOW BINLOG EVENTS and dump threads, each on its own thread with its own reader. A reader pins its file
+//! against purging (PURGE-1). A finished file is read to its length, the active one to the durable end; the prepared
+//! zeros behind it are never read.
 
 use crate::error::ReadError;
 use crate::handle::LogHandle;
@@ -24,7 +24,7 @@ pub enum TailNext<'a> {
     CaughtUp,
 }
 
-/// What there is to read.
+/// The next thing to read.
 pub(crate) enum Ahead {
     /// Events of this file, up to this offset.
     Until(u64),
@@ -34,7 +34,7 @@ pub(crate) enum Ahead {
     Nothing,
 }
 
-/// What [`TailReader::read_run`] found.
+/// The result of [`TailReader::read_run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailRun {
     /// Events, at least one.
@@ -69,13 +69,13 @@ impl FilePin {
         Ok(FilePin { log: log.clone(), seq, generation })
     }
 
-    /// The file.
+    /// The pinned file.
     #[must_use]
     pub fn file(&self) -> FileSeq {
         self.seq
     }
 
-    /// Whether the log began anew since.
+    /// Returns whether the log was reset since the file was pinned.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.log.catalog.generation.load(Ordering::SeqCst) != self.generation
@@ -98,15 +98,15 @@ impl Drop for FilePin {
     }
 }
 
-/// See the module.
+/// A reader that follows the log; see the module.
 #[derive(Debug)]
 pub struct TailReader {
     log: LogHandle,
     pub(crate) file: ReadFile,
     pin: FilePin,
-    /// For one that takes the newest bytes from memory.
+    /// The subscription of a reader that takes the newest bytes from memory.
     pub(crate) follower: Option<Follower>,
-    /// What is to come of an event that comes in pieces.
+    /// Bytes still to come of an event that is read in pieces.
     pub(crate) rest: u64,
 }
 
@@ -130,7 +130,7 @@ impl TailReader {
         Ok(reader)
     }
 
-    /// Where the next event starts.
+    /// The position of the next event.
     #[must_use]
     pub fn position(&self) -> LogPosition {
         let position = self.file.position();
@@ -143,18 +143,19 @@ impl TailReader {
         self.file.checksum()
     }
 
-    /// See [`ReadFile::trust_checksums`].
+    /// Skips checksums; see [`ReadFile::trust_checksums`].
     pub fn trust_checksums(&mut self) {
         self.file.trust_checksums();
     }
 
-    /// Has what is written from now on kept in memory until this reader has read it with [`TailReader::read_run`], as long
-    /// as it does not fall far behind. For the one that follows the log's end for others.
+    /// Keeps bytes that are written from now on in memory until this reader has read them with
+    /// [`TailReader::read_run`], as long as it does not fall far behind. For the one reader that follows the log's end
+    /// on behalf of others.
     pub fn keep_recent(&mut self) {
         self.follower = Some(Follower::new(&self.log.catalog.shared.recent));
     }
 
-    /// The next event.
+    /// Reads the next event.
     ///
     /// # Errors
     /// The log can not be read, is damaged, or the position that the reader was opened at is not an event's start.
@@ -175,14 +176,14 @@ impl TailReader {
         }
     }
 
-    /// Waits until there is more to read, or until `timeout` has gone by. False after a timeout.
+    /// Waits until there is more to read, or until `timeout` has elapsed. Returns false after a timeout.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let position = self.position();
         self.log.durable_end().wait_past(position, timeout) > position
     }
 
-    /// Looks at the log's end.
+    /// Determines what can be read at the log's end.
     pub(crate) fn ahead(&mut self) -> Result<Ahead, ReadError> {
         // The durable end is in a later file only after this one got its final size.
         let durable = self.log.durable_end().get();

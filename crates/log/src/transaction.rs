@@ -1,4 +1,4 @@
-//! Where transactions begin and end in a sequence of events.
+//! Finds the beginnings and ends of transactions in a sequence of events.
 //!
 //! A pure function of event types and, for QUERY events, of the first word of the statement. Used by recovery to find
 //! the end of the last whole transaction, and by rotation checks. Both dialects and files without GTIDs are understood:
@@ -12,7 +12,7 @@
 use omnibus_format::events::Query;
 use omnibus_format::{EventType, RawEvent};
 
-/// Where an event stands.
+/// The place of an event in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventPlace {
     /// Between transactions: file headers, rotation, padding.
@@ -36,7 +36,7 @@ enum TrackerState {
     Body,
 }
 
-/// Walks along with the events of a log.
+/// Follows the events of a log.
 #[derive(Clone, Debug)]
 pub struct TransactionTracker {
     state: TrackerState,
@@ -58,13 +58,13 @@ impl TransactionTracker {
         TransactionTracker::default()
     }
 
-    /// Whether a transaction is open.
+    /// Returns whether a transaction is open.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.state != TrackerState::Outside
     }
 
-    /// Takes the next event and says where it stands.
+    /// Takes the next event and returns its place.
     pub fn step(&mut self, event: &RawEvent<'_>) -> EventPlace {
         match event.header.event_type {
             EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED => {

@@ -1,17 +1,18 @@
-//! The end of the log, owned by the flush stage: finished event bytes go into its buffer, and [`LogWriter::seal`] hands
-//! them over to the sync stage. Also the switch to the next file.
+//! The end of the log, owned by the flush stage: finished event bytes are appended to its buffer, and
+//! [`LogWriter::seal`] hands them over to the sync stage. Also switches to the next file.
 //!
 //! The writer itself does no I/O except in [`LogWriter::rotate`] and [`LogWriter::close`]. With direct I/O the buffer's
-//! first byte is at a block boundary: each seal keeps a copy of the last partial block as the head of the next buffer,
-//! because that block is written again with what follows.
+//! first byte is at a block boundary: each seal keeps a copy of the last partial block as the beginning of the next
+//! buffer, because that block is written again together with the bytes that follow.
 //!
-//! Rotation, and what a crash at each step leaves:
-//! 1. the ROTATE event is durable at the end of the old file; 2. the old file's spare tail is cut, its in-use flag
-//!    cleared, and it is synced (a long tail is cut later, see `finish.rs`) — a crash up to here: the old file is the last one and ends well;
-//! 3. the new file gets its name (a prepared file by rename, else created) and its header, synced, then the directory
-//!    is synced — a crash up to here: a file that the index does not name and that holds no transaction; opening
-//!    removes it;
-//! 4. the index is replaced — from here on the new file is the last one. INDEX-1 and INDEX-2 hold at every instant.
+//! The steps of a rotation, and the state that a crash leaves:
+//! 1. The ROTATE event is durable at the end of the old file.
+//! 2. The old file's spare tail is cut, its in-use flag cleared, and it is synced (a long tail is cut later, see
+//!    `finish.rs`). A crash up to here: the old file is the last one and ends well.
+//! 3. The new file gets its name (a prepared file by rename, otherwise it is created) and its header, synced, then the
+//!    directory is synced. A crash up to here: a file that the index does not name and that holds no transaction;
+//!    opening the log removes it.
+//! 4. The index is replaced. From here on the new file is the last one. INDEX-1 and INDEX-2 hold at every instant.
 
 use crate::buffer::AlignedBuf;
 use crate::config::LogConfig;
@@ -30,7 +31,7 @@ use omnibus_format::header::MAGIC;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// See the module. One owner; nothing here is meant to be called from two threads.
+/// The append side of the log; see the module. It has one owner and is not meant to be called from two threads.
 #[derive(Debug)]
 pub struct LogWriter {
     catalog: Arc<Catalog>,
@@ -73,7 +74,7 @@ impl LogWriter {
         Ok(writer)
     }
 
-    /// Where the next appended byte goes.
+    /// The position of the next appended byte.
     #[inline]
     #[must_use]
     pub fn position(&self) -> LogPosition {
@@ -86,7 +87,7 @@ impl LogWriter {
         &mut self.buffer
     }
 
-    /// Drops what was appended since `position`, which must not be sealed yet. For an encoder that fails half way.
+    /// Drops the bytes appended since `position`, which must not be sealed yet. For an encoder that fails half way.
     pub fn rewind(&mut self, position: LogPosition) {
         let offset = position.offset.0;
         if position.file == self.file.seq && offset >= self.sealed && position <= self.position() {
@@ -121,22 +122,22 @@ impl LogWriter {
         WriteJob { shared, file, base, buffer, start, end, order }
     }
 
-    /// Whether the next job would share a block with the one sealed now, so that the two could not be under way at
+    /// Returns whether the next job would share a block with one sealed now, so that the two could not be under way at
     /// once. Without direct I/O blocks are small, or single bytes.
     #[must_use]
     pub fn needs_padding(&self) -> bool {
         !self.file.blocks.is_border(self.position().offset.0)
     }
 
-    /// Whether a job sealed now would write a block that the job sealed before it writes too, so that the two must not
-    /// be under way at once.
+    /// Returns whether a job sealed now would write a block that the previously sealed job writes, too, so that the two
+    /// must not be under way at once.
     #[must_use]
     pub fn shares_sealed_block(&self) -> bool {
         !self.file.blocks.is_border(self.sealed)
     }
 
-    /// How many bytes a filler event must have, at least `min_filler`, so that the log ends at a block boundary; 0 if
-    /// it does already, or if blocks do not matter.
+    /// Returns the length in bytes, at least `min_filler`, of a filler event after which the log ends at a block
+    /// boundary; 0 if it does already, or if blocks do not matter.
     #[must_use]
     pub fn pad_len(&self, min_filler: usize) -> usize {
         if !self.needs_padding() {
@@ -146,14 +147,14 @@ impl LogWriter {
         min_filler + (self.file.blocks.ceil(end) - end) as usize
     }
 
-    /// Whether the file has reached `max_binlog_size`.
+    /// Returns whether the file has reached `max_binlog_size`.
     #[inline]
     #[must_use]
     pub fn needs_rotation(&self) -> bool {
         self.position().offset.0 >= self.catalog.max_size.load(Ordering::Relaxed) && self.may_rotate()
     }
 
-    /// Whether there is a number for the next file other than those that are kept for starts.
+    /// Returns whether a number is left for the next file, apart from those reserved for starts.
     #[must_use]
     pub fn may_rotate(&self) -> bool {
         self.file.seq.has_next_in_turn()
@@ -171,31 +172,31 @@ impl LogWriter {
         self.catalog.names.log(self.file.seq)
     }
 
-    /// The log as others see it.
+    /// The log as sessions and readers use it.
     #[must_use]
     pub fn handle(&self) -> LogHandle {
         LogHandle { catalog: Arc::clone(&self.catalog) }
     }
 
-    /// Blocks until every sealed job of the active file has run or was dropped. They must be on other threads.
+    /// Blocks until every sealed job of the active file has run or was dropped. The jobs must be on other threads.
     pub fn wait_idle(&self) {
         self.shared.wait_idle(&self.file.outstanding);
     }
 
     /// Switches to the next file. The caller has appended the ROTATE event (its name: [`LogWriter::next_file_name`]),
-    /// and all jobs sealed before have run; what is still in the buffer is written here. `head` is as in
-    /// [`crate::LogDir::start`]. Gives the position in the new file; the durable end is there then.
+    /// and all jobs sealed before have run; bytes that are still in the buffer are written here. `head` is as in
+    /// [`crate::LogDir::start`]. Returns the position in the new file, which is then the durable end.
     ///
     /// # Errors
-    /// A job is still under way (nothing happened; call again), or the operating system refused (the log is poisoned).
+    /// A job is still under way (nothing happened; call again), or the operating system failed (the log is poisoned).
     pub fn rotate(&mut self, head: &[u8]) -> Result<LogPosition, RotateError> {
         self.rotate_into(head, open_next, Catalog::add)?;
         Ok(self.position())
     }
 
-    /// As [`LogWriter::rotate`], and from the very instant at which the new file is in the index no other is: the first
-    /// step of a reset, whose `head` must not stand behind files that it knows nothing of.
-    /// [`LogWriter::can_restart_at`] has been asked.
+    /// As [`LogWriter::rotate`], and the new file replaces all others in the index in the same instant: the first step
+    /// of a reset, whose `head` must not follow files whose GTIDs it lacks. The caller has called
+    /// [`LogWriter::can_restart_at`].
     ///
     /// # Errors
     /// As [`LogWriter::rotate`].
@@ -204,7 +205,8 @@ impl LogWriter {
         Ok(self.position())
     }
 
-    /// As `rotate`, with the file that `open` brings: it has its final name, and zeros where `head` goes and behind it.
+    /// As `rotate`, with the file that `open` returns. It has its final name, and zeros in the place of `head` and
+    /// behind it.
     pub(crate) fn rotate_into(
         &mut self,
         head: &[u8],
@@ -230,8 +232,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Goes on behind bytes of the active file that did not come through this writer and are durable: they end at
-    /// `end`, and `tail` is what of them is in the last, partial block. Nothing is unsealed.
+    /// Continues behind durable bytes of the active file that did not come through this writer. They end at `end`, and
+    /// `tail` is their part in the last, partial block. No byte is left to be sealed.
     pub(crate) fn go_on_at(&mut self, end: u64, tail: &[u8]) {
         self.base = self.file.blocks.floor(end);
         self.buffer.truncate(0);
@@ -248,7 +250,7 @@ impl LogWriter {
         self.finish_file(false).map(|_| ())
     }
 
-    /// Steps 1 and 2. Gives whether the spare tail is still to be cut.
+    /// Steps 1 and 2. Returns whether the spare tail is still to be cut.
     fn finish_file(&mut self, may_cut_later: bool) -> Result<bool, RotateError> {
         self.shared.poison.check()?;
         let outstanding = self.file.outstanding.load(Ordering::SeqCst);

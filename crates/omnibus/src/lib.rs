@@ -1,5 +1,5 @@
-//! Omnibus inside your program: a MySQL-compatible server whose binary log is its only write-ahead log, started, asked and
-//! stopped by calls.
+//! Omnibus inside a Rust program: a MySQL-compatible server whose binary log is its only write-ahead log, started,
+//! queried and stopped by function calls.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -14,8 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `docs/embedding.md` says what an embedded server leaves to its program. The server itself is `omnibus_server`; here is what a
-//! program needs of it, and nothing of a network: [`Options`] turn that on.
+//! `docs/use/embedding.md` describes the duties of a program with an embedded server. The server itself is
+//! `omnibus_server`; this crate has the interface for programs and opens no network port unless [`Options`] say so.
 
 mod options;
 mod server;

@@ -6,7 +6,7 @@ use omnibus_server::Embedded;
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// Why a server did not start, or ended without being asked to; the text is for people.
+/// The reason why a server did not start, or ended without being asked to; the text is for people.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StartError(String);
@@ -16,11 +16,11 @@ pub struct StartError(String);
 pub struct Server(Embedded);
 
 impl Server {
-    /// Starts a server and blocks until it is ready; after a crash it first recovers from its log. In an async program call it, and
-    /// `stop`, where blocking is allowed (tokio: `spawn_blocking`).
+    /// Starts a server and blocks until it is ready; after a crash it first recovers from its log. In an async program
+    /// call it, and `stop`, where blocking is allowed (tokio: `spawn_blocking`).
     ///
     /// # Errors
-    /// An option that is not one, a data directory that another server has or that is not one, no address to listen on.
+    /// An unknown option, a data directory that is in use by another server or is not one, or no address to listen on.
     pub fn start(options: &Options) -> Result<Server, StartError> {
         if !options.has_plain_path() {
             return Err(StartError("the data directory's path is not UTF-8".into()));
@@ -30,24 +30,25 @@ impl Server {
         Embedded::start(parsed).map(Server).map_err(|error| StartError(error.to_string()))
     }
 
-    /// A session of an account, such as `root`, which a new data directory has without a password.
+    /// Opens a session of an account, such as `root`, which a new data directory has without a password.
     ///
     /// # Errors
-    /// The server's, if it does not let the account in.
+    /// The server's error, if it does not accept the account.
     pub fn session(&self, user: &str, password: &str) -> Result<Session, Error> {
         Session::open(self.connect()?, user, password)
     }
 
-    /// A connection for a client of your own: the server greets next, in MySQL's protocol. It blocks as it is; an async runtime
-    /// takes it after `set_nonblocking(true)` (tokio: `UnixStream::from_std`). No address leads to it.
+    /// Opens a connection for a client of the program's own: the server sends its greeting next, in MySQL's protocol.
+    /// The stream is blocking; an async runtime takes it after `set_nonblocking(true)` (tokio: `UnixStream::from_std`).
+    /// It has no address.
     ///
     /// # Errors
-    /// The server has been stopped, or there is no file handle left.
+    /// The server has been stopped, or no file handle is left.
     pub fn connect(&self) -> io::Result<UnixStream> {
         self.0.connect()
     }
 
-    /// The TCP port that it listens on, after [`Options::listen`]; 0 for none.
+    /// The TCP port that the server listens on, after [`Options::listen`]; 0 for none.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.0.port()
@@ -56,16 +57,16 @@ impl Server {
     /// Blocks until the server has ended by itself: by SHUTDOWN, or because its log failed.
     ///
     /// # Errors
-    /// What failed.
+    /// The server ended by a failure.
     pub fn wait(self) -> Result<(), StartError> {
         self.0.wait().map_err(|error| StartError(error.to_string()))
     }
 
-    /// Stops the server: sessions get some seconds for what they run. Blocks until everything is on the disk and the data directory
+    /// Stops the server: sessions get some seconds to finish. Blocks until everything is on disk and the data directory
     /// is free.
     ///
     /// # Errors
-    /// It had ended already, by a failure.
+    /// The server had already ended by a failure.
     pub fn stop(self) -> Result<(), StartError> {
         self.0.stop().map_err(|error| StartError(error.to_string()))
     }

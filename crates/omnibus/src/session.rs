@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 pub struct Error {
     /// MySQL's number: 1062 for a duplicate key, 2013 for a connection that the server has ended.
     pub code: u16,
-    /// What happened.
+    /// The error's text.
     pub message: String,
 }
 
@@ -31,31 +31,31 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Rows of an answer, each value as text; none for a statement that has none.
+/// The rows of a result, each value as text; empty for a statement without a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows(pub Vec<Vec<Option<Vec<u8>>>>);
 
 impl Rows {
-    /// A value; `None` for NULL, for what is no UTF-8, and where there is none.
+    /// Returns a value; `None` for NULL, for bytes that are not UTF-8, and outside of the rows and columns.
     #[must_use]
     pub fn text(&self, row: usize, column: usize) -> Option<&str> {
         std::str::from_utf8(self.0.get(row)?.get(column)?.as_deref()?).ok()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// One session, for one thread at a time. What it has not committed is rolled back when it is dropped.
+/// A session, for one thread at a time. Uncommitted changes are rolled back when it is dropped.
 pub struct Session {
     connection: Connection,
 }
@@ -68,10 +68,10 @@ impl Session {
         Ok(Session { connection })
     }
 
-    /// Runs one statement and blocks until it is answered: a change is durable then.
+    /// Executes one statement and blocks until it is answered: a change is then durable.
     ///
     /// # Errors
-    /// The server's. The session goes on, unless the number is 2013.
+    /// The server's error. The session can be used further, unless the number is 2013.
     pub fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         Ok(Rows(self.connection.query(sql)?))
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 /// Bytes of a chunk.
 const CHUNK: usize = 256 << 10;
-/// A string of so many bytes is a chunk of its own, and not copied.
+/// The number of bytes from which a string is a chunk of its own, without a copy.
 const ALONE: usize = CHUNK / 8;
 
 /// Strings that are added, and taken off again in the opposite order.
@@ -20,7 +20,7 @@ enum Chunk {
     Sealed(Bytes),
 }
 
-/// Where a string is.
+/// The place of a string.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkRef {
     /// From one.
@@ -89,7 +89,8 @@ impl Chunks {
         }
     }
 
-    /// What is read from now on shares the chunks' memory; what is added goes into others.
+    /// Declares the end of additions: values read from now on share the chunks' memory, and later additions go into
+    /// other chunks.
     pub fn seal(&mut self) {
         if let Some(Chunk::Open(open)) = self.0.last_mut() {
             open.shrink_to_fit();

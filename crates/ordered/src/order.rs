@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 /// Keys in a leaf, at most: what an insertion moves at the worst is 3 KiB.
 const LEAF: usize = 256;
-/// Added keys that are fewer than one in so many are inserted one by one.
+/// The number of existing keys per added key from which added keys are inserted one by one.
 const FEW: usize = 16;
 /// Bytes that all keys of an order begin with alike, and that tell nothing.
 const COMMON: usize = 4;
@@ -30,14 +30,14 @@ struct Leaf {
     at: Vec<u32>,
 }
 
-/// Where a key is in an order, or would be. Valid until the order changes.
+/// The place of a key in an order, or the place where it belongs. Valid until the order changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
     leaf: usize,
     item: usize,
 }
 
-/// What nearly every comparison ends with: the eight bytes behind the common ones, with zeros where there are none.
+/// Returns the eight bytes behind the common ones, padded with zeros, which decide nearly every comparison.
 #[inline]
 fn head(key: &[u8]) -> u64 {
     let rest = key.get(COMMON..).unwrap_or_default();
@@ -52,13 +52,13 @@ fn head(key: &[u8]) -> u64 {
 }
 
 impl Order {
-    /// How many keys.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -70,10 +70,10 @@ impl Order {
         self.leaves.len() * (LEAF * 12 + size_of::<Leaf>() + 8)
     }
 
-    /// Where `key` is, or else where it belongs.
+    /// Returns the place of `key`.
     ///
     /// # Errors
-    /// It is not there.
+    /// The key is absent; the error is the place where it belongs.
     pub fn find(&self, keys: &impl Keys, key: &[u8]) -> Result<Slot, Slot> {
         let head = head(key);
         let compare = |leaf: &Leaf, item: usize| {
@@ -156,8 +156,8 @@ impl Order {
         true
     }
 
-    /// Inserts positions, in whatever order their keys are: sorted together they cost a fraction of a search each. Of equal keys
-    /// the position that was inserted last stays; `hides` is told of it and of the one before.
+    /// Inserts positions whose keys are in any order: sorting them together costs a fraction of a search each. Of equal
+    /// keys the position that was inserted last stays; `hides` is called with it and the earlier one.
     pub fn merge(&mut self, keys: &impl Keys, added: &[u32], mut hides: impl FnMut(u32, u32)) {
         let mut added: Vec<(u64, u32)> = added.iter().map(|&at| (head(keys.key(at)), at)).collect();
         added.sort_unstable_by(|(head, at), (other, than)| {
@@ -253,7 +253,7 @@ impl Order {
         Positions { order: self, from: Slot::default(), to: Slot { leaf: self.leaves.len(), item: 0 } }
     }
 
-    /// All positions; the order goes on the way.
+    /// Returns all positions, consuming the order.
     pub fn into_positions(self) -> impl Iterator<Item = u32> + std::fmt::Debug {
         self.leaves.into_iter().flat_map(|leaf| leaf.at)
     }
@@ -264,7 +264,7 @@ impl Leaf {
         Leaf { heads: Vec::with_capacity(LEAF), at: Vec::with_capacity(LEAF) }
     }
 
-    /// What is from `item` on.
+    /// Splits the leaf at `item` and returns the second part.
     fn split(&mut self, item: usize) -> Leaf {
         let mut right = Leaf::new();
         right.heads.extend(self.heads.drain(item..));

@@ -26,7 +26,7 @@ use omnibus_engine::EngineError;
 /// Bytes of a segment, for engines without a reason to choose otherwise.
 pub const SEGMENT_SIZE: u64 = 8 << 20;
 
-/// What `Participant::open` fails with, as the error of the engine that owns it.
+/// Converts an error of `Participant::open` to one of the engine that owns it.
 #[must_use]
 pub fn open_error(engine: &'static str, source: std::io::Error) -> EngineError {
     match source.kind() {

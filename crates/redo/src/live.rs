@@ -31,7 +31,7 @@ impl Live {
         self.trxs.contains_key(&trx)
     }
 
-    /// Gives the write set of one that was found at opening, the first time.
+    /// Records the commit. Returns the write set if the transaction was found at opening, the first time only.
     pub(crate) fn committed(&mut self, trx: TrxId, no: CommitNo) -> Option<WriteSet> {
         let trx = self.trxs.get_mut(&trx)?;
         trx.committed = Some(no);
@@ -72,7 +72,7 @@ impl Live {
         self.kept.keys().next().copied().unwrap_or(u64::MAX)
     }
 
-    /// Those whose write sets were found when the log was opened.
+    /// The transactions whose write sets were found when the log was opened.
     pub(crate) fn undecided(&self) -> Vec<TrxId> {
         let found = self.trxs.iter().filter(|(_, trx)| trx.found.is_some());
         let mut trxs: Vec<_> = found.map(|(trx, _)| *trx).collect();

@@ -1,11 +1,11 @@
 //! The redo log of one engine. Every method may be called from any thread.
 //!
 //! Four locks, in this order: `syncing` (one sync at a time; a thread that waited for it finds its records synced by
-//! the one before, which is the group), `writer` (appending), `device` (a sync and what came of it: the operating system tells of a lost
-//! page once, and nobody may sync after that and find nothing wrong) and `book` (what is known, in memory). `prepare` does not
-//! take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the commit
-//! thread waits for no I/O: their records go out with the next prepare or sync. Losing them is harmless, because
-//! the binary log decides again at recovery.
+//! the one before, which is the group), `writer` (appending), `device` (a sync and its result: the operating system
+//! reports a lost page once, and no later sync may succeed after that) and `book` (the state in memory). `prepare` does
+//! not take the first, so transactions prepare while a sync runs. `commit` and `rollback` take only the last, so the
+//! commit thread waits for no I/O: their records are written with the next prepare or sync. Losing them is harmless,
+//! because the binary log decides again at recovery.
 
 use crate::live::Live;
 use crate::record::{self, Record};
@@ -125,8 +125,8 @@ impl Participant {
         Ok(())
     }
 
-    /// One sync: everything that was prepared, committed or rolled back before the call is durable on return. Shared
-    /// by all who call at once; none at all if there is nothing new.
+    /// Makes everything that was prepared, committed or rolled back before the call durable, with one sync. Concurrent
+    /// callers share it; without new records there is none.
     ///
     /// # Errors
     /// The sync failed, now or before.
@@ -156,7 +156,7 @@ impl Participant {
         Ok(())
     }
 
-    /// How many times [`Participant::flush`] went to the device since the log was opened.
+    /// The number of times that [`Participant::flush`] synced the device since the log was opened.
     #[must_use]
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
@@ -168,7 +168,7 @@ impl Participant {
         self.book.lock().live.undecided()
     }
 
-    /// The transaction is committed as `no`. Gives its writes if it was found when the log was opened. No I/O.
+    /// Records that the transaction is committed as `no`. Returns its writes if it was found when the log was opened. No I/O.
     pub fn commit(&self, trx: TrxId, no: CommitNo) -> Option<WriteSet> {
         let mut book = self.book.lock();
         if !book.live.contains(trx) {
@@ -201,8 +201,8 @@ impl Participant {
         writer.write(std::slice::from_ref(&payload))
     }
 
-    /// What was decided since. Taken and written under one lock of the writer, so that a record of a decision never gets
-    /// ahead of its prepare.
+    /// Writes the decisions made since. They are taken and written under one lock of the writer, so that the record of
+    /// a decision never precedes its prepare.
     fn write_notes(&self, writer: &mut Writer) -> io::Result<()> {
         let notes = std::mem::take(&mut self.book.lock().notes);
         if notes.is_empty() {
@@ -212,7 +212,7 @@ impl Participant {
         writer.write(&notes).map(|_| ())
     }
 
-    /// Moves on to a new segment if the active one has no room for so many bytes.
+    /// Switches to a new segment if the active one has no room for this number of bytes.
     fn room(&self, writer: &mut Writer, bytes: u64, persisted: CommitNo) -> io::Result<()> {
         if let Some(active) = &writer.active {
             if active.offset + bytes <= self.segment_size {
@@ -270,7 +270,7 @@ impl Writer {
         done
     }
 
-    /// Writes records into the active segment, which has room. Gives its number.
+    /// Writes records into the active segment, which has room. Returns its number.
     fn write(&mut self, payloads: &[impl AsRef<[u8]>]) -> io::Result<u64> {
         let Some(active) = &mut self.active else { return Err(io::Error::other("no segment")) };
         let mut bytes = Vec::new();

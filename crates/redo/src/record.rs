@@ -27,7 +27,7 @@ pub(crate) enum Record {
 /// A prepare's payload; made before any lock is taken.
 ///
 /// # Errors
-/// What the writes have in files could not be read.
+/// The part of the writes that is in files could not be read.
 pub(crate) fn prepare(trx: TrxId, writes: &WriteSet) -> Result<Vec<u8>, EngineError> {
     let mut out = Vec::with_capacity(32 + writes.memory());
     out.push(PREPARE);
@@ -86,7 +86,7 @@ pub(crate) fn framed_len(payload: &[u8]) -> u64 {
     (HEADER + payload.len()) as u64
 }
 
-/// What follows in a segment.
+/// The next content of a segment.
 pub(crate) enum Next<'a> {
     Record(Record, &'a [u8]),
     /// Zeros, or nothing.

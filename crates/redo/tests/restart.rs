@@ -1,4 +1,4 @@
-//! What a redo log knows after a stop.
+//! The state of a redo log after a stop.
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;

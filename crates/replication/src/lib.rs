@@ -1,9 +1,21 @@
-//! Replication: making binlog events of changes, and changes of binlog events.
+//! Replication: generates binlog events from changes, and applies binlog events as changes.
 //!
-//! `model` says what a change is, as questions with answers. `generate` turns a statement's row changes (full row images)
-//! into events and hands them to an `EventSink`, which is a transaction's event cache. `apply` goes the other way: from events
-//! to an `ApplyTarget` that executes them; `consume` gives the same changes to anybody else, as JSON lines for one. `client`
-//! speaks to a source, `replica` is what a channel is made of, `source` what a source sends. `limit` is how long an event may be.
+//! `model` defines a change as traits with questions. `generate` turns a statement's row changes (full row images) into
+//! events and passes them to an `EventSink`, which is a transaction's event cache. `apply` does the reverse: it passes
+//! events to an `ApplyTarget` that executes them. `consume` passes the same changes to other consumers, such as JSON
+//! lines. `client` talks to a source, `replica` has the parts of a channel, `source` sends a log to replicas, and
+//! `limit` bounds the length of events.
+//!
+//! The changes of a log as JSON lines:
+//!
+//! ```no_run
+//! use omnibus_replication::consume::{Feed, JsonLines, LogFiles};
+//!
+//! let mut files = LogFiles::of_index("data/binlog.index".as_ref())?;
+//! let mut feed = Feed::new(JsonLines::new(std::io::stdout()));
+//! files.read(&mut feed)?; // again later for what was written since
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod apply;
 pub mod client;

@@ -1,14 +1,14 @@
-//! How long an event of a source may be: `replica_max_allowed_packet`, for what comes over the network and for what a compressed
-//! event stands for. Shared by all who receive and apply: a new value acts at once.
+//! The maximum length of a source's event: `replica_max_allowed_packet`, for events from the network and for those that
+//! a compressed event stands for. It is shared by all receivers and appliers; a new value takes effect at once.
 
 use omnibus_format::MAX_EVENT_SIZE;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What surrounds the rows or the text of an event and is not counted.
+/// The maximum number of bytes around the rows or the text of an event, which are not counted.
 const AROUND: u32 = 64 << 10;
 
-/// See the module.
+/// A shared limit; see the module.
 #[derive(Clone, Debug)]
 pub struct EventLimit(Arc<AtomicU32>);
 
@@ -19,14 +19,14 @@ impl Default for EventLimit {
 }
 
 impl EventLimit {
-    /// A new limit, in bytes of rows or text.
+    /// Sets the limit, in bytes of rows or text.
     pub fn set(&self, bytes: u64) {
         let most = MAX_EVENT_SIZE - AROUND;
         let bytes = u32::try_from(bytes).map_or(most, |bytes| bytes.min(most));
         self.0.store(bytes + AROUND, Ordering::Relaxed);
     }
 
-    /// The longest event that is taken, head included.
+    /// The maximum length of an event in bytes, header included.
     #[must_use]
     pub fn longest(&self) -> u32 {
         self.0.load(Ordering::Relaxed)

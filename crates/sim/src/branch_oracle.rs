@@ -1,18 +1,18 @@
-//! What is known of XA branches from requests and replies, and what a recovered server must show of them therefore.
+//! The oracle of XA branches: derives from requests and replies what a recovered server must show.
 
 use crate::branches::{Answer, Ask, Branch, ShownBranches};
 use crate::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of something that was asked for.
+/// The knowledge about a request's outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
-    /// Nobody can tell.
+    /// The outcome is unknown.
     #[default]
     Nothing,
-    /// It is there, unless the power goes.
+    /// It happened, and a power cut may undo it.
     Done,
-    /// It stays.
+    /// It happened and is durable.
     Lasts,
 }
 
@@ -22,16 +22,17 @@ struct Facts {
     prepared: Known,
     /// The branch is no more; whether it was committed is in `end`.
     ended: Known,
-    /// A statement of XA says so. Rows are seen a moment before, while the session that commits them is on its way.
+    /// A statement of XA has shown it. Rows are visible a moment earlier, while the session that commits them has not
+    /// finished.
     unlisted: bool,
     end: Option<bool>,
     /// The ends that were asked for: XA ROLLBACK, XA COMMIT.
     asked: [bool; 2],
-    /// That it adds to its counter: known once it says so.
+    /// Whether the branch adds to its counter: known once its reply says so.
     adds: Option<bool>,
 }
 
-/// What was the case when a question was asked: branches that were there for certain, and those that were gone.
+/// The state when a question was asked: branches that certainly existed, and those that were gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     there: BTreeSet<u64>,
@@ -45,7 +46,7 @@ pub(crate) struct BranchOracle {
 }
 
 impl BranchOracle {
-    /// Somebody asks.
+    /// Records a request.
     pub(crate) fn asked(&mut self, ask: &Ask) -> Before {
         match ask {
             Ask::Prepare(branch) => {
@@ -73,7 +74,7 @@ impl BranchOracle {
         Before { there: of(|facts| facts.prepared != Known::Nothing), gone: of(|facts| facts.unlisted) }
     }
 
-    /// A branch that somebody may end: prepared, and not known to be gone.
+    /// Returns a branch that a session may end: prepared, and not known to be gone.
     pub(crate) fn pick(&self, random: &mut Random) -> Option<u64> {
         let open = |facts: &Facts| facts.prepared != Known::Nothing && facts.ended == Known::Nothing;
         let ids: Vec<u64> =
@@ -81,7 +82,7 @@ impl BranchOracle {
         if ids.is_empty() { None } else { Some(random.pick(&ids)) }
     }
 
-    /// Somebody is answered; `lasts` if that holds whatever happens. The error is an answer that can not be.
+    /// Records a reply; `lasts` if it holds whatever happens. The error is an impossible reply.
     pub(crate) fn answered(
         &mut self,
         ask: &Ask,
@@ -127,7 +128,7 @@ impl BranchOracle {
         before.there.difference(names).try_for_each(|id| self.ended(*id, None, known))
     }
 
-    /// A statement of XA told somebody that a branch is no more.
+    /// Records that a statement of XA showed a branch as gone.
     fn ended(&mut self, id: u64, commit: Option<bool>, known: Known) -> Result<(), String> {
         self.seen(id, commit, known)?;
         if let Some(facts) = self.branches.get_mut(&id) {
@@ -136,7 +137,7 @@ impl BranchOracle {
         Ok(())
     }
 
-    /// Somebody was told that a branch is ended, by its rows at least.
+    /// Records that a reply showed a branch as ended, at least by its rows.
     fn seen(&mut self, id: u64, commit: Option<bool>, known: Known) -> Result<(), String> {
         let facts = self.branches.get_mut(&id).ok_or(format!("branch {id} was never asked for"))?;
         facts.ended = facts.ended.max(known);

@@ -1,8 +1,9 @@
 //! XA branches of the simulation: what sessions do with them, in SQL, and what a server shows of them.
 //!
-//! A branch inserts a few rows of its own and adds 1 to a counter that all branches share, if nobody has it locked. Its name says
-//! who it is, in statements, in events and in the engine's keys. The statements are the server's own, and so is what replays
-//! them: `omnibus-sql` over this simulation's engine and log. The oracle hears of replies only.
+//! A branch inserts a few rows of its own and adds 1 to a counter that all branches share, if the counter is not
+//! locked. Its name identifies it in statements, in events and in the engine's keys. The statements are the server's
+//! own, and so is the code that replays them: `omnibus-sql` over this simulation's engine and log. The oracle sees
+//! replies only.
 
 use crate::engine::FIRST;
 use crate::names::{branch_name, branch_of};
@@ -15,7 +16,7 @@ use omnibus_value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What has the rows of branches.
+/// The tables with the rows of branches.
 const TABLES: [&str; 2] = ["t", "u"];
 /// Counters that branches share.
 const COUNTERS: u64 = 4;
@@ -30,11 +31,11 @@ pub(crate) struct Branch {
     /// None: it changes nothing.
     pub(crate) rows: usize,
     pub(crate) row_bytes: usize,
-    /// Which one it adds to.
+    /// The counter that it adds to.
     pub(crate) counter: Option<u64>,
 }
 
-/// What sessions ask for.
+/// A request of a session.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
     /// The first phase.
@@ -47,10 +48,10 @@ pub(crate) enum Ask {
     Read,
 }
 
-/// What they hear.
+/// A reply to a session.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// It is done; a branch that was prepared says which counter it has added to.
+    /// Success; the reply to a prepare names the counter that it has added to.
     Done { counter: Option<u64> },
     /// There is no such branch.
     Unknown,
@@ -62,15 +63,15 @@ pub(crate) enum Answer {
     Failed,
 }
 
-/// What a recovered server shows.
+/// The branches that a recovered server shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShownBranches {
-    /// What XA RECOVER lists.
+    /// The branches that XA RECOVER lists.
     pub(crate) listed: BTreeSet<u64>,
     /// Rows of each branch, by primary key and with what they hold.
     pub(crate) rows: BTreeMap<u64, u64>,
     pub(crate) counters: BTreeMap<u64, u64>,
-    /// Counters that nobody has locked.
+    /// The counters that are not locked.
     pub(crate) free: BTreeSet<u64>,
 }
 
@@ -135,7 +136,7 @@ impl Client {
         }
     }
 
-    /// The counter that was added to, if nobody had it.
+    /// The counter that was added to, if it was free.
     fn prepare(&mut self, branch: &Branch) -> SqlResult<Option<u64>> {
         let Branch { id, rows, row_bytes, counter } = *branch;
         let (name, mut added) = (branch_name(id), None);
@@ -222,7 +223,7 @@ impl Client {
 }
 
 impl Branch {
-    /// What a seed makes of four numbers.
+    /// Creates a branch from the four numbers that the seed chose.
     pub(crate) fn new(id: u64, rows: usize, row_bytes: usize, counter: u64) -> Branch {
         Branch { id, rows, row_bytes, counter: (rows > 0 && counter < COUNTERS).then_some(counter) }
     }
@@ -257,7 +258,7 @@ pub(crate) fn answer(database: &Arc<Database>, ask: &Ask) -> Answer {
     answer.unwrap_or_else(|error| if error.code == UNKNOWN { Answer::Unknown } else { Answer::Failed })
 }
 
-/// What is there, once everything is recovered.
+/// Returns what the database contains after recovery.
 pub(crate) fn show(database: &Arc<Database>) -> Result<ShownBranches, String> {
     Client::new(database).show().map_err(|error| error.to_string())
 }

@@ -32,10 +32,10 @@ const SEGMENT: u64 = 4096;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) rows: Arc<BTreeMap<Bytes, Bytes>>,
-    /// Which transactions those are.
+    /// The transactions in commit order, with their requests.
     pub(crate) order: Arc<Vec<(CommitNo, u64)>>,
     pub(crate) applied: CommitNo,
-    /// What the engine's file is known to say.
+    /// The commit number that the engine's file is known to have.
     written: CommitNo,
 }
 
@@ -69,7 +69,7 @@ impl Tables {
     }
 }
 
-/// What each number did to each key, the oldest first; what a life began with has its first number.
+/// The changes of each key by number, the oldest first; the initial contents of a life have its first number.
 type Versions = BTreeMap<Bytes, Vec<(CommitNo, Write)>>;
 
 struct SimSnapshot {
@@ -194,7 +194,7 @@ impl SimEngine {
         self.state.lock().replay = None;
     }
 
-    /// Everything up to what is durable.
+    /// Returns everything up to the durable number.
     pub(crate) fn tables(&self) -> Tables {
         self.state.lock().committed.clone()
     }
@@ -205,7 +205,7 @@ impl SimEngine {
 }
 
 impl EngineState {
-    /// Gives up rows whose drop is durable.
+    /// Removes rows whose drop is durable.
     fn reclaim(&mut self) {
         let EngineState { committed, dropped, .. } = self;
         let applied = committed.applied;

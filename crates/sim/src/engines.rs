@@ -14,21 +14,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What has been persisted, by slot.
+/// The persistent state by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Kept([Arc<Mutex<Tables>>; 2]);
 
 impl Kept {
-    /// For somebody whose engines persist on their own account.
+    /// Copies the state, for engines that persist on their own.
     pub(crate) fn copy(&self) -> Kept {
         Kept([0, 1].map(|slot| Arc::new(Mutex::new(self.0[slot].lock().clone()))))
     }
 }
 
-/// What all of them have.
+/// The contents of all engines.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Those of the simulation's own transactions.
+    /// The rows of the simulation's own transactions.
     pub(crate) rows: BTreeMap<Bytes, Bytes>,
     /// Numbers and transactions.
     pub(crate) order: Vec<(u64, u64)>,
@@ -66,7 +66,7 @@ impl Engines {
         Ok(Engines { set, second })
     }
 
-    /// As one.
+    /// Returns the engines as one.
     pub(crate) fn shared(&self) -> Arc<dyn Engine> {
         self.set.clone()
     }
@@ -80,7 +80,7 @@ impl Engines {
         self.each().for_each(SimEngine::is_recovered);
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.each().map(|engine| engine.tables().rows.len()).sum()
     }
@@ -94,7 +94,8 @@ impl Engines {
         let _ = self.each().nth(slot).map(Engine::checkpoint);
     }
 
-    /// Everything up to what is durable. The error is a number under which the engines have different transactions.
+    /// Returns everything up to the durable number. The error is a number under which the engines have different
+    /// transactions.
     pub(crate) fn contents(&self) -> Result<Contents, String> {
         let (mut contents, mut order) = (Contents::default(), BTreeMap::new());
         for engine in self.each() {
@@ -116,7 +117,8 @@ impl Engines {
     }
 }
 
-/// Whether a key is of one of the simulation's own transactions: keys of SQL begin with a small number, behind the bits of a slot.
+/// Returns whether a key belongs to one of the simulation's own transactions: keys of SQL begin with a small number,
+/// behind the bits of a slot.
 fn is_own(key: &[u8]) -> bool {
     key.first().is_some_and(|byte| byte & 0x3f != 0)
 }

@@ -1,16 +1,16 @@
-//! A replica's dump: it reads the log up to its durable end, again and again, while groups, rotations, purges and resets go on. What it
-//! has got no crash may take back (COMMIT-2).
+//! A replica's dump: it reads the log up to its durable end repeatedly, while groups, rotations, purges and resets
+//! continue. No crash may take back the transactions that it has received (COMMIT-2).
 
 use crate::names::id_of_event;
 use omnibus_log::{LogHandle, LogPosition, ReadError, TailNext, TailReader};
 
-/// Where it is, and what it has got.
+/// A follower's position and the transactions that it has received.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
     reader: Option<TailReader>,
     /// Transactions of which it got something, for the oracle to take.
     pub(crate) sent: Vec<u64>,
-    /// Why it could not go on, where it should have.
+    /// The reason why it could not continue where it should have.
     pub(crate) failed: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Several lives on one disk, one after the other: crash, recover, crash while recovering, go on.
+//! Several lives on one disk, one after the other: crash, recover, crash while recovering, continue.
 
 use crate::disk::{SimDisk, Trouble};
 use crate::engines::Kept;
@@ -13,12 +13,13 @@ use std::path::Path;
 
 /// Lives of one history.
 const LIVES: u64 = 5;
-/// How many other crashes each life's end might have been: recovered from, judged, and thrown away.
+/// The number of alternative crashes at each life's end that are recovered from, judged, and thrown away.
 const IMAGES: u64 = 2;
-/// Of so many moments of a life one is looked at as if it had been the last; and of those in which something was promised.
+/// One in so many moments of a life is examined as if it had been the last; the second number is for moments at which
+/// something was promised.
 const MOMENTS: (u64, u64) = (40, 6);
 
-/// What makes other choices of a seed, so that what it decides besides stays.
+/// A number mixed into the seed for additional choices, so that its other decisions stay the same.
 const TABLES: u64 = 0x7461_626c_6573;
 const ENGINES: u64 = 0x656e_6769_6e65;
 const ENCRYPTED: u64 = 0x006b_6579_7269_6e67;
@@ -28,11 +29,11 @@ const ENCRYPTED: u64 = 0x006b_6579_7269_6e67;
 pub struct Finding {
     /// The seed that shows it.
     pub seed: u64,
-    /// Which life of it.
+    /// The number of the life in its history.
     pub life: u64,
-    /// What was seen.
+    /// The finding.
     pub what: String,
-    /// How everything was set, and what is on the disk.
+    /// The settings, and the contents of the disk.
     pub context: String,
 }
 
@@ -42,7 +43,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// What was done.
+/// A summary of what was done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// Power cuts and kills.
@@ -53,7 +54,7 @@ pub struct Report {
     pub rows: u64,
 }
 
-/// How a life ended.
+/// The end of a life.
 struct End {
     disk: SimDisk,
     power_cut: bool,
@@ -73,7 +74,7 @@ struct History {
 /// Runs the history of a seed.
 ///
 /// # Errors
-/// What it found.
+/// The finding.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Report, Finding> {
     let mut random = Random::new(seed);
     let half = |choice: u64| Random::new(seed ^ choice).one_in(2);
@@ -133,8 +134,8 @@ impl History {
         Ok(disk)
     }
 
-    /// What would be left if the process on `of` ended here: recovered from, judged, and thrown away. Some of these starts are cut
-    /// off in their turn.
+    /// Examines the disk that would be left if the process on `of` ended here: recovers, judges, and throws it away.
+    /// Some of these starts are cut off in their turn.
     fn image(&mut self, settings: &Settings, of: &SimDisk) -> Result<(), String> {
         let mut power_cut = !self.random.one_in(3);
         let mut more = self.random.pick(&[0, 0, 0, 1, 2]);
@@ -176,7 +177,8 @@ impl History {
         }
     }
 
-    /// What a start makes of a device that has lost a transaction: it refuses, unless the loss looks like a torn tail.
+    /// Starts on a device that has lost a transaction: the start must be refused, unless the loss looks like a torn
+    /// tail.
     fn damaged_image(&mut self, settings: &Settings, before: &End) -> Result<(), String> {
         let Some(victim) = self.oracle.pick_promised(&mut self.random) else { return Ok(()) };
         let schedule = Schedule::new();
@@ -200,7 +202,7 @@ impl History {
         judged
     }
 
-    /// One life, from opening what the last one left.
+    /// Runs one life on the disk that the last one left.
     fn live(&mut self, settings: &Settings, mut before: End) -> Result<End, String> {
         if before.power_cut {
             for _ in 0..IMAGES {

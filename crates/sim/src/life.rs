@@ -1,4 +1,4 @@
-//! One process: it opens, recovers, serves requests in an order that the seed decides, and ends one way or another.
+//! One process: it opens, recovers, serves requests in an order that the seed decides, and ends in one of several ways.
 
 use crate::branch_oracle::Before;
 use crate::branches::{self, Answer, Ask, Branch};
@@ -33,13 +33,13 @@ pub(crate) const DATA: &str = "/data";
 const BACKUP: &str = "/backup";
 const UUID: ServerUuid = ServerUuid([9; 16]);
 
-/// Which of the things that are done is RESET BINARY LOGS AND GTIDS.
+/// The kind of action that is RESET BINARY LOGS AND GTIDS.
 const RESET: u64 = 29;
 
-/// Who waits for an answer.
+/// Requests that wait for an answer.
 type Tickets = Arc<Mutex<Vec<(u64, Ticket)>>>;
 
-/// What sessions with XA branches have heard.
+/// The replies to sessions with XA branches.
 type Answers = Arc<Mutex<Vec<(Ask, Before, Answer)>>>;
 
 /// A closed log file that a backup holds on to, and what it had when it was taken.
@@ -55,7 +55,7 @@ pub(crate) struct Life {
     pub(crate) coordinator: Arc<Coordinator>,
     engines: Engines,
     settings: Settings,
-    /// Where there are tables.
+    /// The database, in histories with tables.
     database: Option<Arc<Database>>,
     answers: Answers,
     tickets: Tickets,
@@ -64,7 +64,7 @@ pub(crate) struct Life {
     follower: Arc<Mutex<Follower>>,
     published: u64,
     gate: Gate,
-    /// How many switches of it are under way.
+    /// The number of switches of the gate under way.
     switching: Arc<AtomicUsize>,
     next_backup: u64,
     next_xid: u64,
@@ -361,7 +361,7 @@ impl Life {
         let _ = disk.sync_dir(Path::new(BACKUP));
     }
 
-    /// Tells the oracle what sessions were told, unless the process has ended: then nobody was.
+    /// Passes the replies to the oracle, unless the process has ended: then nobody received them.
     pub(crate) fn tell(&mut self, oracle: &mut Oracle) -> Result<(), String> {
         if self.disk.is_dead() {
             return Ok(());
@@ -415,7 +415,7 @@ impl Life {
         }
     }
 
-    /// Lets everything end that was begun. Everybody must have an answer then.
+    /// Lets everything finish that was begun. Every request must then have an answer.
     pub(crate) fn come_to_rest(&mut self, random: &mut Random, oracle: &mut Oracle) -> Result<(), String> {
         let (mut quiet, mut opened) = (0, false);
         for _ in 0..100_000 {
@@ -461,7 +461,7 @@ impl Life {
         Ok(())
     }
 
-    /// Whether the log has failed, as an error of the device has it.
+    /// Returns whether the log has failed, as a result of a device error.
     pub(crate) fn has_failed(&self) -> bool {
         self.coordinator.log().files().check().is_err()
     }
@@ -478,7 +478,7 @@ impl Drop for Life {
     }
 }
 
-/// What is in a server that has just recovered.
+/// Returns the contents of a server that has just recovered.
 fn show(engines: &Engines, recovered: &Recovered, database: Option<&Arc<Database>>) -> Result<Shown, String> {
     let Contents { rows, order } = engines.contents()?;
     let branches = database.map(branches::show).transpose()?;
@@ -524,7 +524,7 @@ fn encrypted(disk: Disk, on: bool) -> Result<Disk, String> {
     Ok(Disk::new(encryption))
 }
 
-/// Whether every file that a backup holds is still what it was.
+/// Checks that every file that a backup holds is unchanged.
 pub(crate) fn check_backups(disk: &SimDisk, backups: &mut Vec<Backup>) -> Result<(), String> {
     for backup in backups.iter() {
         let Some(now) = disk.peek(&backup.path) else { continue };

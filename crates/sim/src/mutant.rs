@@ -4,7 +4,7 @@
 use crate::disk::Lie;
 use omnibus_log::LogConfig;
 
-/// What is broken.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
     /// The device does not do what it says.
@@ -37,7 +37,7 @@ pub enum Mutant {
     Commit(omnibus_commit::Mutant),
 }
 
-/// Those of the device and of the engine.
+/// The faults of the device and of the engine.
 const OUTSIDE: &[Mutant] = &[
     Mutant::Lie(Lie::SyncData),
     Mutant::Lie(Lie::SyncAll),
@@ -94,7 +94,7 @@ impl Mutant {
         }
     }
 
-    /// Nothing of the code under test is broken.
+    /// Injects no fault in the code under test.
     #[cfg(not(feature = "mutants"))]
     pub(crate) fn plant(self, _config: &LogConfig) {}
 }

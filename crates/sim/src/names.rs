@@ -1,23 +1,23 @@
-//! Who wrote it: transactions and XA branches by the names that keys, events and statements give them.
+//! Identifies the author of changes: transactions and XA branches by the names in keys, events and statements.
 
 use omnibus_engine::{CommitNo, Held, WriteSet};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, RowsQuery};
 
-/// What keys begin with, by slot: the top bits of a key's first byte say which engine it is in.
+/// The first letters of keys, by slot: the top bits of a key's first byte say which engine it is in.
 pub(crate) const LETTERS: [&str; 2] = ["#", "r"];
 
-/// How the private event of an unlogged transaction begins.
+/// The first bytes of the private event of an unlogged transaction.
 pub(crate) const PRIVATE: &[u8] = b"OMNI\x01\x01";
 
-/// How a branch's name begins; its number follows, in eight digits.
+/// The first letters of a branch's name, followed by its number in eight digits.
 const NAME: &[u8] = b"branch";
-/// How the first row of a transaction is written in the log, behind its letter.
+/// Returns the text of a transaction's first row in the log, behind its letter.
 pub(crate) fn row_text(id: u64) -> Vec<u8> {
     format!("{id:08}.0=").into_bytes()
 }
 
-/// Which transaction an event of the log belongs to, if it says.
+/// Returns the transaction of an event of the log, if the event names it.
 pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
     match kind {
         EventType::ROWS_QUERY => id_of(RowsQuery::decode(body).ok()?.0),
@@ -29,15 +29,16 @@ pub(crate) fn id_of_event(kind: EventType, body: &[u8]) -> Option<u64> {
     }
 }
 
-/// Numbers of transactions that nobody else has: those that make the tables.
+/// The numbers of transactions that make the tables, which no request has.
 const FOUNDING: u64 = 1 << 40;
 
-/// Whether a transaction's number is that of a request.
+/// Returns whether a transaction's number is that of a request.
 pub(crate) fn is_named(id: u64) -> bool {
     id < FOUNDING
 }
 
-/// Which transaction writes this, if it says. An XA branch that is prepared writes its name, and its end removes it.
+/// Returns the transaction that makes these writes, if they name it. A prepared XA branch writes its name, and its end
+/// removes it.
 pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
     let name = |held: Held<'_>| Some(branch_of(held.key())? + u64::from(held.is_delete()));
     let all = || writes.in_memory(..);
@@ -45,14 +46,14 @@ pub(crate) fn who(no: CommitNo, writes: &WriteSet) -> u64 {
     first.or_else(|| all().find_map(name)).unwrap_or(FOUNDING + no.0)
 }
 
-/// Who wrote a row, from its key.
+/// Returns the author of a row, from its key.
 pub(crate) fn id_of(key: &[u8]) -> Option<u64> {
     let key = key.split(|byte| *byte == b'.').next()?;
     let key = std::str::from_utf8(key).ok()?;
     LETTERS.iter().find_map(|letter| key.strip_prefix(letter))?.parse().ok()
 }
 
-/// Which branch a key, a name or a statement speaks of.
+/// Returns the branch that a key, a name or a statement refers to.
 pub(crate) fn branch_of(text: &[u8]) -> Option<u64> {
     let at = text.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
     std::str::from_utf8(text.get(at..at + 8)?).ok()?.parse().ok()

@@ -1,5 +1,5 @@
-//! What was asked and what was answered, and what must be there therefore. It sees requests, replies, and what is read
-//! back after a recovery; it knows nothing of files, groups or threads.
+//! The oracle: derives from requests and replies what must be there. It sees requests, replies, and the contents after
+//! a recovery; it knows nothing of files, groups or threads.
 
 use crate::branch_oracle::{Before, BranchOracle};
 use crate::branches::{Answer, Ask, Branch, ShownBranches};
@@ -9,7 +9,7 @@ use crate::request::Wanted;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a recovered server shows.
+/// The contents of a recovered server.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// Numbers and transactions, in order, from 1 on.
@@ -17,9 +17,9 @@ pub(crate) struct Shown {
     pub(crate) rows: BTreeMap<Bytes, Bytes>,
     /// The newest number that the log has.
     pub(crate) last: u64,
-    /// How many GTIDs were executed, and whether they have no gap. `None` where they do not say.
+    /// The number of executed GTIDs, and whether they have no gap. `None` where that is unknown.
     pub(crate) gtids: Option<(u64, bool)>,
-    /// Where there are tables.
+    /// The branches, in histories with tables.
     pub(crate) branches: Option<ShownBranches>,
 }
 
@@ -28,7 +28,7 @@ enum Reply {
     /// None yet, or one that tells nothing.
     None,
     Committed(u64),
-    /// Nothing of it is anywhere.
+    /// The request was refused and left no trace.
     Refused,
 }
 
@@ -36,20 +36,21 @@ enum Reply {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
     requests: BTreeMap<u64, (Wanted, Reply)>,
-    /// What had been promised when each was asked for.
+    /// The promises that existed when each was requested.
     asked_after: BTreeMap<u64, u64>,
     /// Transactions that a replica has got.
     sent: BTreeSet<u64>,
-    /// What an earlier recovery showed: it stays.
+    /// The transactions that an earlier recovery showed, which must stay.
     settled: Vec<(u64, u64)>,
-    /// Acknowledged where that promises to survive a power cut, and everything that was told of.
+    /// The newest number acknowledged where that promises to survive a power cut, including everything that replies
+    /// revealed.
     promised: u64,
     /// Numbers acknowledged in this life, whatever that promises.
     acknowledged: u64,
     /// Pairs: the first was acknowledged before the second was asked for.
     follows: Vec<(u64, u64)>,
     newest_reply: Option<u64>,
-    /// How many GTIDs a reset has forgotten, and whether one was asked for whose outcome is not known.
+    /// The number of GTIDs that a reset has removed, and whether the outcome of a reset is unknown.
     forgotten: u64,
     resets: bool,
     branches: BranchOracle,
@@ -64,7 +65,8 @@ impl Oracle {
         self.requests.insert(wanted.id, (wanted, Reply::None));
     }
 
-    /// What is there before the first life: transactions that made the tables, of which those that have a GTID came last.
+    /// Records the contents before the first life: transactions that made the tables, of which those with a GTID came
+    /// last.
     pub(crate) fn founded(&mut self, shown: &Shown) {
         let gtids = shown.gtids.map_or(0, |(count, _)| count);
         for (no, id) in &shown.order {
@@ -129,7 +131,7 @@ impl Oracle {
         }
     }
 
-    /// One of those that must survive a power cut, and were asked for last; for somebody who damages it.
+    /// Returns one of the newest transactions that must survive a power cut, for a test that damages it.
     pub(crate) fn pick_promised(&self, random: &mut Random) -> Option<u64> {
         let promised = |reply: &Reply| matches!(reply, Reply::Committed(no) if *no <= self.promised);
         let ids: Vec<u64> = self
@@ -143,8 +145,8 @@ impl Oracle {
         if ids.is_empty() { None } else { Some(random.pick(&ids)) }
     }
 
-    /// A server has started although something that was durable is damaged. What it gives up nobody can have known to be durable when
-    /// something behind it was written: that was asked for later, so it says so.
+    /// Checks a server that has started although something durable is damaged. The transactions that it gives up cannot
+    /// have been known to be durable when the events behind them were written, because those would then claim it.
     pub(crate) fn judge_damaged(&self, shown: &Shown) -> Result<(), String> {
         for (id, (_, reply)) in &self.requests {
             let Reply::Committed(no) = reply else { continue };
@@ -176,7 +178,7 @@ impl Oracle {
         }
     }
 
-    /// Somebody was told that everything up to `no` is there for good.
+    /// Records that a reply promised everything up to `no` to be durable.
     pub(crate) fn told(&mut self, no: u64) {
         self.promised = self.promised.max(no);
     }
@@ -186,7 +188,7 @@ impl Oracle {
         self.resets = true;
     }
 
-    /// How many of the transactions shown so far, up to `no`, have a GTID.
+    /// Returns the number of transactions up to `no` that have a GTID.
     fn with_gtid(&self, order: &[(u64, u64)]) -> u64 {
         order.iter().filter(|(_, id)| self.requests.get(id).is_some_and(|found| found.0.logged)).count()
             as u64

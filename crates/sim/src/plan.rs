@@ -1,4 +1,4 @@
-//! What a seed decides before anything happens: how the device and the server are set, and what breaks.
+//! The decisions of a seed before anything happens: the settings of device and server, and the failures.
 
 use crate::disk::{NameRule, Rules};
 use crate::mutant::Mutant;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// The server_id of every server of a history.
 pub(crate) const SERVER_ID: u32 = 7;
 
-/// What stays the same through all lives of a history.
+/// The settings that stay the same through all lives of a history.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) rules: Rules,
@@ -55,17 +55,17 @@ pub(crate) struct Settings {
     preallocate: bool,
     extend_chunk: u64,
     cut_step: u64,
-    /// How many turns of other threads a sync takes longer than anything else.
+    /// The number of turns of other threads by which a sync takes longer than other requests.
     pub(crate) slow: u64,
     order_commits: bool,
-    /// Of so many steps one begins something new, while something is under way.
+    /// One in so many steps begins something new while something is under way.
     pub(crate) eager: u64,
-    /// As many threads of sessions and administrators at most, while one of them can go on.
+    /// The maximum number of threads of sessions and administrators while one of them can continue.
     pub(crate) threads: usize,
     /// `binlog_large_commit_threshold`.
     pub(crate) large: u64,
-    /// What sessions and administrators do in this life: a bit for each kind. What is rare beside everything else is not where few
-    /// other things are done.
+    /// The kinds of actions of sessions and administrators in this life, a bit for each. Rare ones are left out where
+    /// few other actions are done.
     kinds: u64,
 }
 
@@ -98,7 +98,7 @@ impl Settings {
         if random.one_in(4) { settings.storm() } else { settings }
     }
 
-    /// Those under which tables are made.
+    /// The settings under which tables are made.
     pub(crate) fn founding() -> Settings {
         Settings {
             protocol: CommitProtocol::OneSync,
@@ -111,7 +111,7 @@ impl Settings {
         }
     }
 
-    /// Nothing but commits, on a device that is slow at syncs: groups meet in flight all the time.
+    /// Restricts the life to commits on a device with slow syncs, so that groups meet in flight all the time.
     fn storm(self) -> Settings {
         Settings {
             protocol: CommitProtocol::OneSync,
@@ -124,22 +124,22 @@ impl Settings {
         }
     }
 
-    /// Whether nothing but commits is done.
+    /// Returns whether only commits are done.
     pub(crate) fn is_storm(&self) -> bool {
         self.kinds == 0
     }
 
-    /// Whether new files of an encrypted log are encrypted: not in all lives, so that a log has both.
+    /// Returns whether new files of an encrypted log are encrypted: not in all lives, so that a log has both.
     pub(crate) fn encrypts(&self) -> bool {
         self.max_size != 64 << 10
     }
 
-    /// Whether this is one of the things that are done, beside commits.
+    /// Returns whether this kind of action is done, beside commits.
     pub(crate) fn does(&self, kind: u64) -> bool {
         self.kinds >> kind & 1 == 1
     }
 
-    /// Whether an acknowledgement survives a power cut.
+    /// Returns whether an acknowledgement survives a power cut.
     pub(crate) fn promises(&self) -> bool {
         self.sync_binlog == 1 && self.protocol != CommitProtocol::None
     }

@@ -1,4 +1,4 @@
-//! How the sessions of SQL commit: through the coordinator, or as a mutant has it.
+//! The commit interface of SQL sessions: the coordinator, or a mutant's.
 
 use crate::mutant::Mutant;
 use omnibus_commit::{CommitRequest, Coordinator, Ticket, TrxCache};

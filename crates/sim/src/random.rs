@@ -35,7 +35,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// Picks one element.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }

@@ -43,7 +43,7 @@ impl RowEngines {
 }
 
 impl Wanted {
-    /// A transaction of so many rows of about so many bytes.
+    /// Creates a transaction of a number of rows of about the given size in bytes.
     pub(crate) fn new(
         id: u64,
         place: RowEngines,
@@ -66,7 +66,7 @@ impl Wanted {
         Wanted { id, pairs, logged: true, xid: 0, prepares: false, drops }
     }
 
-    /// One that the oracle knows by its number only.
+    /// Creates a request that the oracle knows by its number only.
     pub(crate) fn nothing(id: u64, logged: bool) -> Wanted {
         Wanted { id, pairs: Arc::default(), logged, xid: 0, prepares: false, drops: None }
     }
@@ -77,7 +77,7 @@ impl Wanted {
         writes
     }
 
-    /// What a session hands over. The error is one of its own events.
+    /// Builds the commit request of a session. The error is one of its own events.
     pub(crate) fn request(&self, coordinator: &Coordinator) -> Result<CommitRequest, String> {
         let mut cache = coordinator.new_cache();
         cache.set_context(1_700_000_000, 7);
@@ -127,7 +127,7 @@ fn text(key: &[u8], value: &[u8]) -> Vec<u8> {
 /// Turns events back into writes: those of transactions here, and those of SQL.
 #[derive(Default)]
 pub(crate) struct Reader {
-    /// What has been given of the transaction under way.
+    /// The part of the open transaction that has been passed.
     begun: (Option<u64>, WriteSet),
     sql: Option<Replayer>,
     mutant: Option<Mutant>,
@@ -138,7 +138,7 @@ impl Reader {
         Reader { sql, mutant, ..Reader::default() }
     }
 
-    /// Whether an event is one of those that are made here.
+    /// Returns whether an event is one of those made here.
     fn is_ours(&self, event: &ReplayEvent) -> bool {
         match event.event_type {
             EventType::ROWS_QUERY | EventType::MARIADB_ANNOTATE_ROWS | EventType::IGNORABLE => {
@@ -148,7 +148,7 @@ impl Reader {
         }
     }
 
-    /// Whether it gets lost.
+    /// Returns whether the event gets lost.
     fn loses(&self, event: &ReplayEvent) -> bool {
         match self.mutant {
             Some(Mutant::ReplayNoPrepare) => event.event_type == EventType::XA_PREPARE,

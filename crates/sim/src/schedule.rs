@@ -1,12 +1,15 @@
-//! Which thread goes on: one at a time, by the seed, from one request of the disk to the next.
+//! The scheduler of the simulation: one thread runs at a time, chosen by the seed, from one request of the disk to the
+//! next.
 //!
-//! The code under test runs on real threads and takes real locks. Each request of the model disk is a place where its thread
-//! stops until the simulation lets it go on, so the order of requests is the simulation's. A thread that waits for a lock or for another
-//! thread says so (`omnibus_sync`, with the feature `scheduled`): it waits for its turn once it is woken. One that blocks elsewhere is seen
-//! by what the operating system says of it; it goes on by itself up to its next request. The simulation's own thread stops for nothing
-//! but a lock that a thread of its own holds, which goes on meanwhile: else what it does is one step.
+//! The code under test runs on real threads and takes real locks. At each request of the model disk its thread stops
+//! until the simulation lets it continue, so the order of requests is the simulation's. A thread that waits for a lock
+//! or for another thread reports it (`omnibus_sync`, with the feature `scheduled`), and waits for its turn once it is
+//! woken. A thread that blocks elsewhere is recognised by its state in the operating system; it continues by itself up
+//! to its next request. The simulation's own thread stops only for a lock that one of its threads holds, which runs
+//! meanwhile; otherwise its actions are one step.
 //!
-//! Threads that the code under test starts for its background work are announced by it; one that is not joins at its first request.
+//! The code under test announces the threads that it starts for background work; a thread that was not announced joins
+//! at its first request.
 
 use crate::random::Random;
 use crate::stillness::{self, Stillness, thread_id};
@@ -17,22 +20,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a thread may be at it before it is looked at.
+/// The interval after which a running thread is examined.
 const LOOK: Duration = Duration::from_micros(if cfg!(feature = "scheduled") { 500 } else { 40 });
 
-/// How long a request takes.
+/// The simulated duration of a request.
 const TICK: Duration = Duration::from_micros(400);
-/// Of so many locks one is a place to stop at, where threads do.
+/// One in so many locks is a place to stop at, where threads stop at locks.
 const STOP: u64 = 8;
-/// Of so many writes one returns late, where threads stop at locks.
+/// One in so many writes returns late, where threads stop at locks.
 const LATE: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThreadState {
-    /// Stands before a request.
+    /// The thread is stopped before a request.
     Waiting,
     Running,
-    /// Waits for a lock or for another thread, and says so; or for time to pass.
+    /// The thread waits for a lock or for another thread, and has reported it; or for time to pass.
     Parked {
         timed: bool,
     },
@@ -44,13 +47,13 @@ enum ThreadState {
 #[derive(Debug)]
 struct Thread {
     state: ThreadState,
-    /// What the operating system calls it.
+    /// The operating system's id of the thread.
     id: u64,
     /// Started by the simulation, so that it ends by itself.
     announced: bool,
     /// Requests that it may make before it stops again.
     leave: u64,
-    /// Since it began to wait.
+    /// Whether it was woken since it began to wait.
     woken: bool,
     go: Arc<Condvar>,
 }
@@ -60,11 +63,11 @@ struct Inner {
     threads: Vec<Thread>,
     free: bool,
     panics: Vec<String>,
-    /// How often a thread stood or came by: what time is here.
+    /// The number of times that a thread stopped or passed a stop, which is the simulated time.
     ticks: u32,
-    /// When a thread stops before a lock or behind a write, too.
+    /// Chooses when a thread stops before a lock or behind a write, too.
     stops: Option<Random>,
-    /// How often others may go on while a sync is under way.
+    /// The number of turns of other threads while a sync is under way.
     slow: u64,
 }
 
@@ -150,7 +153,7 @@ impl Seat for Conductor {
         self.schedule().is_some_and(|schedule| !schedule.inner.lock().free)
     }
 
-    /// Others go on until one of them gives back what is wanted.
+    /// Lets other threads run until one of them releases the wanted lock.
     fn wait(&self, timed: bool) -> bool {
         let mut still = Stillness::new();
         while !self.woken.load(Ordering::SeqCst) {
@@ -237,7 +240,7 @@ impl Schedule {
         self.inner.lock().stops = Some(random);
     }
 
-    /// From now on syncs take so many turns of threads longer.
+    /// Makes syncs take this number of turns of threads longer from now on.
     pub(crate) fn slow_down(&self, turns: u64) {
         self.inner.lock().slow = turns;
     }
@@ -279,14 +282,15 @@ impl Schedule {
             .collect()
     }
 
-    /// How many threads of the simulation's have not ended.
+    /// The number of the simulation's threads that have not ended.
     #[must_use]
     pub fn alive(&self) -> usize {
         let inner = self.inner.lock();
         inner.threads.iter().filter(|thread| thread.announced && thread.state != ThreadState::Done).count()
     }
 
-    /// Whether one of the simulation's threads waits for something that only the operating system knows: of two, it would choose.
+    /// Returns whether one of the simulation's threads waits for something that only the operating system knows, which
+    /// would choose between two waiters.
     #[must_use]
     pub fn has_blocked(&self) -> bool {
         self.inner
@@ -296,13 +300,13 @@ impl Schedule {
             .any(|thread| thread.announced && thread.state == ThreadState::Blocked)
     }
 
-    /// What threads said when they panicked.
+    /// The messages of threads that panicked.
     #[must_use]
     pub fn panics(&self) -> Vec<String> {
         self.inner.lock().panics.clone()
     }
 
-    /// Lets one make so many requests, or as many as it can before it ends or waits for a lock.
+    /// Lets a thread make a number of requests, or as many as it can before it ends or waits for a lock.
     pub fn go_on(&self, number: usize, requests: u64) {
         {
             let mut inner = self.inner.lock();
@@ -314,7 +318,7 @@ impl Schedule {
         self.settle_others();
     }
 
-    /// From now on nobody stops.
+    /// Lets all threads run freely from now on.
     pub fn let_go(&self) {
         let mut inner = self.inner.lock();
         inner.free = true;
@@ -338,7 +342,7 @@ impl Schedule {
         true
     }
 
-    /// Called by the disk before each request. Gives the thread's number; the simulation's own has none.
+    /// Called by the disk before each request. Returns the thread's number; the simulation's own has none.
     pub(crate) fn step(self: &Arc<Self>) -> Option<usize> {
         if CONDUCTOR.with(|conductor| conductor.borrow().is_some()) {
             return None;
@@ -404,7 +408,7 @@ impl Schedule {
         }
     }
 
-    /// The calling thread stands until it is to go on.
+    /// Stops the calling thread until it may continue.
     fn stand(&self, inner: &mut MutexGuard<'_, Inner>, number: usize, state: ThreadState) {
         let thread = &mut inner.threads[number];
         let go = Arc::clone(&thread.go);
@@ -418,7 +422,7 @@ impl Schedule {
         inner.threads[number].state = ThreadState::Running;
     }
 
-    /// Those who wait for a while have waited long enough.
+    /// Ends all timed waits.
     pub fn let_time_pass(&self) {
         let mut inner = self.inner.lock();
         let timed = |thread: &&mut Thread| thread.state == ThreadState::Parked { timed: true };
@@ -470,7 +474,7 @@ impl Schedule {
         }
     }
 
-    /// Threads that were blocked and are not any more go on to their next request before anything else happens.
+    /// Lets threads that are no longer blocked run to their next request before anything else happens.
     fn look_again(&self) {
         self.settle_others();
         let deadline = Instant::now() + Duration::from_secs(5);
@@ -504,7 +508,7 @@ impl Schedule {
     }
 }
 
-/// Whether the operating system has a thread sleep, or has never heard of it.
+/// Returns whether a thread sleeps according to the operating system, or is unknown to it.
 fn is_asleep(thread: u64) -> bool {
     if thread == 0 {
         return false;

@@ -1,15 +1,15 @@
-//! Whether anybody in this process has anything to do, as the operating system has it. A limit of time alone would take a thread
-//! that gets no processor for one that waits for ever.
+//! Detects from the operating system's information that no thread of this process has work. A time limit alone would
+//! take a thread that gets no processor for one that waits for ever.
 
 use std::time::{Duration, Instant};
 
-/// How long it is from one look to the next.
+/// The interval between two looks.
 pub(crate) const BETWEEN: Duration = Duration::from_millis(100);
 
 /// So many looks in a row are for ever: what sleeps for a while by itself does so for less.
 const LOOKS: u32 = 100;
 
-/// Looks that found everybody asleep, in a row.
+/// The number of consecutive looks that found all threads asleep.
 #[derive(Debug)]
 pub(crate) struct Stillness {
     looks: u32,
@@ -17,12 +17,13 @@ pub(crate) struct Stillness {
 }
 
 impl Stillness {
-    /// Nobody has looked yet.
+    /// Creates the state before the first look.
     pub(crate) fn new() -> Stillness {
         Stillness { looks: 0, last: Instant::now() }
     }
 
-    /// Looks, if the last time was long enough ago. True once everybody else has been asleep for so long that nobody will wake.
+    /// Looks, if the last look was long enough ago. Returns true once all other threads have been asleep for so long
+    /// that none will wake.
     pub(crate) fn lasts(&mut self) -> bool {
         if self.last.elapsed() >= BETWEEN {
             self.looks = if all_sleep() { self.looks + 1 } else { 0 };
@@ -32,7 +33,7 @@ impl Stillness {
     }
 }
 
-/// Whether every other thread sleeps. One that was woken and has no processor yet does not.
+/// Returns whether every other thread sleeps. A thread that was woken and has no processor yet does not.
 #[cfg(target_os = "linux")]
 fn all_sleep() -> bool {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return true };
@@ -48,7 +49,7 @@ fn all_sleep() -> bool {
     true
 }
 
-/// Whether that is what a thread's `stat` says.
+/// Returns whether a thread's `stat` says that it sleeps.
 pub(crate) fn is_asleep(stat: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
 }

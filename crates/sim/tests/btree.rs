@@ -20,9 +20,9 @@ type Rows = BTreeMap<Bytes, Bytes>;
 #[derive(Default)]
 struct Model {
     transactions: Vec<Vec<(Bytes, Option<Bytes>)>>,
-    /// It has said that so many are persistent.
+    /// The commit number that it has reported as persistent.
     persisted: u64,
-    /// It was told that so many are durable in the log.
+    /// The commit number that it was told is durable in the log.
     durable: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Simulated crashes; `docs/simulation.md` says what they are. Every finding is a bug: `make simulate SEED=..` shows it again.
+//! Simulated crashes; `docs/internals/simulation.md` says what they are. Every finding is a bug: `make simulate SEED=..` shows it again.
 
 use omnibus_sim::run;
 use std::sync::atomic::{AtomicU64, Ordering};

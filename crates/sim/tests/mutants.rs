@@ -1,5 +1,5 @@
 //! Each deliberate breakage is found within so many seeds. `cargo test -p omnibus-sim --features mutants --test mutants`; prints the
-//! table of docs/simulation.md. Each has a process of its own, because some of them end it.
+//! table of docs/internals/simulation.md. Each has a process of its own, because some of them end it.
 
 use omnibus_sim::Mutant;
 use std::process::Command;

@@ -2,7 +2,7 @@
 //!
 //! Not the parser, not the wire protocol, not the commit pipeline. Execution is synchronous and is
 //! called inside an async task; it never blocks in [`Mode::Inline`] but returns an [`Interrupt`]
-//! that says what to wait for. See ARCHITECTURE.md, "A commit, from packet to device".
+//! that says what to wait for. See ARCHITECTURE.md, "The way of a commit".
 
 pub mod api;
 pub mod apply;

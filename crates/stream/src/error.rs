@@ -1,4 +1,4 @@
-//! What goes wrong, and whether it passes.
+//! Errors of a stream, and whether they are temporary.
 
 use omnibus_replication::client::{ClientError, StreamError as LogError};
 
@@ -17,7 +17,7 @@ pub enum StreamError {
     Change {
         /// The server's file.
         file: String,
-        /// Where in it.
+        /// The position in it.
         position: u64,
         /// Why not.
         what: String,
@@ -46,7 +46,7 @@ impl From<LogError> for StreamError {
 }
 
 impl StreamError {
-    /// Whether trying again may help without anybody doing something.
+    /// Returns whether a retry may succeed without an administrator's help.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {

@@ -19,15 +19,15 @@ use std::time::{Duration, SystemTime};
 
 /// A broker takes batches of up to a mebibyte, as it comes.
 const BATCH: usize = 900 << 10;
-/// How long the client tries by itself.
+/// The time for which the client retries by itself.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// How long a broker may take to make a topic.
+/// The maximum duration, in milliseconds, for a broker to create a topic.
 const TOPIC_MS: i32 = 10_000;
-/// How far back the last place is looked for: places in front of one that is there count for nothing.
+/// The number of records that the search for the last position looks back at first; each further step doubles it.
 const TAIL: i64 = 1;
 
-/// What the client's error says of an account or a password that the broker does not know. It has no other form: the
-/// client keeps errors of connections as text.
+/// The text in the client's error for an account or a password that the broker does not accept. The client keeps errors
+/// of connections as text only.
 const STRANGER: &str = "SaslAuthenticationFailed";
 
 /// See the module.
@@ -186,7 +186,7 @@ async fn send(partition: &PartitionClient, batch: Vec<Record>) -> Result<(), Str
     }
 }
 
-/// What a broker refuses for good is told; everything else may pass, as while it starts again.
+/// Converts an error: refusals of a broker are final; everything else may be temporary, as while it restarts.
 fn failed(error: Error) -> StreamError {
     use ProtocolError as P;
     let text = format!("Kafka: {error}");

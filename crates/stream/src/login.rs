@@ -1,4 +1,4 @@
-//! How a target is told who comes, and how both know that nobody is in between.
+//! Authentication at a target, and protection against interception.
 
 use crate::error::StreamError;
 use rskafka::client::{Credentials, SaslConfig};
@@ -9,10 +9,10 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a Kafka broker checks a password.
+/// The way in which a Kafka broker checks a password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mechanism {
-    /// It is told: over TLS only.
+    /// The password is sent, over TLS only.
     Plain,
     /// SCRAM-SHA-256.
     ScramSha256,
@@ -21,7 +21,7 @@ pub enum Mechanism {
     ScramSha512,
 }
 
-/// See the module. Nothing of it is needed by a target that lets everybody in.
+/// The settings of a login; see the module. A target without authentication needs none of them.
 #[derive(Clone, Default)]
 pub struct Login {
     /// Certificates, in PEM, of those who vouch for the target; without, those that the system knows.
@@ -32,11 +32,11 @@ pub struct Login {
     pub user: Option<String>,
     /// Its password.
     pub password: Option<String>,
-    /// For Kafka.
+    /// The mechanism, for Kafka.
     pub mechanism: Mechanism,
-    /// For NATS: a file with a token.
+    /// A file with a token, for NATS.
     pub token: Option<PathBuf>,
-    /// For NATS: a file of credentials.
+    /// A file of credentials, for NATS.
     pub credentials: Option<PathBuf>,
 }
 
@@ -60,7 +60,7 @@ pub fn secret(path: &Path) -> Result<String, StreamError> {
 }
 
 impl Login {
-    /// Whether anything is said that means TLS.
+    /// Returns whether a setting requires TLS.
     pub(crate) fn wants_tls(&self) -> bool {
         self.ca.is_some() || self.certificate.is_some()
     }
@@ -89,7 +89,7 @@ impl Login {
         builder.with_client_auth_cert(certificates(certificate)?, own).map_err(refused(certificate))
     }
 
-    /// The account and its password; `None` for nobody.
+    /// The account and its password; `None` for an anonymous login.
     pub(crate) fn account(&self) -> Result<Option<(String, String)>, StreamError> {
         match (&self.user, &self.password) {
             (None, _) => Ok(None),
@@ -98,7 +98,7 @@ impl Login {
         }
     }
 
-    /// What a broker asks for.
+    /// Returns the broker's SASL settings.
     pub(crate) fn sasl(&self, tls: bool) -> Result<Option<SaslConfig>, StreamError> {
         let Some((user, password)) = self.account()? else { return Ok(None) };
         let credentials = Credentials::new(user, password);

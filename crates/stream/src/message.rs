@@ -6,10 +6,10 @@ use omnibus_replication::consume::{
 };
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 
-/// What messages look like.
+/// The form of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// A message is one of our JSON lines (docs/json.md), all on one topic.
+    /// A message is one of our JSON lines (docs/use/json.md), all on one topic.
     #[default]
     Json,
     /// A message is a row, as Debezium's connector for MySQL makes it, with its schema; a topic for each table.
@@ -19,7 +19,7 @@ pub enum Form {
 /// A message on its way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Behind the stream's name; empty for the name itself.
+    /// The topic behind the stream's name; empty for the name itself.
     pub topic: String,
     pub key: Option<Vec<u8>>,
     pub value: Option<Vec<u8>>,
@@ -27,7 +27,7 @@ pub(crate) struct Message {
     pub transaction: String,
     /// Its number there, from 0.
     pub number: u64,
-    /// Of the last message: how many they are.
+    /// The number of messages, in the last one of a transaction.
     pub count: Option<u64>,
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct Messages {
     feed: Feed<Sink>,
 }
 
-/// What the feed tells.
+/// Collects messages from the feed.
 struct Sink {
     form: FormSink,
     ready: Vec<Message>,
     bytes: usize,
     transaction: String,
     number: u64,
-    /// Where the next transaction begins, behind one that has ended.
+    /// The position of the next transaction, after one has ended.
     ended: Option<(String, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl Messages {
         self.feed.consumer().bytes
     }
 
-    /// Whether a transaction has ended since they were taken last.
+    /// Returns whether a transaction has ended since messages were taken last.
     pub fn has_ended(&mut self) -> bool {
         self.feed.consumer().ended.is_some()
     }
@@ -165,7 +165,7 @@ impl Consumer for Sink {
     }
 }
 
-/// What is behind the stream's name.
+/// The part of the topic behind the stream's name.
 fn topic(topic: &Topic) -> String {
     match topic {
         Topic::Table(database, table) => format!("{}.{}", plain(database), plain(table)),

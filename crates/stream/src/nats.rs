@@ -12,13 +12,13 @@ use async_nats::jetstream::{self, Context};
 use async_nats::{ConnectErrorKind, HeaderMap};
 use std::time::Duration;
 
-/// How long a connection, and an answer, may take.
+/// The maximum duration of connecting, and of waiting for an answer.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Messages that wait for their acknowledgements at once.
 const WINDOW: usize = 512;
-/// What the other headers may take.
+/// The maximum bytes of the other headers.
 const HEADERS: usize = 512;
-/// By which the server knows what comes twice.
+/// The header by which the server recognises duplicates.
 const ID: &str = "Nats-Msg-Id";
 
 /// See the module.

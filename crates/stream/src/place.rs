@@ -1,4 +1,4 @@
-//! Where in a server's log a stream is: what is kept at the target, and where one without that begins.
+//! The position of a stream in a server's log: kept at the target, or chosen for a new stream.
 
 use serde_json::{Value, json};
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 /// The topic or subject of positions, behind the stream's name.
 pub(crate) const POSITIONS: &str = "positions";
 
-/// Behind a transaction.
+/// A position between transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamPosition {
     /// `server_uuid` of the server whose file it is.
     pub server: String,
     /// The file.
     pub file: String,
-    /// Where the next transaction begins.
+    /// The offset of the next transaction.
     pub position: u64,
 }
 
@@ -35,15 +35,15 @@ impl StreamPosition {
     }
 }
 
-/// Where a stream begins that has no place yet.
+/// The start of a stream that has no position yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// At the log's end.
+    /// The log's end.
     #[default]
     Newest,
-    /// With all that the server still has.
+    /// The oldest transaction that the server still has.
     Oldest,
-    /// At the beginning of a transaction.
+    /// The beginning of a transaction: file and offset.
     Position(String, u64),
 }
 

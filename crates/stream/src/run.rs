@@ -22,28 +22,28 @@ const KEEP: Duration = Duration::from_secs(600);
 /// MySQL's error of a dump that cannot begin.
 const NO_DUMP: u16 = 1236;
 
-/// How to stream.
+/// The settings of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
-    /// Whom to ask; with a server id the log is followed for ever.
+    /// The server to ask; with a server id the log is followed for ever.
     pub source: LogSource,
-    /// Where the target is.
+    /// The target's address.
     pub to: String,
-    /// How it lets us in.
+    /// The target's login.
     pub login: Login,
-    /// What messages look like.
+    /// The form of messages.
     pub form: Form,
-    /// Where to begin if no place is kept.
+    /// The start if no position is kept.
     pub from: Start,
     /// Begin there although a place is kept.
     pub anew: bool,
 }
 
-/// What happens.
+/// A progress note.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// It begins here.
+    /// The stream begins here.
     Begins(StreamPosition),
     /// So many messages are at the target; the place is kept, if a transaction ended with them.
     Sent(u64, Option<StreamPosition>),
@@ -54,7 +54,7 @@ pub enum Note {
 /// Streams until the log's end, or for ever: what may pass is told and tried again.
 ///
 /// # Errors
-/// What somebody has to do something about. The first attempt must succeed.
+/// An error that an administrator has to resolve. The first attempt must succeed.
 pub fn run(options: &StreamOptions, notes: &mut dyn FnMut(Note)) -> Result<(), StreamError> {
     let mut begun = false;
     loop {
@@ -157,7 +157,7 @@ fn begin(options: &StreamOptions, target: &mut Target, again: bool) -> Result<St
     Ok(place)
 }
 
-/// What was read up to is gone from the server.
+/// Returns the error for a stream whose position the server has purged.
 fn purged(error: StreamError, place: &StreamPosition) -> StreamError {
     match error {
         StreamError::Server(ClientError::Server { code: NO_DUMP, message }) => StreamError::Refused(format!(

@@ -29,7 +29,7 @@ impl Target {
     /// `kafka://host:port,host:port/name` or `nats://host:port/name`; `kafka+tls://` and `tls://` with TLS.
     ///
     /// # Errors
-    /// The address makes no sense, or nobody is there.
+    /// The address is invalid, or the target cannot be reached.
     pub fn open(url: &str, login: &Login) -> Result<Target, StreamError> {
         let wrong = || {
             let text = format!("{url}: an address is kafka://host:9092/name or nats://host:4222/name");
@@ -70,7 +70,7 @@ impl Target {
         Ok(Target { runtime, log, name: name.to_owned() })
     }
 
-    /// What topics begin with.
+    /// The first part of topics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -38,7 +38,7 @@ impl<T> Mutex<T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// What is locked, for its only owner.
+    /// Returns the protected value to its only owner.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,12 +68,12 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(shuttle::sync::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// Creates a condition without waiters.
     pub const fn new() -> Condvar {
         Condvar(shuttle::sync::Condvar::new())
     }
 
-    /// Gives the lock back, waits, and takes the lock.
+    /// Releases the lock, waits, and takes the lock again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if let Some(lent) = guard.0.take() {
             guard.0 = Some(self.0.wait(lent).unwrap_or_else(PoisonError::into_inner));
@@ -96,8 +96,8 @@ impl Condvar {
     }
 }
 
-/// Runs `test` under so many schedules, chosen at random but the same each time. Half of them switch threads at few
-/// places only (`depth`), which finds what needs a long run of one thread between two steps of another.
+/// Runs `test` under a number of schedules, chosen at random but the same each time. Half of them switch threads at few
+/// places only (`depth`), which finds errors that need a long run of one thread between two steps of another.
 ///
 /// # Panics
 /// As `test` does, or where all its threads wait for each other; the schedule is printed, for [`shuttle::replay`].

@@ -1,14 +1,15 @@
-//! The seam under what threads wait for each other with: locks, condition variables, atomics, threads.
+//! The seam under locks, condition variables, atomics and threads.
 //!
-//! Here are the names that production uses, as they are: nothing is wrapped and nothing is paid. A module whose threads are
-//! to be explored takes these names from its parent (`use super::sync::..`). Its crate's tests include its file a second time, in a
-//! module whose `sync` is `interleavings`: there the scheduler of a test decides after each step which thread goes on, so that
-//! thousands of interleavings are tried, a wake-up that is lost is a deadlock, and what fails can be run again.
+//! By default these are the names that production uses: nothing is wrapped, and there is no cost. A module whose
+//! threads are to be explored takes these names from its parent (`use super::sync::..`). Its crate's tests include its
+//! file a second time, in a module whose `sync` is `interleavings`. There the scheduler of a test decides after each
+//! step which thread continues, so that thousands of interleavings are tried, a lost wake-up is a deadlock, and a
+//! failure can be repeated.
 //!
-//! With the feature `scheduled`, which `crates/sim` has on, the names stand for locks that tell whoever decides which thread goes on
-//! when one has to wait (`scheduled`).
+//! With the feature `scheduled`, which `crates/sim` enables, the names stand for locks that report to a scheduler when
+//! a thread has to wait (`scheduled`).
 //!
-//! What is not reached by this: memory orders weaker than sequential consistency, which `interleavings` does not weaken.
+//! Not explored are memory orders weaker than sequential consistency, which `interleavings` does not weaken.
 
 #[cfg(not(feature = "scheduled"))]
 pub use parking_lot::{Condvar, Mutex, MutexGuard};

@@ -1,5 +1,6 @@
-//! The same names for a simulation of a whole process: real locks, and a thread that has to wait for one says so to whoever decides
-//! which thread goes on ([`Seat`]). Nobody has to ask the operating system who sleeps, and of two that wait the simulation chooses.
+//! The same names for a simulation of a whole process: real locks, where a thread that has to wait reports it to a
+//! scheduler ([`Seat`]). So the scheduler need not ask the operating system which threads sleep, and chooses among
+//! waiting threads.
 //!
 //! A thread without a seat waits as in production, and so does one whose seat is free: the same locks serve both, so a
 //! simulation may let go of its threads at any moment. Waking tells both kinds.
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant};
 
 type Line = Vec<Arc<dyn Seat>>;
 
-/// Who waits for what, by its address; the first to come first.
+/// The waiting threads by the address that they wait for, first come first.
 static WAITING: parking_lot::Mutex<Option<HashMap<usize, Line>>> = parking_lot::const_mutex(None);
 
-/// Those who wait for one thing.
+/// The threads that wait for one address.
 #[derive(Debug)]
 struct Queue(AtomicUsize);
 
@@ -36,7 +37,7 @@ impl Queue {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Nothing if it was woken.
+    /// Leaves the queue; has no effect if the thread was woken.
     fn leave(&self, seat: &Arc<dyn Seat>) {
         self.take(|line| line.iter().position(|other| Arc::ptr_eq(other, seat)));
     }
@@ -114,7 +115,7 @@ impl<T> Mutex<T> {
         self.inner.lock()
     }
 
-    /// What is locked, for its only owner.
+    /// Returns the protected value to its only owner.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }
@@ -177,7 +178,7 @@ impl Default for Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the time passed first.
+    /// Returns whether the time passed first.
     #[must_use]
     pub fn timed_out(self) -> bool {
         self.0
@@ -185,12 +186,12 @@ impl WaitTimeoutResult {
 }
 
 impl Condvar {
-    /// Nobody waits.
+    /// Creates a condition without waiters.
     pub const fn new() -> Condvar {
         Condvar { queue: Queue::new(), inner: parking_lot::Condvar::new() }
     }
 
-    /// Gives the lock back, waits, and takes the lock.
+    /// Releases the lock, waits, and takes the lock again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         if self.wait_in_turn(guard, false).is_none()
             && let Some(inner) = &mut guard.inner
@@ -199,7 +200,7 @@ impl Condvar {
         }
     }
 
-    /// As `wait`, until then at most.
+    /// As `wait`, until `deadline` at most.
     pub fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> WaitTimeoutResult {
         let woken = self.wait_in_turn(guard, true).unwrap_or_else(|| match &mut guard.inner {
             Some(inner) => !self.inner.wait_until(inner, deadline).timed_out(),
@@ -208,12 +209,12 @@ impl Condvar {
         WaitTimeoutResult(!woken)
     }
 
-    /// As `wait`, for so long at most.
+    /// As `wait`, for `time` at most.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> WaitTimeoutResult {
         self.wait_until(guard, Instant::now() + time)
     }
 
-    /// Whether the thread was woken, or only time has passed; `None` for one that waits as in production.
+    /// Returns whether the thread was woken before the time passed; `None` for a thread that waits as in production.
     fn wait_in_turn<T>(&self, guard: &mut MutexGuard<'_, T>, timed: bool) -> Option<bool> {
         let seat = seat().filter(|seat| seat.begin())?;
         self.queue.join(&seat);

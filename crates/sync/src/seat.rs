@@ -1,4 +1,4 @@
-//! A thread's place with whoever decides which thread goes on. Without the feature `scheduled` nobody asks for it.
+//! A thread's connection to a scheduler. Used only with the feature `scheduled`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ pub trait Seat: Send + Sync {
     /// The calling thread is about to take a lock: a place where another one may go first.
     fn pass(&self) {}
 
-    /// What the time is there, if that is decided there, too.
+    /// The time, if the seat decides it.
     fn now(&self) -> Option<Instant> {
         None
     }
@@ -17,10 +17,10 @@ pub trait Seat: Send + Sync {
     /// The calling thread is about to wait: from here on [`Seat::wake`] counts. False if it should wait as in production.
     fn begin(&self) -> bool;
 
-    /// Returns when the thread was woken and is to go on; false if only time has passed, which `timed` allows.
+    /// Returns when the thread was woken and may continue; false if only time has passed, which `timed` permits.
     fn wait(&self, timed: bool) -> bool;
 
-    /// The thread may go on. Any thread.
+    /// Permits the thread to continue. Any thread.
     fn wake(&self);
 }
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-/// What is left over in the last digit counts for nothing, as in MySQL.
+/// Unused bits of the last digit are ignored, as in MySQL.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),

@@ -1,8 +1,7 @@
 //! MariaDB's types of fixed size: UUID, INET4, INET6.
 //!
-//! A value is kept as the bytes that it stands for, in network order: what CAST AS BINARY gives and what row events hold. Its
-//! text is made when somebody reads it. The order of addresses is that of their bytes; UUIDs have one of their own
-//! ([`Fixed::sort_key`]).
+//! A value is stored as its bytes in network order, which CAST AS BINARY returns and row events hold. Its text is made
+//! on request. Addresses are ordered by their bytes; UUIDs have an order of their own ([`Fixed::sort_key`]).
 
 use crate::column::ColumnKind;
 use std::cmp::Ordering;
@@ -16,7 +15,7 @@ pub struct Fixed {
     bytes: [u8; 16],
 }
 
-/// Which of the types.
+/// The kind of a fixed-length type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum FixedKind {
@@ -199,7 +198,7 @@ pub fn write_v6(address: Ipv6Addr, out: &mut Vec<u8>) {
 }
 
 impl Fixed {
-    /// Which type it is of.
+    /// The kind of the value.
     #[must_use]
     pub const fn kind(&self) -> FixedKind {
         self.kind
@@ -211,7 +210,7 @@ impl Fixed {
         &self.bytes[..self.kind.width()]
     }
 
-    /// Whether all its bytes are zero, which counts as false.
+    /// Returns whether all its bytes are zero, which counts as false.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.bytes == [0; 16]

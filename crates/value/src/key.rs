@@ -46,7 +46,7 @@ pub fn skip(key: &[u8], ty: &ColumnType, descending: bool) -> Option<usize> {
     skip_sort_key(ty.collation(), &plain).map(|n| n + 1)
 }
 
-/// Whether values of a type can be had back from their keys: integers.
+/// Returns whether values of a type can be decoded from their keys: integers.
 #[must_use]
 pub fn is_decodable(ty: &ColumnType) -> bool {
     ty.kind.is_integer()

@@ -1,5 +1,5 @@
-//! How long work on a value's inside stops when its statement must: whoever asks for it is told now and then how much was
-//! done, and says whether to go on.
+//! Bounds the time after which work inside one value stops when its statement must: the work reports its progress at
+//! intervals to a callback, which decides whether to continue.
 
 /// Takes how much was done since the last call, in steps of some ten nanoseconds; false: stop, the result is of no use.
 pub type Pace<'a> = dyn FnMut(u32) -> bool + 'a;
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Paced<'_, '_> {
 }
 
 impl<'p, 'a> Paced<'p, 'a> {
-    /// Tells `pace`.
+    /// Wraps `pace`.
     pub fn new(pace: &'p mut Pace<'a>) -> Paced<'p, 'a> {
         Paced { pace, steps: 0, stopped: false }
     }

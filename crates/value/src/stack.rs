@@ -1,16 +1,16 @@
-//! How much of the thread's stack is left: what bounds every recursion over a statement that a client or a source sent.
+//! The remaining stack of the thread, which bounds every recursion over a statement from a client or a source.
 //!
-//! A fixed count would have to fit the largest frames on the smallest stack; this asks the thread. The parser asks on its
-//! way down. Binding, planning and running ask as well: what is made of a tree may be deeper than the tree, since a common
-//! table expression is a tree of its own that is read inside another.
+//! A fixed count would have to fit the largest frames on the smallest stack; this asks the thread. The parser asks
+//! while it descends. Binding, planning and execution ask as well: their structures may be deeper than the syntax tree,
+//! because a common table expression is a tree of its own that is read inside another.
 
 use std::cell::Cell;
 
 /// Stack of a thread that runs statements. Untouched pages of it cost nothing.
 pub const STACK_BYTES: usize = 16 << 20;
 
-/// What is left below a check at most: enough for the tallest expression that the parser lets through to be walked, cloned
-/// and dropped. Of a small stack it is a quarter.
+/// The bytes that must be left below a check: enough to traverse, clone and drop the tallest expression that the parser
+/// permits. Of a small stack it is a quarter.
 const RESERVE_BYTES: usize = 1 << 20;
 
 thread_local! {
@@ -38,14 +38,14 @@ pub fn here() -> usize {
     (&raw const place) as usize
 }
 
-/// Whether there is room to go on.
+/// Returns whether there is room to continue.
 #[must_use]
 pub fn has_room() -> bool {
     here() > floor()
 }
 
-/// How deep a recursion has been. What was made by one and is used again counts as if it were made again, so that those
-/// who run it and drop it find the room that it takes.
+/// The depth of a recursion. A structure that was made by one recursion and is reused counts as if it were made again,
+/// so that running and dropping it find enough room.
 #[derive(Debug)]
 pub struct Depth {
     lowest: usize,
@@ -58,13 +58,13 @@ impl Default for Depth {
 }
 
 impl Depth {
-    /// One step down; whether there is room.
+    /// Descends one step; returns whether there is room.
     #[must_use]
     pub fn descend(&mut self) -> bool {
         self.reuse(0)
     }
 
-    /// As many bytes down as something took that is used again; whether there is room.
+    /// Descends by the bytes that a reused structure took; returns whether there is room.
     #[must_use]
     pub fn reuse(&mut self, bytes: usize) -> bool {
         let reached = here().saturating_sub(bytes);

@@ -10,8 +10,8 @@ pub fn write_f64(n: f64, out: &mut Vec<u8>) {
     write_general(&to_even(n, shortest, places, |places| format!("{n:.places$e}")), out);
 }
 
-/// Of two shortest texts that are as near, the even one, as MySQL has it; the library takes the greater. Only the longest texts have
-/// such neighbours.
+/// Of two equally near shortest texts returns the even one, as MySQL does; the library takes the greater. Only the
+/// longest texts have such neighbours.
 fn to_even(n: f64, shortest: String, places: usize, round: impl Fn(usize) -> String) -> String {
     if shortest.len() < 16 {
         return shortest;
@@ -43,7 +43,7 @@ pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(if n == 0.0 { text.trim_start_matches('-') } else { &text }.as_bytes());
 }
 
-/// Like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.
+/// Writes a number like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.
 fn write_general(scientific: &str, out: &mut Vec<u8>) {
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
         // Infinity and NaN never reach a client from a column; show zero rather than words.

@@ -1,4 +1,4 @@
-//! One SQL value. Not its type: the column or expression type travels beside it.
+//! One SQL value. Its type is not part of it: the column or expression type accompanies it.
 
 use bytes::Bytes;
 

@@ -5,7 +5,7 @@ use crate::consts::{COLLATION_BINARY, ColumnFlag, FieldType};
 use omnibus_value::{ColumnKind, ColumnType, FixedKind};
 use std::borrow::Cow;
 
-/// What a client is told about one column.
+/// The description of a result's column for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnDef<'a> {
     /// Database, empty for an expression.
@@ -129,8 +129,8 @@ pub fn type_flags(ty: &ColumnType) -> ColumnFlag {
     flags
 }
 
-/// Whether values are character strings, whose collation and byte length depend on the session's
-/// result character set.
+/// Returns whether values are character strings, whose collation and byte length depend on the session's result
+/// character set.
 #[must_use]
 pub fn is_text(ty: &ColumnType) -> bool {
     use ColumnKind as K;

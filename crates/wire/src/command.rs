@@ -63,7 +63,7 @@ pub enum Command<'a> {
     StmtFetch {
         /// Statement.
         id: u32,
-        /// How many rows.
+        /// The number of rows.
         rows: u32,
     },
     /// COM_RESET_CONNECTION: a fresh session for the same account.

@@ -13,12 +13,12 @@ use zstd::stream::read::Decoder;
 pub const HEAD: usize = 7;
 /// Longest piece of the stream in one frame.
 pub const LONGEST: usize = 0xFF_FFFF;
-/// What is shorter goes as it is: a compressed form would hardly be shorter.
+/// The smallest payload in bytes that is compressed; a shorter one would hardly become shorter.
 const SHORTEST: usize = 50;
-/// Binary logarithm of the bytes that zstd may look back on: no more than a frame has. A frame says so in its first bytes, and memory is
+/// Binary logarithm of zstd's window: no more than a frame has. A frame announces it in its first bytes, and memory is
 /// reserved for it.
 const ZSTD_WINDOW_LOG: u32 = 24;
-/// Which compression.
+/// The compression algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 1950.
@@ -38,10 +38,10 @@ impl Algorithm {
     }
 }
 
-/// How a connection compresses.
+/// The compression of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression {
-    /// By what.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// From 1 to 9 for zlib, to 22 for zstd.
     pub level: u8,
@@ -104,7 +104,7 @@ pub fn put_frame(out: &mut Vec<u8>, piece: &[u8], compression: Compression, seq:
 /// A frame that is read piece by piece.
 pub struct Piece {
     contents: Contents,
-    /// What is still to come.
+    /// The number of bytes still to come.
     left: usize,
 }
 
@@ -121,10 +121,10 @@ impl std::fmt::Debug for Piece {
 }
 
 impl Piece {
-    /// Of the payload behind `head`.
+    /// Creates the decompressor of the payload behind `head`.
     ///
     /// # Errors
-    /// It is not compressed in this way.
+    /// The payload is not compressed with this algorithm.
     pub fn new(head: Head, payload: Vec<u8>, algorithm: Algorithm) -> Result<Piece, BadFrame> {
         if head.stands_for == 0 {
             let left = payload.len();
@@ -180,7 +180,7 @@ impl Piece {
         Ok(count)
     }
 
-    /// Whether there is more behind what the head announced: a checksum has to come then, which is read here.
+    /// Returns whether bytes follow the announced length: a checksum has to follow, which is read here.
     fn goes_on(&mut self) -> bool {
         let mut more = [0];
         match &mut self.contents {

@@ -7,7 +7,7 @@ macro_rules! flags {
         pub struct $name(pub $int);
         impl $name {
             $($(#[$fmeta])* pub const $flag: $name = $name($value);)*
-            /// Whether every flag of `other` is set.
+            /// Returns whether every flag of `other` is set.
             #[must_use]
             pub const fn has(self, other: $name) -> bool {
                 self.0 & other.0 == other.0
@@ -32,7 +32,7 @@ macro_rules! flags {
 }
 
 flags! {
-    /// What each side of a connection can do.
+    /// The capabilities of one side of a connection.
     Capability(u32) {
         /// Set by MySQL, clear on MariaDB, where it announces extended capabilities.
         LONG_PASSWORD = 1;

@@ -12,7 +12,7 @@ const HEADER: usize = 4;
 /// Buffers above this are given back between commands.
 const KEEP: usize = 16 * 1024;
 
-/// A peer broke the framing. The connection cannot go on.
+/// A peer broke the framing. The connection cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -38,7 +38,7 @@ impl InBuf {
         InBuf::default()
     }
 
-    /// Where a socket read appends. At least `room` bytes of spare capacity are there.
+    /// Returns the buffer to which a socket read appends, with at least `room` bytes of spare capacity.
     pub fn writable(&mut self, room: usize) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -64,8 +64,8 @@ impl InBuf {
         self.buf.len() - self.start
     }
 
-    /// How many more bytes the packet at the front needs, as far as is known: a hint for the size
-    /// of the next read, never above 1 MB, so a peer's claim does not allocate (WIRE-1).
+    /// The number of bytes that the packet at the front still needs, as far as is known: a hint for the size of the
+    /// next read. It is never above 1 MB, so a peer's claim does not allocate (WIRE-1).
     #[must_use]
     pub fn wanted(&self) -> usize {
         let have = &self.buf[self.start..];
@@ -81,7 +81,7 @@ impl InBuf {
         self.buf[self.start..].get(HEADER - 1).copied()
     }
 
-    /// Whether the packet at the front is whole.
+    /// Returns whether the packet at the front is complete.
     #[must_use]
     pub fn has_packet(&self) -> bool {
         let mut rest = &self.buf[self.start..];
@@ -158,7 +158,7 @@ impl InBuf {
         rest
     }
 
-    /// Gives a large buffer back when nothing is pending; call before waiting for a command.
+    /// Frees a large buffer when nothing is pending; call before waiting for a command.
     pub fn shrink(&mut self) {
         if self.pending() == 0 && self.buf.capacity() > KEEP {
             *self = InBuf::default();
@@ -274,7 +274,7 @@ impl OutBuf {
         self.buf.capacity()
     }
 
-    /// What is to be sent.
+    /// The bytes to be sent.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buf
@@ -287,18 +287,18 @@ impl OutBuf {
         }
     }
 
-    /// Whether nothing is to be sent.
+    /// Returns whether nothing is to be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buf.is_empty()
     }
 
-    /// Forgets what was sent; the sequence number goes on.
+    /// Drops the sent bytes; the sequence number continues.
     pub fn sent(&mut self) {
         self.buf.clear();
     }
 
-    /// Gives a large buffer back.
+    /// Frees a large buffer.
     pub fn shrink(&mut self) {
         if self.buf.capacity() > KEEP {
             self.buf = Vec::new();

@@ -15,7 +15,7 @@ pub struct Greeting {
     pub connection_id: u32,
     /// Salt of the password exchange. No byte is 0, since old clients stop there.
     pub scramble: Scramble,
-    /// What the server can do.
+    /// The server's capabilities.
     pub capabilities: Capability,
     /// The server's default collation, low byte.
     pub collation: u8,

@@ -7,10 +7,10 @@ use crate::consts::Capability;
 /// Most connection attributes kept from one login; more are read and dropped.
 const MAX_ATTRS: usize = 64;
 
-/// Who wants in, and how.
+/// A client's login packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: Capability,
     /// Largest packet the client takes; 0 in COM_CHANGE_USER.
     pub max_packet: u32,

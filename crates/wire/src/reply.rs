@@ -67,7 +67,7 @@ pub struct ErrPacket<'a> {
     pub code: u16,
     /// SQLSTATE.
     pub state: [u8; 5],
-    /// What happened.
+    /// The error's text.
     pub message: std::borrow::Cow<'a, [u8]>,
 }
 
@@ -122,7 +122,7 @@ pub fn encode_eof(out: &mut Vec<u8>, warnings: u16, status: Status) {
     out.extend_from_slice(&status.0.to_le_bytes());
 }
 
-/// Whether a payload ends a sequence of rows or columns.
+/// Returns whether a payload ends a sequence of rows or columns.
 #[must_use]
 pub fn is_eof(payload: &[u8], caps: Capability) -> bool {
     let limit = if caps.has(Capability::DEPRECATE_EOF) { crate::frame::MAX_FRAME } else { 9 };

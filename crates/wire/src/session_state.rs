@@ -2,7 +2,7 @@
 
 use crate::buf::put_lenenc_bytes;
 
-/// One change that a client wants to know of.
+/// One change of the session's state that a client tracks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateChange<'a> {
     /// A system variable got a value.

@@ -55,7 +55,7 @@ pub struct ParamType {
 }
 
 impl ParamType {
-    /// Whether its values are text in the client's character set, not bytes.
+    /// Returns whether the type's values are text in the client's character set rather than bytes.
     #[must_use]
     pub fn is_text(self) -> bool {
         use FieldType as T;
@@ -63,7 +63,7 @@ impl ParamType {
     }
 }
 
-/// What a client has bound.
+/// The parameters that a client has bound.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
     /// Types of all parameters: those of the statement, and query attributes behind them.
@@ -75,7 +75,7 @@ pub struct Bound {
 /// Values that a client sends beside a statement, by their names.
 pub type Attributes<'a> = Vec<(Vec<u8>, ParamType, Param<'a>)>;
 
-/// One parameter's value, as it stands in the packet.
+/// The value of one parameter in the packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Param<'a> {
     /// NULL.
@@ -146,7 +146,7 @@ pub struct Execute<'a> {
     rest: Reader<'a>,
 }
 
-/// Of the cursor flags: a count of parameters follows, even if the statement has none.
+/// A bit of the cursor flags: a count of parameters follows, even if the statement has none.
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
 impl<'a> Execute<'a> {

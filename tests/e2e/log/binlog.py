@@ -101,7 +101,7 @@ def our_reader(directory):
 
 
 def file_in_use(directory):
-    """Standard tools print every event of the file in use, and read it to an end in the ways that docs/log-files.md names."""
+    """Standard tools print every event of the file in use, and read it to an end in the ways that docs/use/log-files.md names."""
     server = Omnibus(directory)
     server.start()
     client(server, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20)); INSERT INTO d.t VALUES (1, 'the last')")

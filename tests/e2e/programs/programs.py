@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Programs' own suites of tests, as their makers wrote them (`tests/programs`): what fails here and not on a real MariaDB is what
-docs/programs.md lists, with the reason.
+docs/use/programs.md lists, with the reason.
 
     programs.py            a sample, here only: nothing fails but what is listed
     programs.py --whole    all, here and on MariaDB; what is listed and does not fail is an error, too (`make test-programs`)
@@ -22,10 +22,10 @@ from suites import LARGE, PROGRAMS, SUITES
 
 
 def listed(program):
-    """The names in docs/programs.md."""
-    text = (ROOT / "docs/programs.md").read_text()
+    """The names in docs/use/programs.md."""
+    text = (ROOT / "docs/use/programs.md").read_text()
     section = re.search(rf"^## {program}$(.*?)(?=^## |\Z)", text, re.M | re.S | re.I)
-    expect(section, f"docs/programs.md has no section {program}")
+    expect(section, f"docs/use/programs.md has no section {program}")
     return set(re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?`) \|", section[1], re.M))))
 
 

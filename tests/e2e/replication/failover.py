@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/failover.sh: the source is killed under load, one of two semi-synchronous replicas takes over with nothing acknowledged lost, and the old source comes
+"""docs/use/failover.sh: the source is killed under load, one of two semi-synchronous replicas takes over with nothing acknowledged lost, and the old source comes
 back as a replica, without the transactions that nobody was told of.
 
 Ring: all.
@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import binary, client, connect, expect, wait_for  # noqa: E402
 from peers import PASSWORD, USER, OmnibusPeer, create_user, expect_equal, query, replicate, run_chosen, status, wait_caught_up  # noqa: E402
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "docs" / "failover.sh"
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "docs" / "use" / "failover.sh"
 WRITERS = 8
 
 
@@ -83,7 +83,7 @@ def executed(made):
 
 def takes_over_and_comes_back(directory):
     first, *replicas = servers = [server(directory, number) for number in (1, 2, 3)]
-    # The set-up of docs/failover.md.
+    # The set-up of docs/use/failover.md.
     client(first, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT); CREATE TABLE d.counter (id INT PRIMARY KEY, n INT) ENGINE=BTREE;"
                   "INSERT INTO d.counter SELECT seq, 0 FROM JSON_TABLE('[0,1,2,3,4,5,6,7]', '$[*]' COLUMNS (seq INT PATH '$')) AS s;"
                   "SET PERSIST rpl_semi_sync_source_enabled = ON")

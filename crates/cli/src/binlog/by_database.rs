@@ -3,8 +3,8 @@
 use omnibus_replication::consume::{Consumer, End, FilePosition};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 
-/// Passes on what belongs to the database; everything if there is none. Transactions are passed on even if nothing of
-/// them is left, so that whoever reads knows how far the log has been read.
+/// Passes on the changes of the database; everything if there is none. Transactions are passed on even if they are then
+/// empty, so that the reader knows how far the log has been read.
 pub(super) struct ByDatabase<C> {
     inner: C,
     database: Option<Vec<u8>>,

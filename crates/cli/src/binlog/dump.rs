@@ -20,11 +20,11 @@ pub(super) enum Failure {
     Missing(PathBuf),
     /// A file cannot be read.
     Read(ReadError),
-    /// Nothing can be written.
+    /// The output cannot be written.
     Output(io::Error),
     /// The server that was asked.
     Source(ClientError),
-    /// What was asked for cannot be done with this log.
+    /// The request cannot be fulfilled with this log.
     Refused(String),
 }
 
@@ -77,7 +77,7 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
     Ok(())
 }
 
-/// One file being printed.
+/// A file being printed.
 pub(super) struct Dump<'a> {
     args: &'a BinlogArgs,
     path: &'a Path,
@@ -99,7 +99,7 @@ impl<'a> Dump<'a> {
         Dump { args, path, output, filter, unreadable }
     }
 
-    /// What goes on with the file's next event.
+    /// Returns the state that continues with the file's next event.
     pub(super) fn into_parts(self) -> (Option<Filter>, Option<(u64, String)>) {
         (Some(self.filter), self.unreadable)
     }
@@ -169,7 +169,7 @@ impl<'a> Dump<'a> {
     }
 
     /// The first event tells whose dialect the file speaks, also when printing starts further on.
-    /// Gives how the file ended when it has no first event.
+    /// Returns the end of a file that has no first event.
     fn first_event(
         &mut self,
         file: &mut ReadFile,

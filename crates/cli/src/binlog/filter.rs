@@ -1,4 +1,4 @@
-//! Which transactions are printed: by GTID and by time. Events outside of transactions are always printed.
+//! Chooses the transactions to print: by GTID and by time. Events outside of transactions are always printed.
 //!
 //! A transaction is printed whole or not at all, so the decision falls at its first event.
 
@@ -8,7 +8,7 @@ use omnibus_format::{AnyGtid, DecodeError, GtidSet, RawEvent};
 use omnibus_replication::apply::{Borders, Class};
 use omnibus_value::temporal::{DateMode, parse_datetime};
 
-/// What the command line asks for.
+/// The restrictions of the command line.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Wanted {
     /// Begin with the first transaction that began at this time or later (UTC).
@@ -29,12 +29,12 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether it may end the reading.
+    /// Returns whether the filter may end the reading.
     pub(super) fn stops(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Whether anything is asked for.
+    /// Returns whether there is any restriction.
     pub(super) fn is_some(&self) -> bool {
         let gtids = self.include.is_some() || self.exclude.is_some();
         self.start.is_some() || self.stop.is_some() || gtids || self.server_id.is_some()
@@ -80,12 +80,12 @@ pub(super) fn datetime(text: &str) -> Result<u32, String> {
     u32::try_from(seconds).map_err(|_| wrong())
 }
 
-/// What happens to an event.
+/// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Print,
     Skip,
-    /// Nothing that follows is wanted.
+    /// Neither this event nor any later one is printed.
     Stop,
 }
 

@@ -1,8 +1,8 @@
-//! `--flashback`: the rows of a log turned round, so that executing them takes its changes back.
+//! `--flashback`: inverts the rows of a log, so that executing the output undoes the log's changes.
 //!
-//! What was inserted is deleted, what was deleted inserted, updates have their images swapped; rows, events, statements and
-//! transactions in reverse order. All of it is in memory until the log has been read. Only rows with all columns can be turned
-//! round; statements and definitions cannot, and are refused.
+//! Inserts become deletions, deletions become inserts, updates have their images swapped; rows, events, statements and
+//! transactions are in reverse order. Everything is in memory until the log has been read. Only rows with all columns
+//! can be inverted; statements and definitions cannot, and are refused.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use omnibus_format::{DecodeError, EventType, RawEvent};
 
 use super::sql_text::{base64, with_body};
 
-/// What has been read so far.
+/// The changes read so far.
 #[derive(Default)]
 pub(super) struct Flashback {
     tables: HashMap<u64, RowShape>,
@@ -98,7 +98,7 @@ impl Flashback {
         self.rows.clear();
     }
 
-    /// Everything, last first.
+    /// Prints all changes, last first.
     pub(super) fn print(&mut self, out: &mut impl Write) -> io::Result<()> {
         let mut format = Some(std::mem::take(&mut self.format));
         for statements in std::mem::take(&mut self.transactions).into_iter().rev() {

@@ -64,7 +64,7 @@ pub struct BinlogArgs {
     keys: KeyringArgs,
     #[command(flatten)]
     how: SqlArgs,
-    /// With SQL and --json: only changes of this database. A statement counts by its default database.
+    /// With SQL and --json: only changes of this database. A statement belongs to its default database.
     #[arg(short, long, value_name = "NAME")]
     database: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What an event becomes: a line of a list, changes as JSON lines, or SQL.
+//! Forms of output for events: a line of a list, changes as JSON lines, or SQL.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::sql::{SqlOptions, SqlPrinter};
 use super::tables::Tables;
 use super::{BinlogArgs, pseudo_sql, remarks, summary};
 
-/// What becomes of the events.
+/// The output of the events.
 pub(super) struct Output {
     form: Form,
     /// `--offset`: events that are still to be left out.
@@ -21,12 +21,12 @@ pub(super) struct Output {
     table_metadata: bool,
 }
 
-/// How an event was printed.
+/// The result of printing an event.
 pub(super) enum Printed {
     Whole,
     /// Its body makes no sense.
     Damaged(String),
-    /// It cannot be printed in the way that was asked for.
+    /// It cannot be printed in the requested form.
     Refused(String),
 }
 
@@ -37,7 +37,7 @@ enum Form {
     Sql(Box<SqlPrinter>, Listing),
 }
 
-/// One line an event.
+/// A list with one line per event.
 #[derive(Default)]
 pub(super) struct Listing {
     tables: Tables,
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    /// What comes before everything.
+    /// Prints the text before everything.
     pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
         match &mut self.form {
             Form::List(_) => {
@@ -71,7 +71,7 @@ impl Output {
         }
     }
 
-    /// What comes behind everything.
+    /// Prints the text behind everything.
     pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
         match &mut self.form {
             Form::Sql(printer, _) => printer.foot(out),
@@ -89,7 +89,7 @@ impl Output {
         }
     }
 
-    /// Whether a file's first event is needed although printing starts further on.
+    /// Returns whether a file's first event is needed although printing starts later.
     pub(super) fn wants_format(&self) -> bool {
         !matches!(self.form, Form::List(_))
     }
@@ -210,7 +210,7 @@ impl Listing {
     }
 }
 
-/// Says of an event that its body makes no sense.
+/// Describes an event whose body is malformed.
 pub(super) fn unreadable(what: &str) -> String {
     format!("unreadable body: {what} of it")
 }

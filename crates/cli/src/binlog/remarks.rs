@@ -1,4 +1,4 @@
-//! What people ask to see of an event beside its meaning: its bytes, and the columns of a table.
+//! Optional remarks about an event: its bytes, and the columns of a table.
 
 use std::io::{self, Write};
 

@@ -19,7 +19,7 @@ use super::dump::{Dump, Failure};
 use super::filter::{Filter, Verdict};
 use super::output::Output;
 
-/// How often a server that has nothing to send says so.
+/// The interval of heartbeats from a server that has nothing to send.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Between two attempts to reach a server that was there, with --stop-never.
 const RETRY: Duration = Duration::from_secs(1);

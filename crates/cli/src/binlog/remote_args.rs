@@ -1,4 +1,4 @@
-//! Where a log is read from, if not from files: `--read-from-remote-server` and what belongs to it.
+//! Options for reading a log from a server: `--read-from-remote-server` and those that belong to it.
 
 use super::ServerArgs;
 use clap::Args;
@@ -21,7 +21,7 @@ pub(super) struct RemoteArgs {
     /// Go on to the end of the server's last file.
     #[arg(short = 't', long, requires = "on")]
     to_last_log: bool,
-    /// At the end wait for more, for ever.
+    /// Wait for more at the end, for ever.
     #[arg(long, requires = "on")]
     pub(super) stop_never: bool,
     /// The server id to appear under with --stop-never; no replica may have it.
@@ -30,7 +30,7 @@ pub(super) struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// Whether files behind the one that was asked for are wanted.
+    /// Returns whether files behind the given one are wanted.
     pub(super) fn to_last(&self) -> bool {
         self.to_last_log || self.stop_never
     }
@@ -40,7 +40,7 @@ impl RemoteArgs {
         if self.stop_never { self.connection_server_id.unwrap_or(65535) } else { 0 }
     }
 
-    /// Whether a server is named and not asked.
+    /// Returns whether a server is given and reading from it is not requested.
     pub(super) fn is_idle(&self) -> bool {
         !self.on && self.server.is_given()
     }

@@ -23,21 +23,21 @@ use super::sql_context::{Context, user_variable};
 use super::sql_load::{LoadedFiles, OldStatement};
 use super::sql_text::{is_left_out, remark, transaction_word, with_body};
 
-/// How it is printed.
+/// The settings of SQL output.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SqlOptions {
     /// No GTIDs: the server that takes the output gives its own.
     pub skip_gtids: bool,
     /// Only changes of this database.
     pub database: Option<Vec<u8>>,
-    /// Where files of LOAD DATA go.
+    /// The folder for files of LOAD DATA.
     pub local_load: Option<std::path::PathBuf>,
     /// The rest of what the command line asks for.
     pub how: SqlArgs,
 }
 
 impl SqlOptions {
-    /// What a command line asks for.
+    /// Derives the settings from a command line.
     pub(super) fn of(args: &BinlogArgs, database: Option<Vec<u8>>) -> SqlOptions {
         let how = args.how.clone();
         SqlOptions { skip_gtids: how.skip_gtids, database, local_load: how.local_load.clone(), how }
@@ -88,7 +88,7 @@ impl SqlPrinter {
         }
     }
 
-    /// What comes first.
+    /// Prints the text before everything.
     pub(super) fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
         let how = &self.options.how;
         if how.disable_log_bin {
@@ -107,7 +107,7 @@ impl SqlPrinter {
         )
     }
 
-    /// What comes last.
+    /// Prints the text behind everything.
     pub(super) fn foot(&mut self, out: &mut impl Write) -> io::Result<()> {
         if let Some(flashback) = &mut self.flashback {
             flashback.print(out)?;

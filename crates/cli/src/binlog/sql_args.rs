@@ -1,9 +1,9 @@
-//! What the SQL that is printed looks like. An option that only SQL can have asks for it.
+//! Options of SQL output. An option that applies only to SQL selects this form.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How SQL is printed.
+/// Options of SQL output.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct SqlArgs {
     /// SQL: let the server that takes the output give its own GTIDs.
@@ -38,7 +38,7 @@ pub(super) struct SqlArgs {
 }
 
 impl SqlArgs {
-    /// Whether an option is given that only SQL has.
+    /// Returns whether an option is given that applies only to SQL.
     pub(super) fn asks_for_sql(&self) -> bool {
         self.skip_gtids
             || self.local_load.is_some()
@@ -52,7 +52,7 @@ impl SqlArgs {
     }
 }
 
-/// How row events are printed.
+/// The form of row events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Base64 {
     #[default]

@@ -6,7 +6,7 @@ use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
 use omnibus_value::collation;
 
-/// What the reader's session is known to have.
+/// The known settings of the session that executes the output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Context {
     database: Vec<u8>,

@@ -31,7 +31,7 @@ impl LoadedFiles {
         File::create(self.path(id))?.write_all(data)
     }
 
-    /// A file goes on.
+    /// Appends a block to a file.
     pub(super) fn append(&self, id: u32, data: &[u8]) -> io::Result<()> {
         OpenOptions::new().append(true).open(self.path(id))?.write_all(data)
     }

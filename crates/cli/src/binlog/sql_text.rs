@@ -14,7 +14,7 @@ pub(super) fn is_left_out(event: &RawEvent<'_>) -> bool {
     )
 }
 
-/// Whether a statement only begins (false) or ends (true) a transaction; it needs no database then.
+/// Returns whether a statement only begins (false) or ends (true) a transaction; it needs no database then.
 pub(super) fn transaction_word(sql: &[u8]) -> Option<bool> {
     let is = |word: &[u8]| sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
     if sql.eq_ignore_ascii_case(b"BEGIN") || is(b"XA START") || is(b"SAVEPOINT") || is(b"XA END") {

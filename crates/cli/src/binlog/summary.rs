@@ -1,4 +1,4 @@
-//! What an event says, in one line: the format crate's words, and for row events their table and number of rows.
+//! Describes an event in one line: the format crate's words, and for row events their table and number of rows.
 
 use omnibus_format::describe::{identifier, statement_end, summary};
 use omnibus_format::events::Rows;

@@ -9,7 +9,7 @@ use std::path::Path;
 const CAPABILITIES: u32 = 1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
 
-/// One connection.
+/// A connection.
 pub(super) struct Client {
     stream: UnixStream,
     sequence: u8,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PREFIX: &str = ".omnibus-bench-server-";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where the log's bytes go.
+/// The destination of the log's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Log {
     Prepared,
@@ -39,7 +39,7 @@ pub(super) const LOGS: [(Log, &str, Figures); 3] = [
     ),
 ];
 
-/// What all rows have in common.
+/// The settings that all rows share.
 pub(super) struct Bench<'a> {
     pub(super) dir: &'a Path,
     pub(super) size: u64,
@@ -89,7 +89,7 @@ impl Bench<'_> {
     }
 }
 
-/// One client's work until it is told to stop.
+/// Runs one client until it is told to stop.
 fn insert(mut client: Client, seed: u64, stop: &AtomicBool, done: &AtomicU64) -> io::Result<()> {
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {

@@ -146,7 +146,7 @@ fn count(figure: f64) -> String {
     out
 }
 
-/// What it comes to, in a sentence or two.
+/// Summarises the result in a sentence or two.
 fn meaning(low: &[Line], commits: &[Line], connections: &[usize]) -> String {
     let rate = |n: usize| low.get(n).map_or(0.0, |line| line.here[0]);
     let factor = rate(1) / rate(0).max(1e-9);

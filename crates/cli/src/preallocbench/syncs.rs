@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 /// Bytes per write: 131072 of them were a gigabyte.
 pub(super) const WRITE: usize = 8192;
 const PIECE: usize = 1 << 20;
-/// What the file system gets after a large file is gone.
+/// The pause that the file system gets after a large file is removed.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// What the file is like when the writes begin.
+/// The state of the file when the writes begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     Growing,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const STACK: usize = 256 << 10;
 
-/// What one measurement gave.
+/// The result of one measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) commits: u64,
@@ -18,13 +18,13 @@ pub(super) struct Sample {
     pub(super) log_syncs: u64,
     pub(super) redo_syncs: u64,
     pub(super) groups: u64,
-    /// What a transaction's events are without anything of ours.
+    /// The bytes of a transaction's events without private events.
     pub(super) own_bytes: u64,
-    /// What the pipeline appended for them, and by how much the log grew, padding included.
+    /// The bytes that the pipeline appended for them, and the growth of the log, padding included.
     pub(super) log_bytes: u64,
     pub(super) log_growth: u64,
-    /// What the process gave the disk, whatever for. Unknown with a redo log, which is written through the page cache: the
-    /// kernel counts a folio of it as a whole, up to 1 MiB, however little of it is written.
+    /// The bytes that the process wrote to the disk for any purpose. Unknown with a redo log, which is written through
+    /// the page cache: the kernel counts a folio of it as a whole, up to 1 MiB, however little of it is written.
     pub(super) disk_bytes: Option<u64>,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
@@ -87,7 +87,7 @@ fn written(io: &str) -> Option<u64> {
     io.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.trim().parse().ok())
 }
 
-/// Lets `connections` clients commit for `time`.
+/// Runs `connections` clients that commit for `time`.
 pub(super) fn run(world: &World, connections: usize, time: Duration) -> Result<Sample, String> {
     // Files that appear with the first commit are not part of it.
     commit(world)?;
@@ -150,7 +150,7 @@ fn sample(
     }
 }
 
-/// One client's times, and the bytes of its events.
+/// Returns one client's times, and the bytes of its events.
 fn client(world: &World, stop: &AtomicBool, barrier: &Barrier) -> Result<(Vec<Duration>, u64), String> {
     let (mut times, mut own) = (Vec::with_capacity(1024), 0);
     barrier.wait();

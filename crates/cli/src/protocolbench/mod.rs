@@ -135,7 +135,7 @@ fn check_slow(dir: &Path, us: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// One table: everything with syncs that are `slow_us` slower.
+/// Prints one table, with syncs that are `slow_us` slower.
 fn part(args: &ProtocolArgs, protocols: &[CommitProtocol], slow_us: u64) -> Result<(), String> {
     let mut rows = Vec::new();
     for &connections in &args.connections {

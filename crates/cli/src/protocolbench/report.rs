@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// One protocol with so many connections: the round with the median rate, and how far the rounds lie apart.
+/// The result of one protocol with a number of connections: the round with the median rate, and the spread of the
+/// rounds.
 pub(super) struct Row {
     protocol: CommitProtocol,
     connections: usize,
@@ -108,7 +109,7 @@ const REDO_GAINS: [(usize, f64); 7] = [
     (512, 39000.0 / 30000.0),
 ];
 
-/// What group commit in stages gained over the serialized commit (WL#5223).
+/// The gain of group commit in stages over the serialized commit (WL#5223).
 const STAGES: (f64, f64) = (2.0, 4.0);
 
 /// Commits per second of one protocol over another's, for each number of connections.
@@ -125,7 +126,7 @@ fn percent(ratio: f64) -> String {
     format!("{:+.0} %", (ratio - 1.0) * 100.0)
 }
 
-/// What a client waits for in syncs, one after the other, says why a gain is what it is.
+/// Returns the number of consecutive redo syncs that a client waits for, which explains a gain.
 fn redo_syncs(rows: &[Row], connections: usize) -> f64 {
     let mut group = rows.iter().filter(|row| row.protocol == CommitProtocol::Group);
     let row = group.find(|row| row.connections == connections);

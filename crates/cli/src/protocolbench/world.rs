@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whose tables.
+/// The engine of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum EngineKind {
     Lsm,
@@ -53,7 +53,7 @@ const TEXT: usize = 190;
 const GTID_EVENT: u64 = 79;
 const CHECKSUM: u64 = 4;
 
-/// One protocol's server side.
+/// The server side of one protocol.
 pub(super) struct World {
     pub(super) protocol: CommitProtocol,
     pub(super) coordinator: Coordinator,
@@ -101,7 +101,7 @@ impl World {
         Ok(World { protocol, coordinator, xids, ids: AtomicU64::new(1), _dir: dir })
     }
 
-    /// An INSERT of one row that nobody has inserted yet.
+    /// Returns an INSERT of one row that has not been inserted yet.
     pub(super) fn insert(&self) -> Result<CommitRequest, Failure> {
         let (id, xid) = (self.ids.fetch_add(1, Ordering::Relaxed), self.xids.fetch_add(1, Ordering::Relaxed));
         let row = row(id);

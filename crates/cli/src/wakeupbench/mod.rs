@@ -35,12 +35,12 @@ pub struct WakeupArgs {
     json: bool,
 }
 
-/// One round of one way.
+/// The result of one round of one method.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     /// From each waiter's wake-up to its running, sorted; counted from when the leader began.
     times: Vec<Duration>,
-    /// What the leader itself was busy for.
+    /// The busy time of the leader itself.
     leader: Duration,
     usage: Usage,
 }
@@ -111,7 +111,7 @@ fn settle(waiting: &AtomicUsize, count: usize) {
     std::thread::sleep(SETTLE);
 }
 
-/// One mutex with its condition: false until the leader says so.
+/// A mutex with its condition; the value is false until the leader sets it.
 #[derive(Default)]
 struct Gate {
     open: Mutex<bool>,

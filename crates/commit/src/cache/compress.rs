@@ -1,7 +1,9 @@
-//! `binlog_transaction_compression`: a transaction's events become one, compressed, on its session's thread, before it enrols.
+//! `binlog_transaction_compression`: replaces a transaction's events by one compressed event, on its session's thread,
+//! before it enrols.
 //!
-//! Only rows are: what the log needs to see without decompressing (text, definitions, XA, what is private) stays as it is, and so does what
-//! is too long, or would not become shorter.
+//! Only transactions of row events are compressed. Events that the log must examine without decompressing (text,
+//! definitions, XA, private events) stay as they are, and so does a transaction that is too long or would not become
+//! shorter.
 
 use super::{CacheError, TrxCache};
 use omnibus_format::events::Query;
@@ -9,26 +11,26 @@ use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{Dialect, EventHeader, EventType, payload, writer};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A longer transaction is not compressed: it would be in memory as a whole, twice.
+/// The largest transaction that is compressed, in bytes: compression holds it in memory as a whole, twice.
 const LONGEST: u64 = 64 << 20;
-/// Compressing more takes so long that it needs a thread that may block.
+/// Bytes from which compression takes so long that it needs a thread that may block.
 const QUICK: u64 = 256 << 10;
-/// What is shorter has nothing to gain.
+/// The smallest transaction that is compressed, in bytes.
 const SHORTEST: u64 = 128;
 
-/// What compression came to.
+/// Counters of transaction compression.
 #[derive(Debug, Default)]
 pub struct CompressionStats {
-    /// Transactions.
+    /// Number of compressed transactions.
     pub transactions: AtomicU64,
-    /// Bytes of their events.
+    /// Bytes of their events before compression.
     pub before: AtomicU64,
-    /// Bytes that they became.
+    /// Bytes of their events after compression.
     pub after: AtomicU64,
 }
 
 impl TrxCache {
-    /// Whether compressing what is here takes long.
+    /// Returns whether compressing the cached events would take long.
     #[must_use]
     pub fn takes_long_to_compress(&self) -> bool {
         self.len() > QUICK && self.may_compress()
@@ -42,10 +44,11 @@ impl TrxCache {
             && (SHORTEST..=LONGEST).contains(&self.len())
     }
 
-    /// Makes one event of all of them, if that is shorter, at this level of zstd's. Nothing is appended afterwards.
+    /// Replaces all events by one compressed event, if that is shorter. `level` is zstd's compression level. No event
+    /// may be appended afterwards.
     ///
     /// # Errors
-    /// What was spilled can not be read.
+    /// The spilled events cannot be read.
     pub fn compress(&mut self, level: i32) -> Result<(), CacheError> {
         if !self.may_compress() {
             return Ok(());

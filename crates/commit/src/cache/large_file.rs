@@ -1,10 +1,10 @@
-//! A large transaction's file: its events with their final positions and checksums, from a block boundary on.
+//! The file of a large transaction: its events with their final positions and checksums, from a block boundary on.
 //!
-//! Positions are known because the transaction will begin at this very offset of a log file. What is in front is
-//! left to the flush stage and is zeros until then, so a scan never gets here before (LOG-2). The file is synced as it
-//! grows, which costs its own session time instead of everybody's: a gigabyte of dirty pages would be in the way of
-//! every other sync. It belongs to one session, and to the flush leader once it is settled. Whoever drops it removes
-//! the file, unless it has become a log file; what a crash leaves goes at the next start.
+//! The positions are known because the transaction will begin at this offset of a log file. The space in front is left
+//! to the flush stage and is zeros until then, so no scan gets past it (LOG-2). The file is synced as it grows. That
+//! costs time of its own session only, whereas a gigabyte of dirty pages would delay every other sync. The file belongs
+//! to one session, and to the flush leader once it is settled. Dropping it removes the file, unless it has become a log
+//! file; files that a crash leaves are removed by the next start.
 
 use omnibus_format::group::GroupHash;
 use omnibus_format::header::HEADER_LEN;
@@ -16,16 +16,17 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Room for the file's head, the GTID event and a filler between them. A log of many sources' GTIDs needs more; its
-/// large transactions are copied.
+/// Bytes reserved for the file's head, the GTID event and a filler between them. A log with GTIDs of many sources needs
+/// more; its large transactions are copied.
 const RESERVE: usize = 4 * BLOCK;
-/// Dirty pages at most: a millisecond or two of the device's time, which another session's write may have to wait for.
+/// The maximum of dirty bytes. Writing them takes the device a millisecond or two, which another session's write may
+/// have to wait for.
 const SYNC_EVERY: u64 = 1 << 20;
-/// After a sync the device is left to others for as long, but no longer than this.
+/// The longest pause after a sync, which leaves the device to others for as long as the sync took.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
-/// Zeros behind the end, so that the log's next writes there change no metadata.
+/// Bytes of zeros behind the end, so that the log's next writes there change no metadata.
 const SPARE: usize = 256 << 10;
-/// Where an event's length is in its header.
+/// Offset of the event's length in its header.
 const SIZE_AT: usize = 9;
 
 #[derive(Debug)]
@@ -33,17 +34,17 @@ pub(crate) struct LargeFile {
     disk: Disk,
     /// `None` once it is dropped.
     file: Option<File>,
-    /// How much is in front of position 0.
+    /// The number of bytes in front of offset 0.
     front: u64,
     path: PathBuf,
     checksum: Checksum,
-    /// As in the cache: without checksums.
+    /// Bytes of the events without checksums, as in the cache.
     len: u64,
     events: u64,
     /// File offset up to which it was synced.
     synced: u64,
     settled: Option<Spilled>,
-    /// Of the events as they are in the file; `None` after a rollback to a savepoint, until it is settled.
+    /// The group hash of the events in the file; `None` after a rollback to a savepoint, until the file is settled.
     hash: Option<GroupHash>,
     broken: bool,
     kept: bool,
@@ -84,7 +85,7 @@ impl LargeFile {
         self.checksum
     }
 
-    /// Where the events begin.
+    /// File offset of the first event.
     fn reserve(&self) -> u64 {
         RESERVE as u64 - self.front
     }
@@ -93,7 +94,7 @@ impl LargeFile {
         self.reserve() + self.len + self.events * self.checksum.len() as u64
     }
 
-    /// Adds whole cached events. After an error it is as before.
+    /// Appends whole cached events. After an error the file is unchanged.
     pub(crate) fn append(&mut self, cached: &[u8], events: u64) -> io::Result<()> {
         let end = self.end();
         let mut bytes = Vec::with_capacity(cached.len() + (events * 4) as usize);
@@ -118,7 +119,8 @@ impl LargeFile {
         Ok(())
     }
 
-    /// After a failed sync nobody knows what the device has, and the next one would say that all is well.
+    /// Syncs the file. A failed sync is final: the content of the device is unknown, and the next sync would succeed
+    /// regardless.
     fn sync(&mut self) -> io::Result<()> {
         self.check()?;
         if mutant::is(Mutant::LargeUnsynced) {
@@ -134,14 +136,14 @@ impl LargeFile {
         if self.broken { Err(io::Error::other("an earlier sync of it failed")) } else { Ok(()) }
     }
 
-    /// Forgets everything behind the first `events` events, which take `len` bytes.
+    /// Keeps the first `events` events, which take `len` bytes, and drops the others.
     pub(crate) fn truncate(&mut self, len: u64, events: u64) -> io::Result<()> {
         (self.len, self.events, self.hash) = (len, events, None);
         self.synced = self.synced.min(self.end());
         self.file()?.set_len(self.end())
     }
 
-    /// Makes it durable and ready to become a log file. Nothing is appended afterwards.
+    /// Makes the file durable and ready to become a log file. No event may be appended afterwards.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         let end = self.end();
         if self.hash.is_none() {
@@ -170,22 +172,22 @@ impl LargeFile {
         Ok(hash)
     }
 
-    /// What its events add up to.
+    /// The group hash of the events.
     pub(crate) fn hash(&self) -> Option<&GroupHash> {
         self.hash.as_ref()
     }
 
-    /// What the log needs to know to take it over; `None` before it is settled.
+    /// The description that the log needs to take the file over; `None` before it is settled.
     pub(crate) fn settled(&self) -> Option<&Spilled> {
         self.settled.as_ref()
     }
 
-    /// It is a log file now.
+    /// Marks the file as a log file, so that dropping this does not remove it.
     pub(crate) fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// Gives the events back as they came, in pieces of about `piece` bytes.
+    /// Passes the events as they were appended to the callback, in pieces of about `piece` bytes.
     pub(crate) fn read<E>(
         &self,
         piece: usize,
@@ -226,7 +228,7 @@ impl Drop for LargeFile {
     }
 }
 
-/// Turns whole final events back into cached ones; gives how many bytes they took.
+/// Turns whole final events back into cached ones; returns the number of bytes of `bytes` that they took.
 fn unfinish(cached: &mut Vec<u8>, bytes: &[u8], checksum: Checksum) -> Result<usize, DecodeError> {
     let mut at = 0;
     while let Ok(header) = EventHeader::decode(&bytes[at..]) {

@@ -1,4 +1,4 @@
-//! The limit from which a transaction is large, and the directory of their files.
+//! The size from which a transaction is large, and the directory of such transactions' files.
 
 use super::LargeFile;
 use omnibus_format::Checksum;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The directory's name, below that of the logs: a file can get another name only within its file system.
+/// The directory's name. It is below the log directory, because a file can be renamed only within its file system.
 const DIRECTORY: &str = "#binlog_cache_files";
 
 /// Shared by all caches of a server.
@@ -40,7 +40,7 @@ impl Default for LargeSettings {
 }
 
 impl LargeSettings {
-    /// From here on there can be large transactions. Removes what a crash left of earlier ones.
+    /// Enables large transactions. Removes the files that a crash left.
     pub(crate) fn open(&self, disk: &Disk, logs: &Path, checksums: Arc<AtomicBool>) {
         let directory = logs.join(DIRECTORY);
         for name in disk.list(&directory).unwrap_or_default() {
@@ -52,13 +52,13 @@ impl LargeSettings {
         let _ = self.home.set(Home { disk: disk.clone(), directory, checksums, next: AtomicU64::new(1) });
     }
 
-    /// Whether a transaction of so many bytes is large.
+    /// Returns whether a transaction with so many bytes of events is large.
     pub(crate) fn is_large(&self, bytes: u64) -> bool {
         let threshold = self.threshold.load(Ordering::Relaxed);
         threshold > 0 && bytes >= threshold && self.home.get().is_some()
     }
 
-    /// A file without a name in `dir`, for what is not large yet.
+    /// Creates an unnamed file in `dir`, for a transaction that is not large yet.
     pub(crate) fn unnamed(&self, dir: &Path) -> std::io::Result<File> {
         let file = Box::new(tempfile::tempfile_in(dir)?);
         Ok(File::new(match self.home.get() {
@@ -67,7 +67,7 @@ impl LargeSettings {
         }))
     }
 
-    /// Where such files are.
+    /// The directory of large transactions' files.
     pub(crate) fn directory(&self) -> std::path::PathBuf {
         self.home.get().map(|home| home.directory.clone()).unwrap_or_default()
     }

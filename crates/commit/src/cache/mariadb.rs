@@ -1,31 +1,33 @@
-//! What opens a group of events otherwise than as one of them, and what differs in a trx cache whose log is of MariaDB's
-//! dialect: the GTID event stands for BEGIN and XA START, the text of a row statement is ANNOTATE_ROWS, and status variables
-//! that MariaDB does not know end its reading of the block.
+//! Events in MariaDB's form. In a log of MariaDB's dialect the GTID event stands for BEGIN and XA START, the text of a
+//! row statement is an ANNOTATE_ROWS event, and status variables that MariaDB does not know are left out, because they
+//! end its reading of the block.
 //!
-//! Whoever generates events does so in one way; they are turned here. Called by sessions and replica workers.
+//! All generators of events produce MySQL's form; the trx cache converts it here. Called by sessions and replica
+//! workers.
 
 use super::{CacheError, TrxCache};
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, StatusVars, XaPrepare};
 use omnibus_format::header::FLAG_IGNORABLE;
 
-/// What opened a group of events, where that is not known before its end.
+/// The opening of a group of events that is not among its cached events, because it is known only at the group's end or
+/// is part of the GTID event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// The body of the QUERY event that follows the GTID event, in MySQL's dialect: XA START, or BEGIN if the branch was
     /// committed in one phase.
     Statement(Box<[u8]>),
-    /// BEGIN, said by MariaDB's GTID event, as are the others.
+    /// BEGIN as part of MariaDB's GTID event, like the following ones.
     Transaction,
-    /// XA START; the xid as the GTID event has it, known once the branch is prepared.
+    /// XA START; the xid in the form of the GTID event, known once the branch is prepared.
     Branch(Box<[u8]>),
-    /// XA COMMIT or XA ROLLBACK of a prepared branch, which is all of the group. A replica does not begin with it before it
-    /// has prepared the branch.
+    /// XA COMMIT or XA ROLLBACK of a prepared branch, which is the whole group. A replica does not begin with it before
+    /// it has prepared the branch.
     BranchEnd(Box<[u8]>),
 }
 
 impl TrxCache {
-    /// Adds one event in MariaDB's form.
+    /// Appends one event in MariaDB's form.
     pub(super) fn append_for_mariadb(
         &mut self,
         event_type: u8,
@@ -78,7 +80,7 @@ impl TrxCache {
 }
 
 impl TrxCache {
-    /// Whether a QUERY event is XA START, which is kept until it is known how the branch ends.
+    /// Keeps a QUERY event that is XA START until it is known how the branch ends. Returns whether it is one.
     pub(super) fn keep_opening(&mut self, body: &[u8]) -> bool {
         let start = Query::decode(body).is_ok_and(|query| query.sql.starts_with(b"XA START "));
         if start {
@@ -87,8 +89,8 @@ impl TrxCache {
         start
     }
 
-    /// The branch is committed in one phase: it is a transaction like any other. MariaDB's servers and tools know no
-    /// other form of it.
+    /// Records that the branch is committed in one phase, and so is a transaction like any other. MariaDB's servers and
+    /// tools know no other form of it.
     pub fn open_as_transaction(&mut self) {
         self.opening = match self.opening.take() {
             Some(Opening::Statement(body)) => {
@@ -104,7 +106,7 @@ impl TrxCache {
     }
 }
 
-/// The block without what MariaDB does not know, if there is any of it.
+/// Returns the status block without the variables that MariaDB does not know; `None` if there are none.
 fn without_unknown(status: &[u8]) -> Option<Vec<u8>> {
     let vars = StatusVars::decode(status).ok()?;
     let known = StatusVars {
@@ -123,7 +125,7 @@ fn without_unknown(status: &[u8]) -> Option<Vec<u8>> {
     Some(block)
 }
 
-/// The branch that `XA COMMIT X'67',X'62',1` or `XA ROLLBACK` ends.
+/// Returns the branch that `XA COMMIT X'67',X'62',1` or `XA ROLLBACK` ends.
 fn ended_branch(sql: &[u8]) -> Option<Box<[u8]>> {
     let name = sql.strip_prefix(b"XA COMMIT ").or_else(|| sql.strip_prefix(b"XA ROLLBACK "))?;
     let mut parts = std::str::from_utf8(name).ok()?.split(',');
@@ -137,7 +139,7 @@ fn ended_branch(sql: &[u8]) -> Option<Box<[u8]>> {
     Some(xid(&XaPrepare { one_phase: false, format_id, gtrid: &gtrid, bqual: &bqual }))
 }
 
-/// An xid as MariaDB's GTID event has it.
+/// Encodes an xid as in MariaDB's GTID event.
 fn xid(event: &XaPrepare<'_>) -> Box<[u8]> {
     let mut bytes = Vec::with_capacity(6 + event.gtrid.len() + event.bqual.len());
     bytes.extend_from_slice(&event.format_id.to_le_bytes());

@@ -1,10 +1,11 @@
-//! The trx cache: a session's events of its open transaction. Memory first, then a spill file.
+//! The trx cache: the events of a session's open transaction, first in memory, then in a spill file.
 //!
-//! Events are whole binlog events without checksum and with `log_pos` 0; both are finished when the
-//! flush stage copies them into the log (they depend on the position). The cache belongs to one
-//! session and is used by one thread at a time; its limits are shared and may change at any time.
+//! Events are whole binlog events without checksum and with `log_pos` 0. The flush stage completes both when it copies
+//! the events into the log, because they depend on the position. The cache belongs to one session and is used by one
+//! thread at a time; its limits are shared and may change at any time.
 //!
-//! Past `binlog_large_commit_threshold` they go to a file that can become a log file, finished (`large_file`).
+//! Beyond `binlog_large_commit_threshold` the events go to a file that can become a log file, in their final form
+//! (`large_file`).
 
 mod compress;
 mod large_file;
@@ -32,21 +33,21 @@ pub struct CacheSettings {
     pub cache_size: AtomicU64,
     /// `max_binlog_cache_size`: bytes past which a transaction fails with error 1197.
     pub max_cache_size: AtomicU64,
-    /// `tmpdir`: where spill files go. They are unlinked at once, so a crash leaves none.
+    /// `tmpdir`: the directory of spill files. They are unlinked at once, so a crash leaves none.
     pub spill_dir: PathBuf,
     /// `Binlog_cache_use`: transactions that used a cache.
     pub uses: AtomicU64,
     /// `Binlog_cache_disk_use`: transactions that spilled.
     pub disk_uses: AtomicU64,
-    /// Transactions that were compressed.
+    /// Counters of transaction compression.
     pub compressed: CompressionStats,
-    /// What makes a transaction large.
+    /// The limits and files of large transactions.
     pub large: LargeSettings,
-    /// Whose events the log has.
+    /// The dialect of the log's events.
     pub dialect: Dialect,
 }
 
-/// Finished events are written in runs of about this size.
+/// The approximate number of bytes per write of final events.
 const LARGE_RUN: u64 = 256 << 10;
 
 impl CacheSettings {
@@ -65,13 +66,13 @@ impl CacheSettings {
         }
     }
 
-    /// A large transaction's file failed: it is beside the logs.
+    /// The error of a large transaction's file, which is beside the logs.
     fn large_failed(&self, source: std::io::Error) -> CacheError {
         CacheError::Spill { dir: self.large.directory(), source }
     }
 }
 
-/// Why an event could not be kept.
+/// The reason why an event could not be kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
@@ -85,11 +86,11 @@ pub enum CacheError {
     Spill {
         /// The directory of spill files.
         dir: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         source: std::io::Error,
     },
-    /// One event is longer than the format can say (4 GiB).
+    /// The event exceeds the format's limit of 4 GiB.
     #[error("a binlog event of {0} bytes is longer than the log format allows")]
     EventTooLong(u64),
 }
@@ -102,28 +103,28 @@ pub struct CacheMark {
     opened: bool,
 }
 
-/// A transaction's events, in order.
+/// The events of one transaction, in order.
 #[derive(Debug)]
 pub struct TrxCache {
     memory: Vec<u8>,
     spill: Option<Spill>,
-    /// Instead of `spill`.
+    /// The file of a large transaction, instead of `spill`.
     large: Option<Box<LargeFile>>,
     events: u64,
     /// Whether this transaction has been counted in `uses`.
     counted: bool,
     context: EventContext,
-    /// What opened the group, where that is none of the events.
+    /// The opening of the group, if it is not among the events.
     opening: Option<Opening>,
-    /// There may be changes as text.
+    /// Some changes may be logged as text.
     statements: bool,
     /// `gtid_domain_id`, of MariaDB's dialect.
     domain: u32,
     /// Flags that all events of the transaction have.
     flags: u16,
-    /// What becomes of it without a GTID of its own.
+    /// How the log treats the transaction if it has no GTID of its own.
     unnamed: Unnamed,
-    /// Of a transaction that was born elsewhere, or was given its id.
+    /// The origin of a transaction that was executed elsewhere first, or was given its id.
     origin: Option<Box<Given>>,
     settings: Arc<CacheSettings>,
 }
@@ -131,7 +132,7 @@ pub struct TrxCache {
 #[derive(Debug)]
 struct Given {
     origin: Origin,
-    /// Goes when the transaction is in the log, or is given up.
+    /// Released when the transaction is in the log, or is given up.
     _guard: Option<GtidGuard>,
 }
 
@@ -142,7 +143,7 @@ struct Spill {
 }
 
 impl TrxCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(settings: Arc<CacheSettings>) -> TrxCache {
         TrxCache {
@@ -162,81 +163,82 @@ impl TrxCache {
         }
     }
 
-    /// What the headers of the following events say: seconds since 1970 at the statement's start,
-    /// and the id of the server that ran it.
+    /// Sets the header fields of the following events: `timestamp` in seconds since 1970 at the statement's start, and
+    /// the id of the server that executed it.
     pub fn set_context(&mut self, timestamp: u32, server_id: u32) {
         let server_id = self.origin.as_ref().map_or(server_id, |given| given.origin.server_id);
         self.context = EventContext { timestamp, server_id };
     }
 
-    /// The transaction was born elsewhere: the headers of the following events name that server, and the log writes it
-    /// with the GTID it has. Until `clear`.
+    /// Declares that the transaction was first executed elsewhere: the headers of the following events name that
+    /// server, and the log writes the transaction with that GTID. In effect until `clear`.
     pub fn set_origin(&mut self, origin: Origin) {
         self.set_given(origin, None);
     }
 
-    /// As [`TrxCache::set_origin`], with the right to commit that id.
+    /// As [`TrxCache::set_origin`], together with the right to commit that id.
     pub fn set_given(&mut self, origin: Origin, guard: Option<GtidGuard>) {
         self.context.server_id = origin.server_id;
         self.origin = Some(Box::new(Given { origin, _guard: guard }));
     }
 
-    /// `gtid_domain_id`: where the log numbers the transaction, in MariaDB's dialect. Until it is changed.
+    /// `gtid_domain_id`: the domain in which the log numbers the transaction, in MariaDB's dialect. In effect until it
+    /// is changed.
     pub fn set_domain(&mut self, domain: u32) {
         self.domain = domain;
     }
 
-    /// See [`TrxCache::set_domain`].
+    /// The domain set by [`TrxCache::set_domain`].
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.domain
     }
 
-    /// MariaDB's `skip_replication`: the headers of the following events say that replicas may leave them out. Until it is
-    /// changed.
+    /// MariaDB's `skip_replication`: marks the following events as ones that replicas may leave out. In effect until it
+    /// is changed.
     pub fn set_skip_replication(&mut self, skip: bool) {
         self.flags = if skip { FLAG_SKIP_REPLICATION } else { 0 };
     }
 
-    /// Flags of all its events.
+    /// The flags that all events of the transaction have.
     pub(crate) fn flags(&self) -> u16 {
         self.flags
     }
 
-    /// What the log does with transactions that have no GTID of their own. Until it is changed.
+    /// Sets how the log treats transactions that have no GTID of their own. In effect until it is changed.
     pub fn set_unnamed(&mut self, unnamed: Unnamed) {
         self.unnamed = unnamed;
     }
 
-    /// See [`TrxCache::set_unnamed`].
+    /// The treatment set by [`TrxCache::set_unnamed`].
     #[inline]
     pub(crate) fn unnamed(&self) -> Unnamed {
         self.unnamed
     }
 
-    /// The server that the headers of its events name.
+    /// The server id in the headers of the events.
     #[must_use]
     pub fn server_id(&self) -> u32 {
         self.context.server_id
     }
 
-    /// Whose events the log has.
+    /// The dialect of the log's events.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.settings.dialect
     }
 
-    /// Whether some changes may be statements, not rows.
+    /// Returns whether some changes may be logged as text instead of rows.
     pub(crate) fn has_statements(&self) -> bool {
         self.statements
     }
 
-    /// What opened the group, where that is none of the events.
+    /// The opening of the group, if it is not among the events.
     pub(crate) fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
     }
 
-    /// The body of the QUERY event that stands in front of the events, if it is none of them.
+    /// The body of the QUERY event that precedes the events, if it is not among them.
     #[must_use]
     pub fn opening_statement(&self) -> Option<&[u8]> {
         match &self.opening {
@@ -245,16 +247,16 @@ impl TrxCache {
         }
     }
 
-    /// See [`TrxCache::set_origin`].
+    /// The origin set by [`TrxCache::set_origin`].
     #[must_use]
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref().map(|given| &given.origin)
     }
 
-    /// Adds one event.
+    /// Appends one event.
     ///
     /// # Errors
-    /// [`CacheError::TooLarge`] past `max_binlog_cache_size`; the cache is as before.
+    /// [`CacheError::TooLarge`] beyond `max_binlog_cache_size`; the cache is unchanged.
     pub fn append_event(&mut self, event_type: u8, flags: u16, body: &[u8]) -> Result<(), CacheError> {
         if self.settings.dialect == Dialect::Mariadb {
             return self.append_for_mariadb(event_type, flags, body);
@@ -298,25 +300,25 @@ impl TrxCache {
         Ok(())
     }
 
-    /// Bytes kept, without checksums.
+    /// The number of bytes kept, without checksums.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.spilled() + self.memory.len() as u64
     }
 
-    /// Whether there is no event.
+    /// Returns whether the cache has no event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events == 0 && self.opening.is_none()
     }
 
-    /// Number of events.
+    /// The number of events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Bytes in the spill file.
+    /// The number of bytes in the spill file.
     #[must_use]
     pub fn spilled(&self) -> u64 {
         match &self.large {
@@ -325,7 +327,7 @@ impl TrxCache {
         }
     }
 
-    /// Whether it takes `settle` before it is committed, which may take long.
+    /// Returns whether `settle` is needed before the commit. It may take long.
     #[must_use]
     pub fn is_large(&self) -> bool {
         // One event can be all of it.
@@ -333,8 +335,8 @@ impl TrxCache {
             || self.memory.len() as u64 > LARGE_RUN && self.settings.large.is_large(self.memory.len() as u64)
     }
 
-    /// Finishes and syncs a large transaction's file: what is left of its commit does not depend on its size.
-    /// Nothing is appended afterwards.
+    /// Completes and syncs a large transaction's file, so that the rest of its commit does not depend on its size. No
+    /// event may be appended afterwards.
     pub(crate) fn settle(&mut self) -> Result<(), CacheError> {
         if self.is_large() {
             self.spill_memory()?;
@@ -346,14 +348,14 @@ impl TrxCache {
         Ok(())
     }
 
-    /// A settled file, the checksum algorithm of its events, and what they add up to.
+    /// The settled file, the checksum algorithm of its events, and their group hash.
     #[inline]
     pub(crate) fn settled(&self) -> Option<(Checksum, &Spilled, &GroupHash)> {
         let large = self.large.as_ref()?;
         Some((large.checksum(), large.settled()?, large.hash()?))
     }
 
-    /// Its file is a log file now.
+    /// Records that the file has become a log file.
     pub(crate) fn promoted(&mut self) {
         if let Some(large) = &mut self.large {
             large.keep();
@@ -361,13 +363,13 @@ impl TrxCache {
         }
     }
 
-    /// The present end.
+    /// A mark at the present end.
     #[must_use]
     pub fn mark(&self) -> CacheMark {
         CacheMark { len: self.len(), events: self.events, opened: self.opening.is_some() }
     }
 
-    /// Forgets every event after `mark`.
+    /// Drops every event after `mark`.
     ///
     /// # Errors
     /// The spill file could not be cut; the transaction must then be rolled back as a whole.
@@ -393,7 +395,7 @@ impl TrxCache {
         Ok(())
     }
 
-    /// Empties the cache for the next transaction; gives back memory and disk beyond the usual.
+    /// Empties the cache for the next transaction; frees memory and disk space beyond the usual.
     pub fn clear(&mut self) {
         self.spill = None;
         self.large = None;
@@ -408,8 +410,8 @@ impl TrxCache {
         self.origin = None;
     }
 
-    /// Calls `each` with every run of whole events, in order, reading spilled ones back in pieces of
-    /// about `piece` bytes (one event may be longer).
+    /// Calls `each` with every run of whole events, in order, reading spilled ones back in pieces of about `piece`
+    /// bytes (one event may be longer).
     ///
     /// # Errors
     /// The spill file could not be read, or `each` failed.
@@ -464,8 +466,8 @@ impl TrxCache {
         Ok(())
     }
 
-    /// Goes on in a file that can become a log file. Copies what was spilled so far: about the threshold's
-    /// number of bytes at most.
+    /// Moves the events to a file that can become a log file. Copies the spilled events: at most about the threshold's
+    /// number of bytes.
     fn become_large(&mut self) -> Result<(), CacheError> {
         let (dir, settings) = (self.settings.spill_dir.clone(), self.settings.clone());
         let failed = |source| settings.large_failed(source);
@@ -509,7 +511,7 @@ impl Spill {
     }
 }
 
-/// The whole events at the start of `bytes`: how many bytes they take, and how many they are.
+/// Returns the number of bytes that the whole events at the start of `bytes` take, and the number of these events.
 fn whole_events(bytes: &[u8]) -> (usize, u64) {
     let (mut at, mut events) = (0, 0);
     while let Ok(header) = EventHeader::decode(&bytes[at..]) {
@@ -523,8 +525,8 @@ fn whole_events(bytes: &[u8]) -> (usize, u64) {
     (at, events)
 }
 
-/// Whether an event's change is a statement's text. MySQL's replicas stop (13117) at one in a transaction that says that it
-/// has rows only.
+/// Returns whether an event's change is a statement's text. MySQL's replicas stop with error 13117 at such an event in
+/// a transaction that declares to have rows only.
 fn is_statement(kind: EventType, body: &[u8]) -> bool {
     kind == EventType::EXECUTE_LOAD_QUERY || kind == EventType::QUERY && !body.ends_with(b"BEGIN")
 }

@@ -127,7 +127,7 @@ fn a_large_transaction_gives_its_events_back_as_they_came() {
     }
 }
 
-/// What the file holds is what the log would hold at that offset: whole events with their end position and checksum.
+/// The file holds the bytes that the log would hold at that offset: whole events with their end position and checksum.
 #[test]
 fn a_settled_file_holds_final_events() {
     for checksum in [Checksum::None, Checksum::Crc32] {

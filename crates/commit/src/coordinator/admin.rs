@@ -1,6 +1,6 @@
-//! What administration does to the log: rotation, reset, and what a purge may take.
+//! Administration of the log: rotation, reset, and the first file that a purge must keep.
 //!
-//! Any thread that may block. Not the SQL: statements and their errors are the server's.
+//! Any thread that may block. The SQL statements and their errors are the server's.
 
 use super::Coordinator;
 use crate::error::CommitError;
@@ -8,31 +8,31 @@ use crate::head::read_head;
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::{FileSeq, ReadError, ResetError};
 
-/// Why the log was not reset.
+/// The reason why the log was not reset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetLogError {
     /// The log has failed, now or before.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The engine could not take over what only the log has. Nothing was changed.
+    /// The engine could not make all commits persistent. Nothing was changed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The engine says that it has less than the log, after a checkpoint. Nothing was changed.
+    /// The engine reports fewer commits than the log, after a checkpoint. Nothing was changed.
     #[error("the storage engine has persisted transaction {persisted} of {last}")]
     Behind {
-        /// What it has.
+        /// The last commit number that the engine has persisted.
         persisted: CommitNo,
-        /// What the log has.
+        /// The last commit number in the log.
         last: CommitNo,
     },
-    /// The files could not be replaced; the log works on.
+    /// The files could not be replaced; the log continues to work.
     #[error(transparent)]
     Files(#[from] ResetError),
 }
 
 impl Coordinator {
-    /// FLUSH BINARY LOGS: ends the active file and goes on in the next one.
+    /// FLUSH BINARY LOGS: ends the active file and continues in the next one.
     ///
     /// # Errors
     /// The log has failed, now or before.
@@ -40,10 +40,10 @@ impl Coordinator {
         self.pipeline().rotate()
     }
 
-    /// RESET BINARY LOGS AND GTIDS: the engine takes over everything, then all files go, the next one
-    /// is `first`, and GTIDs count from 1 again. Commit numbers go on. Commits wait meanwhile.
+    /// RESET BINARY LOGS AND GTIDS: makes all commits persistent in the engine, then removes all files. The next file
+    /// is `first`, and GTIDs count from 1 again. Commit numbers continue. Commits wait meanwhile.
     ///
-    /// A crash leaves the old log whole, or a log with the new GTIDs and no older file that matters.
+    /// A crash leaves the old log complete, or a log with the new GTIDs and no older file that is needed.
     ///
     /// # Errors
     /// See [`ResetLogError`].
@@ -63,8 +63,8 @@ impl Coordinator {
         })?
     }
 
-    /// The first file that recovery would read if the server stopped now (PURGE-1). What this says stays
-    /// safe: engines only get further.
+    /// Returns the first file that recovery would read if the server stopped now (PURGE-1). The answer stays safe,
+    /// because the engines only advance.
     ///
     /// # Errors
     /// A file could not be read.

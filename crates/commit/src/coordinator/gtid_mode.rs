@@ -1,9 +1,9 @@
-//! SET GLOBAL gtid_mode: from one mode to its neighbour while the server runs.
+//! SET GLOBAL gtid_mode: changes from one mode to its neighbour while the server runs.
 //!
-//! The mode is what the flush stage reads for each transaction that has no GTID of its own. A change happens under the flush
-//! lock with everything enrolled before it written, and begins a new log file, so that a file whose head was written in one
-//! mode has nothing of another. Whoever was given an id, or may commit anonymously, is asked for *after* the mode is stored,
-//! and those who want either look at the mode after they are counted: so neither misses the other.
+//! The flush stage reads the mode for each transaction that has no GTID of its own. A change happens under the flush
+//! lock, with everything enrolled before it written, and begins a new log file, so that a file has transactions of one
+//! mode only. Sessions that own an id, or may commit anonymously, are looked for *after* the new mode is stored, and a
+//! session that wants either is counted before it reads the mode; so neither side misses the other.
 //!
 //! Any thread; blocks for a few writes.
 
@@ -15,20 +15,20 @@ use crate::owned::AnonymousGuard;
 use omnibus_format::{Dialect, GtidMode};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why `gtid_mode` was not changed.
+/// The reason why `gtid_mode` was not changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GtidModeError {
-    /// Not the present mode's neighbour (MySQL error 1788).
+    /// The new mode is not the present mode's neighbour (MySQL error 1788).
     #[error("gtid_mode can only be changed one step at a time")]
     NotAStep,
-    /// To ON while sessions may commit anonymously (MySQL error 3111).
+    /// The new mode is ON and sessions may commit anonymously (MySQL error 3111).
     #[error("there are ongoing anonymous transactions")]
     Anonymous,
-    /// To OFF while sessions own GTIDs (MySQL error 3111).
+    /// The new mode is OFF and sessions own GTIDs (MySQL error 3111).
     #[error("there are ongoing transactions that have a GTID")]
     Owned,
-    /// To OFF while somebody waits for GTIDs (MySQL error 3111).
+    /// The new mode is OFF and sessions wait for GTIDs (MySQL error 3111).
     #[error("there are clients waiting for GTIDs")]
     Awaited,
     /// The log has failed, now or before.
@@ -36,7 +36,7 @@ pub enum GtidModeError {
     Commit(#[from] CommitError),
 }
 
-/// One who waits for GTIDs; counted until dropped.
+/// A session that waits for GTIDs; counted until dropped.
 #[derive(Debug)]
 pub struct GtidWait<'a>(&'a AtomicU64);
 
@@ -47,16 +47,16 @@ impl Drop for GtidWait<'_> {
 }
 
 impl Coordinator {
-    /// `gtid_mode`. ON in MariaDB's dialect.
+    /// The present `gtid_mode`; always ON in MariaDB's dialect.
     #[must_use]
     pub fn gtid_mode(&self) -> GtidMode {
         self.log().gtid_mode()
     }
 
-    /// Changes it by one step and begins a new log file. Blocks.
+    /// Changes the mode by one step and begins a new log file. Blocks.
     ///
     /// # Errors
-    /// See [`GtidModeError`]; it is as it was then.
+    /// See [`GtidModeError`]; the mode is then unchanged.
     pub fn change_gtid_mode(&self, new: GtidMode) -> Result<(), GtidModeError> {
         if self.dialect() != Dialect::Mysql {
             return Ok(());
@@ -80,20 +80,21 @@ impl Coordinator {
         })?
     }
 
-    /// Asks for the right to commit without an id; `None` while `gtid_mode` is ON. Kept as long as the session may do it.
+    /// Requests the right to commit without an id; `None` while `gtid_mode` is ON. Keep the guard for as long as the
+    /// session may do so.
     #[must_use]
     pub fn own_anonymity(&self) -> Option<AnonymousGuard> {
         let guard = self.log().gtids.owned.own_anonymity();
         (self.gtid_mode() != GtidMode::On).then_some(guard)
     }
 
-    /// `Ongoing_anonymous_transaction_count`: sessions that may commit without an id.
+    /// `Ongoing_anonymous_transaction_count`: the number of sessions that may commit without an id.
     #[must_use]
     pub fn anonymous_count(&self) -> u64 {
         self.log().gtids.owned.anonymous()
     }
 
-    /// Counts one who waits for GTIDs; `None` if there are none to wait for because `gtid_mode` is OFF.
+    /// Counts a session that waits for GTIDs; `None` if `gtid_mode` is OFF, so that none will come.
     #[must_use]
     pub fn await_gtids(&self) -> Option<GtidWait<'_>> {
         let waits = &self.log().gtids.waits;

@@ -1,5 +1,5 @@
-//! Global transaction ids as the rest of the server asks for them: what was executed, what was purged, who may commit
-//! which. Any thread; nothing here is on a plain commit's way.
+//! Global transaction ids for the rest of the server: the sets of executed and purged ids, and the right to commit an
+//! id. Any thread; nothing here is on the path of a plain commit.
 
 use super::Coordinator;
 use crate::env::Env;
@@ -10,7 +10,7 @@ use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidMode, GtidSet, GtidState};
 use omnibus_log::ReadError;
 
-/// Why `gtid_purged` or `gtid_binlog_state` was not changed.
+/// The reason why `gtid_purged` or `gtid_binlog_state` was not changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetGtidsError {
@@ -20,7 +20,7 @@ pub enum SetGtidsError {
     /// The oldest file could not be read. Nothing was changed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What is added has been executed (MySQL error 3546).
+    /// Some of the added ids have been executed (MySQL error 3546).
     #[error("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED")]
     Overlaps,
     /// The new value lacks some of the old one (MySQL error 3546).
@@ -29,7 +29,7 @@ pub enum SetGtidsError {
     /// A session owns one of them (MySQL error 3546).
     #[error("the added gtid set must not overlap with @@GLOBAL.GTID_OWNED")]
     Owned,
-    /// Something has been logged (MariaDB error 1960).
+    /// The log has transactions already (MariaDB error 1960).
     #[error("something has been logged")]
     NotEmpty,
     /// The log is of the other dialect.
@@ -38,21 +38,21 @@ pub enum SetGtidsError {
 }
 
 impl Coordinator {
-    /// Whose ids and events the log has.
+    /// The dialect of the log's ids and events.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.log().dialect()
     }
 
-    /// `gtid_executed`: every transaction that is published. One that is still on its way to the device
-    /// is in the log's own set already, and could be gone after a crash (COMMIT-2).
+    /// `gtid_executed`: the ids of all published transactions. A transaction that is still on its way to the device is
+    /// in the log's own set already, and could be gone after a crash (COMMIT-2).
     #[must_use]
     pub fn gtid_executed(&self) -> GtidSet {
         self.gtid_executed_at(self.published().number())
     }
 
-    /// What `gtid_executed` was when `number` was the newest one published: what a snapshot there contains. Exact for a
-    /// number that a [`crate::SnapshotReader`] holds, and for the newest.
+    /// The value of `gtid_executed` when `number` was the newest published commit: the ids in a snapshot at that
+    /// number. Exact for a number that a [`crate::SnapshotReader`] holds, and for the newest.
     #[must_use]
     pub fn gtid_executed_at(&self, number: CommitNo) -> GtidSet {
         match self.gtid_state_at(number) {
@@ -73,8 +73,8 @@ impl Coordinator {
         self.log().gtids.executed.lock().at(number)
     }
 
-    /// What the log has, published or not: a commit that waits for a replica's acknowledgement is sent before it is
-    /// published, and the replica that comes back with it is not ahead.
+    /// The ids of all transactions in the log, published or not. A commit that waits for a replica's acknowledgement is
+    /// sent before it is published; by this set a replica that reconnects with it is not ahead.
     #[must_use]
     pub fn gtid_logged(&self) -> GtidState {
         self.log().gtids.executed.lock().all().clone()
@@ -89,13 +89,13 @@ impl Coordinator {
         }
     }
 
-    /// Whether a transaction is in the log, durable or on its way.
+    /// Returns whether a transaction is in the log, durable or on its way.
     #[must_use]
     pub fn has_gtid(&self, gtid: AnyGtid) -> bool {
         self.log().gtids.executed.lock().all().contains(gtid)
     }
 
-    /// Whether everything in `set` is published.
+    /// Returns whether everything in `set` is published.
     #[must_use]
     pub fn has_published(&self, set: &GtidSet) -> bool {
         let published = self.published().number();
@@ -104,14 +104,15 @@ impl Coordinator {
             && executed.at(published).set().is_some_and(|now| now.contains_set(set))
     }
 
-    /// The id of transaction `no`; `None` if it has none, or that is thousands of transactions ago.
+    /// The id of transaction `no`; `None` if it has none, or if it is thousands of transactions ago.
     #[must_use]
     pub fn gtid_of(&self, no: CommitNo) -> Option<AnyGtid> {
         self.log().gtids.executed.lock().of(no)
     }
 
-    /// Asks for the right to commit `gtid`; without it two sessions might. Set it as the origin of the cache then
-    /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not block.
+    /// Requests the exclusive right to commit `gtid`. With it, set the id as the origin of the cache
+    /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not
+    /// block.
     #[must_use]
     pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
         // Asserts GTID-1: an id that is in the log, or another session's, is not given.
@@ -126,16 +127,16 @@ impl Coordinator {
         }
     }
 
-    /// `gtid_owned`: ids that sessions may commit and have not.
+    /// `gtid_owned`: the ids that sessions own and have not committed.
     #[must_use]
     pub fn gtids_owned(&self) -> Vec<AnyGtid> {
         self.log().gtids.owned.list()
     }
 
-    /// `gtid_purged`: what was executed before the oldest file began, or never was in any.
+    /// `gtid_purged`: the ids that were executed before the oldest file began, or that no file ever had.
     ///
     /// # Errors
-    /// The file could not be read.
+    /// The oldest file could not be read.
     pub fn gtid_purged(&self) -> Result<GtidSet, ReadError> {
         let mut purged = GtidSet::new();
         if let Some(oldest) = self.log().files().list().into_iter().next() {
@@ -155,11 +156,11 @@ impl Coordinator {
         Ok(purged)
     }
 
-    /// SET GLOBAL gtid_purged: `set` counts as executed from now on. With `add` it is what is added, else the whole new
-    /// value. Goes on in a new file, whose head says so. Blocks.
+    /// SET GLOBAL gtid_purged: counts the ids of `set` as executed from now on. With `add`, `set` is added; otherwise
+    /// it is the whole new value. Continues in a new file, whose head has the new value. Blocks.
     ///
     /// # Errors
-    /// See [`SetGtidsError`]; nothing was changed then.
+    /// See [`SetGtidsError`]; nothing is then changed.
     pub fn set_gtid_purged(&self, set: &GtidSet, add: bool) -> Result<(), SetGtidsError> {
         if self.dialect() != Dialect::Mysql {
             return Err(SetGtidsError::Dialect);
@@ -189,10 +190,10 @@ impl Coordinator {
         })?
     }
 
-    /// SET GLOBAL gtid_binlog_state on a log without any GTID. Goes on in a new file. Blocks.
+    /// SET GLOBAL gtid_binlog_state on a log without any GTID. Continues in a new file. Blocks.
     ///
     /// # Errors
-    /// See [`SetGtidsError`]; nothing was changed then.
+    /// See [`SetGtidsError`]; nothing is then changed.
     pub fn set_binlog_state(&self, state: BinlogState) -> Result<(), SetGtidsError> {
         if self.dialect() != Dialect::Mariadb {
             return Err(SetGtidsError::Dialect);

@@ -1,14 +1,14 @@
-//! Large transactions: whatever of a commit is proportional to the transaction is done before it enrols, on its
+//! Large transactions: the work that is proportional to the transaction's size happens before it enrols, on its
 //! session's thread, so that nobody else waits for it.
 //!
-//! - *Events* go to a file beside the logs, in their final form, as they come (`cache::large_file`), once the cache is past
-//!   `binlog_large_commit_threshold`. The flush stage makes that file the log's next one (`log_env::promote`, and
-//!   `omnibus_log::LogWriter::promote` for what a crash leaves): COMMIT-3, LOG-1.
+//! - *Events* go to a file beside the logs, in their final form, as they come (`cache::large_file`), once the cache
+//!   exceeds `binlog_large_commit_threshold`. The flush stage makes that file the log's next one (`log_env::promote`;
+//!   `omnibus_log::LogWriter::promote` describes the states that a crash leaves): COMMIT-3, LOG-1.
 //! - *Versions* are built into a form that the engine attaches at once (`Engine::stage`).
-//! - *Row locks* go on a thread of their own, and so does memory: the SQL layer's part.
+//! - *Row locks* and memory are released on a thread of their own, by the SQL layer.
 //!
-//! If the file can not become a log file (its checksum algorithm is not the log's any more, or the head does not fit),
-//! its events are copied like those of any other transaction.
+//! If the file cannot become a log file (the log's checksum algorithm has changed, or the head does not fit), its
+//! events are copied like those of any other transaction.
 
 use super::Coordinator;
 use crate::cache::CacheError;
@@ -17,8 +17,8 @@ use crate::request::{CommitRequest, StagedWrites};
 use std::io::ErrorKind;
 
 impl Coordinator {
-    /// Does for a large transaction what would be in others' way later. Afterwards the writes are the engine's:
-    /// whatever else needs them comes before this.
+    /// Does the size-dependent work for a large transaction. Afterwards the writes belong to the engine: any other use
+    /// of them must come before this.
     pub(crate) fn make_ready(&self, request: &mut CommitRequest) -> Result<(), CommitError> {
         request.cache.settle().map_err(|error| match &error {
             CacheError::Spill { source, .. }

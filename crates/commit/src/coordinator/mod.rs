@@ -1,4 +1,4 @@
-//! The coordinator: one log, one engine, one order. What the SQL layer commits through and reads at.
+//! The coordinator: one log, one engine, one order. The SQL layer commits and takes snapshots through it.
 
 mod admin;
 mod gtid_mode;
@@ -28,7 +28,7 @@ use omnibus_log::LogPosition;
 use omnibus_sync::Mutex;
 use std::sync::Arc;
 
-/// Shared by all sessions. See the methods for what may be called on which thread.
+/// The commit path of a server, shared by all sessions. Each method says on which thread it may be called.
 pub struct Coordinator {
     pipeline: Pipeline<LogEnv>,
     engine: Arc<dyn Engine>,
@@ -42,7 +42,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Starts committing behind what recovery found, which the engine already holds.
+    /// Starts committing behind the end that recovery found; the engine has everything up to there.
     ///
     /// # Errors
     /// A log thread could not be started.
@@ -70,13 +70,13 @@ impl Coordinator {
         })
     }
 
-    /// How sessions' threads block in the two-phase protocols.
+    /// Sets how sessions' threads block in the two-phase protocols.
     #[must_use]
     pub fn with_blocking(self, blocking: Blocking) -> Coordinator {
         Coordinator { blocking, ..self }
     }
 
-    /// The number to begin with in XID events, so that none is used twice within the reach of a recovery.
+    /// The number to begin with in XID events, so that recovery never meets one number twice.
     #[must_use]
     pub fn first_xid(&self) -> u64 {
         self.first_xid
@@ -86,19 +86,19 @@ impl Coordinator {
         &self.pipeline
     }
 
-    /// An empty trx cache for a session.
+    /// Creates an empty trx cache for a session.
     #[must_use]
     pub fn new_cache(&self) -> TrxCache {
         TrxCache::new(self.cache_settings.clone())
     }
 
-    /// A session's way to take snapshots.
+    /// Creates a reader with which one session takes snapshots.
     #[must_use]
     pub fn reader(&self) -> SnapshotReader {
         self.pipeline.published().reader()
     }
 
-    /// The engine's view at `no`, which a [`SnapshotReader`] of the caller must hold.
+    /// The engine's snapshot at `no`, a number that a [`SnapshotReader`] of the caller must hold.
     #[must_use]
     pub fn read_at(&self, no: CommitNo) -> Box<dyn Snapshot> {
         self.engine.snapshot(no)
@@ -112,8 +112,8 @@ impl Coordinator {
 
     /// Hands a finished transaction over; see [`Pipeline::commit`]. Callable from any thread.
     ///
-    /// Blocks for a large transaction ([`CommitRequest::is_large`]): its session's thread does what would be in
-    /// others' way.
+    /// Blocks for a large transaction ([`CommitRequest::is_large`]), whose size-dependent work is done on the calling
+    /// thread.
     pub fn commit(&self, mut request: CommitRequest) -> Ticket {
         if self.settings.protocol.is_two_phase() {
             return self.commit_in_two_phases(request);
@@ -145,7 +145,7 @@ impl Coordinator {
         self.pipeline.wait_published(no)
     }
 
-    /// Everything up to here is durable.
+    /// The number up to which all commits are durable.
     #[must_use]
     pub fn durable(&self) -> CommitNo {
         self.pipeline.durable()
@@ -179,13 +179,13 @@ impl Coordinator {
         self.pipeline.installed()
     }
 
-    /// Published state.
+    /// The published state, for snapshots.
     #[must_use]
     pub fn published(&self) -> &Arc<Published> {
         self.pipeline.published()
     }
 
-    /// No deletion of `key` is newer than this: what a reply that says "absent" must wait for.
+    /// An upper bound of the commit number that deleted `key`. A reply that reports the key as absent must wait for it.
     #[must_use]
     pub fn deleted_floor(&self, key: &[u8]) -> CommitNo {
         self.deletes.floor(key)
@@ -215,19 +215,19 @@ impl Coordinator {
         self.pipeline.stats()
     }
 
-    /// The log's own view: GTIDs, files.
+    /// The log: its GTIDs and files.
     #[must_use]
     pub fn log(&self) -> &LogEnv {
         self.pipeline.env()
     }
 
-    /// Where the next group goes.
+    /// The position of the next group.
     #[must_use]
     pub fn position(&self) -> LogPosition {
         self.pipeline.position()
     }
 
-    /// Runs `work` with the log quiet; see [`Pipeline::with_quiet_log`]. Blocks.
+    /// Runs `work` while nothing is being appended; see [`Pipeline::with_quiet_log`]. Blocks.
     ///
     /// # Errors
     /// The log has failed.
@@ -238,11 +238,11 @@ impl Coordinator {
         self.pipeline.with_quiet_log(work)
     }
 
-    /// Commits what is queued and ends: afterwards the log is closed with a STOP event and the engine
-    /// has everything persistent, so that the next start replays nothing. Blocks.
+    /// Commits the queue and ends: afterwards the log is closed with a STOP event and the engine has everything
+    /// persistent, so that the next start replays nothing. Blocks.
     ///
     /// # Errors
-    /// What could not be written; the data is safe in the log all the same.
+    /// The last write or checkpoint failed; the data is safe in the log all the same.
     pub fn close(&self) -> Result<(), CommitError> {
         let Some(mut appender) = self.pipeline.close() else { return Ok(()) };
         let failed = |error: &dyn std::fmt::Display| CommitError::LogFailed(error.to_string().into());

@@ -1,6 +1,6 @@
-//! From a place in the log to the global transaction ids before it.
+//! Finds the global transaction ids that precede a position in the log.
 //!
-//! Reads files; any thread that may block. Not the search for the file that a replica needs, which is the source's.
+//! Reads files; any thread that may block. The search for the file that a replica needs is in the source's code.
 
 use super::Coordinator;
 use crate::head::read_head;
@@ -9,7 +9,7 @@ use omnibus_format::{EventType, GtidPosition, GtidState};
 use omnibus_log::{FileSeq, Next, ReadError};
 
 impl Coordinator {
-    /// What was executed before a file began. `None` for a file that does not say.
+    /// The set of transactions that were executed before a file began. `None` if the file has no such event.
     ///
     /// # Errors
     /// The file could not be read.
@@ -17,7 +17,7 @@ impl Coordinator {
         Ok(read_head(&mut self.log().files().read(file)?)?.previous)
     }
 
-    /// BINLOG_GTID_POS: the newest GTID of each domain before `offset` of a file. `None` if there is no such place.
+    /// BINLOG_GTID_POS: the newest GTID of each domain before `offset` of a file. `None` if there is no such position.
     ///
     /// # Errors
     /// The file could not be read.

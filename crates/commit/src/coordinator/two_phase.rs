@@ -1,7 +1,7 @@
-//! The session's part of the two-phase protocols: prepare in the engines, with the syncs that belong there.
+//! The session's part of the two-phase protocols: prepares in the engines, with the syncs that belong there.
 //!
-//! Everything here blocks, on the committing session's thread, which says so to its runtime through [`Blocking`].
-//! `one-sync` and `none` never get here. A prepare that fails leaves nothing behind but a record to roll back.
+//! Everything here blocks the committing session's thread, which tells its runtime so through [`Blocking`]. The
+//! protocols `one-sync` and `none` do not use this module. A prepare that fails leaves only a record to roll back.
 
 use super::Coordinator;
 use crate::error::CommitError;
@@ -10,10 +10,10 @@ use crate::request::CommitRequest;
 use crate::ticket::Ticket;
 use omnibus_engine::TrxId;
 
-/// Runs a closure that will block this thread, after telling whoever schedules tasks on it.
+/// Runs a closure that will block this thread, after informing the scheduler of the tasks on it.
 pub type Blocking = fn(&mut dyn FnMut());
 
-/// For threads that may block as they like.
+/// A [`Blocking`] for threads that may block at any time.
 pub fn just_block(work: &mut dyn FnMut()) {
     work();
 }

@@ -1,4 +1,4 @@
-//! The log's writer and what goes with it: whoever has it may append. The pipeline hands it from leader to leader.
+//! The log's writer with its append state. Its holder may append; the pipeline hands it from leader to leader.
 
 use super::numbering::Next;
 use crate::cache::CacheError;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// stays small. Its pieces count only once its last event is there (COMMIT-3).
 pub(crate) const PIECE: usize = 1 << 20;
 
-/// The log's append side and what numbering needs. Guarded by the flush lock.
+/// The log's append side and the state of numbering. Guarded by the flush lock.
 pub struct Appender {
     pub(crate) writer: LogWriter,
     pub(crate) scratch: Vec<u8>,
@@ -25,18 +25,18 @@ pub struct Appender {
     /// The last commit number before the active file: GTID events count from it.
     pub(crate) base: CommitNo,
     pub(crate) last: CommitNo,
-    /// The ids that come next.
+    /// The next ids to be given.
     pub(crate) next: Next,
-    /// Where the open group of bytes has its head, if one is open.
+    /// File offset of the open group's head, if a group is open.
     group_at: Option<u64>,
     chain: Chain,
     groups_end: u64,
-    /// What the head of the open group will say: who writes, and what was durable.
+    /// Contents of the open group's head: header fields, and the newest durable commit number.
     stamp: (EventContext, CommitNo),
 }
 
 impl Appender {
-    /// For a log of which recovery has found the end, in a file that begins with `head`.
+    /// Creates the append side of a log whose end recovery has found, in a file that begins with `head`.
     pub(crate) fn new(writer: LogWriter, head: &FileHead, recovered: &Recovered, next: Next) -> Appender {
         Appender {
             writer,
@@ -52,23 +52,23 @@ impl Appender {
         }
     }
 
-    /// The writer is in a new file that begins so, and then has groups up to `end` with the chain there.
+    /// Records that the writer is in a new file whose groups end at `end`, with the checksum chain's value there.
     pub(crate) fn in_new_file(&mut self, checksum: Checksum, chain: Chain, end: u64) {
         debug_assert!(self.group_at.is_none(), "a file ends behind a whole group");
         (self.checksum, self.chain, self.groups_end) = (checksum, chain, end);
     }
 
-    /// What the head of the next file says of this one.
+    /// The end of this file's groups, for the head of the next file.
     pub(crate) fn groups_end(&self) -> GroupsEnd {
         GroupsEnd { end: self.groups_end, chain: self.chain.last() }
     }
 
-    /// What the heads of groups say from now on.
+    /// Sets the contents of the heads of later groups.
     pub(crate) fn stamp(&mut self, context: EventContext, durable: CommitNo) {
         self.stamp = (context, durable);
     }
 
-    /// Everything behind a file's head is in a group: leaves room for its head, unless one is open.
+    /// Opens a group, unless one is open, by leaving room for its head. Everything behind a file's head is in a group.
     pub(crate) fn begin_group(&mut self) {
         if self.group_at.is_none() {
             self.group_at = Some(self.writer.position().offset.0);
@@ -77,7 +77,7 @@ impl Appender {
         }
     }
 
-    /// Writes the open group's head, if one is open. What follows is in another group.
+    /// Writes the open group's head, if one is open. Later events are in another group.
     pub(crate) fn end_group(&mut self) {
         let Some(at) = self.group_at.take() else { return };
         let (room, (context, durable)) = (group_head_len(self.checksum), self.stamp);
@@ -109,7 +109,7 @@ impl Appender {
         self.writer.buffer().extend_from_slice(&self.scratch);
     }
 
-    /// Copies cached events, finished, behind the rest. Large ones go to the file on the way.
+    /// Appends cached events in their final form. Long runs are written to the file on the way.
     pub(crate) fn add_cached(&mut self, cached: &[u8]) -> Result<(), CopyError> {
         self.begin_group();
         self.scratch.clear();
@@ -127,7 +127,7 @@ impl Appender {
     }
 }
 
-/// Bytes of a group's head.
+/// The number of bytes of a group's head.
 pub(crate) fn group_head_len(checksum: Checksum) -> usize {
     GROUP_HEAD_LEN + checksum.len()
 }
@@ -147,7 +147,7 @@ pub(crate) fn write_group_head(
     });
 }
 
-/// Why a cache was not copied.
+/// The reason why a cache was not copied.
 pub(crate) enum CopyError {
     Cache(Arc<str>),
     Log(Arc<str>),

@@ -1,4 +1,4 @@
-//! The event in front of a transaction's others: its GTID, or the mark of one that only recovery reads. Bytes only.
+//! The event that precedes a transaction's others: its GTID, or the mark of one that only recovery reads. Bytes only.
 
 use super::numbering::CommitNumbers;
 use crate::cache::mariadb::Opening;
@@ -9,14 +9,14 @@ use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SUPPRESS_USE, HEADER_LEN};
 use omnibus_format::writer::write_final;
 use omnibus_format::{AnyGtid, Checksum, EventContext, EventType, GtidState, LogPrivate, Origin, Tsid};
 
-/// What the headers of a transaction's first event say. `own` is this server's `server_id`.
+/// The header fields of a transaction's first event. `own` is this server's `server_id`.
 pub(super) fn context_of(request: &CommitRequest, own: u32) -> EventContext {
     let server_id = request.cache.origin().map_or(own, |origin| origin.server_id);
     let seconds = request.commit_timestamp_us / 1_000_000;
     EventContext { timestamp: u32::try_from(seconds).unwrap_or(u32::MAX), server_id }
 }
 
-/// All that the event says.
+/// The contents of the event.
 #[derive(Clone, Copy)]
 pub(super) struct FirstEvent<'a> {
     pub(super) context: EventContext,
@@ -28,7 +28,7 @@ pub(super) struct FirstEvent<'a> {
 }
 
 impl FirstEvent<'_> {
-    /// Appends it, in its final form for the offset `position` of a file.
+    /// Appends the event in its final form for the offset `position` of a file.
     pub(super) fn write(&self, out: &mut Vec<u8>, position: u64) {
         match self.place.gtid {
             Some(AnyGtid::Mysql { source, gno }) if self.place.logged => {
@@ -40,12 +40,13 @@ impl FirstEvent<'_> {
         }
     }
 
-    /// Bytes of the transaction's other events.
+    /// The number of bytes of the transaction's other events.
     fn others(&self) -> u64 {
         self.request.cache.len() + self.request.cache.events() * self.checksum.len() as u64
     }
 
-    /// GTID or ANONYMOUS_GTID, and behind it the statement that opens the transaction, if it is none of its events.
+    /// Appends a GTID or ANONYMOUS_GTID event, and the statement that opens the transaction if it is not among its
+    /// events.
     fn write_mysql(&self, out: &mut Vec<u8>, position: u64, source: Tsid, gno: u64) {
         let FirstEvent { context, checksum, base, place, request } = *self;
         let opening = request.cache.opening_statement().unwrap_or_default();
@@ -112,7 +113,7 @@ impl FirstEvent<'_> {
     }
 }
 
-/// What MariaDB's GTID event says of the group that follows, and the xid of a prepared branch.
+/// Returns the flags of MariaDB's GTID event about the group that follows, and the xid of a prepared branch.
 fn flags(request: &CommitRequest) -> (u8, &[u8]) {
     let parallel = MariadbGtidEvent::FLAG_ALLOW_PARALLEL;
     let safe = MariadbGtidEvent::FLAG_TRANSACTIONAL | parallel;
@@ -128,7 +129,7 @@ fn flags(request: &CommitRequest) -> (u8, &[u8]) {
     }
 }
 
-/// A transaction's times: here now, and where it was born.
+/// Returns a transaction's times: here, now, and at its origin.
 fn times(now_us: u64, origin: Option<&Origin>) -> GtidTimes {
     let known = |value: Option<u64>, own| value.filter(|value| *value != 0).unwrap_or(own);
     let version = known(origin.map(|origin| origin.original_version.into()), SERVER_VERSION_NUMBER.into());

@@ -1,4 +1,4 @@
-//! The real world behind the pipeline: log files and the engine. Thin glue over the numbering of ids (`numbering`), the
+//! The real environment of the pipeline: log files and the engine. It connects the numbering of ids (`numbering`), the
 //! bytes of a transaction's first event (`first_event`), and the log's append side (`appender`).
 
 mod appender;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// Called once, with the reason, when the log fails for good.
 pub type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Log and engine as the pipeline sees them.
+/// The log and the engine, as the pipeline uses them.
 pub struct LogEnv {
     identity: LogIdentity,
     server_id: AtomicU32,
@@ -46,7 +46,7 @@ pub struct LogEnv {
 }
 
 impl LogEnv {
-    /// Starts the next log file behind what recovery found.
+    /// Starts the next log file behind the end that recovery found.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -83,32 +83,32 @@ impl LogEnv {
         Ok((env, Appender::new(writer, &head, recovered, next)))
     }
 
-    /// Every GTID in the log, the newest perhaps not durable yet.
+    /// All GTIDs in the log; the newest may not be durable yet.
     #[must_use]
     pub fn executed(&self) -> GtidState {
         self.gtids.executed.lock().all().clone()
     }
 
-    /// Listing, purging and reading of log files.
+    /// The log's files, to be listed, purged and read.
     #[must_use]
     pub fn files(&self) -> &LogHandle {
         &self.handle
     }
 
-    /// Who this server is.
+    /// The identity of this server in the log.
     #[must_use]
     pub fn identity(&self) -> &LogIdentity {
         &self.identity
     }
 
-    /// Whose ids and events the log has.
+    /// The dialect of the log's ids and events.
     #[must_use]
     #[inline]
     pub fn dialect(&self) -> Dialect {
         self.identity.dialect
     }
 
-    /// `gtid_strict_mode`: refuse given ids that are out of order.
+    /// `gtid_strict_mode`: whether given ids that are out of order are refused.
     pub fn set_strict(&self, strict: bool) {
         self.gtids.strict.store(strict, Ordering::Relaxed);
     }
@@ -120,12 +120,12 @@ impl LogEnv {
         self.gtids.mode()
     }
 
-    /// `gtid_mode`, at start-up. Later it is [`crate::Coordinator::change_gtid_mode`] that changes it.
+    /// Sets `gtid_mode` at start-up. Later changes go through [`crate::Coordinator::change_gtid_mode`].
     pub fn set_gtid_mode(&self, mode: GtidMode) {
         self.gtids.set_mode(mode);
     }
 
-    /// Changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.
+    /// A number that changes when `gtid_executed` and `gtid_purged` change otherwise than by commits and purges.
     #[must_use]
     pub fn gtid_generation(&self) -> u64 {
         self.gtids.executed.lock().generation()
@@ -137,17 +137,17 @@ impl LogEnv {
         if self.checksums.load(Ordering::Relaxed) { Checksum::Crc32 } else { Checksum::None }
     }
 
-    /// `binlog_checksum`, from the next file on.
+    /// Sets `binlog_checksum`, in effect from the next file on.
     pub fn set_checksum(&self, checksum: Checksum) {
         self.checksums.store(checksum == Checksum::Crc32, Ordering::Relaxed);
     }
 
-    /// `server_id`, for events that the log itself makes from now on.
+    /// Sets `server_id` for events that the log itself makes from now on.
     pub fn set_server_id(&self, id: u32) {
         self.server_id.store(id, Ordering::Relaxed);
     }
 
-    /// Whether the next file has checksums, for those who write their events ahead of time.
+    /// Returns whether the next file has checksums, for code that writes final events ahead of time.
     pub(crate) fn checksums(&self) -> &Arc<AtomicBool> {
         &self.checksums
     }
@@ -186,7 +186,7 @@ impl LogEnv {
         appender.end_group();
     }
 
-    /// The head of a file that follows what was appended; no group is open.
+    /// Builds the head of the file that follows; no group may be open.
     pub(crate) fn next_head(&self, appender: &Appender) -> FileHead {
         let (checksum, first, before) = (self.checksum(), appender.last.next(), appender.groups_end());
         head(&self.identity, self.server_id(), checksum, first, &self.gtids.executed.lock(), before)
@@ -205,9 +205,9 @@ impl LogEnv {
         Ok(())
     }
 
-    /// Forgets every file and every GTID, and goes on in file `first`. The engine has everything that
-    /// was appended, persistently, and nothing is in flight. The inner error is one that leaves a log that
-    /// works; the outer one has poisoned it.
+    /// Removes every file and every GTID, and continues in file `first`. The engine has all appended commits,
+    /// persistently, and nothing is in flight. After the inner error the log still works; after the outer one it is
+    /// poisoned.
     pub(crate) fn reset(
         &self,
         appender: &mut Appender,
@@ -243,7 +243,7 @@ impl LogEnv {
         FirstEvent { context, checksum: appender.checksum, base: appender.base, place, request }
     }
 
-    /// All of a transaction has been appended.
+    /// Records that all events of a transaction have been appended.
     fn appended(&self, appender: &mut Appender, place: CommitNumbers) {
         appender.last = place.no;
         self.gtids.appended(&mut appender.next, place);

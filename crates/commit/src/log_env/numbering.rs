@@ -1,9 +1,10 @@
-//! Which global transaction id a transaction gets. Flush stage, under the flush lock.
+//! Assigns global transaction ids, in the flush stage under the flush lock.
 //!
-//! A transaction that was born elsewhere, or was given an id (`TrxCache::set_origin`), keeps it. Any other gets the next of
-//! this server: MySQL's smallest number that is neither executed nor owned by a session, MariaDB's largest in the domain
-//! and one. So there is no hole and no number twice, whatever else is in the log, and recovery needs no counter: it has
-//! the events. With `gtid_mode` below ON a transaction may have none: it is anonymous. Commit numbers are the log's own order and independent of it.
+//! A transaction that came from elsewhere, or was given an id (`TrxCache::set_origin`), keeps it. Any other gets this
+//! server's next id: in MySQL's dialect the smallest number that is neither executed nor owned by a session, in
+//! MariaDB's the largest number of the domain plus one. So there is no gap and no number twice, and recovery needs no
+//! counter, because it has the events. With `gtid_mode` below ON a transaction may be anonymous. Commit numbers are the
+//! log's own order and independent of the ids.
 
 use crate::env::AppendError;
 use crate::error::Refusal;
@@ -18,27 +19,27 @@ use omnibus_sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-/// What the flush stage has decided of a transaction before it writes anything.
+/// The numbers that the flush stage gives a transaction before it writes anything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitNumbers {
     pub(crate) no: CommitNo,
     pub(crate) last_seen: CommitNo,
-    /// Whether other tools read it; else only recovery does.
+    /// Whether other tools read it; otherwise only recovery does.
     pub(super) logged: bool,
-    /// `None` for an anonymous one. What nobody else reads has one only if it was given it.
+    /// `None` for an anonymous transaction. One that only recovery reads has an id only if it was given one.
     pub(crate) gtid: Option<AnyGtid>,
-    /// What MariaDB's event says of the transactions that were committed together.
+    /// MariaDB's commit id: transactions with the same number were committed together.
     pub(super) group: u64,
 }
 
-/// Transactions of MariaDB's dialect that may run at once on a replica.
+/// Consecutive transactions in MariaDB's dialect that a replica may run in parallel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     first: CommitNo,
     id: u64,
 }
 
-/// What the next transaction of this server is given. Guarded by the flush lock.
+/// The numbers for this server's next transaction. Guarded by the flush lock.
 #[derive(Debug, Default)]
 pub(crate) struct Next {
     /// The number of this server's next GTID, unless a session owns that one.
@@ -48,7 +49,7 @@ pub(crate) struct Next {
     group: Group,
 }
 
-/// The ids of a log: which are executed, which sessions own, and whether new ones are given.
+/// The ids of a log: executed ids, ids owned by sessions, and the mode.
 pub(crate) struct Numbering {
     uuid: ServerUuid,
     dialect: Dialect,
@@ -58,7 +59,7 @@ pub(crate) struct Numbering {
     pub(super) strict: AtomicBool,
     /// `gtid_mode`.
     mode: AtomicU8,
-    /// Who waits for GTIDs.
+    /// The number of sessions that wait for GTIDs.
     pub(crate) waits: AtomicU64,
 }
 
@@ -84,14 +85,14 @@ impl Numbering {
         self.mode.store(mode as u8, Ordering::SeqCst);
     }
 
-    /// What follows from what is executed now.
+    /// Recomputes the next numbers from the executed ids.
     pub(crate) fn count_anew(&self, next: &mut Next) {
         let executed = self.executed.lock();
         next.gno = executed.all().set().map_or(1, |set| set.free_from(self.uuid, 1));
         next.sequence = (0, executed.all().state().map_or(0, |state| state.highest(0)) + 1);
     }
 
-    /// The place of the transaction that is appended next. `server_id` is the server's own.
+    /// Returns the numbers of the transaction that is appended next. `server_id` is the server's own.
     #[inline]
     pub(super) fn place(
         &self,
@@ -115,7 +116,7 @@ impl Numbering {
         CommitNumbers { no, last_seen, logged: request.logged, gtid, group }
     }
 
-    /// Under `sql_log_bin=0` a transaction that was given an id has it all the same: it counts as executed.
+    /// Returns the id that a transaction under `sql_log_bin=0` was given: it counts as executed all the same.
     fn given_to_unlogged(&self, request: &CommitRequest) -> Option<AnyGtid> {
         let given = request.cache.origin()?.gtid?;
         (given.dialect() == Dialect::Mysql && self.dialect == Dialect::Mysql).then_some(given)
@@ -161,7 +162,7 @@ impl Numbering {
         }
     }
 
-    /// The first id of a source that is neither executed nor owned.
+    /// Returns the first id of a source that is neither executed nor owned.
     fn free_of(&self, source: Tsid) -> Option<AnyGtid> {
         let owned = self.owned.list();
         let executed = self.executed.lock();
@@ -173,8 +174,8 @@ impl Numbering {
         Some(AnyGtid::Mysql { source, gno })
     }
 
-    /// Whether a transaction may have the id that it was given. Its session owns it, but a number of this server's can be
-    /// given out here between the session's look and its owning.
+    /// Checks whether a transaction may have the id that it was given. Its session owns the id, but one of this
+    /// server's own numbers can be assigned here between the session's check and its ownership.
     pub(super) fn check_given(
         &self,
         place: CommitNumbers,
@@ -201,7 +202,7 @@ impl Numbering {
         }
     }
 
-    /// All of a transaction has been appended.
+    /// Records that all events of a transaction have been appended.
     pub(super) fn appended(&self, next: &mut Next, place: CommitNumbers) {
         let Some(gtid) = place.gtid else { return };
         let mut executed = self.executed.lock();

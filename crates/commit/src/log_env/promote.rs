@@ -1,9 +1,9 @@
-//! The flush stage of a large transaction: a rotation to the file that it is in already.
+//! The flush stage of a large transaction: a rotation to the file that holds its events.
 //!
-//! Under the flush lock, and all of it together takes what a rotation takes. The file's head and the transaction's
-//! first event depend on what was committed before, so they are made here; the head of the transaction's group takes the room between
-//! them. Everything appended before is durable on return, whatever `sync_binlog` says: the log is one sequence of files,
-//! and only its last one may have a torn tail.
+//! It runs under the flush lock and takes as long as a rotation. The file's head and the transaction's first event
+//! depend on the commits before, so they are made here; the head of the transaction's group fills the room between
+//! them. Everything appended before is durable on return, whatever `sync_binlog` is, because only the last file of the
+//! log may have a torn tail.
 
 use super::LogEnv;
 use super::appender::{Appender, group_head_len, write_group_head};
@@ -15,17 +15,17 @@ use crate::head::FileHead;
 use crate::request::CommitRequest;
 use omnibus_format::group::Chain;
 
-/// What goes in front of the transaction in its file.
+/// The bytes in front of the transaction in its file.
 struct Front {
     head: FileHead,
     opening: Vec<u8>,
-    /// Behind the transaction.
+    /// The checksum chain behind the transaction.
     chain: Chain,
     end: u64,
 }
 
 impl LogEnv {
-    /// Makes a settled file the active log file. `None` if it can not be one; nothing has happened then.
+    /// Makes a settled file the active log file. Returns `None`, without any effect, if it cannot be one.
     pub(crate) fn promote(
         &self,
         appender: &mut Appender,

@@ -1,15 +1,16 @@
-//! What a panic in the pipeline means: the end of the process.
+//! Ends the process when code in the pipeline panics.
 //!
 //! Under the flush lock a transaction may be in the log and in no engine, or in some; behind it, in flight, others wait
-//! for a turn that never comes. Going on would show what no recovery from the log would make (COMMIT-1, RECOVER-2), and
-//! the next start repairs exactly this.
+//! for a turn that would never come. To continue would show states that no recovery from the log produces (COMMIT-1,
+//! RECOVER-2). The next start repairs such states.
 
 use super::sync::thread;
 
-/// Lives as long as work that nobody may break off.
+/// A guard around work that must not be interrupted by a panic.
 pub(super) struct AbortOnPanic {
     stage: &'static str,
-    /// Something that is being dropped by a panic elsewhere may pass through here, and come out.
+    /// The thread was already panicking when the guard was made. Destructors that run during another panic may use the
+    /// pipeline and must be able to leave it.
     before: bool,
 }
 

@@ -18,19 +18,19 @@ use omnibus_log::mutant::{self, Mutant};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For how many groups it is remembered that groups meet in flight.
+/// The number of groups for which padding to blocks stays on after two groups met in flight.
 const PADDED: u32 = 64;
 
-/// What the flush lock guards.
+/// The state that the flush lock guards.
 pub(super) struct Flush<E: Env> {
     /// Gone after `close`.
     pub writer: Option<E::Writer>,
     last: CommitNo,
-    /// Appended, not sealed.
+    /// Appended transactions that are not sealed.
     pending: Vec<Member>,
-    /// Groups written since the last that was synced.
+    /// The number of groups written since the last synced one.
     groups_since_sync: u64,
-    /// So many more groups end at a block boundary, because one was lately in the way of another.
+    /// The number of further groups that end at a block boundary, because one lately blocked another.
     padded: u32,
     failed: Option<Arc<str>>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Flush<E: Env> {
 /// A numbered transaction that waits for its group.
 pub(super) struct Member {
     pub no: CommitNo,
-    /// Replicas get it.
+    /// Replicas receive it.
     pub logged: bool,
     pub completer: Completer,
     /// Two-phase protocols: the engines hold it prepared under this number.
@@ -53,9 +53,9 @@ pub(super) struct Group<J> {
     pub written: WrittenGroup,
 }
 
-/// What is left to do for a group once its bytes are where they should be.
+/// A group whose bytes are written, with its remaining work.
 pub(super) struct WrittenGroup {
-    /// Place among the groups in flight.
+    /// Its place among the groups in flight.
     pub turn: u64,
     pub members: Vec<Member>,
     pub last: CommitNo,
@@ -86,7 +86,7 @@ impl<E: Env> Flush<E> {
 }
 
 impl<E: Env> Shared<E> {
-    /// Takes the whole queue through the flush stage. Results of those that cannot go on are sent.
+    /// Takes the whole queue through the flush stage. Sends the results of transactions that cannot continue.
     pub(super) fn drain(&self, flush: &mut Flush<E>) {
         let _whole = AbortOnPanic::new("flush stage");
         let limit = self.settings.max_flush_queue_time_us.load(Ordering::Relaxed);
@@ -111,9 +111,9 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// `group-redo`: one sync of the engines' redo for everybody whose log record is about to be written. The queue is
-    /// taken first. The other way round, a transaction could prepare and enrol behind the redo's sync and still be in
-    /// this group: after a crash the log would have it, and no engine (RECOVER-1).
+    /// `group-redo`: one sync of the engines' redo for all transactions whose log record is about to be written. The
+    /// queue is taken first. In the other order, a transaction could prepare and enrol after the redo's sync and still
+    /// be in this group: after a crash it would be in the log and in no engine (RECOVER-1).
     fn flush_with_redo(&self, flush: &mut Flush<E>) {
         let mut group = Vec::new();
         #[cfg(test)]
@@ -136,7 +136,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// What did not get into the log is rolled back where it is prepared, and its session is told.
+    /// Rolls a transaction that did not get into the log back where it is prepared, and tells its session.
     pub(super) fn turn_away(&self, request: &CommitRequest, completer: Completer, error: CommitError) {
         if let Some(xid) = request.prepared_xid() {
             self.env.rollback_prepared(xid);
@@ -181,7 +181,7 @@ impl<E: Env> Shared<E> {
         self.pending.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A failed write shows here: nothing is appended behind it.
+    /// Learns that a write failed: nothing is appended behind it.
     fn learn_failure(&self, flush: &mut Flush<E>) {
         if flush.failed.is_none() && self.poisoned.load(Ordering::Acquire) {
             flush.failed = self.order.lock().failed.clone();
@@ -208,7 +208,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Makes what is pending a group in flight, if there is something and a place for it.
+    /// Seals the pending transactions as a group in flight, if there are any and a place is free.
     pub(super) fn seal(&self, flush: &mut Flush<E>) -> Option<Group<E::Job>> {
         let _whole = AbortOnPanic::new("flush stage");
         self.learn_failure(flush);
@@ -242,7 +242,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Gives a group its turn. It is synced if `sync_binlog` says so, or `settling` does.
+    /// Gives a group its turn. It is synced if `sync_binlog` or `settling` requires it.
     fn make_group(&self, flush: &mut Flush<E>, job: E::Job, settling: bool) -> Group<E::Job> {
         let every = self.settings.sync_binlog.load(Ordering::Relaxed);
         flush.groups_since_sync += 1;
@@ -273,8 +273,8 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// With the flush lock held: everything queued is appended, written, synced and acknowledged,
-    /// and nothing is in flight.
+    /// With the flush lock held: appends, writes, syncs and acknowledges everything that is queued, so that nothing is
+    /// in flight.
     pub(super) fn settle(&self, flush: &mut Flush<E>) -> Result<(), CommitError> {
         self.drain(flush);
         self.wait_acknowledged();

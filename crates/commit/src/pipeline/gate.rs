@@ -1,8 +1,8 @@
-//! The gate between the sync stage and what follows it: with it closed a group whose bytes are durable, and which replicas can
-//! read, waits until somebody outside says that they have it. For semi-synchronous replication; open, it costs one
-//! load per group.
+//! The gate between the sync stage and the commit stage, for semi-synchronous replication. With the gate closed, a
+//! group whose bytes are durable, and which replicas can read, waits until it is released from outside. An open gate
+//! costs one load per group.
 //!
-//! Under the order lock throughout, so groups leave in the order in which they came (COMMIT-1, SEMI-1).
+//! Everything happens under the order lock, so groups leave in the order in which they came (COMMIT-1, SEMI-1).
 
 use super::Shared;
 use super::abort::AbortOnPanic;
@@ -16,38 +16,39 @@ use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
 use std::time::{Duration, Instant};
 
-/// Where groups wait.
+/// The stage in which groups wait for replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Gate {
-    /// Nowhere.
+    /// Groups do not wait.
     #[default]
     Open = 0,
-    /// Durable, and not to be seen by anyone here.
+    /// Groups wait when they are durable, and are not visible to anyone here.
     AfterSync = 1,
-    /// To be seen by all, and not acknowledged to its own session.
+    /// Groups wait when they are visible to all, and are not acknowledged to their own sessions.
     AfterCommit = 2,
 }
 
-/// A group that waits.
+/// A waiting group.
 pub(super) struct Held {
     group: WrittenGroup,
     published: bool,
     since: Instant,
 }
 
-/// What a release let go.
+/// The transactions that a release let go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Released {
-    /// Transactions.
+    /// Number of transactions.
     pub transactions: u64,
-    /// How long they have waited, all together.
+    /// The sum of their waiting times.
     pub waited: Duration,
 }
 
 impl WrittenGroup {
-    /// What is not durable cannot be sent (COMMIT-2): with another `sync_binlog` than 1 there may be nothing to wait for.
-    /// Nor is there for what only recovery reads: without a replica connected nobody would ever say that it has it.
+    /// Returns whether a group has to wait for replicas. A group that is not durable cannot be sent (COMMIT-2), so with
+    /// `sync_binlog` other than 1 there may be nothing to wait for. A group that only recovery reads is never sent, so
+    /// no replica would acknowledge it.
     fn is_for_replicas(&self) -> bool {
         self.synced && self.members.iter().any(|member| member.logged)
     }
@@ -62,7 +63,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Keeps a group that must wait; gives back one that need not.
+    /// Holds a group that must wait; returns one that need not.
     pub(super) fn pass_gate(
         &self,
         order: &mut Order,
@@ -85,8 +86,8 @@ impl<E: Env> Shared<E> {
         None
     }
 
-    /// Opens or closes the gate. Opened, it lets all go. Once the pipeline closes it stays open: nobody would open it any more,
-    /// and the end waits for what is behind it.
+    /// Opens or closes the gate. Opening releases all groups. Once the pipeline closes, the gate stays open: nobody
+    /// would open it any more, and closing waits for the groups behind it.
     pub(super) fn set_gate(&self, gate: Gate) -> Released {
         let order = self.order.lock();
         let gate = if self.idle.is_shut_down() { Gate::Open } else { gate };
@@ -95,12 +96,12 @@ impl<E: Env> Shared<E> {
         if gate == Gate::Open { self.let_go(order, None) } else { Released::default() }
     }
 
-    /// Lets go of what ends at or before `up_to`.
+    /// Releases the groups that end at or before `up_to`.
     pub(super) fn release(&self, up_to: LogPosition) -> Released {
         self.let_go(self.order.lock(), Some(up_to))
     }
 
-    /// Without `up_to` all goes. What no replica will get goes with what is before it.
+    /// Releases groups, all of them without `up_to`. Groups that no replica receives go with those before them.
     fn let_go(&self, mut order: MutexGuard<'_, Order>, up_to: Option<LogPosition>) -> Released {
         let _whole = AbortOnPanic::new("commit stage");
         let now = now();
@@ -134,7 +135,7 @@ impl<E: Env> Shared<E> {
         released
     }
 
-    /// Since when the oldest group waits, and how many transactions do.
+    /// The time since which the oldest group waits, and the number of waiting transactions.
     pub(super) fn held(&self) -> Option<(Instant, u64)> {
         let order = self.order.lock();
         let count = order.held.iter().map(|held| held.group.members.len() as u64).sum();

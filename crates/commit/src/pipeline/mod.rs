@@ -1,12 +1,12 @@
 //! The commit pipeline: queue, flush, sync and commit stages over an [`Env`].
 //!
-//! See the crate's own page for the whole picture. Who is who:
-//! - `queue`   lock-free entry; the first into an empty queue calls for a leader
-//! - `flush`   under the flush lock: number, append, install; seal a group
-//! - `gate`    where durable groups wait for a replica, if they do
-//! - `order`   what is in flight, acknowledged strictly in order; the commit stage
-//! - `abort`   what a panic in any of these means
-//! - `threads` the log threads, and the committing thread as leader when the device is fast
+//! The crate's own page describes the whole. The modules are:
+//! - `queue`: lock-free entry; the first into an empty queue calls for a leader
+//! - `flush`: under the flush lock: number, append, install; seal a group
+//! - `gate`: durable groups that wait for a replica
+//! - `order`: groups in flight, acknowledged strictly in order; the commit stage
+//! - `abort`: ends the process on a panic in any of these
+//! - `threads`: the log threads, and the committing thread as leader when the device is fast
 
 mod abort;
 mod flush;
@@ -34,7 +34,7 @@ use queue::FlushQueue;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The pipeline. Cheap to share; `close` ends its threads.
+/// The commit pipeline. Cheap to share; `close` ends its threads.
 pub struct Pipeline<E: Env> {
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -53,23 +53,23 @@ struct Shared<E: Env> {
     /// Signalled when a write in flight has been acknowledged.
     acknowledged: Condvar,
     idle: threads::Idle,
-    /// The newest number assigned; at most a group ahead of published.
+    /// The newest number assigned; at most a group ahead of the published one.
     numbered: AtomicU64,
-    /// Everything up to here is in the engines.
+    /// The number up to which all commits are in the engines.
     installed: AtomicU64,
-    /// Everything up to here is durable (COMMIT-2).
+    /// The number up to which all commits are durable (COMMIT-2).
     durable: AtomicU64,
     /// Smoothed sync time, microseconds.
     sync_us: AtomicU64,
     /// Smoothed number of transactions in a group, in units of `threads::ONE`.
     group_size: AtomicU64,
-    /// Appended and not sealed.
+    /// The number of transactions that are appended and not sealed.
     pending: AtomicUsize,
     /// The log failed: nothing more is appended.
     poisoned: AtomicBool,
     /// See `gate`. Written under the order lock.
     gate: AtomicU8,
-    /// Shows what `group-redo` would lose with its two steps the other way round.
+    /// Swaps the two steps of `group-redo`, to show which transactions that would lose.
     #[cfg(test)]
     redo_before_queue: AtomicBool,
 }
@@ -112,7 +112,7 @@ impl<E: Env> Pipeline<E> {
         Ok(Pipeline { shared, threads })
     }
 
-    /// Hands a transaction over. It has been committed when the ticket says so.
+    /// Hands a transaction over. It is committed when the ticket completes with success.
     pub fn commit(&self, request: CommitRequest) -> Ticket {
         self.shared.enrol(request, false)
     }
@@ -124,13 +124,15 @@ impl<E: Env> Pipeline<E> {
         self.shared.enrol(request, true)
     }
 
-    /// Does the work of one group on this thread; false if there was none to do. For who runs without log threads.
+    /// Does the work of one group on this thread; returns false if there was none to do. For callers that run without
+    /// log threads.
     pub fn lead(&self) -> bool {
         self.shared.lead()
     }
 
-    /// A ticket for `no` being published: durable with `sync_binlog=1`, written with another value, and let go by the
-    /// gate. Who has seen a version in an engine before may speak of it then (COMMIT-2).
+    /// Returns a ticket that completes when `no` is published: durable with `sync_binlog=1`, written with another
+    /// value, and released by the gate. A session that has read a version before that may reveal it only then
+    /// (COMMIT-2).
     pub fn wait_published(&self, no: CommitNo) -> Ticket {
         if no <= self.shared.published.number() || mutant::is(Mutant::ReplyEarly) {
             return Ticket::done(Ok(no));
@@ -145,7 +147,7 @@ impl<E: Env> Pipeline<E> {
         order.wait_published(no)
     }
 
-    /// Everything up to here is durable.
+    /// The number up to which all commits are durable.
     #[must_use]
     pub fn durable(&self) -> CommitNo {
         CommitNo(self.shared.durable.load(Ordering::Acquire))
@@ -157,13 +159,13 @@ impl<E: Env> Pipeline<E> {
         CommitNo(self.shared.numbered.load(Ordering::Acquire))
     }
 
-    /// Everything up to here is in the engines; what has a number and is not is about to be.
+    /// The number up to which all commits are in the engines. Those with a higher number are about to be.
     #[must_use]
     pub fn installed(&self) -> CommitNo {
         CommitNo(self.shared.installed.load(Ordering::Acquire))
     }
 
-    /// Published state, for snapshots.
+    /// The published state, for snapshots.
     #[must_use]
     pub fn published(&self) -> &Arc<Published> {
         &self.shared.published
@@ -181,7 +183,7 @@ impl<E: Env> Pipeline<E> {
         &self.shared.env
     }
 
-    /// Where the next group goes.
+    /// The position of the next group.
     #[must_use]
     pub fn position(&self) -> LogPosition {
         self.shared
@@ -209,8 +211,8 @@ impl<E: Env> Pipeline<E> {
         Ok(done)
     }
 
-    /// As [`Pipeline::with_quiet_log`] for work that leaves the file: what it fails with is a failure of
-    /// the log, and where it ends is published.
+    /// As [`Pipeline::with_quiet_log`], for work that switches files: its error counts as a failure of the log, and the
+    /// position at its end is published.
     ///
     /// # Errors
     /// The log has failed, now or before.
@@ -229,7 +231,7 @@ impl<E: Env> Pipeline<E> {
         done
     }
 
-    /// Moves on to the next file (FLUSH BINARY LOGS). Blocks for a few writes.
+    /// Switches to the next file (FLUSH BINARY LOGS). Blocks for a few writes.
     ///
     /// # Errors
     /// As [`Pipeline::change_file`].
@@ -237,17 +239,17 @@ impl<E: Env> Pipeline<E> {
         self.change_file(|env, writer| env.rotate(writer))
     }
 
-    /// Where durable groups wait until [`Pipeline::release`]. Opening lets all go.
+    /// Sets the stage in which durable groups wait until [`Pipeline::release`]. Opening the gate releases all.
     pub fn set_gate(&self, gate: Gate) -> Released {
         self.shared.set_gate(gate)
     }
 
-    /// Lets go of the groups that end at or before `up_to`.
+    /// Releases the groups that end at or before `up_to`.
     pub fn release(&self, up_to: LogPosition) -> Released {
         self.shared.release(up_to)
     }
 
-    /// Since when the oldest group waits behind the gate, and how many transactions wait there.
+    /// The time since which the oldest group waits behind the gate, and the number of transactions that wait there.
     #[must_use]
     pub fn held(&self) -> Option<(Instant, u64)> {
         self.shared.held()
@@ -262,32 +264,32 @@ impl<E: Env> Pipeline<E> {
         Ok(self.durable())
     }
 
-    /// How many writes are in flight.
+    /// The number of writes in flight.
     #[cfg(test)]
     pub(crate) fn in_flight(&self) -> u64 {
         self.shared.order.lock().in_flight()
     }
 
-    /// How many log threads are awake.
+    /// The number of log threads that are awake.
     #[cfg(test)]
     pub(crate) fn awake(&self) -> usize {
         self.shared.idle.awake()
     }
 
-    /// See the field.
+    /// Sets the field of that name.
     #[cfg(test)]
     pub(crate) fn set_redo_before_queue(&self, swapped: bool) {
         self.shared.redo_before_queue.store(swapped, Ordering::Relaxed);
     }
 
-    /// What it was started with.
+    /// The settings that the pipeline was started with.
     #[cfg(test)]
     pub(crate) fn settings(&self) -> &CommitSettings {
         &self.shared.settings
     }
 
-    /// Commits what is queued, stops the threads and gives back the log's append side. Later
-    /// commits fail with [`CommitError::ShuttingDown`]. `None` at a second call.
+    /// Commits the queue, stops the threads and returns the log's append side. Later commits fail with
+    /// [`CommitError::ShuttingDown`]. A second call returns `None`.
     pub fn close(&self) -> Option<E::Writer> {
         self.shared.idle.shut_down();
         self.shared.set_gate(Gate::Open);

@@ -1,9 +1,10 @@
-//! What is in flight, and the commit stage: groups are acknowledged strictly in the order in which
-//! they were sealed, however their writes end. A hole left by a crash is a torn tail.
+//! The groups in flight, and the commit stage. Groups are acknowledged strictly in the order in which they were sealed,
+//! in whatever order their writes end. A hole left by a crash is a torn tail.
 //!
 //! COMMIT-2: publishing and waking happen here, after the write and sync.
 //!
-//! With the gate closed (`gate`) a durable group is held before it is published, or before it is told of, until a replica has it.
+//! With the gate closed (`gate`) a durable group is held before it is published, or before it is acknowledged, until a
+//! replica has it.
 
 use super::Shared;
 use super::abort::AbortOnPanic;
@@ -22,20 +23,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the order lock guards.
+/// The state that the order lock guards.
 #[derive(Default)]
 pub(super) struct Order {
     /// The next turn to give out, and the next to acknowledge.
     next_turn: u64,
     next_acknowledged: u64,
-    /// A group was not sealed, because it shares a block with one in flight; none has been acknowledged since.
+    /// A group could not be sealed because it shares a block with one in flight, and none has been acknowledged since.
     overlap: bool,
-    /// Written, waiting for an earlier one.
+    /// Written groups that wait for an earlier one.
     written: BTreeMap<u64, WrittenGroup>,
-    /// Waiters for publishing alone.
+    /// Sessions that wait for a number to be published.
     waiters: BTreeMap<CommitNo, Vec<Completer>>,
     watermark_at: Option<Instant>,
-    /// Written and behind the gate, in order.
+    /// Written groups behind the gate, in order.
     pub(super) held: VecDeque<Held>,
     pub failed: Option<Arc<str>>,
 }
@@ -45,20 +46,21 @@ impl Order {
         self.next_turn - self.next_acknowledged
     }
 
-    /// The turn of a group that is sealed.
+    /// Returns the turn of a group that is being sealed.
     pub(super) fn take_turn(&mut self) -> u64 {
         let turn = self.next_turn;
         self.next_turn += 1;
         turn
     }
 
-    /// Whether a group may be sealed beside those in flight; one that shares a block with them must wait until one is acknowledged.
+    /// Returns whether a group may be sealed beside those in flight; one that shares a block with them must wait until
+    /// one is acknowledged.
     pub(super) fn may_seal(&mut self, limit: u64, overlaps: bool) -> bool {
         self.overlap = overlaps && self.in_flight() > 0;
         !self.overlap && self.in_flight() < limit
     }
 
-    /// Whether sealing is worth a try.
+    /// Returns whether sealing is worth a try.
     pub(super) fn has_place(&self, limit: u64) -> bool {
         !self.overlap && self.in_flight() < limit
     }
@@ -82,7 +84,7 @@ impl Order {
 }
 
 impl<E: Env> Shared<E> {
-    /// The sync stage of a group, and what follows.
+    /// Runs the sync stage of a group and the stages behind it.
     pub(super) fn run(&self, group: Group<E::Job>) {
         let _whole = AbortOnPanic::new("sync and commit stage");
         let Group { job, sync, written } = group;
@@ -144,8 +146,8 @@ impl<E: Env> Shared<E> {
         self.stats.commit_us.record_us(now().saturating_duration_since(started));
     }
 
-    /// Everyone may see it. The one place that publishes: in order, with the order lock held, and what is to be durable
-    /// is so before.
+    /// Publishes a group, so that it is visible to everyone. This is the only place that publishes: in order, with the
+    /// order lock held, after the group is as durable as it has to be.
     pub(super) fn commit_stage(&self, _order: &mut Order, group: &mut WrittenGroup) {
         if group.synced {
             self.durable.fetch_max(group.last.0, Ordering::AcqRel);
@@ -164,7 +166,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Tells the members. `published` is what was so under the order lock that the group left.
+    /// Acknowledges the members. `published` is the published number when the group left the order lock.
     pub(super) fn wake(&self, mut group: WrittenGroup, published: CommitNo, failed: Option<&Arc<str>>) {
         if mutant::is(Mutant::ForgetWakeUp) {
             std::mem::forget(group.members.pop());
@@ -201,7 +203,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// The write failed: this group and every later one get the error (nothing is retried).
+    /// Fails a group whose write failed; every later one gets the same error, and nothing is retried.
     fn fail_group(&self, group: WrittenGroup, reason: &Arc<str>) {
         self.fail(reason);
         self.acknowledge(group);

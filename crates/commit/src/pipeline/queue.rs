@@ -1,4 +1,4 @@
-//! The flush queue: sessions enter without a lock, the flush stage takes them out in order.
+//! The flush queue: sessions enter without a lock, and the flush stage takes them out in order.
 
 use super::sync::atomic::{AtomicUsize, Ordering};
 use super::ticket::Completer;
@@ -7,14 +7,14 @@ use crossbeam_queue::SegQueue;
 use omnibus_engine::CommitNo;
 use std::time::Instant;
 
-/// So many bytes of events are copied in about 20 microseconds.
+/// The number of event bytes whose copying takes about 20 microseconds.
 const LONG: u64 = 64 << 10;
 
 /// A transaction on its way to the flush stage.
 pub(super) struct Enrolled {
     pub request: CommitRequest,
     pub completer: Completer,
-    /// The newest number assigned when it enrolled: all it can depend on.
+    /// The newest number assigned when it enrolled: the transaction depends on no newer one.
     pub last_seen: CommitNo,
     pub at: Instant,
 }
@@ -24,13 +24,13 @@ pub(super) struct FlushQueue {
     queue: SegQueue<Enrolled>,
     /// Counted before the push, so that it is never less than what `pop` can find.
     len: AtomicUsize,
-    /// How many of them take long to copy, or wait for the device meanwhile.
+    /// The number of those that take long to copy, or wait for the device meanwhile.
     long: AtomicUsize,
 }
 
 impl FlushQueue {
-    /// Enters; returns how many were there before. Whoever finds 0 must see to it that the flush
-    /// stage runs.
+    /// Enters a transaction and returns the number of those before it. A caller that gets 0 must see to it that the
+    /// flush stage runs.
     pub(super) fn push(&self, enrolled: Enrolled) -> usize {
         if is_long(&enrolled) {
             self.long.fetch_add(1, Ordering::SeqCst);
@@ -49,7 +49,7 @@ impl FlushQueue {
         Some(enrolled)
     }
 
-    /// Whether whoever drains it will take long.
+    /// Returns whether draining the queue will take long.
     pub(super) fn has_long(&self) -> bool {
         self.long.load(Ordering::SeqCst) > 0
     }
@@ -59,7 +59,7 @@ impl FlushQueue {
     }
 }
 
-/// Whether copying its events takes long.
+/// Returns whether copying the transaction's events takes long.
 fn is_long(enrolled: &Enrolled) -> bool {
     enrolled.request.staged.is_some() || enrolled.request.cache.len() > LONG
 }

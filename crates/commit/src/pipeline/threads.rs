@@ -1,8 +1,9 @@
-//! The log threads, and when the committing thread leads its own group.
+//! The log threads, and the rule by which a committing thread leads its own group.
 //!
-//! One thread per write that may be in flight: several on a slow device, one on a quick one, whose groups are the larger
-//! for it. Each takes the flush stage, seals a group, writes it and acknowledges it; whoever finds the places in flight taken
-//! leaves what it appended to the next leader, as a follower. So a slow sync blocks no session's thread.
+//! There is one thread per write that may be in flight: several on a slow device, one on a fast one, whose groups
+//! become larger that way. Each thread takes the flush stage, seals a group, writes it and acknowledges it. A thread
+//! that finds the places in flight taken leaves the transactions that it appended to the next leader, as a follower. So
+//! a slow sync blocks no session's thread.
 
 use super::Shared;
 use super::queue::Enrolled;
@@ -19,20 +20,21 @@ use omnibus_engine::CommitNo;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// While all writes that a slow device takes are in flight, a sleeping thread is worth waking for the flush stage once
-/// this many wait: below, the switch costs more than the overlap gains. A quick device's write ends sooner.
+/// The number of waiting transactions for which a sleeping thread is woken for the flush stage while all writes of a
+/// slow device are in flight. With fewer, the thread switch costs more than the overlap gains. A fast device's write
+/// ends sooner.
 const FLUSH_AHEAD: usize = 16;
 
-/// The unit of `Shared::group_size`, and the mean group size above which nobody leads inline.
+/// The unit of `Shared::group_size`, and the mean group size above which no session leads inline.
 pub(super) const ONE: u64 = 1024;
 const ALONE: u64 = ONE + ONE / 10;
 
-/// How often a thread with nothing to do looks around: bounds the data loss of `sync_binlog=0`.
+/// The interval at which an idle thread looks for work; it bounds the data loss of `sync_binlog=0`.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Sleeping log threads, the last to fall asleep first to be woken: its caches are warm.
+/// The sleeping log threads. The last to fall asleep is woken first, because its caches are warm.
 pub(super) struct Idle {
-    /// How many there are.
+    /// The number of log threads.
     threads: usize,
     /// Length of `asleep`, to be read without its lock.
     sleeping: AtomicUsize,
@@ -40,7 +42,7 @@ pub(super) struct Idle {
     shutdown: AtomicBool,
 }
 
-/// One thread's own way of being woken.
+/// The wake-up signal of one thread.
 #[derive(Default)]
 pub(super) struct Wakeup {
     woken: Mutex<bool>,
@@ -53,7 +55,7 @@ impl Wakeup {
         self.condition.notify_one();
     }
 
-    /// False if `TICK` passed first.
+    /// Waits for a wake-up. Returns false if `TICK` passed first.
     fn wait(&self) -> bool {
         let mut woken = self.woken.lock();
         if !*woken {
@@ -78,8 +80,8 @@ impl Idle {
         self.threads - self.sleeping.load(Ordering::SeqCst)
     }
 
-    /// Wakes one sleeping thread, if any, unless as many as are of use are awake: each of them looks for work before it
-    /// sleeps, and more of them would only take turns, each with cold caches.
+    /// Wakes one sleeping thread, if any, unless `of_use` threads are awake. Each of those looks for work before it
+    /// sleeps, and more threads would only take turns with cold caches.
     pub(super) fn call(&self, of_use: usize) {
         let sleeping = self.sleeping.load(Ordering::SeqCst);
         if sleeping == 0 || self.threads.saturating_sub(sleeping) >= of_use {
@@ -106,8 +108,8 @@ impl Idle {
         self.shutdown.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until called, unless `busy` after the intention to sleep is announced: whoever adds
-    /// work after that sees a sleeper and calls. False if a tick passed without a call.
+    /// Sleeps until called, unless `busy` returns true after the intention to sleep is announced: a session that adds
+    /// work after that sees a sleeper and calls. Returns false if a tick passed without a call.
     fn sleep(&self, wakeup: &Arc<Wakeup>, busy: impl Fn() -> bool) -> bool {
         let mut asleep = self.asleep.lock();
         asleep.push(wakeup.clone());
@@ -171,8 +173,8 @@ impl<E: Env> Shared<E> {
         ticket
     }
 
-    /// Lets go of locks that others wait for, while a write is in flight that the next group has to wait for: those others
-    /// can be in that group, too. On the committing thread, unless it would have to wait, or others' work is long.
+    /// Releases locks that others wait for while the next group has to wait for a write in flight, so that those others
+    /// can join that group. Runs on the committing thread, unless that would have to wait or the queued work is long.
     fn flush_awaited(&self) {
         if self.queue.has_long() || self.settings.protocol == CommitProtocol::GroupRedo {
             return self.call_for_flush();
@@ -186,43 +188,43 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// Whether a group sealed now could start at once. A stale answer costs a needless or a missing
-    /// call; the missing one is made good by the thread whose write is in flight, which looks at
-    /// the queue after its write.
+    /// Returns whether a group sealed now could start at once. A stale answer causes a needless or a missing call; the
+    /// thread whose write is in flight makes good for a missing one, because it looks at the queue after its write.
     fn may_write(&self) -> bool {
         self.order.lock().has_place(self.in_flight_limit())
     }
 
-    /// After a write by a thread that leads no group next: those who came meanwhile called nobody.
+    /// Calls threads for transactions that arrived during a write and called nobody. For a thread that leads no group
+    /// next.
     pub(super) fn call_for_waiting(&self) {
         if self.waiting() > 0 {
             self.call_for_write();
         }
     }
 
-    /// A thread for the next write: one for each that may be in flight is of use.
+    /// Calls a thread for the next write: one for each write that may be in flight is of use.
     fn call_for_write(&self) {
         self.idle.call(self.in_flight_limit() as usize);
     }
 
-    /// A thread for the flush stage, while all places in flight are taken.
+    /// Calls a thread for the flush stage while all places in flight are taken.
     fn call_for_flush(&self) {
         self.idle.call((self.in_flight_limit() as usize).saturating_add(1));
     }
 
-    /// Transactions that no group in flight carries.
+    /// The number of transactions that no group in flight carries.
     fn waiting(&self) -> usize {
         self.queue.len() + self.pending.load(Ordering::SeqCst)
     }
 
-    /// Follows the size of groups, over about the last sixteen. With the flush lock held.
+    /// Updates the mean group size, over about the last sixteen groups. With the flush lock held.
     pub(super) fn note_group_size(&self, members: u64) {
         let old = self.group_size.load(Ordering::Relaxed);
         self.group_size.store(old - old / 16 + members.min(1024) * (ONE / 16), Ordering::Relaxed);
     }
 
-    /// Does the whole commit on this thread if nobody else is at it and the device is fast. Not where others
-    /// usually are: the thread would block for a sync while their requests wait for it.
+    /// Does the whole commit on this thread if nobody else is committing and the device is fast. Not where groups
+    /// usually have several members: the thread would block for a sync while their requests wait for it.
     fn lead_inline(&self) -> bool {
         let sync_us = self.sync_us.load(Ordering::Relaxed);
         if sync_us == 0 || sync_us > self.settings.fast_sync_us.load(Ordering::Relaxed) {
@@ -266,7 +268,7 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// One round of leadership. False if there was nothing to lead.
+    /// Runs one round of leadership. Returns false if there was nothing to lead.
     pub(super) fn lead(&self) -> bool {
         let mut flush = self.flush.lock();
         self.drain(&mut flush);
@@ -292,7 +294,7 @@ impl<E: Env> Shared<E> {
         self.settings.sync_delay_us.load(Ordering::Relaxed) > 0
     }
 
-    /// `binlog_group_commit_sync_delay`: wait for more transactions, at most so many, at most so long.
+    /// `binlog_group_commit_sync_delay`: waits for more transactions, up to that number and that time.
     fn wait_for_group(&self) {
         let delay = Duration::from_micros(self.settings.sync_delay_us.load(Ordering::Relaxed));
         let enough = self.settings.sync_no_delay_count.load(Ordering::Relaxed);
@@ -305,8 +307,8 @@ impl<E: Env> Shared<E> {
         }
     }
 
-    /// With `sync_binlog` other than 1, what was written but not synced becomes durable when there is
-    /// a quiet moment: engines persist only what is durable (ENGINE-1).
+    /// With `sync_binlog` other than 1, makes written but unsynced bytes durable at a quiet moment: engines persist
+    /// only what is durable (ENGINE-1).
     fn sync_stragglers(&self) {
         let unsynced = self.durable.load(Ordering::Acquire) < self.published.number().0;
         if !unsynced || self.order.lock().in_flight() > 0 {

@@ -1,10 +1,10 @@
-//! A panic in the pipeline ends the process; a ticket that nobody will complete says so.
+//! A panic in the pipeline ends the process; a ticket that will never be completed reports an unknown outcome.
 
 use super::*;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Says to the test binary that it is the process which is to end.
+/// Tells the test binary that it is the process that has to end.
 const CHILD: &str = "OMNIBUS_TEST_PANIC_IN_THE_PIPELINE";
 
 #[test]

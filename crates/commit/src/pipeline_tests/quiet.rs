@@ -1,9 +1,10 @@
-//! Commits that meet somebody who has the log to himself.
+//! Commits that meet work with exclusive use of the log.
 
 use super::*;
 use std::time::{Duration, Instant};
 
-/// How long a commit takes, at best, that comes while `quiet`, on a thread that leads no group, writes to a log at rest.
+/// Returns the shortest duration of a commit that arrives during `quiet`, on a thread that leads no group and writes to
+/// an idle log.
 fn commit_during(quiet: impl Fn(&Pipeline<Test>) + Sync) -> Duration {
     let world = Arc::new(World::default());
     world.slow_us.store(50_000, Ordering::Relaxed);
@@ -43,7 +44,8 @@ fn who_comes_while_the_log_is_kept_quiet_is_not_left_to_a_clock() {
     assert!(quiet.max(rotation) < Duration::from_millis(500), "commits took {quiet:?} and {rotation:?}");
 }
 
-/// Locks that somebody waits for go while no write can start: the next one gets into the same group.
+/// Locks that another session waits for are released while no write can start: the next session gets into the same
+/// group.
 #[test]
 fn who_is_waited_for_has_its_place_while_a_write_is_in_flight() {
     for protocol in [CommitProtocol::OneSync, CommitProtocol::GroupRedo] {
@@ -78,7 +80,8 @@ fn who_is_waited_for_has_its_place_while_a_write_is_in_flight() {
     }
 }
 
-/// On a device that takes one write at a time, one thread leads however many come; the others would only take turns.
+/// On a device that takes one write at a time one thread leads, however many transactions arrive; more threads would
+/// only take turns.
 #[test]
 fn one_thread_leads_where_one_write_is_in_flight() {
     let world = Arc::new(World::default());

@@ -1,9 +1,11 @@
-//! What a GTID event of a file without groups says about how far the log was durable when it was appended.
+//! The durability claim in a GTID event of a file without groups: up to which commit the log was durable when the event
+//! was appended.
 //!
-//! Earlier versions wrote such files. A crash left a torn tail in them, of which nothing was acknowledged; damage of the
-//! device left a torn place with whole events behind it. To tell the two apart each GTID event carries a *claim*:
-//! everything up to its own number less a distance is durable, in the seven bits of the event's flags that have no other meaning.
-//! Files with groups say it in the groups' heads; no claim is written any more.
+//! Earlier versions wrote such files. A crash left a torn tail in them, whose transactions were not acknowledged;
+//! damage of the device left a torn place with whole events behind it. To distinguish the two, each GTID event carries
+//! a *claim*: everything up to its own number minus a distance is durable. The distance is in the seven bits of the
+//! event's flags that have no other meaning. In files with groups the groups' heads have this information; claims are
+//! no longer written.
 //!
 //! Used by recovery. Pure.
 
@@ -11,13 +13,13 @@ use omnibus_engine::CommitNo;
 
 /// Bit 0 of the flags has MySQL's meaning.
 const SHIFT: u32 = 1;
-/// Up to this distance the code is the distance.
+/// The largest distance that is its own code.
 const EXACT: u64 = 64;
-/// The largest code; 0 says nothing.
+/// The largest code; 0 is no claim.
 const CODE_MAX: u64 = 104;
 
-/// What the flags of transaction `no`'s GTID event claim: everything up to the result was durable. `None` without a
-/// claim.
+/// Decodes the claim in the flags of transaction `no`'s GTID event: everything up to the result was durable. `None`
+/// without a claim.
 pub(crate) fn decode(no: CommitNo, flags: u8) -> Option<CommitNo> {
     let code = u64::from(flags >> SHIFT);
     let distance = match code {
@@ -29,8 +31,8 @@ pub(crate) fn decode(no: CommitNo, flags: u8) -> Option<CommitNo> {
     no.0.checked_sub(distance).map(CommitNo)
 }
 
-/// What a commit id of MariaDB's dialect claims, where no bit of the GTID event is free: it is the number of the group's first
-/// transaction, and that one's claim in the low byte.
+/// Decodes the claim in a commit id of MariaDB's dialect, whose GTID event has no free bit: the id is the number of the
+/// group's first transaction, with that transaction's claim in the low byte.
 pub(crate) fn of_group(id: u64) -> Option<CommitNo> {
     decode(CommitNo(id >> 8), id as u8)
 }

@@ -1,15 +1,15 @@
-//! Telling damage from a crash: what recovery must not cut.
+//! Distinguishes damage from a crash: data that recovery must not cut.
 //!
-//! A crash leaves at most a torn tail of groups that nobody was told of. These are not a crash's doing, and stop the
-//! start with an error that says where and what to do (COMMIT-3):
-//! - the head of a group behind the torn place says that what stood there was durable; in a file of an earlier
-//!   version, which has no groups, a whole event there claims it (`claim`);
+//! A crash leaves at most a torn tail of groups that were not acknowledged. The following findings are not results of a
+//! crash, and end the start with an error that names the place and the remedy (COMMIT-3):
+//! - the head of a group behind the torn place says that the bytes there were durable; in a file of an earlier version,
+//!   which has no groups, a whole event there claims it (`claim`);
 //! - a file that was closed (its in-use flag is cleared) does not end with whole transactions;
 //! - a file begins at a later transaction than the one after the last of the file before it.
 //!
-//! What is left over, damage to the very last transactions of a file that was in use, looks like a torn tail; it is
-//! cut with a warning that says where, how many bytes went, and what an operator should make of it.
-//! `binlog_truncate_damaged_tail` cuts in the first two cases too.
+//! Damage to the very last transactions of a file that was in use cannot be told from a torn tail. It is cut with a
+//! warning that names the place, the number of bytes cut, and the conclusion for an operator.
+//! `binlog_truncate_damaged_tail` cuts in the first two cases, too.
 
 use super::{RecoverError, claim};
 use omnibus_engine::CommitNo;
@@ -21,18 +21,18 @@ const TAIL_ADVICE: &str = "restore the file from a copy, or start once with --bi
                            up everything from there on";
 const FILE_ADVICE: &str = "restore it from a copy, or the whole data directory from one backup";
 
-/// What recovery knows of the file it is in.
+/// The state of the file that recovery is reading.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FileFacts {
-    /// What its head says of its numbers: the last one before it.
+    /// The last commit number before the file, from its head.
     pub(crate) base: Option<u64>,
-    /// It was not closed.
+    /// The file was not closed.
     pub(crate) in_use: bool,
-    /// This server wrote it, or one of an earlier version.
+    /// This server wrote it, in this version or an earlier one.
     pub(crate) ours: bool,
 }
 
-/// Whether the tail of the last file may be cut. Warns of what goes.
+/// Checks whether the tail of the last file may be cut. Warns of the bytes that are cut.
 pub(crate) fn judge_tail(
     dir: &LogDir,
     tail: &LogTail,
@@ -76,7 +76,7 @@ pub(crate) fn judge_tail(
     Err(damaged)
 }
 
-/// Searches for an event that claims that transaction `last` + 1 was durable; also says where the data ends.
+/// Searches for an event that claims that transaction `last` + 1 was durable; also returns the end of the data.
 fn look_behind(
     dir: &LogDir,
     tail: &LogTail,
@@ -123,7 +123,7 @@ fn look_behind(
     Ok((proof, behind.data_end))
 }
 
-/// Damage that the scan found, with the file's name and what to do.
+/// Turns damage that the scan found into an error with the file's name and the remedy.
 pub(crate) fn named(dir: &LogDir, error: ReadError) -> RecoverError {
     match error {
         ReadError::Damaged { position, reason } => RecoverError::Damaged {
@@ -136,7 +136,7 @@ pub(crate) fn named(dir: &LogDir, error: ReadError) -> RecoverError {
     }
 }
 
-/// Whether a file's head follows what was read before it. `first` is the file that the pass began with.
+/// Checks that a file's head follows the events read before it. `first` is the file that the pass began with.
 pub(crate) fn check_succession(
     names: &FileNames,
     first: Option<FileSeq>,

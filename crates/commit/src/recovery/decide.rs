@@ -1,13 +1,14 @@
-//! What becomes of transactions that engines found prepared (RECOVER-1). Pure: no log, no engine.
+//! Decides the transactions that engines found prepared (RECOVER-1). Pure: no log, no engine.
 //!
-//! Prepared and in the log: committed, with the number that the log gave it. Prepared and absent: rolled back. There is
-//! no third case: a participant was never told to commit before the log was durable, so one that remembers a
-//! commit finds it in the log, and one that remembers nothing may go either way.
+//! A transaction that is prepared and in the log is committed, with the number that the log gave it. One that is
+//! prepared and not in the log is rolled back. There is no third case: a participant is told to commit only after the
+//! log is durable, so one that remembers a commit finds it in the log, and one that remembers nothing may go either
+//! way.
 
 use omnibus_engine::{CommitNo, TrxId};
 use std::collections::{BTreeSet, HashMap};
 
-/// What to tell the engines.
+/// The instruction for the engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// `commit_prepared` with this number.

@@ -1,11 +1,11 @@
-//! Bringing the engine to the end of the log after a stop of any kind (RECOVER-2).
+//! Brings the engine to the end of the log after a stop of any kind (RECOVER-2).
 //!
-//! One pass over the files from the one that holds the engine's next commit number. Whole transactions
-//! newer than what the engine has are handed to the SQL layer, which turns events into writes
-//! through its catalog; no SQL is executed. The torn tail of the last file is cut. A crash during
-//! recovery is just another crash: nothing here is needed a second time.
+//! Recovery makes one pass over the files from the one that holds the engine's next commit number. It hands whole
+//! transactions that are newer than the engine's state to the SQL layer, which turns events into writes through its
+//! catalog; no SQL is executed. The torn tail of the last file is cut. A crash during recovery is like any other crash:
+//! no state of an unfinished recovery is needed again.
 //!
-//! On the main thread, before the server listens.
+//! Runs on the main thread, before the server listens.
 
 mod claim;
 mod damage;
@@ -35,40 +35,41 @@ pub struct ReplayEvent {
     pub body: bytes::Bytes,
 }
 
-/// What turns a logged transaction into writes. Implemented by the SQL layer.
+/// Turns logged transactions into writes. Implemented by the SQL layer.
 pub trait Replay {
-    /// The writes of one whole transaction, given the engine's state right before it. Events run
-    /// from behind the GTID event to the last one.
+    /// Returns the writes of one whole transaction, given the engine's state right before it. `events` are those behind
+    /// the GTID event.
     ///
     /// # Errors
     /// The events contradict the engine's contents; recovery stops.
     fn transaction(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<Replayed, String>;
 
-    /// Takes events of a large transaction ahead of its end: `transaction` gets the rest, or `forget` is called.
+    /// Takes events of a large transaction ahead of its end. Afterwards `transaction` gets the rest, or `forget` is
+    /// called.
     ///
     /// # Errors
-    /// As `transaction`'s.
+    /// As `transaction`.
     fn part(&mut self, no: CommitNo, events: &[ReplayEvent]) -> Result<(), String>;
 
-    /// The transaction that `part` was called for is not whole.
+    /// Discards the events passed to `part`: the transaction is not whole.
     fn forget(&mut self);
 
-    /// How far the pass is, after each transaction.
+    /// Receives the progress of the pass, after each transaction.
     fn progress(&mut self, _: Progress) {}
 }
 
-/// How far recovery is.
+/// The progress of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the log that were read, of those files that are read.
+    /// Bytes read so far, of the files that are read.
     pub read: u64,
-    /// Bytes of these files; the last one may end before.
+    /// Total bytes of these files; the valid part of the last one may end earlier.
     pub total: u64,
-    /// Transactions that were replayed.
+    /// Number of transactions replayed.
     pub replayed: u64,
 }
 
-/// What a transaction writes.
+/// The writes of a replayed transaction.
 pub enum Replayed {
     /// In memory.
     Writes(WriteSet),
@@ -85,7 +86,7 @@ impl std::fmt::Debug for Replayed {
     }
 }
 
-/// What recovery found and did.
+/// The result of recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
     /// The newest transaction in the log.
@@ -94,23 +95,24 @@ pub struct Recovered {
     pub executed: GtidState,
     /// Those among them that no file ever had (`SET GLOBAL gtid_purged`).
     pub elsewhere: GtidSet,
-    /// No XID event that a later recovery can meet, and no prepared transaction, has a higher number.
+    /// An upper bound of the numbers in XID events that a later recovery can meet, and of those of prepared
+    /// transactions.
     pub last_xid: u64,
-    /// Transactions that engines held prepared, and that are committed now; and those rolled back.
+    /// The numbers of prepared transactions that were committed, and of those that were rolled back.
     pub prepared: (u64, u64),
-    /// Transactions replayed into the engine.
+    /// Number of transactions replayed into the engine.
     pub replayed: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// How the groups of the last file end.
+    /// The end of the last file's groups.
     pub groups_end: GroupsEnd,
-    /// Bytes of torn tail that were cut off.
+    /// Bytes of torn tail that were cut.
     pub truncated: u64,
-    /// How long it took.
+    /// Duration of the recovery.
     pub took: Duration,
 }
 
-/// Why a data directory could not be recovered. Nothing was changed that a later try would need.
+/// The reason why a data directory could not be recovered. Nothing was changed that a later attempt would need.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
@@ -120,16 +122,16 @@ pub enum RecoverError {
     /// The torn tail could not be cut.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The log lacks what was durable once: no crash does that.
+    /// The log lacks data that was durable, which no crash causes.
     #[error("{file} is damaged at offset {offset}: {what}; {advice}")]
     Damaged {
         /// The file's name.
         file: String,
-        /// Where what is missing should begin.
+        /// The offset where the missing data should begin.
         offset: LogOffset,
-        /// How it is known.
+        /// The evidence.
         what: String,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// The engine is ahead of the log, or behind its first file.
@@ -137,9 +139,9 @@ pub enum RecoverError {
         "the storage engine holds transaction {applied} but the binary log {log}; restore the missing log files, or the whole data directory from one backup"
     )]
     Gap {
-        /// What the engine has.
+        /// The last commit number that the engine has.
         applied: CommitNo,
-        /// What the log has, in words.
+        /// The commits that the log has, in words.
         log: String,
     },
     /// A transaction could not be replayed.
@@ -147,14 +149,14 @@ pub enum RecoverError {
     Replay {
         /// Its number.
         no: CommitNo,
-        /// Where its last event begins.
+        /// The position of its last event.
         position: LogPosition,
         /// Why.
         reason: String,
     },
 }
 
-/// Replays what the engine lacks, cuts the torn tail, and says where the log ends.
+/// Replays the transactions that the engine lacks, cuts the torn tail, and returns the end of the log.
 ///
 /// # Errors
 /// See [`RecoverError`].
@@ -205,8 +207,9 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// RECOVER-1: prepared and in the log is committed, prepared and absent is rolled back. Replay has brought everything
-/// from the log already, so a commit here only ends what the engine's redo holds open.
+/// RECOVER-1: commits transactions that are prepared and in the log, and rolls back those that are prepared and absent.
+/// The replay has applied everything from the log already, so a commit here only ends what the engine's redo holds
+/// open.
 fn settle_prepared(engine: &dyn Engine, logged: &[(TrxId, CommitNo)], recovered: &mut Recovered) {
     let prepared = engine.prepared();
     let newest = logged.iter().map(|(trx, _)| trx.0).chain(prepared.iter().map(|trx| trx.0)).max();
@@ -227,7 +230,7 @@ fn settle_prepared(engine: &dyn Engine, logged: &[(TrxId, CommitNo)], recovered:
     engine.commit_ordered(recovered.last);
 }
 
-/// The newest file that begins at or before the engine's next transaction. `None` without files.
+/// Returns the newest file that begins at or before the engine's next transaction. `None` without files.
 fn start_file(dir: &LogDir, applied: CommitNo) -> Result<Option<FileSeq>, RecoverError> {
     let mut oldest = None;
     for &file in dir.files().iter().rev() {
@@ -249,8 +252,9 @@ fn first_number(dir: &LogDir, file: FileSeq) -> Result<CommitNo, RecoverError> {
     Ok(read_head(&mut dir.read(file)?)?.first.unwrap_or(CommitNo::ZERO))
 }
 
-/// What is replayed must be durable in the log first (ENGINE-1), also after `sync_binlog=0`, and read from the device: after a
-/// sync that failed, the operating system takes pages for clean that the device never got, and this sync finds nothing to do.
+/// Syncs the last file, and drops its pages from the cache. Events must be durable in the log before they are replayed
+/// (ENGINE-1), also after `sync_binlog=0`, and must be read from the device: after a failed sync the operating system
+/// takes pages for clean that the device never got, and this sync would find nothing to do.
 fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
     let Some(&last) = dir.files().last().filter(|_| !mutant::is(Mutant::RecoveryUnsynced)) else {
         return Ok(());

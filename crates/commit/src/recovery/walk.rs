@@ -1,6 +1,7 @@
-//! Recovery's pass over the log: which events make a transaction, which of them the engine lacks, what is damage.
+//! Recovery's pass over the log: groups events into transactions, finds those that the engine lacks, and detects
+//! damage.
 //!
-//! It replays whole transactions as it meets them. Where the pass begins and what follows it is in `recovery`.
+//! It replays whole transactions as it meets them. The start of the pass and the steps after it are in `recovery`.
 
 use super::damage::{self, FileFacts};
 use super::{Progress, RecoverError, Recovered, Replay, ReplayEvent, Replayed};
@@ -18,15 +19,16 @@ use omnibus_log::mutant::{self, Mutant};
 use omnibus_log::{EventPlace, FileNames, FileSeq, LogOffset, LogPosition};
 use std::time::{Duration, Instant};
 
-/// What the version of a server that writes a file start event ends in.
+/// The suffix of the server version in a file's start event, for files that this server wrote.
 const OUR_VERSION: &str = "-omnibus";
 
-/// Bytes of a transaction's events that are kept until its end is seen; of a larger one they are replayed as they come.
+/// Bytes of a transaction's events that are kept until its end is seen; those of a larger one are replayed as they
+/// come.
 const PART: usize = 1 << 20;
-/// How often the log tells how far recovery is.
+/// The interval between progress messages in the error log.
 const TELL: Duration = Duration::from_secs(5);
 
-/// Tells how much of a large transaction is in the engines.
+/// Reports how much of a large transaction is in the engines.
 struct Told {
     no: CommitNo,
     bytes: u64,
@@ -55,7 +57,7 @@ pub(crate) struct Walk<'a> {
     replay: &'a mut dyn Replay,
     applied: CommitNo,
     pub(crate) recovered: Recovered,
-    /// What the present file's head says.
+    /// The facts from the present file's head.
     pub(crate) file: FileFacts,
     /// The names of files, for errors.
     names: &'a FileNames,
@@ -63,14 +65,14 @@ pub(crate) struct Walk<'a> {
     first: Option<FileSeq>,
     /// The transaction being read, and its events if the engine lacks it.
     open: Option<(CommitNo, Option<AnyGtid>)>,
-    /// A group of private events without a GTID, and where it ends.
+    /// An open group of private events without a GTID: its number, its end, and its ids.
     private: Option<(CommitNo, LogOffset, GtidSet)>,
     events: Vec<ReplayEvent>,
     /// Bytes in `events`.
     kept: usize,
-    /// Earlier events of the open transaction were given away.
+    /// Earlier events of the open transaction were passed on.
     in_parts: bool,
-    /// What the log has committed, by the number in its XID event.
+    /// The transactions that the log has committed, by the number in their XID events.
     pub(crate) logged: Vec<(TrxId, CommitNo)>,
     at: LogPosition,
     total: u64,
@@ -109,7 +111,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes an event; returns where the group that it opens ends, if only its number of bytes says so.
+    /// Takes an event. Returns the end of the group that it opens, if only the group's number of bytes determines that.
     pub(crate) fn event(
         &mut self,
         file: FileSeq,
@@ -171,8 +173,8 @@ impl<'a> Walk<'a> {
         };
     }
 
-    /// A transaction's commit number: its place in the file, counted from what the file's head says, whatever
-    /// its GTID is. Files of another origin have only the GTID, or nothing.
+    /// Returns a transaction's commit number: its place in the file, counted from the number in the file's head,
+    /// whatever its GTID is. Files of another origin have only the GTID, or nothing.
     fn number(&self, gtid: &Gtid) -> CommitNo {
         CommitNo(match self.file.base {
             Some(base) => base.saturating_add(gtid.sequence_number),
@@ -191,7 +193,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The events of a compressed transaction.
+    /// Keeps the events of a compressed transaction.
     fn keep_payload(&mut self, no: CommitNo, event: &RawEvent<'_>) -> Result<(), RecoverError> {
         let failed = |walk: &Self, error: DecodeError| walk.failed(no, error.to_string());
         let mut events = Payload::new(event.body).map_err(|error| failed(self, error))?;
@@ -221,7 +223,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whatever was open never became whole.
+    /// Drops the open transaction, which is incomplete.
     fn drop_open(&mut self) {
         self.events.clear();
         (self.open, self.private, self.kept) = (None, None, 0);
@@ -230,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the pass found.
+    /// Returns the results of the pass.
     pub(crate) fn end(mut self) -> (FileFacts, Recovered, Vec<(TrxId, CommitNo)>) {
         self.drop_open();
         (self.file, self.recovered, self.logged)

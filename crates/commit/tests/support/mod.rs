@@ -32,7 +32,7 @@ impl MapEngine {
         MapEngine { lazy: true, ..MapEngine::default() }
     }
 
-    /// What would be there after a crash.
+    /// Returns the engine that a crash now would leave.
     pub fn after_crash(&self) -> MapEngine {
         let (applied, rows) = self.kept.lock().unwrap().clone();
         MapEngine {

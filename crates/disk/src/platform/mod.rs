@@ -1,5 +1,5 @@
-//! What differs between operating systems: opening a file for write-through, positioned reads and writes, reserving
-//! space, making a name durable, stepping back behind other threads. Everything else of this crate is the same everywhere.
+//! The differences between operating systems: opening a file for write-through, positioned reads and writes, reserving
+//! space, making a name durable, lowering a thread's priority. The rest of this crate is the same everywhere.
 //!
 //! | | Linux | other Unix | Windows |
 //! |---|---|---|---|
@@ -9,7 +9,8 @@
 //! | reserving | `fallocate` | none, zero-filled | `SetEndOfFile` |
 //! | names | sync of the directory | sync of the directory | the file system's own journal |
 //!
-//! No decisions: a form that does not exist is an `Unsupported` error, and the caller falls back. `make static` compiles the Windows form where the toolchain has that target; only Linux is tested.
+//! It makes no decisions: an unsupported form is an `Unsupported` error, and the caller falls back. `make static`
+//! compiles the Windows form where the toolchain has that target; only Linux is tested.
 
 #[cfg(unix)]
 mod unix;

@@ -36,7 +36,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     file.write_at(bytes, offset)
 }
 
-/// How many names a file has.
+/// The number of names of a file.
 pub(crate) fn links(about: &std::fs::Metadata) -> u64 {
     about.nlink()
 }
@@ -60,7 +60,8 @@ pub(crate) fn reserve(file: &File, size: u64) -> io::Result<bool> {
     }
 }
 
-/// `posix_fallocate` writes zeros itself where the file system can not reserve, and does not say so: of no use.
+/// Reserves nothing. `posix_fallocate` is not used, because it writes zeros itself, unreported, where the file system
+/// cannot reserve.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn reserve(_file: &File, _size: u64) -> io::Result<bool> {
     Ok(false)

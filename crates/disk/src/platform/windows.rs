@@ -22,7 +22,7 @@ pub(crate) fn open_direct(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }
 
-/// Reads at a position; may read less than there is room for. Moves the handle's own position, which nobody uses.
+/// Reads at a position; may read less than there is room for. Moves the handle's own position, which is not used.
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     file.seek_read(bytes, offset)
 }

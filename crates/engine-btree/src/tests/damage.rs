@@ -33,7 +33,7 @@ fn is_clear(error: &EngineError) {
     assert!(text.contains("data.redb") && text.contains("backup"), "{text}");
 }
 
-/// Everything that can be read, each way. Gives how many reads met damage.
+/// Reads everything, each way. Returns the number of reads that met damage.
 fn read_all(engine: &BtreeEngine, rows: &[(Bytes, Bytes)]) -> usize {
     let snapshot = engine.snapshot(CommitNo(4));
     let mut damaged = 0;
@@ -149,7 +149,7 @@ fn reads_of_other_pages_and_writes_go_on_beside_a_damaged_page() {
     assert_eq!(engine.snapshot(CommitNo(5)).get(&key(9, 1)).unwrap().unwrap(), "new");
 }
 
-/// What was committed before damage came in its way stays for reads; what comes after is refused; nothing ends.
+/// Commits before damage is met stay readable; later ones are refused; the process continues.
 #[test]
 fn a_write_that_needs_a_damaged_page_is_the_last_one_and_not_the_end() {
     let (directory, rows) = filled();

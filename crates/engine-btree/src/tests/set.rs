@@ -15,7 +15,7 @@ fn open_set(directory: &Path) -> EngineSet<LsmEngine> {
     EngineSet::new(LsmEngine::open(lsm).unwrap(), vec![Arc::new(btree)], shared_keys()).unwrap()
 }
 
-/// What is in the files while the engines are open. Closing the B-tree's file would make it durable.
+/// Copies the files while the engines are open. Closing the B-tree's file would make it durable.
 fn crash(directory: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     let done = std::process::Command::new("cp").arg("-r").arg(directory.join(".")).arg(copy.path()).status();

@@ -1,4 +1,4 @@
-//! What is found in the directory at start-up.
+//! The contents of the directory at start-up.
 
 use super::*;
 use omnibus_engine::EngineError;

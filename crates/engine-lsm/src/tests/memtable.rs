@@ -69,7 +69,7 @@ fn the_filter_lets_every_key_through_and_few_others() {
     assert!(wrong < 4_000, "{wrong} of 100,000 absent keys were let through");
 }
 
-/// What is in a memtable: numbers by key.
+/// Returns the contents of a memtable: numbers by key.
 fn numbers(memtable: &MemTable) -> Vec<u64> {
     memtable.versions().map(|version| version.unwrap().number).collect()
 }

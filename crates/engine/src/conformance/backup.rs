@@ -1,4 +1,4 @@
-//! Backups: a copy that opens by itself, taken while commits go on.
+//! Backups: a copy that opens by itself, taken while commits continue.
 
 use super::*;
 use std::path::PathBuf;

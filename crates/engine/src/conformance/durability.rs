@@ -1,4 +1,4 @@
-//! What a stop leaves behind (ENGINE-1, RECOVER-2), and what the watermark lets go.
+//! The state that a stop leaves (ENGINE-1, RECOVER-2), and the versions that the watermark releases.
 
 use super::*;
 

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// Opens an engine in a directory.
 pub type MakeEngine<'a> = &'a dyn Fn(&Path) -> Arc<dyn Engine>;
 
-/// One check.
+/// A conformance check.
 pub type Check = fn(MakeEngine<'_>);
 
 /// All checks by name, for an engine that wants a test each.
@@ -150,13 +150,13 @@ fn get_at(engine: &dyn Engine, at: u64, name: &str) -> Option<String> {
     get(&*engine.snapshot(CommitNo(at)), name)
 }
 
-/// Everything in a space, ascending.
+/// Returns everything in a space, ascending.
 fn all(snapshot: &dyn Snapshot, space: u32) -> Vec<(Bytes, Bytes)> {
     let (from, to) = (space.to_be_bytes(), (space + 1).to_be_bytes());
     snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false).map(Result::unwrap).collect()
 }
 
-/// What a visit gives.
+/// Returns the entries that a visit passes.
 fn visited(snapshot: &dyn Snapshot, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<(Bytes, Bytes)> {
     let mut pairs = Vec::new();
     let all = snapshot.visit(from, to, &mut |key, value| {

@@ -21,7 +21,7 @@ fn participant(bench: &Bench<'_>) -> Option<Arc<dyn Engine>> {
     None
 }
 
-/// What a session and the commit thread do.
+/// Does the parts of a session and of the commit thread.
 fn commit_live(engine: &dyn Engine, trx: u64, no: u64, writes: &[(&str, &str)]) {
     let writes = set(writes);
     engine.prepare(TrxId(trx), &writes).unwrap();

@@ -1,4 +1,4 @@
-//! Which snapshot sees which version.
+//! Visibility of versions in snapshots.
 
 use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};

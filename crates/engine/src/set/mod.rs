@@ -16,7 +16,7 @@
 //!
 //! *Two phases.* A set takes part in a two-phase commit if all its engines do; each prepares and decides its part.
 //!
-//! What it is not: a transaction coordinator. It has no file and no thread.
+//! A set is not a transaction coordinator. It has no file and no thread.
 
 mod split;
 mod view;
@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use view::SetSnapshot;
 
-/// Space 0 is nobody's: the mark of an engine that has joined.
+/// Space 0 belongs to no index: it has the mark of an engine that has joined.
 const JOINED: &[u8] = b"\0\0\0\0joined";
 
 /// Engines by slot, as one.
@@ -50,12 +50,12 @@ pub(crate) struct Parts<F> {
     names: OnceLock<SpaceNames>,
 }
 
-/// What a set staged that is not all the first engine's: each engine's part.
+/// The staged parts of a transaction that is not only the first engine's, by engine.
 struct StagedParts(Vec<(usize, Staged)>);
 
 struct Member {
     engine: Arc<dyn Engine>,
-    /// What it had when the set was made; replay up to here is not for it.
+    /// The commit number that the engine had when the set was made; replay up to here skips it.
     applied: CommitNo,
 }
 
@@ -91,10 +91,10 @@ impl<F: ReadAt> EngineSet<F> {
         })
     }
 
-    /// Whether an engine has never been in a set in this data directory.
+    /// Returns whether an engine has never been in a set in this data directory.
     ///
     /// # Errors
-    /// The engine's.
+    /// The engine's error.
     pub fn is_new(engine: &dyn Engine) -> Result<bool, EngineError> {
         Ok(engine.snapshot(CommitNo::MAX).get(JOINED)?.is_none())
     }
@@ -106,7 +106,7 @@ impl<F: ReadAt> EngineSet<F> {
     }
 }
 
-/// Gives an engine that is new here the shared keys.
+/// Copies the shared keys into an engine that is new in the set.
 fn join<F: ReadAt>(first: &F, engine: &dyn Engine, shared: &Range<Bytes>) -> Result<(), EngineError> {
     if !EngineSet::<F>::is_new(engine)? {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Which engines a write set is for, and its parts.
+//! Splits a write set into the parts of each engine.
 
 use crate::{SpaceId, WriteSet};
 use bytes::Bytes;
 use std::ops::{Bound, Range};
 
-/// Whether all of it is the first engine's alone: nothing in another slot, nothing shared. On the commit
-/// path, so: the last key decides the slot, and the first key nearly always the rest.
+/// Returns whether all writes are the first engine's alone: none in another slot, none shared. This is on the commit
+/// path, so the last key decides the slot, and the first key nearly always the rest.
 #[inline]
 pub(super) fn only_first(writes: &WriteSet, shared: &Range<Bytes>) -> bool {
     if writes.is_spilled() {
@@ -20,12 +20,12 @@ pub(super) fn only_first(writes: &WriteSet, shared: &Range<Bytes>) -> bool {
     *first >= shared.end[..] || writes.in_memory(bounds(shared)).next().is_none()
 }
 
-/// As bounds of a search.
+/// Returns a range as bounds of a search.
 pub(super) fn bounds(range: &Range<Bytes>) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(&range.start), Bound::Excluded(&range.end))
 }
 
-/// Gives `to` what of the write set is for one slot, if anything is.
+/// Passes the part of the write set that belongs to one slot to `to`, if there is one.
 pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl FnOnce(&WriteSet)) {
     let mut held = writes.in_memory(..);
     if !writes.is_spilled() && held.all(|held| is_for(slot, shared, held.key())) {
@@ -35,13 +35,13 @@ pub(super) fn part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>, to: impl 
     }
 }
 
-/// As `part`, as a write set of its own.
+/// As `part`, returning a write set of its own.
 pub(super) fn owned_part(writes: &WriteSet, slot: u8, shared: &Range<Bytes>) -> Option<WriteSet> {
     let part = writes.part(vec![shared.clone(), keys_of(slot)]);
     (!part.is_empty()).then_some(part)
 }
 
-/// Where the second slot's keys begin.
+/// The first key of the second slot.
 const SLOT_1: [u8; 1] = [0x40];
 
 /// All keys of a slot.

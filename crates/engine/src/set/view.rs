@@ -18,7 +18,7 @@ impl<F: ReadAt> SetSnapshot<F> {
         SetSnapshot { parts, at, others: Default::default() }
     }
 
-    /// Of a slot above 0 that has an engine.
+    /// Returns the snapshot of a slot above 0 that has an engine.
     fn other(&self, slot: u8) -> Option<&dyn Snapshot> {
         let engine = self.parts.other(slot)?;
         let cell = self.others.get(usize::from(slot).wrapping_sub(1))?;
@@ -45,7 +45,7 @@ fn clip<'a>(from: Bound<&'a [u8]>, start: &'a [u8; 4]) -> Bound<&'a [u8]> {
     }
 }
 
-/// Where a scan begins says which table it is of: none goes over two.
+/// A scan within one table, which the start of the scan determines.
 struct Named<'a, F> {
     parts: &'a Parts<F>,
     from: [u8; 4],

@@ -1,9 +1,9 @@
-//! Which write of each key is the live one: positions in a write set's list, in key order.
+//! The index of a write set: for each key the position of its live write in the list, in key order.
 //!
-//! A few keys are one sorted array. More have an order of their own for each space, as keys begin with the number of their
-//! space: rows of a bulk load come in the order of their keys, while entries of the table's other indexes come in between and
-//! in no order. The latter may be left unsorted until somebody looks (`insert_loose`): sorted together they cost a fraction of a
-//! search each.
+//! A few keys are one sorted array. More keys have an order of their own for each space, because keys begin with the
+//! number of their space: rows of a bulk load arrive in the order of their keys, while entries of the table's other
+//! indexes arrive in between and in no order. The latter may be left unsorted until they are read (`insert_loose`):
+//! sorting them together costs a fraction of a search each.
 
 use super::log::Log;
 use omnibus_ordered::{Keys, Order, Positions as SpacePositions};
@@ -15,9 +15,9 @@ const SMALL: usize = 128;
 /// See the module.
 #[derive(Debug)]
 pub(super) enum Index {
-    /// Of all spaces.
+    /// The keys of all spaces.
     Few(Vec<u32>),
-    /// By the beginnings of their keys. None is empty.
+    /// The keys by their prefix. No entry is empty.
     Spaces(Vec<(u32, Space)>),
 }
 
@@ -52,7 +52,7 @@ impl Default for Index {
     }
 }
 
-/// What a key begins with, padded with zeros: sorts as the keys do.
+/// Returns a key's first bytes, padded with zeros, which sort as the keys do.
 pub(super) fn prefix(key: &[u8]) -> u32 {
     match key.first_chunk() {
         Some(first) => u32::from_be_bytes(*first),
@@ -96,7 +96,7 @@ impl Index {
         }
     }
 
-    /// As `insert`, of a key that nobody will look for soon.
+    /// As `insert`, for a key that is not expected to be searched for soon.
     pub(super) fn insert_loose(&mut self, log: &mut Log, key: &[u8], at: u32) -> Option<u32> {
         let Index::Spaces(spaces) = self else { return self.insert(log, key, at) };
         let space = space_of(spaces, key);
@@ -121,7 +121,7 @@ impl Index {
         }
     }
 
-    /// Whether all is in order.
+    /// Returns whether everything is sorted.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Index::Few(_) => true,
@@ -246,7 +246,7 @@ fn space_of<'s>(spaces: &'s mut Vec<(u32, Space)>, key: &[u8]) -> &'s mut Space 
     &mut spaces[at].1
 }
 
-/// What is within a range while not all is in order: right, and slow.
+/// Returns the positions within a range while some keys are unsorted, which is slow.
 fn unsettled(spaces: &[(u32, Space)], log: &Log, range: &impl RangeBounds<[u8]>) -> Vec<u32> {
     let all = spaces.iter().flat_map(|(_, space)| space.order.all().chain(space.loose.iter().copied()));
     let mut within: Vec<u32> = all.filter(|&at| range.contains(log.key(at))).collect();
@@ -276,7 +276,7 @@ fn within<'a>(order: &'a [u32], log: &Log, start: Bound<&[u8]>, end: Bound<&[u8]
     &order[..behind(order, log, end)]
 }
 
-/// Where the key is in the array, or would be. Behind the last one it is found at once.
+/// Returns the key's place in the array, or the place where it belongs. A place behind the last key is found at once.
 fn place(order: &[u32], log: &Log, key: &[u8]) -> Result<usize, usize> {
     match order.last() {
         Some(&last) if log.key(last) >= key => order.binary_search_by(|&at| log.key(at).cmp(key)),

@@ -40,7 +40,7 @@ struct Kept {
 #[derive(Debug)]
 struct Packed {
     key: ChunkRef,
-    /// Nothing is written by a deletion.
+    /// The value; `None` for a deletion.
     value: Option<ChunkRef>,
     hides: u32,
 }
@@ -112,7 +112,7 @@ impl Log {
         }
     }
 
-    /// What is written, on loan.
+    /// Borrows the written value; `None` for a deletion.
     pub(super) fn value(&self, at: u32) -> Option<&[u8]> {
         match self.kept.get(at as usize) {
             Some(kept) => kept.write.as_deref(),
@@ -186,7 +186,7 @@ impl Keys for Log {
     }
 }
 
-/// With the entry's place in the index.
+/// Returns the bytes of a write, including its place in the index.
 fn cost(key: usize, value: Option<usize>) -> usize {
     key + value.unwrap_or(0) + 64
 }

@@ -23,13 +23,13 @@ pub(super) struct Reader {
     block: Bytes,
     /// Backward: what it has.
     ready: VecDeque<Version>,
-    /// Backward: the newest write met of a key that goes on in the block before.
+    /// Reading backward: the newest write so far of a key that continues in the previous block.
     open: Option<Version>,
     last: Option<Bytes>,
 }
 
 impl Reader {
-    /// Of all keys, for `next_version`.
+    /// Creates a reader of all keys, for `next_version`.
     pub(super) fn of_all(run: &Arc<Run>, until: u64) -> Reader {
         Reader::of_range(run, until, Bound::Unbounded, Bound::Unbounded, false)
     }
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// What is written, read if it has to be.
+    /// Returns the written value, reading it from the file if need be.
     pub(super) fn load(&self, value: Value) -> Result<Write> {
         self.run.load(value)
     }

@@ -35,10 +35,10 @@ pub(super) struct Version {
     pub(super) number: u64,
 }
 
-/// What is written to a key.
+/// The value written to a key.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// At hand.
+    /// The value is in memory.
     Here(Write),
     /// In the run's file.
     There { at: u64, len: usize },
@@ -48,7 +48,7 @@ pub(super) enum Value {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) first: Bytes,
-    /// Whether the block before ends with newer writes of its first key.
+    /// Whether the previous block ends with newer writes of this block's first key.
     pub(super) continues: bool,
     at: u64,
     len: usize,
@@ -61,7 +61,7 @@ pub(super) struct Run {
     pub(super) blocks: Vec<Block>,
     last: Bytes,
     filter: Filter,
-    /// What its keys begin with, in order.
+    /// The prefixes of its keys, in order.
     spaces: Vec<u32>,
     deletes: bool,
     records: usize,
@@ -84,7 +84,7 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// For so many writes.
+    /// Creates a writer for a number of writes.
     pub(super) fn new(file: File, records: usize) -> RunWriter {
         RunWriter {
             out: BufWriter::with_capacity(BUFFER, file),
@@ -164,12 +164,12 @@ fn size(bytes: &[u8]) -> Result<u32> {
         .ok_or_else(|| ErrorKind::FileTooLarge.into())
 }
 
-/// What filters know a key by.
+/// Returns the hash of a key in filters.
 pub(super) fn hash(key: &[u8]) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// Says of most keys that are not there that they are not: three bits of one word for each, of sixteen bits a key.
+/// A Bloom filter with three bits in one word per key, sixteen bits a key. It excludes most absent keys.
 #[derive(Debug)]
 struct Filter(Box<[u64]>);
 
@@ -199,7 +199,7 @@ impl Run {
         self.records
     }
 
-    /// Whether there may be a deletion.
+    /// Returns whether the run may have a deletion.
     pub(super) fn deletes(&self) -> bool {
         self.deletes
     }
@@ -210,7 +210,7 @@ impl Run {
         self.blocks.len() * (size_of::<Block>() + key + 16) + self.filter.0.len() * 8
     }
 
-    /// Whether it has keys that begin so.
+    /// Returns whether the run has keys with these prefixes.
     pub(super) fn has_spaces(&self, from: u32, to: u32) -> bool {
         let at = self.spaces.partition_point(|space| *space < from);
         self.spaces.get(at).is_some_and(|space| *space <= to)
@@ -240,7 +240,7 @@ impl Run {
         Ok(None)
     }
 
-    /// What is written, read if it has to be.
+    /// Returns the written value, reading it from the file if need be.
     pub(super) fn load(&self, value: Value) -> Result<Write> {
         match value {
             Value::Here(write) => Ok(write),

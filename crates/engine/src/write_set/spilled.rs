@@ -1,6 +1,7 @@
-//! What a write set has in files: runs in the order they were written, each of which may be undone from some write on.
+//! The part of a write set in files: runs in the order in which they were written, each of which may be undone from
+//! some write on.
 //!
-//! Sixteen runs become one of the next level, so that a key is looked for in few however many there were.
+//! Sixteen runs are merged into one of the next level, so that a search reads few runs however many there were.
 
 use super::merge::Merge;
 use super::reader::Reader;
@@ -34,7 +35,7 @@ struct Piece {
 pub(super) struct Spilled {
     /// Oldest first.
     pieces: Vec<Piece>,
-    /// If only a part counts: keys within these.
+    /// The key ranges that are visible, if only a part is.
     window: Option<Vec<Range<Bytes>>>,
 }
 
@@ -84,12 +85,12 @@ impl Spilled {
         self.pieces.iter().map(|piece| piece.run.memory()).sum()
     }
 
-    /// Whether there may be a deletion.
+    /// Returns whether there may be a deletion.
     pub(super) fn deletes(&self) -> bool {
         self.pieces.iter().any(|piece| piece.run.deletes())
     }
 
-    /// Whether keys may be there whose spaces are those of the bounds or between them.
+    /// Returns whether there may be keys whose spaces are those of the bounds or between them.
     pub(super) fn may_be_in(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
         let space = |bound, none| match bound {
             Bound::Included(key) | Bound::Excluded(key) => prefix(key),
@@ -148,7 +149,7 @@ fn merged(pieces: &[Piece], make: MakeFile<'_>) -> Result<Run> {
     out.finish()
 }
 
-/// By key, then newest first. A heap gives the greatest.
+/// Ordered by key, then newest first; the heap returns the greatest.
 struct Oldest {
     version: Version,
     at: usize,

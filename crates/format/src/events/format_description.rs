@@ -1,4 +1,5 @@
-//! FORMAT_DESCRIPTION: the first event of every file; says who wrote it and how.
+//! FORMAT_DESCRIPTION, the first event of every file: the writing server's version, and the format of the events that
+//! follow.
 
 use crate::checksum::{CHECKSUM_LEN, Checksum};
 use crate::cursor::Reader;
@@ -31,7 +32,7 @@ const fn shared_lengths<const TYPES: usize>() -> [u8; TYPES] {
     lengths
 }
 
-/// Post-header lengths of MySQL 8.4 for event types 1 to 42; types nobody writes any more are 0.
+/// Post-header lengths of MySQL 8.4 for event types 1 to 42; obsolete types have 0.
 const POST_HEADER_LENGTHS: [u8; 42] = {
     let mut lengths = shared_lengths::<42>();
     lengths[33 - 1] = 42; // GTID
@@ -65,7 +66,7 @@ const MARIADB_LENGTHS: [u8; 171] = {
     lengths
 };
 
-/// How the version of a server of this kind ends, in either dialect.
+/// The suffix of this server's version string, in either dialect.
 const OWN_VERSION_SUFFIX: &str = "-omnibus";
 
 /// The decoded event.
@@ -84,7 +85,7 @@ pub struct FormatDescription {
 }
 
 impl FormatDescription {
-    /// Our own, MySQL 8.4-like.
+    /// Creates the event of this server in MySQL 8.4's form.
     pub fn new(server_version: &str, create_timestamp: u32, checksum: Checksum) -> Self {
         Self {
             binlog_version: 4,
@@ -95,7 +96,7 @@ impl FormatDescription {
         }
     }
 
-    /// As [`FormatDescription::new`], MariaDB-like.
+    /// Creates the event of this server in MariaDB's form.
     pub fn mariadb(server_version: &str, create_timestamp: u32, checksum: Checksum) -> Self {
         let post_header_lengths = MARIADB_LENGTHS.to_vec();
         Self { post_header_lengths, ..Self::new(server_version, create_timestamp, checksum) }
@@ -119,6 +120,9 @@ impl FormatDescription {
     }
 
     /// Decodes a body whose trailing checksum, if any, was cut off (`scan` does that).
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let binlog_version = r.u16("binlog version")?;
@@ -153,8 +157,11 @@ impl FormatDescription {
         })
     }
 
-    /// Algorithm announced by a whole FORMAT_DESCRIPTION event (header and checksum included).
-    /// `Ok(None)`: written by a server that knew no checksums, so the event has none itself.
+    /// Returns the checksum algorithm that a whole FORMAT_DESCRIPTION event (header and checksum included) announces.
+    /// `Ok(None)`: the writing server knew no checksums, so the event has none itself.
+    ///
+    /// # Errors
+    /// The event is truncated or malformed.
     pub fn checksum_of_event(event: &[u8]) -> Result<Option<Checksum>, DecodeError> {
         let body = event.get(HEADER_LEN..).ok_or(DecodeError::new(0, "event header"))?;
         let own = own_length(body)?;
@@ -167,21 +174,21 @@ impl FormatDescription {
         Checksum::from_code(body[own]).map(Some)
     }
 
-    /// Whether events inside transactions may have 0 for their end position: those of MariaDB's servers from 11 on, not those
-    /// of this one.
+    /// Returns whether events inside transactions may have 0 as their end position. That is so for MariaDB's servers
+    /// from 11 on, and not for this server.
     pub fn leaves_out_positions(&self) -> bool {
         self.is_mariadb() && !self.server_version.ends_with(OWN_VERSION_SUFFIX)
     }
 
-    /// Whether the writer is a MariaDB server (its GTID events and flags differ).
+    /// Returns whether the writer is a MariaDB server (its GTID events and flags differ).
     pub fn is_mariadb(&self) -> bool {
         self.server_version.contains("MariaDB")
     }
 }
 
-/// Body bytes up to the checksum algorithm, as the event says in its own entry of the lengths.
-/// That tells writers with checksums from older ones better than the version string does: a
-/// damaged version would make a reader skip the very checksum that shows the damage.
+/// Returns the number of body bytes up to the checksum algorithm, from the event's own entry in the list of lengths.
+/// That distinguishes writers with checksums from older ones more reliably than the version string: a damaged version
+/// would make a reader skip the very checksum that reveals the damage.
 fn own_length(body: &[u8]) -> Result<usize, DecodeError> {
     let at = FIXED_LEN + usize::from(EventType::FORMAT_DESCRIPTION.0) - 1;
     let own = body.get(at).ok_or(DecodeError::new(at, "post-header lengths"))?;

@@ -1,5 +1,5 @@
-//! GTID and ANONYMOUS_GTID in the form of MySQL 8.x: first event of every transaction. With a tag it is another event
-//! (`gtid_tagged`).
+//! GTID and ANONYMOUS_GTID in the form of MySQL 8.x, the first event of every transaction. A GTID with a tag has
+//! another event (`gtid_tagged`).
 
 use crate::cursor::{Reader, lenenc_size, put_lenenc};
 use crate::error::DecodeError;
@@ -16,19 +16,19 @@ pub(super) const HAS_ORIGINAL_VERSION: u32 = 1 << 31;
 /// Flags, UUID, number, clock code and two clock values.
 const FIXED_LEN: usize = 1 + 16 + 8 + 1 + 16;
 
-/// Our `immediate_server_version`.
+/// This server's `immediate_server_version`.
 pub const SERVER_VERSION_NUMBER: u32 = 80400;
 
-/// When and by which versions a transaction was committed.
+/// The commit times of a transaction and the versions of the servers that committed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GtidTimes {
     /// Microseconds since 1970 of the commit on the server that wrote this file.
     pub immediate_commit_us: u64,
-    /// The same on the server where the transaction was born.
+    /// The same on the server that executed the transaction first.
     pub original_commit_us: u64,
     /// Version number (80400) of the server that wrote this file.
     pub immediate_version: u32,
-    /// Version number of the server where the transaction was born.
+    /// Version number of the server that executed the transaction first.
     pub original_version: u32,
 }
 
@@ -63,7 +63,7 @@ impl Gtid {
         Tsid::new(self.uuid, self.tag)
     }
 
-    /// Which of the three events it is; without a number, the anonymous one.
+    /// Returns the type of the event; without a number, it is the anonymous one.
     #[must_use]
     #[inline]
     pub fn event_type(&self) -> EventType {
@@ -74,10 +74,10 @@ impl Gtid {
         }
     }
 
-    /// Decodes the body of one of the three.
+    /// Decodes the body of one of the three event types.
     ///
     /// # Errors
-    /// It is cut, or in a form that is not known.
+    /// The body is truncated, or of an unknown form.
     pub fn decode_as(event_type: EventType, body: &[u8]) -> Result<Self, DecodeError> {
         if event_type == EventType::GTID_TAGGED { Self::decode_tagged(body) } else { Self::decode(body) }
     }
@@ -134,7 +134,10 @@ impl Gtid {
         self.transaction_length = length;
     }
 
-    /// Decodes the body of GTID or ANONYMOUS_GTID, of 5.6 and later.
+    /// Decodes the body of GTID or ANONYMOUS_GTID, of MySQL 5.6 and later.
+    ///
+    /// # Errors
+    /// The body is truncated, or of an unknown form.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let flags = r.u8("GTID flags")?;

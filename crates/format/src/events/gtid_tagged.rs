@@ -1,9 +1,9 @@
-//! GTID_TAGGED of MySQL 8.3 and later: what GTID says, of a transaction whose GTID has a tag.
+//! GTID_TAGGED of MySQL 8.3 and later: a GTID event whose GTID has a tag.
 //!
-//! The form is that of MySQL's serialization library: a version, the number of bytes, the newest field that a reader must
-//! know, and then fields, each behind its number, in the order of their numbers. Integers are of variable length
-//! (`varlen`); a UUID is sixteen of them. Fields that have nothing to say are left out. A reader that meets a field which
-//! it does not know, and need not, stops there: newer fields are at the end.
+//! It has the form of MySQL's serialization library: a version, the number of bytes, the newest field that a reader
+//! must know, and then fields, each behind its number, in the order of their numbers. Integers are of variable length
+//! (`varlen`); a UUID is sixteen of them. Fields with default values are left out. A reader that meets a field which it
+//! does not know, and need not know, stops there: newer fields are at the end.
 
 use super::gtid::{Gtid, GtidTimes, HAS_ORIGINAL_TIME, HAS_ORIGINAL_VERSION};
 use super::previous_gtids::read_tag;
@@ -11,7 +11,7 @@ use crate::cursor::Reader;
 use crate::error::DecodeError;
 use crate::varlen::{put, put_signed, read, read_signed};
 
-/// Of the form.
+/// The version of the form.
 const VERSION: u64 = 1;
 
 const FLAGS: u64 = 0;
@@ -25,7 +25,7 @@ const ORIGINAL_TIME: u64 = 7;
 const LENGTH: u64 = 8;
 const IMMEDIATE_VERSION: u64 = 9;
 const ORIGINAL_VERSION: u64 = 10;
-/// Of group replication; read over.
+/// A field of group replication; it is skipped.
 const COMMIT_GROUP_TICKET: u64 = 11;
 
 impl Gtid {
@@ -94,7 +94,7 @@ impl Gtid {
     /// Decodes the body of GTID_TAGGED.
     ///
     /// # Errors
-    /// It is cut, of another version of the form, or has a field that must be known and is not.
+    /// The body is truncated, of another version of the form, or has an unknown field that must be known.
     pub fn decode_tagged(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         if read(&mut r, "version of a tagged GTID")? != VERSION {
@@ -142,7 +142,7 @@ impl Gtid {
     }
 }
 
-/// Microseconds since the epoch. An event without a tag has 55 bits for them, so that no server has more.
+/// Reads microseconds since the epoch. An event without a tag has 55 bits for them, so a server has no more.
 fn read_time(r: &mut Reader<'_>, what: &'static str) -> Result<u64, DecodeError> {
     let time = read(r, what)?;
     if time < HAS_ORIGINAL_TIME { Ok(time) } else { Err(r.error(what)) }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::event_type::EventType;
 
-    /// What a server of version 8.4.11 wrote.
+    /// An event written by a server of version 8.4.11.
     const REAL: [u8; 62] = [
         0x02, 0x7c, 0x00, 0x00, 0x02, 0x02, 0xee, 0x45, 0x03, 0x41, 0x02, 0x58, 0x02, 0x69, 0x03, 0x22, 0xc5,
         0x03, 0x69, 0x02, 0x82, 0x41, 0x02, 0x35, 0x02, 0xdc, 0xbe, 0xdc, 0x35, 0x02, 0x04, 0x04, 0x06, 0x10,

@@ -8,9 +8,9 @@ use crate::error::DecodeError;
 /// A block of the file. APPEND_BLOCK has the same body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeginLoadQuery<'a> {
-    /// Names the file among those being transferred.
+    /// The number of the file among those being transferred.
     pub file_id: u32,
-    /// Its next bytes.
+    /// The next bytes of the file.
     pub data: &'a [u8],
 }
 
@@ -22,6 +22,9 @@ impl<'a> BeginLoadQuery<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         Ok(Self { file_id: r.u32("file id")?, data: r.rest() })
@@ -35,7 +38,7 @@ pub struct ExecuteLoadQuery<'a> {
     pub query: Query<'a>,
     /// The file.
     pub file_id: u32,
-    /// Where in `query.sql` the file name clause starts and ends.
+    /// The byte range of the file name clause in `query.sql`.
     pub file_name_span: (u32, u32),
     /// 0 error, 1 IGNORE, 2 REPLACE.
     pub duplicate_handling: u8,
@@ -56,6 +59,9 @@ impl<'a> ExecuteLoadQuery<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let thread_id = r.u32("thread id")?;

@@ -10,7 +10,7 @@ use crate::error::DecodeError;
 pub struct MariadbGtid {
     /// Replication domain.
     pub domain: u32,
-    /// Server on which the transaction was born.
+    /// The server that executed the transaction first.
     pub server: u32,
     /// Number in the domain.
     pub sequence: u64,
@@ -38,17 +38,17 @@ pub struct MariadbGtidEvent {
 /// An XA branch's format id, gtrid and bqual.
 pub type BranchName<'b> = (u32, &'b [u8], &'b [u8]);
 
-/// What a GTID event says of an ALTER that is logged twice (`binlog_alter_two_phase=1`), each time with its whole text.
+/// The phase of an ALTER that is logged twice (`binlog_alter_two_phase=1`), each time with its whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlterPhase {
-    /// It has begun: replicas may begin as well, and must not finish.
+    /// The ALTER has begun: replicas may begin as well, and must not finish.
     Start,
-    /// It has succeeded.
+    /// The ALTER has succeeded.
     Commit {
         /// The sequence number of its start.
         start: u64,
     },
-    /// It has failed.
+    /// The ALTER has failed.
     Rollback {
         /// The sequence number of its start.
         start: u64,
@@ -56,7 +56,7 @@ pub enum AlterPhase {
 }
 
 impl AlterPhase {
-    /// Whether the statement is done when this phase is applied by a reader that does it at once.
+    /// Returns whether a reader that executes the statement at once does so in this phase.
     #[must_use]
     pub fn is_executed(self) -> bool {
         matches!(self, AlterPhase::Commit { .. })
@@ -64,17 +64,17 @@ impl AlterPhase {
 }
 
 impl MariadbGtidEvent {
-    /// No COMMIT or XID ends the group: it is one statement (DDL).
+    /// The group is one statement (DDL) and has no COMMIT or XID.
     pub const FLAG_STANDALONE: u8 = 1;
     /// A commit id follows.
     pub const FLAG_GROUP_COMMIT_ID: u8 = 2;
-    /// Can be rolled back.
+    /// The transaction can be rolled back.
     pub const FLAG_TRANSACTIONAL: u8 = 4;
-    /// May run in parallel with what precedes.
+    /// The transaction may run in parallel with the preceding ones.
     pub const FLAG_ALLOW_PARALLEL: u8 = 8;
-    /// Waited for a row lock.
+    /// The transaction waited for a row lock.
     pub const FLAG_WAITED: u8 = 16;
-    /// Is DDL.
+    /// The statement is DDL.
     pub const FLAG_DDL: u8 = 32;
     /// The first phase of an XA transaction, whose xid follows.
     pub const FLAG_PREPARED_XA: u8 = 64;
@@ -97,6 +97,9 @@ impl MariadbGtidEvent {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         Self::read(&mut Reader::new(body))
     }
@@ -112,10 +115,10 @@ impl MariadbGtidEvent {
         Ok(Self { domain, sequence, flags, commit_id })
     }
 
-    /// The XA branch that the event names: format id, gtrid and bqual, behind the commit id.
+    /// Returns the XA branch that the event names: format id, gtrid and bqual, behind the commit id.
     ///
     /// # Errors
-    /// The body is too short for what it says.
+    /// The body is shorter than its fields.
     pub fn branch(body: &[u8]) -> Result<Option<BranchName<'_>>, DecodeError> {
         let mut r = Reader::new(body);
         let event = Self::read(&mut r)?;
@@ -131,11 +134,11 @@ impl MariadbGtidEvent {
         Ok(Some((format, r.take(gtrid, "gtrid")?, r.take(bqual, "bqual")?)))
     }
 
-    /// Whether the statement is one of the two of an ALTER: in a byte of flags behind the branch, which older servers do not
-    /// write, and the start's sequence number behind it.
+    /// Returns the phase if the statement is one of the two of an ALTER. The phase is in a byte of flags behind the
+    /// branch, which older servers do not write, followed by the start's sequence number.
     ///
     /// # Errors
-    /// The body is too short for what it says.
+    /// The body is shorter than its fields.
     pub fn alter_phase(body: &[u8]) -> Result<Option<AlterPhase>, DecodeError> {
         const MULTI_ENGINE: u8 = 1;
         const START: u8 = 2;
@@ -184,6 +187,9 @@ impl MariadbGtidList {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let word = r.u32("GTID count")?;

@@ -1,8 +1,9 @@
-//! Events that servers before MySQL 5.0 wrote, for reading only: START_V3, LOAD, NEW_LOAD, CREATE_FILE, SLAVE, and QUERY
+//! Events of servers before MySQL 5.0, for reading only: START_V3, LOAD, NEW_LOAD, CREATE_FILE, SLAVE, and QUERY
 //! without status variables.
 //!
-//! Their headers are those of version 4; files of version 1 (13-byte headers, MySQL 3.23) are not read. A log of version 3
-//! begins with START_V3 instead of FORMAT_DESCRIPTION, has no checksums, and a header's position is where the event begins.
+//! Their headers are those of version 4; files of version 1 (13-byte headers, MySQL 3.23) are not read. A log of
+//! version 3 begins with START_V3 instead of FORMAT_DESCRIPTION and has no checksums, and the position in a header is
+//! the event's start.
 
 use std::borrow::Cow;
 
@@ -24,6 +25,9 @@ pub struct StartV3 {
 
 impl StartV3 {
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let binlog_version = r.u16("binlog version")?;
@@ -34,14 +38,14 @@ impl StartV3 {
     }
 }
 
-/// SLAVE: which source a replica followed. Nobody wrote it outside of MySQL 3.23 and 4.0.
+/// SLAVE: the source that a replica followed. Only MySQL 3.23 and 4.0 wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlaveStart<'a> {
-    /// Where it was.
+    /// The replica's position in that file.
     pub position: u64,
     /// The source's port.
     pub port: u16,
-    /// The source.
+    /// The source's host.
     pub host: &'a [u8],
     /// The source's file.
     pub file: &'a [u8],
@@ -49,6 +53,9 @@ pub struct SlaveStart<'a> {
 
 impl<'a> SlaveStart<'a> {
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let (position, port) = (r.u64("position")?, r.u16("port")?);
@@ -64,12 +71,12 @@ const OPTIONALLY_ENCLOSED: u8 = 2;
 const REPLACE: u8 = 4;
 const IGNORE: u8 = 8;
 
-/// LOAD DATA as its clauses: LOAD (MySQL 3.23), NEW_LOAD and CREATE_FILE (4.0, 4.1).
+/// LOAD DATA in the form of its clauses: LOAD (MySQL 3.23), NEW_LOAD and CREATE_FILE (4.0, 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldLoad<'a> {
     /// Connection id.
     pub thread_id: u32,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub exec_time: u32,
     /// The file that CREATE_FILE begins.
     pub file_id: Option<u32>,
@@ -92,6 +99,9 @@ pub struct OldLoad<'a> {
 
 impl<'a> OldLoad<'a> {
     /// Decodes the body of any of the three.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(event_type: EventType, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let (thread_id, exec_time, skip_lines) =
@@ -137,7 +147,7 @@ impl<'a> OldLoad<'a> {
         if self.options & REPLACE != 0 { 2 } else { u8::from(self.options & IGNORE != 0) }
     }
 
-    /// The statement as text, and which of its bytes name the file, as EXECUTE_LOAD_QUERY has them.
+    /// Returns the statement as text and the byte range of the file name in it, in the form of EXECUTE_LOAD_QUERY.
     pub fn statement(&self) -> (Vec<u8>, (u32, u32)) {
         let mut sql = b"LOAD DATA ".to_vec();
         let from = sql.len() as u32;
@@ -175,7 +185,7 @@ impl<'a> OldLoad<'a> {
     }
 }
 
-/// The five separators and the options. LOAD has one byte for each, and bits that say which are empty.
+/// Reads the five separators and the options. LOAD has one byte for each, and bits that mark the empty ones.
 fn separators<'a>(r: &mut Reader<'a>, single: bool) -> Result<([&'a [u8]; 5], u8), DecodeError> {
     let mut found: [&[u8]; 5] = [&[]; 5];
     for separator in &mut found {
@@ -213,14 +223,14 @@ fn identifier(name: &[u8], sql: &mut Vec<u8>) {
     sql.push(b'`');
 }
 
-/// Follows a stream that may be of version 3, and gives its QUERY events the form of version 4.
+/// Converts the QUERY events of a stream that may be of version 3 to version 4.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Modern {
     old: bool,
 }
 
 impl Modern {
-    /// The body of the next event as of version 4.
+    /// Returns the body of the next event in the form of version 4.
     pub fn body<'a>(&mut self, header: &EventHeader, body: &'a [u8]) -> Cow<'a, [u8]> {
         match header.event_type {
             EventType::START_V3 => self.old = true,

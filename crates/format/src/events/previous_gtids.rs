@@ -1,8 +1,9 @@
-//! PREVIOUS_GTIDS: every GTID in the files before this one. Second event of a file. COM_BINLOG_DUMP_GTID has the same bytes.
+//! PREVIOUS_GTIDS: the GTIDs in all earlier files. It is the second event of a file. COM_BINLOG_DUMP_GTID has the same
+//! bytes.
 //!
-//! Two forms. Without tags: a count, and per UUID its intervals. With tags (MySQL 8.3 and later): the first eight bytes have a
-//! 1 at both ends and the count between, and behind each UUID stands its tag. A set without tags is written in the first form,
-//! which everybody reads.
+//! There are two forms. Without tags: a count, and per UUID its intervals. With tags (MySQL 8.3 and later): the first
+//! eight bytes have a 1 at both ends and the count between, and each UUID is followed by its tag. A set without tags is
+//! written in the first form, which every reader knows.
 
 use crate::cursor::Reader;
 use crate::error::DecodeError;
@@ -10,7 +11,7 @@ use crate::gtid::{GNO_MAX, GtidSet, Interval, ServerUuid};
 use crate::tsid::{Tag, Tsid};
 use crate::varlen;
 
-/// First and last of the eight bytes, with tags.
+/// The first and the last of the eight bytes in the form with tags.
 const TAGGED: u64 = 1;
 
 /// The decoded event.
@@ -43,7 +44,7 @@ impl PreviousGtids {
     /// Decodes either form.
     ///
     /// # Errors
-    /// It is cut, or not in a form that is known.
+    /// The body is truncated, or of an unknown form.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let first = r.u64("UUID count")?;
@@ -73,7 +74,7 @@ impl PreviousGtids {
     }
 }
 
-/// A tag behind its length.
+/// Reads a tag and the length in front of it.
 pub(super) fn read_tag(r: &mut Reader<'_>) -> Result<Tag, DecodeError> {
     let len = varlen::read(r, "length of a tag")?;
     let len = usize::try_from(len).map_err(|_| r.error("length of a tag"))?;

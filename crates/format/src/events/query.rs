@@ -4,12 +4,12 @@ use super::status_vars::StatusVars;
 use crate::cursor::Reader;
 use crate::error::DecodeError;
 
-/// The decoded event. `status` is kept raw: `status_vars` decodes it when somebody asks.
+/// The decoded event. `status` is kept raw; `status_vars` decodes it on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
     /// Connection id, which names temporary tables.
     pub thread_id: u32,
-    /// Seconds the statement ran.
+    /// Duration of the statement in seconds.
     pub exec_time: u32,
     /// Error the statement ended with; 0 for success.
     pub error_code: u16,
@@ -38,6 +38,9 @@ impl<'a> Query<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let thread_id = r.u32("thread id")?;
@@ -52,6 +55,9 @@ impl<'a> Query<'a> {
     }
 
     /// The decoded status variables.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn status_vars(&self) -> Result<StatusVars, DecodeError> {
         StatusVars::decode(self.status)
     }

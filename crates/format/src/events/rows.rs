@@ -10,7 +10,7 @@ pub const ROWS_FLAG_STMT_END: u16 = 1;
 pub const ROWS_FLAG_NO_FOREIGN_KEY_CHECKS: u16 = 2;
 /// `unique_checks=0`.
 pub const ROWS_FLAG_RELAXED_UNIQUE_CHECKS: u16 = 4;
-/// What happened to the rows.
+/// The kind of row change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKind {
     /// After images only.
@@ -31,7 +31,7 @@ impl RowsKind {
         }
     }
 
-    /// Of a version 1 or 2 event type, or one of MySQL 5.1's before its release.
+    /// Returns the kind of a row event type of version 1 or 2, or of MySQL 5.1 before its release.
     pub fn of(event_type: EventType) -> Option<Self> {
         match event_type {
             EventType::WRITE_ROWS | EventType::WRITE_ROWS_V1 | EventType::PRE_GA_WRITE_ROWS => {
@@ -49,12 +49,12 @@ impl RowsKind {
     }
 }
 
-/// The decoded event; `row::Images` walks `rows`.
+/// The decoded event; `row::Images` iterates over `rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows<'a> {
-    /// What happened.
+    /// The kind of change.
     pub kind: RowsKind,
-    /// Refers to the last TABLE_MAP with this number.
+    /// The number of the last TABLE_MAP with the row's table.
     pub table_id: u64,
     /// `ROWS_FLAG_*`.
     pub flags: u16,
@@ -76,6 +76,9 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Decodes the body of a rows event of either version.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(event_type: EventType, body: &'a [u8]) -> Result<Self, DecodeError> {
         let kind = RowsKind::of(event_type).ok_or(DecodeError::new(0, "rows event type"))?;
         let mut r = Reader::new(body);

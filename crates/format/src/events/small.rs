@@ -14,6 +14,9 @@ impl Xid {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         Ok(Self(Reader::new(body).u64("xid")?))
     }
@@ -22,7 +25,7 @@ impl Xid {
 /// ROTATE: the log continues in another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotate<'a> {
-    /// Where to continue in it.
+    /// The position in it at which to continue.
     pub position: u64,
     /// The next file's name, without directory.
     pub file: &'a [u8],
@@ -36,6 +39,9 @@ impl<'a> Rotate<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         Ok(Self { position: r.u64("rotate position")?, file: r.rest() })
@@ -64,6 +70,9 @@ impl IntVar {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         Ok(Self { kind: r.u8("intvar type")?, value: r.u64("intvar value")? })
@@ -82,6 +91,9 @@ impl Rand {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         Ok(Self(r.u64("first seed")?, r.u64("second seed")?))
@@ -101,6 +113,9 @@ impl<'a> RowsQuery<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         r.u8("statement length")?;
@@ -113,7 +128,7 @@ impl<'a> RowsQuery<'a> {
 pub struct Incident<'a> {
     /// 1 = lost events.
     pub code: u16,
-    /// For people.
+    /// The text for people.
     pub message: &'a [u8],
 }
 
@@ -127,6 +142,9 @@ impl<'a> Incident<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let code = r.u16("incident code")?;
@@ -134,12 +152,12 @@ impl<'a> Incident<'a> {
     }
 }
 
-/// HEARTBEAT and HEARTBEAT_V2: "still here, and this is where you are". Never in a file.
+/// HEARTBEAT and HEARTBEAT_V2: the source is alive and at this position. Never in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat<'a> {
     /// The source's current file.
     pub file: &'a [u8],
-    /// Position in it; `None` in version 1, where the header's `log_pos` says it (32 bits).
+    /// Position in it; `None` in version 1, where it is the header's `log_pos` (32 bits).
     pub position: Option<u64>,
 }
 
@@ -170,6 +188,9 @@ impl<'a> Heartbeat<'a> {
     }
 
     /// Decodes a version 2 body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode_v2(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let mut heartbeat = Self { file: b"", position: None };
@@ -216,6 +237,9 @@ impl<'a> XaPrepare<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let one_phase = r.u8("one phase flag")? != 0;

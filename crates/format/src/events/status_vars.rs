@@ -41,7 +41,7 @@ pub struct StatusVars {
     pub lc_time_names: Option<u16>,
     /// `collation_database` id.
     pub charset_database: Option<u16>,
-    /// Tables a multi-table UPDATE writes.
+    /// The tables that a multi-table UPDATE writes, as a bitmap.
     pub table_map_for_update: Option<u64>,
     /// Definer user and host.
     pub invoker: Option<(Vec<u8>, Vec<u8>)>,
@@ -63,7 +63,7 @@ pub struct StatusVars {
     pub mariadb_hrnow: Option<u32>,
     /// MariaDB: transaction number of an atomic DDL statement.
     pub mariadb_xid: Option<u64>,
-    /// MariaDB: more flags of the GTID, and with two of them the number of the ALTER that is ended.
+    /// MariaDB: more flags of the GTID; two of them are followed by the number of the ALTER that ends.
     pub mariadb_flags: Option<(u8, Option<u64>)>,
     /// MariaDB: `character_set_collations`, ids of a character set's default collation and of the one in its place.
     pub charset_collations: Vec<(u16, u16)>,
@@ -75,11 +75,14 @@ pub struct StatusVars {
 const ENDS_ALTER: u8 = 4 | 8;
 
 const OVER_MAX_DATABASES: u8 = 254;
-/// As many are named at most.
+/// The maximum number of named databases.
 const MAX_DATABASES: usize = 16;
 
 impl StatusVars {
     /// Decodes the block; an unknown code ends it and keeps the rest raw.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(block: &[u8]) -> Result<Self, DecodeError> {
         let mut vars = Self::default();
         let mut r = Reader::new(block);

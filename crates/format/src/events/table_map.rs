@@ -8,7 +8,7 @@ use crate::field::FieldType;
 /// Flag: BIT lengths in the metadata are exact (5.1.4 and later).
 const FLAG_BIT_LEN_EXACT: u16 = 1;
 
-/// How much optional metadata to write (`binlog_row_metadata`).
+/// The amount of optional metadata to write (`binlog_row_metadata`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptionalMetadata {
     /// None at all, as before MySQL 8.0.1.
@@ -20,7 +20,7 @@ pub enum OptionalMetadata {
     Full,
 }
 
-/// What optional metadata says about one column; `None` or empty when it says nothing.
+/// The optional metadata of one column; `None` or empty where it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMetadata {
     /// UNSIGNED, for numeric columns.
@@ -49,7 +49,7 @@ pub struct PrimaryKeyPart {
 /// The decoded event, owned: it outlives the event it came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableMap {
-    /// Number that the row events use.
+    /// The number by which row events refer to the table.
     pub table_id: u64,
     /// Flags as stored.
     pub flags: u16,
@@ -59,7 +59,7 @@ pub struct TableMap {
     pub table: Vec<u8>,
     /// Column types.
     pub columns: Vec<FieldType>,
-    /// Which columns may be NULL.
+    /// For each column, whether it may be NULL.
     pub nullable: Vec<bool>,
     /// Per column; as long as `columns`.
     pub metadata: Vec<ColumnMetadata>,
@@ -94,12 +94,18 @@ impl TableMap {
     }
 
     /// Decodes the body as MySQL and we write it.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
         Self::decode_dialect(body, false)
     }
 
-    /// Decodes the body; `mariadb` when a MariaDB server wrote the file
-    /// (`FormatDescription::is_mariadb`): it counts GEOMETRY among the character columns.
+    /// Decodes the body. `mariadb` is true if a MariaDB server wrote the file (`FormatDescription::is_mariadb`): it
+    /// counts GEOMETRY among the character columns.
+    ///
+    /// # Errors
+    /// The body is truncated or malformed.
     pub fn decode_dialect(body: &[u8], mariadb: bool) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let table_id = r.uint(6, "table id")?;

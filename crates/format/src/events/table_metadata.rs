@@ -45,7 +45,7 @@ fn bitmap(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u8> {
     map
 }
 
-/// Appends the metadata that `level` asks for and `map` knows.
+/// Appends the metadata of `level` that `map` has.
 pub(super) fn encode(map: &TableMap, level: OptionalMetadata, out: &mut Vec<u8>) {
     if level == OptionalMetadata::None || map.metadata.len() != map.columns.len() {
         return;
@@ -101,7 +101,7 @@ fn encode_full(map: &TableMap, out: &mut Vec<u8>) {
     put_charsets(map, &labelled, ENUM_AND_SET_DEFAULT_CHARSET, ENUM_AND_SET_COLUMN_CHARSET, out);
 }
 
-/// One default and its exceptions when that is shorter, else one collation per column.
+/// Appends one default and its exceptions if that is shorter, otherwise one collation per column.
 fn put_charsets(map: &TableMap, columns: &[usize], default_kind: u8, kind: u8, out: &mut Vec<u8>) {
     let ids: Vec<u16> = columns.iter().filter_map(|&i| map.metadata[i].collation).collect();
     if ids.is_empty() || ids.len() != columns.len() {

@@ -17,7 +17,7 @@ pub enum UserVarValue<'a> {
     Int {
         /// The bits.
         bits: u64,
-        /// Whether they are unsigned.
+        /// Whether the value is unsigned.
         unsigned: bool,
     },
     /// DECIMAL: precision, scale, and the bytes of a NEWDECIMAL field.
@@ -25,7 +25,7 @@ pub enum UserVarValue<'a> {
 }
 
 impl UserVarValue<'_> {
-    /// The digits of a DECIMAL's bytes; `None` if they are not one.
+    /// Returns the digits of a DECIMAL's bytes; `None` if they are not a DECIMAL.
     #[must_use]
     pub fn decimal_text(bytes: &[u8]) -> Option<Vec<u8>> {
         let [precision, scale, digits @ ..] = bytes else { return None };
@@ -92,6 +92,9 @@ impl<'a> UserVar<'a> {
     }
 
     /// Decodes the body.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut r = Reader::new(body);
         let name_len = r.u32("variable name")? as usize;

@@ -1,6 +1,6 @@
-//! Bytes per character by collation id: what turns CHAR(n) into the byte length in TABLE_MAP.
+//! The maximum bytes per character of a collation, which relates CHAR(n) to the byte length in TABLE_MAP.
 
-/// Most bytes that one character takes in the collation's character set.
+/// Returns the maximum number of bytes of one character in the collation's character set.
 ///
 /// Ids are MySQL's, and MariaDB's NO PAD (1024 + id) and UCA 14 (from 2048) ranges.
 pub fn charset_max_len(collation: u16) -> u32 {

@@ -13,6 +13,9 @@ use crate::error::DecodeError;
 ///
 /// DATETIME and TIMESTAMP become `Value::DateTime`; TIMESTAMP in UTC. BINARY and VARBINARY become
 /// `Value::Bytes` as stored; `RowShape` pads BINARY back to its length.
+///
+/// # Errors
+/// The bytes are truncated or malformed.
 pub fn decode_field(
     field: FieldType,
     unsigned: bool,

@@ -1,12 +1,15 @@
-//! `Value` to field bytes. The value must already be of the column's type and range (the SQL
-//! layer converts); what does not fit is an error here, never silently cut.
+//! Converts a `Value` to field bytes. The value must already be of the column's type and range (the SQL layer
+//! converts); a value that does not fit is an error here and is never silently cut.
 
 use omnibus_value::{Value, temporal};
 
 use super::field_type::{FieldType, code};
 
-/// Appends the field bytes of `value`. NULL has none: it is a bit in the null bitmap, and an
-/// error here. On error `out` may hold a part of the field; the caller truncates.
+/// Appends the field bytes of `value`.
+///
+/// # Errors
+/// The value does not fit the type, or is NULL, which is a bit in the null bitmap and has no field. `out` may then hold a
+/// part of the field; the caller truncates it.
 pub fn encode_field(
     field: FieldType,
     unsigned: bool,

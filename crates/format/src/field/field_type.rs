@@ -1,4 +1,4 @@
-//! `FieldType`: type code + metadata of one column, and how long its field bytes are.
+//! `FieldType`: type code and metadata of one column, and the length of its field bytes.
 
 use omnibus_value::{ColumnKind, ColumnType};
 
@@ -45,20 +45,19 @@ pub mod code {
     pub const GEOMETRY: u8 = 255;
 }
 
-/// A column's type as a row event needs it. ENUM, SET and CHAR are told apart already: in
-/// TABLE_MAP they all have code STRING and the real code in the metadata.
+/// A column's type as a row event needs it. ENUM, SET and CHAR are distinguished here; in TABLE_MAP they all have the
+/// code STRING and the real code in the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldType {
     /// One of `code`; the real type for ENUM and SET.
     pub code: u8,
-    /// CHAR/VARCHAR: bytes at most. ENUM/SET: bytes stored. BLOB family, JSON, GEOMETRY: length
-    /// bytes. BIT: bits. NEWDECIMAL: precision << 8 | scale. Temporal: fractional digits.
-    /// FLOAT/DOUBLE: bytes.
+    /// CHAR/VARCHAR: maximum bytes. ENUM/SET: bytes stored. BLOB family, JSON, GEOMETRY: length bytes. BIT: bits.
+    /// NEWDECIMAL: precision << 8 | scale. Temporal: fractional digits. FLOAT/DOUBLE: bytes.
     pub meta: u16,
 }
 
 impl FieldType {
-    /// The type of a column of ours.
+    /// Returns the type of one of this server's columns.
     pub fn of_column(column: &ColumnType) -> Self {
         let field = |code, meta| Self { code, meta };
         let chars = column.length * charset_max_len(column.collation);
@@ -124,6 +123,9 @@ impl FieldType {
     }
 
     /// Reads the metadata of a column with TABLE_MAP code `code`.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn read(map_code: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let field = |code, meta| Ok(Self { code, meta });
         match map_code {
@@ -214,8 +216,8 @@ impl FieldType {
         (len <= bytes.len()).then_some(len)
     }
 
-    /// Whether optional metadata counts the column among the numeric ones (signedness bitmap).
-    /// Both servers count YEAR, although neither one's reader does.
+    /// Returns whether optional metadata counts the column among the numeric ones (signedness bitmap). Both servers'
+    /// writers count YEAR, although neither one's reader does.
     pub fn is_numeric(self) -> bool {
         matches!(
             self.code,
@@ -232,8 +234,8 @@ impl FieldType {
         )
     }
 
-    /// Whether optional metadata counts the column among the character ones: CHAR, VARCHAR, TEXT
-    /// and their binary twins.
+    /// Returns whether optional metadata counts the column among the character ones: CHAR, VARCHAR, TEXT and their
+    /// binary counterparts.
     pub fn is_character(self) -> bool {
         matches!(
             self.code,
@@ -246,7 +248,7 @@ impl FieldType {
         )
     }
 
-    /// BLOB, TEXT, JSON and GEOMETRY: what `binlog_row_image=NOBLOB` leaves out.
+    /// Returns whether the type is BLOB, TEXT, JSON or GEOMETRY, which `binlog_row_image=NOBLOB` leaves out.
     pub fn is_blob(self) -> bool {
         matches!(
             self.code,

@@ -1,8 +1,8 @@
 //! Column types as TABLE_MAP describes them, and single fields as row events store them.
 //!
-//! `FieldType` is the two bytes of knowledge a field's bytes need; `decode` and `encode` convert
-//! to and from `Value`. The same encoding is the engine's row format, so it is the hot path of
-//! reads as well: no allocation except for strings that cannot be sliced.
+//! `FieldType` has the two properties that determine the length of a field; `decode` and `encode` convert to and from
+//! `Value`. The same encoding is the engine's row format, so it is on the path of every read: no allocation except for
+//! strings that cannot be sliced.
 
 mod charset;
 mod decode;

@@ -1,19 +1,19 @@
 //! Column bitmaps of row events: bit `i % 8` of byte `i / 8` stands for column `i`.
 
-/// Whether column `i` is in the bitmap; false past its end.
+/// Returns whether column `i` is in the bitmap; false past its end.
 #[inline]
 pub fn is_set(bits: &[u8], i: usize) -> bool {
     bits.get(i / 8).is_some_and(|byte| byte & (1 << (i % 8)) != 0)
 }
 
-/// Whether none of the first `columns` columns is in the bitmap.
+/// Returns whether none of the first `columns` columns is in the bitmap.
 #[inline]
 pub fn none_set(bits: &[u8], columns: usize) -> bool {
     let (whole, rest) = (columns / 8, columns % 8);
     bits.len() > whole && bits[..whole].iter().all(|byte| *byte == 0) && bits[whole] & ((1 << rest) - 1) == 0
 }
 
-/// How many of the first `columns` columns are in the bitmap.
+/// Returns the number of the first `columns` columns that are in the bitmap.
 #[inline]
 pub fn count_bits(bits: &[u8], columns: usize) -> usize {
     let whole: u32 = bits.iter().take(columns / 8).map(|byte| byte.count_ones()).sum();
@@ -34,24 +34,24 @@ impl Clone for Bitmap {
         Self(self.0.clone())
     }
 
-    /// Keeps its memory: a row event copies two.
+    /// Reuses the memory: a row event copies two bitmaps.
     fn clone_from(&mut self, source: &Self) {
         self.0.clone_from(&source.0);
     }
 }
 
 impl Bitmap {
-    /// No columns.
+    /// Creates a bitmap without columns.
     pub fn empty(columns: usize) -> Self {
         Self(vec![0; columns.div_ceil(8)])
     }
 
-    /// All columns.
+    /// Creates a bitmap of all columns.
     pub fn full(columns: usize) -> Self {
         Self(vec![0xff; columns.div_ceil(8)])
     }
 
-    /// The given columns.
+    /// Creates a bitmap of the given columns.
     pub fn of(columns: usize, members: impl IntoIterator<Item = usize>) -> Self {
         let mut bitmap = Self::empty(columns);
         for member in members {
@@ -68,13 +68,13 @@ impl Bitmap {
         }
     }
 
-    /// Makes it hold no columns of `columns`, keeping its memory.
+    /// Removes all columns and sets the size to `columns`, reusing the memory.
     pub fn reset(&mut self, columns: usize) {
         self.0.clear();
         self.0.resize(columns.div_ceil(8), 0);
     }
 
-    /// Whether a column is in it.
+    /// Returns whether a column is in the bitmap.
     #[inline]
     pub fn contains(&self, i: usize) -> bool {
         is_set(&self.0, i)

@@ -1,4 +1,4 @@
-//! Projecting a full image to some of its columns by copying bytes (MINIMAL, NOBLOB images).
+//! Projects a full image to some of its columns by copying bytes (MINIMAL, NOBLOB images).
 
 use super::bitmap::count_bits;
 use super::shape::RowShape;
@@ -6,6 +6,9 @@ use crate::error::DecodeError;
 use crate::row::is_set;
 
 /// Appends the image of the columns in `bits` of the full image `row`.
+///
+/// # Errors
+/// The bytes are truncated or malformed.
 pub fn project(shape: &RowShape, row: &[u8], bits: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let start = out.len();
     if row.len() < shape.null_bytes() {

@@ -1,4 +1,4 @@
-//! Walking the images of a rows event.
+//! Iterates over the images of a rows event.
 
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -10,36 +10,41 @@ use crate::error::DecodeError;
 use crate::events::{Rows, RowsKind};
 use crate::field::code;
 
-/// One image inside a rows event: which columns it has and its bytes.
+/// One image inside a rows event: its columns and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct RowImage<'a> {
     /// Columns present.
     pub columns: &'a [u8],
     /// Null bitmap (one bit per present column) and fields.
     pub bytes: &'a [u8],
-    /// What PARTIAL_UPDATE_ROWS has in front of an after image: options, and which JSON columns are changes. Else empty.
+    /// The bytes in front of an after image of PARTIAL_UPDATE_ROWS: options, and a bit per JSON column that has changes
+    /// instead of a document. Otherwise empty.
     pub prefix: &'a [u8],
 }
 
 impl<'a> RowImage<'a> {
-    /// Whether every column is present and whole, so that `bytes` is a full row.
+    /// Returns whether every column is present and complete, so that `bytes` is a full row.
     pub fn is_full(&self, shape: &RowShape) -> bool {
         count_bits(self.columns, shape.len()) == shape.len() && !self.is_partial()
     }
 
-    /// Whether a column may have changes of its document instead of the document.
+    /// Returns whether a column may have changes of its document instead of the document.
     #[inline]
     pub fn is_partial(&self) -> bool {
         self.prefix.len() > 1
     }
 
-    /// Whether the JSON column of this number, counted among the table's JSON columns, has changes of its document.
+    /// Returns whether the JSON column of this number, counted among the table's JSON columns, has changes instead of
+    /// its document.
     #[inline]
     pub fn has_diffs(&self, document: usize) -> bool {
         self.prefix.get(1..).is_some_and(|bits| is_set(bits, document))
     }
 
-    /// The columns whose documents changed in places, and how. NULL is never partial.
+    /// Returns the columns with changes instead of documents, and the changes. NULL is never partial.
+    ///
+    /// # Errors
+    /// The image is truncated or malformed.
     pub fn json_diffs(&self, shape: &RowShape) -> Result<Vec<(usize, JsonDiffs<'a>)>, DecodeError> {
         let mut found = Vec::new();
         if self.is_partial() {
@@ -54,7 +59,8 @@ impl<'a> RowImage<'a> {
         Ok(found)
     }
 
-    /// The present columns in order: where their fields are, the fields, nothing for NULL, and whether the field is changes of a document.
+    /// Calls `each` for the present columns in order: column number, offset of its field, the field (`None` for NULL),
+    /// and whether the field is changes of a document.
     fn fields(
         &self,
         shape: &RowShape,
@@ -86,8 +92,11 @@ impl<'a> RowImage<'a> {
         Ok(())
     }
 
-    /// Values by column; `None` for columns that are not present, and for documents that changed in places
+    /// Returns values by column; `None` for columns that are not present, and for documents with partial changes
     /// ([`Self::json_diffs`]). Strings are copied.
+    ///
+    /// # Errors
+    /// The image is truncated or malformed.
     pub fn decode(&self, shape: &RowShape) -> Result<Vec<Option<Value>>, DecodeError> {
         let mut values = Vec::with_capacity(shape.len());
         self.decode_some(shape, |_| true, &mut values)?;
@@ -95,6 +104,9 @@ impl<'a> RowImage<'a> {
     }
 
     /// As [`Self::decode`], appended to `values`, with `None` for columns that are not `wanted`.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn decode_some(
         &self,
         shape: &RowShape,
@@ -120,7 +132,7 @@ impl<'a> RowImage<'a> {
     }
 }
 
-/// What happened to one row.
+/// The change of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'a> {
     /// The row before (UPDATE, DELETE).
@@ -139,7 +151,10 @@ pub struct Images<'a> {
 }
 
 impl<'a> Images<'a> {
-    /// Rows of `rows`, whose table has `shape`. Fails when the column counts differ.
+    /// Creates an iterator over `rows`, whose table has `shape`.
+    ///
+    /// # Errors
+    /// The column counts differ.
     pub fn new(rows: Rows<'a>, shape: &'a RowShape) -> Result<Self, DecodeError> {
         if rows.columns != shape.len() {
             return Err(DecodeError::new(rows.rows_offset, "column count other than TABLE_MAP's"));
@@ -147,7 +162,7 @@ impl<'a> Images<'a> {
         Ok(Self { rows, shape, at: 0, failed: false })
     }
 
-    /// Options in front of an after image, and a bit for each JSON column of the table.
+    /// Reads the options in front of an after image, and a bit for each JSON column of the table.
     fn prefix(&mut self) -> Result<&'a [u8], DecodeError> {
         let bytes = &self.rows.rows[self.at..];
         let error = |what| DecodeError::new(self.rows.rows_offset + self.at, what);

@@ -1,30 +1,30 @@
-//! Changes inside a JSON document, as PARTIAL_UPDATE_ROWS has them in place of the document (`binlog_row_value_options=
-//! PARTIAL_JSON`): a path and what happens there. Pure; reads nothing that is not asked for.
+//! Changes inside a JSON document, which PARTIAL_UPDATE_ROWS has in place of the document
+//! (`binlog_row_value_options=PARTIAL_JSON`): paths and operations. Pure; decodes lazily.
 
 use crate::cursor::{Reader, put_lenenc};
 use crate::error::DecodeError;
 use bytes::Bytes;
 use omnibus_value::json::{Index, Json, Leg, Path, SetMode};
 
-/// What happens at a path.
+/// The operation at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonDiffOp {
-    /// The value that is there becomes another.
+    /// Replaces the existing value.
     Replace,
-    /// A member is added to an object, or an element put into an array in front of the one that is there.
+    /// Adds a member to an object, or inserts an element into an array in front of the existing one.
     Insert,
-    /// The value that is there goes.
+    /// Removes the existing value.
     Remove,
 }
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonDiff<'a> {
-    /// What happens.
+    /// The operation.
     pub op: JsonDiffOp,
-    /// Where: `$.a[2]`.
+    /// The path, such as `$.a[2]`.
     pub path: &'a str,
-    /// The new value in MySQL's binary form; nothing for `Remove`.
+    /// The new value in MySQL's binary form; `None` for `Remove`.
     pub value: Option<&'a [u8]>,
 }
 
@@ -32,19 +32,19 @@ pub struct JsonDiff<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonDiffs<'a>(pub &'a [u8]);
 
-/// A document is not what the changes are for.
+/// The changes could not be applied to a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonDiffError {
-    /// Bytes of the changes or of the document are damaged.
+    /// The bytes of the changes or of the document are damaged.
     #[error(transparent)]
     Damaged(#[from] DecodeError),
-    /// What a change names is not there, or there already.
+    /// A path of the changes does not exist in the document, or exists already.
     #[error("the document has no place for a change at {0}")]
     Elsewhere(String),
 }
 
 impl<'a> JsonDiffs<'a> {
-    /// The changes; ends after the first damage.
+    /// Iterates over the changes; ends after the first damage.
     pub fn iter(&self) -> impl Iterator<Item = Result<JsonDiff<'a>, DecodeError>> + use<'a> {
         let mut r = Reader::new(self.0);
         let mut failed = false;
@@ -58,10 +58,10 @@ impl<'a> JsonDiffs<'a> {
         })
     }
 
-    /// A document, in binary form, with the changes.
+    /// Returns a document, in binary form, with the changes applied.
     ///
     /// # Errors
-    /// Damage, or a document that the changes are not for.
+    /// Damage, or a document that does not match the changes.
     pub fn apply(&self, document: &[u8]) -> Result<Bytes, JsonDiffError> {
         let bad = |_| DecodeError::new(0, "JSON document");
         let mut json = Json::decode(document).map_err(bad)?;
@@ -69,10 +69,10 @@ impl<'a> JsonDiffs<'a> {
         Ok(json.encode().map_err(bad)?)
     }
 
-    /// Changes a document.
+    /// Applies the changes to a document.
     ///
     /// # Errors
-    /// As `apply`; the document is then in between.
+    /// As `apply`; the document then has a part of the changes.
     pub fn apply_to(&self, document: &mut Json) -> Result<(), JsonDiffError> {
         for diff in self.iter() {
             let diff = diff?;
@@ -118,7 +118,7 @@ pub fn put_json_diff(out: &mut Vec<u8>, diff: &JsonDiff<'_>) {
     }
 }
 
-/// Whether the change had its place.
+/// Applies one change. Returns false if its path does not match the document.
 fn change(document: &mut Json, path: &Path, diff: &JsonDiff<'_>) -> Result<bool, DecodeError> {
     let value = diff.value.map(Json::decode).transpose().map_err(|_| DecodeError::new(0, "JSON value"))?;
     let is_there = !path.find(document, &mut |_| true).is_empty();
@@ -131,7 +131,7 @@ fn change(document: &mut Json, path: &Path, diff: &JsonDiff<'_>) -> Result<bool,
     Ok(true)
 }
 
-/// In place: a copy of the parent for every change would cost their product.
+/// Inserts a value in place: copying the parent for every change would take quadratic time.
 fn insert(document: &mut Json, path: &Path, value: Json) -> bool {
     let Some((last, parents)) = path.legs.split_last() else { return false };
     match (last, document.at_mut(parents)) {

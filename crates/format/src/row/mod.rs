@@ -1,7 +1,7 @@
-//! Row images: a table's shape, whole rows, single columns, projections, and walking row events.
+//! Row images: a table's shape, whole rows, single columns, projections, and iteration over row events.
 //!
-//! An image is a null bitmap with one bit per column present, then the field bytes of each
-//! present column that is not NULL. A FULL image (all columns) is also the engine's row format.
+//! An image is a null bitmap with one bit per present column, then the field bytes of each present column that is not
+//! NULL. A FULL image (all columns) is also the engine's row format.
 
 mod bitmap;
 mod image;

@@ -16,9 +16,9 @@ pub struct ColumnShape {
     pub field: FieldType,
     /// UNSIGNED.
     pub unsigned: bool,
-    /// BINARY(n): its trailing zeros are not stored, and come back when decoding.
+    /// BINARY(n): its trailing zeros are not stored, and are added when decoding.
     padded: bool,
-    /// UUID or an address, without its trailing zeros.
+    /// The kind of a UUID or address column, which is stored without its trailing zeros.
     kind: Option<FixedKind>,
     /// Cached: bytes of a fixed-length field, or `VARIABLE`.
     fixed: u16,
@@ -30,25 +30,28 @@ const BINARY_COLLATION: u16 = 63;
 const VARIABLE: u16 = u16::MAX;
 
 impl ColumnShape {
-    /// A column of that type.
+    /// Creates a column of that type.
     pub fn new(field: FieldType, unsigned: bool) -> Self {
         let fixed = field.fixed_len().map_or(VARIABLE, |len| len as u16);
         Self { field, unsigned, padded: false, kind: None, fixed, prefix: field.prefix_len() as u8 }
     }
 
-    /// The same column with a collation: the binary one makes CHAR bytes BINARY.
+    /// Returns the column with a collation: the binary one makes CHAR bytes BINARY.
     pub fn with_collation(mut self, collation: u16) -> Self {
         self.padded = self.field.code == code::STRING && collation == BINARY_COLLATION;
         self
     }
 
-    /// The same column of values of a type; only UUIDs and addresses are other values than their bytes.
+    /// Returns the column with the kind of its values; only UUIDs and addresses have values other than their bytes.
     pub fn with_kind(mut self, kind: ColumnKind) -> Self {
         self.kind = FixedKind::of(kind);
         self
     }
 
     /// Decodes the column's field bytes; strings are slices made by `slice`.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     #[inline]
     pub fn decode(&self, bytes: &[u8], slice: impl FnOnce(&[u8]) -> Bytes) -> Result<Value, DecodeError> {
         let value = decode_field(self.field, self.unsigned, bytes, slice)?;
@@ -67,6 +70,9 @@ impl ColumnShape {
     }
 
     /// Appends the field bytes of a value that is not NULL.
+    ///
+    /// # Errors
+    /// The value does not fit the column; `out` may then hold a part of the field.
     #[inline]
     pub fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
         match value {
@@ -99,16 +105,16 @@ impl ColumnShape {
     }
 }
 
-/// A table's columns.
+/// The columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowShape {
     columns: Vec<ColumnShape>,
-    /// Bytes of the first so many columns, none of them NULL, up to the first one of variable length.
+    /// Element `k` is the number of field bytes of the first `k` columns in a row without NULLs, as far as they are of fixed length.
     lead: Vec<u32>,
 }
 
 impl RowShape {
-    /// From column types of ours.
+    /// Creates the shape of one of this server's tables.
     pub fn new<'a>(columns: impl IntoIterator<Item = &'a ColumnType>) -> Self {
         let shape = |c: &ColumnType| {
             ColumnShape::new(FieldType::of_column(c), c.unsigned)
@@ -128,12 +134,12 @@ impl RowShape {
         Self { columns, lead }
     }
 
-    /// From fields, for tools and tests.
+    /// Creates a shape from fields, for tools and tests.
     pub fn of_fields(fields: impl IntoIterator<Item = (FieldType, bool)>) -> Self {
         Self::of(fields.into_iter().map(|(f, u)| ColumnShape::new(f, u)).collect())
     }
 
-    /// From a TABLE_MAP; columns without signedness metadata count as signed.
+    /// Creates the shape of a TABLE_MAP; columns without signedness metadata count as signed.
     pub fn of_table_map(map: &TableMap) -> Self {
         let unsigned = |i: usize| map.metadata.get(i).and_then(|m| m.unsigned).unwrap_or(false);
         // Without metadata (0) nobody knows, and CHAR is the better guess.
@@ -148,7 +154,7 @@ impl RowShape {
         self.columns.len()
     }
 
-    /// Whether there are no columns.
+    /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
@@ -165,7 +171,10 @@ impl RowShape {
         self.columns.len().div_ceil(8)
     }
 
-    /// Appends a full row image. On error `out` is unchanged.
+    /// Appends a full row image. `values` are in column order.
+    ///
+    /// # Errors
+    /// A value does not fit its column; `out` is then unchanged.
     pub fn encode_row_into(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         if values.len() != self.columns.len() {
@@ -183,22 +192,30 @@ impl RowShape {
         Ok(())
     }
 
-    /// A full row image.
+    /// Encodes a full row image.
+    ///
+    /// # Errors
+    /// A value does not fit its column.
     pub fn encode_row(&self, values: &[Value]) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::with_capacity(self.null_bytes() + 8 * values.len());
         self.encode_row_into(values, &mut out)?;
         Ok(out)
     }
 
-    /// Decodes a full row; strings are slices of `row`. Bytes behind the last column are an
-    /// error.
+    /// Decodes a full row; strings are slices of `row`.
+    ///
+    /// # Errors
+    /// The row is truncated or malformed, or bytes follow the last column.
     pub fn decode_row(&self, row: &Bytes) -> Result<Vec<Value>, DecodeError> {
         let mut values = Vec::with_capacity(self.columns.len());
         self.decode_row_into(row, &mut values)?;
         Ok(values)
     }
 
-    /// `decode_row` appending to a reused vector.
+    /// As [`RowShape::decode_row`], appending to a reused vector.
+    ///
+    /// # Errors
+    /// As [`RowShape::decode_row`].
     pub fn decode_row_into(&self, row: &Bytes, values: &mut Vec<Value>) -> Result<(), DecodeError> {
         let mut at = self.null_bytes();
         if row.len() < at {
@@ -219,7 +236,10 @@ impl RowShape {
         Ok(())
     }
 
-    /// Column `i` of a full row, walking over the columns before it. Strings are slices.
+    /// Decodes column `i` of a full row, skipping the columns before it. Strings are slices.
+    ///
+    /// # Errors
+    /// The row is truncated or malformed.
     pub fn column(&self, row: &Bytes, i: usize) -> Result<Value, DecodeError> {
         let column = self.columns.get(i).ok_or(DecodeError::new(0, "column number"))?;
         match self.column_span(row, i)? {
@@ -228,7 +248,10 @@ impl RowShape {
         }
     }
 
-    /// Several columns of a full row in one walk; `wanted` must be rising. Appends to `values`.
+    /// Decodes several columns of a full row in one pass and appends them to `values`; `wanted` must be ascending.
+    ///
+    /// # Errors
+    /// The row is truncated or malformed.
     pub fn columns_into(
         &self,
         row: &Bytes,
@@ -259,7 +282,10 @@ impl RowShape {
         Ok(())
     }
 
-    /// Start and end of column `i`'s field bytes in a full row; `None` when it is NULL.
+    /// Returns start and end of column `i`'s field bytes in a full row; `None` if it is NULL.
+    ///
+    /// # Errors
+    /// The row is truncated or malformed.
     pub fn column_span(&self, row: &[u8], i: usize) -> Result<Option<(usize, usize)>, DecodeError> {
         let mut at = self.null_bytes();
         if row.len() < at || i >= self.columns.len() {
@@ -280,8 +306,11 @@ impl RowShape {
         Ok(Some((at, at + self.skip(row, i, at)?)))
     }
 
-    /// The bytes of column `i` where they lie in the row, if it is one of text or bytes and they need no padding; `Some(None)`: it
-    /// is NULL.
+    /// Returns the bytes of column `i` in place, if it is a text or byte column without padding; `Some(None)` if it is
+    /// NULL.
+    ///
+    /// # Errors
+    /// The bytes are truncated or malformed.
     pub fn text<'r>(&self, row: &'r [u8], i: usize) -> Result<Option<Option<&'r [u8]>>, DecodeError> {
         let column = self.columns.get(i).ok_or(DecodeError::new(0, "column number"))?;
         let plain = matches!(
@@ -301,7 +330,10 @@ impl RowShape {
         Ok(Some(Some(&row[at + usize::from(column.prefix)..end])))
     }
 
-    /// Column `i` of a full row as it lies there; `None` when it is NULL.
+    /// Returns column `i` of a full row and its field bytes; `None` if it is NULL.
+    ///
+    /// # Errors
+    /// The row is truncated or malformed.
     #[inline]
     pub fn field<'r>(
         &self,
@@ -313,7 +345,7 @@ impl RowShape {
         Ok(Some((&self.columns[i], &row[at..end])))
     }
 
-    /// Bytes of column `i` at `at`; 0 when it is NULL.
+    /// Returns the number of bytes of column `i` at `at`; 0 if it is NULL.
     #[inline]
     pub(super) fn skip(&self, row: &[u8], i: usize, at: usize) -> Result<usize, DecodeError> {
         if is_set(row, i) {

@@ -1,4 +1,4 @@
-//! The lines that say what an event is, over events made here and the files of a real server.
+//! One-line descriptions of events, made here and from the files of a real server.
 
 use crate::describe::{info, summary};
 use crate::events::*;

@@ -288,7 +288,7 @@ proptest! {
     }
 }
 
-/// What no server stores would be read without some of its bytes.
+/// A size that no server stores is damage; otherwise values would be read without some of their bytes.
 #[test]
 fn sizes_that_no_column_has_are_damage() {
     let read = |code, metadata: [u8; 2]| FieldType::read(code, &mut Reader::new(&metadata)).is_ok();

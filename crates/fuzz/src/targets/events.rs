@@ -8,7 +8,8 @@ use omnibus_format::events::{
 use omnibus_format::{EventHeader, EventType, LogPrivate, RawEvent, describe};
 use omnibus_replication::apply::{Borders, mariadb_xa_start};
 
-/// What was decoded and encoded again decodes to the same. Compared as text, where NaN equals itself.
+/// Checks that a decoded value that is encoded and decoded again is the same. Compared as text, where NaN equals
+/// itself.
 macro_rules! comes_back {
     ($decode:expr, $encode:expr, $body:expr) => {
         if let Ok(first) = $decode($body) {

@@ -3,7 +3,7 @@
 use omnibus_wire::auth::{AuthSwitch, caching_sha2, decode_auth_more, native};
 use omnibus_wire::{InBuf, LoginPacket};
 
-/// What a server takes in a packet before a login is over.
+/// The maximum packet size of a server before a login is complete.
 const MAX_LOGIN_PACKET: usize = 64 * 1024;
 
 /// Bytes of a client from its first packet on, then taken for those of a server: a replica reads them.

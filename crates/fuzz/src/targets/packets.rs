@@ -112,7 +112,7 @@ pub(super) fn parameters(input: &[u8]) {
     assert!(params.iter().enumerate().all(|(at, param)| !is_long(at) || *param == Param::LongData));
 }
 
-/// What a replica sends before the stream.
+/// Decodes the requests that a replica sends before the stream.
 pub(super) fn dump_request(input: &[u8]) {
     let [which, payload @ ..] = input else { return };
     match which % 3 {

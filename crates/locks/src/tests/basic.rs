@@ -1,4 +1,4 @@
-//! Who waits for whom on one key or table, and how waits end.
+//! Conflicts on one key or table, and outcomes of waits.
 
 use super::*;
 use crate::{LockTarget, TableMode};

@@ -23,7 +23,7 @@ pub(crate) fn name(key: u8) -> Bytes {
 }
 
 impl Lock {
-    /// Whether `self`, wanted, must wait for `held`.
+    /// Returns whether `self`, wanted, must wait for `held`.
     pub(crate) fn waits_for(self, held: Lock) -> bool {
         use TableMode::{IntentExclusive, IntentShared, Shared};
         match (self, held) {

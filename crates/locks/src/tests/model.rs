@@ -21,7 +21,7 @@ fn session(who: usize) -> usize {
 }
 
 impl Lock {
-    /// Whether both are about the same key, or the same table.
+    /// Returns whether both are about the same key, or the same table.
     fn of_one(self, other: Lock) -> bool {
         match (self, other) {
             (Lock::Record { key, .. }, Lock::Record { key: other, .. }) => key == other,
@@ -38,12 +38,12 @@ impl Lock {
 #[derive(Default)]
 struct Model {
     held: [Vec<Lock>; TRXS],
-    /// What each waits for, and since which step.
+    /// The lock that each waits for, and the step since which it waits.
     waiting: [Option<(Lock, usize)>; TRXS],
 }
 
 impl Model {
-    /// Whom `who` has reason to wait for.
+    /// Returns the transactions that `who` has reason to wait for.
     fn blockers(&self, who: usize) -> Vec<usize> {
         let Some((wanted, since)) = self.waiting[who] else { return Vec::new() };
         let blocks = |other: usize| {
@@ -56,7 +56,7 @@ impl Model {
         (0..TRXS).filter(|other| *other != who && blocks(*other)).collect()
     }
 
-    /// Whether what `who` waits for is a key that it holds already: that goes to the front.
+    /// Returns whether what `who` waits for is a key that it holds already: that goes to the front.
     fn upgrades(&self, who: usize) -> bool {
         self.waiting[who].is_some_and(|(wanted, _)| self.holds_some(who, wanted))
     }

@@ -1,4 +1,4 @@
-//! Cuts of spare tails that a crash has interrupted (see `finish`), finished when the directory is opened.
+//! Completes cuts of spare tails that a crash interrupted (see `finish`), when the directory is opened.
 
 use super::LogDir;
 use crate::error::{OpenError, failed};
@@ -10,11 +10,11 @@ use omnibus_disk::Open;
 use omnibus_format::EventType;
 use omnibus_format::header::{EventHeader, HEADER_LEN};
 
-/// How much of a file's end is looked at: more than a ROTATE event has, with the longest of names.
+/// The number of bytes at the end of a file that are examined: more than the longest ROTATE event.
 const TAIL: usize = 512;
 
-/// Whether a file of `len` bytes, whose last ones these are, ends with a whole ROTATE event: the checksum of one in 256 ends with
-/// a zero, and reading such a file takes a while.
+/// Returns whether a file of `len` bytes that ends with the bytes `last` ends with a whole ROTATE event. The checksum
+/// of one ROTATE event in 256 ends with a zero byte, and reading such a file in full takes a while.
 fn ends_with_rotate(last: &[u8], len: u64) -> bool {
     (HEADER_LEN..=last.len()).any(|event_len| {
         let header = EventHeader::decode(&last[last.len() - event_len..]);
@@ -27,8 +27,8 @@ fn ends_with_rotate(last: &[u8], len: u64) -> bool {
 }
 
 impl LogDir {
-    /// Finishes the cuts that a crash has interrupted: of files before the last one that end in zeros. Looks at a few
-    /// bytes of each, and reads only a file whose end is in doubt.
+    /// Completes interrupted cuts in files before the last one that end in zeros. Examines a few bytes of each file,
+    /// and reads a file in full only if its end is ambiguous.
     pub(super) fn resume_cuts(&self) -> Result<(), OpenError> {
         let Some((_, earlier)) = self.files.split_last() else { return Ok(()) };
         for &seq in earlier {
@@ -53,7 +53,8 @@ impl LogDir {
         Ok(())
     }
 
-    /// Where a file ends whose last event is a ROTATE with zeros behind it; `None` for any other.
+    /// Returns the end of the ROTATE event if that is the file's last event and zeros follow it; `None` for any other
+    /// file.
     fn end_of_rotated(&self, seq: FileSeq) -> Result<Option<u64>, OpenError> {
         let mut file = GroupedFile::new(self.read(seq)?)?;
         let mut rotated = false;

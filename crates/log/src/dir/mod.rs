@@ -1,5 +1,5 @@
-//! A log directory before the server writes to it: which files there are, reading them, cutting the torn tail, and then
-//! starting the writer with a file of its own.
+//! A log directory before the server writes to it. Lists and reads the files, cuts the torn tail, and then starts the
+//! writer with a new file.
 //!
 //! Order at start-up: [`LogDir::open`] (index, leftovers of an interrupted rotation), [`LogDir::recovery_scan`],
 //! [`LogDir::truncate_tail`] if the tail needs it, [`LogDir::start`]. A start always begins a new file, as the peers do:
@@ -19,7 +19,7 @@ use crate::scan::{Next, ReadFile};
 use omnibus_format::EventType;
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// A log directory before the server writes to it; see the module.
 #[derive(Debug)]
 pub struct LogDir {
     pub(crate) path: PathBuf,
@@ -27,7 +27,7 @@ pub struct LogDir {
     pub(crate) config: LogConfig,
     pub(crate) index: Index,
     pub(crate) files: Vec<FileSeq>,
-    /// Files whose purge was interrupted.
+    /// The files that an interrupted purge has still to delete.
     pub(crate) leftovers: Vec<FileSeq>,
 }
 
@@ -76,19 +76,19 @@ impl LogDir {
         &self.files
     }
 
-    /// What it was opened with.
+    /// The configuration that the directory was opened with.
     #[must_use]
     pub fn config(&self) -> &LogConfig {
         &self.config
     }
 
-    /// The names that files have here.
+    /// The naming scheme of the log's files.
     #[must_use]
     pub fn names(&self) -> &FileNames {
         &self.names
     }
 
-    /// Where a file is.
+    /// The path of a file of the log.
     #[must_use]
     pub fn path_of(&self, seq: FileSeq) -> PathBuf {
         self.path.join(self.names.log(seq))
@@ -102,8 +102,8 @@ impl LogDir {
         ReadFile::open(&self.config.disk, seq, &self.path_of(seq))
     }
 
-    /// Cuts the last file at `offset`, marks it closed and makes that durable. Gives the number of bytes dropped.
-    /// Says in the log what was dropped; space that was never written is not worth a warning.
+    /// Cuts the last file at `offset`, marks it as closed and makes that durable. Returns the number of bytes cut.
+    /// Warns in the error log about the bytes that are lost; zeros that were never written are cut without a warning.
     ///
     /// # Errors
     /// `file` is not the last one, or the operating system refuses.
@@ -165,8 +165,9 @@ impl LogDir {
         Ok(())
     }
 
-    /// Files that the index does not name: one behind the last is left by an interrupted rotation (or by RESET BINARY
-    /// LOGS TO) and goes if no transaction is in it. Older ones were put there by somebody and are left alone.
+    /// Handles files that the index does not name. A file behind the last one is left by an interrupted rotation (or by
+    /// RESET BINARY LOGS TO) and is deleted if it holds no transaction. Older ones were put there by somebody else and
+    /// are left alone.
     fn clear_unlisted(&self, there: &[FileSeq]) -> Result<(), OpenError> {
         let next = self.next_file();
         for &seq in there.iter().filter(|seq| !self.files.contains(seq) && !self.leftovers.contains(seq)) {
@@ -184,7 +185,7 @@ impl LogDir {
         Ok(())
     }
 
-    /// After an interrupted reset the files that are left to delete have names that are yet to come.
+    /// Deletes files that an interrupted reset left, if their names will be used again.
     fn free_coming_names(&mut self) -> Result<(), OpenError> {
         let next = self.next_file();
         for &seq in self.leftovers.iter().filter(|seq| Some(**seq) >= next) {
@@ -201,14 +202,14 @@ impl LogDir {
         Ok(())
     }
 
-    /// Whether anything but a file's header is in a file. One ignorable event belongs to the header: what the server
-    /// notes about itself there. A second one may be a transaction of private events.
+    /// Returns whether a file contains more than its header. One ignorable event belongs to the header: the server's
+    /// private note. A second one may be a transaction of private events.
     fn holds_more_than_head(&self, seq: FileSeq) -> Result<bool, ReadError> {
         holds_more_than_head(&mut self.read(seq)?)
     }
 }
 
-/// See [`LogDir::holds_more_than_head`]. `file` is read from where it stands.
+/// As [`LogDir::holds_more_than_head`] for an open file, which is read from its present position.
 pub(crate) fn holds_more_than_head(file: &mut ReadFile) -> Result<bool, ReadError> {
     let mut ignorable = 0;
     loop {

@@ -1,9 +1,9 @@
-//! What `search_behind` finds behind a torn place: all whole events that are there, and nothing else.
+//! `search_behind` finds all whole events behind a torn place, and nothing else.
 
 use super::*;
 use std::os::unix::fs::FileExt;
 
-/// Gives where the transactions begin and end, of a file with a spare tail.
+/// Writes a file with a spare tail. Returns the beginnings and ends of its transactions.
 fn five(path: &Path) -> Vec<u64> {
     let mut writer = start(path, config(FlushMethod::ODirectDsync));
     let mut ends = vec![writer.position().offset.0];

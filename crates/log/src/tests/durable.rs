@@ -1,4 +1,4 @@
-//! What a job that says "durable" has waited for, with several under way at once (COMMIT-2).
+//! A job that reports "durable" has waited for all earlier bytes, with several jobs under way at once (COMMIT-2).
 
 use super::*;
 use std::sync::mpsc;

@@ -38,8 +38,8 @@ fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
     acknowledged
 }
 
-/// What must hold after any crash: a purge of the first file (1 to 3) may have happened, everything acknowledged
-/// otherwise is there, at most one unacknowledged transaction too, and the directory has no stray files.
+/// Checks the state after any crash: a purge of the first file (1 to 3) may have happened; otherwise everything
+/// acknowledged is there, at most one unacknowledged transaction, too, and the directory has no stray files.
 fn check(path: &Path, acknowledged: u64, what: &str) {
     let (found, _) = recover(path);
     let last = found.last().copied().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Sync generations: what a sync covers, who waits for whom. Every interleaving of it: `crate::interleavings`.
+//! Sync generations: which writes a sync covers, and which jobs wait for which. Every interleaving of it:
+//! `crate::interleavings`.
 #![allow(clippy::unwrap_used)]
 
 use crate::generation::Generations;

@@ -25,7 +25,7 @@ fn at(file: u32, offset: u64) -> LogPosition {
     LogPosition::new(FileSeq(file), offset)
 }
 
-/// What a finished log has in its files, without magic numbers.
+/// Returns the content of a finished log's files, without magic numbers.
 fn in_files(path: &Path, ends: &[u64]) -> Vec<u8> {
     let mut all = Vec::new();
     for (n, end) in ends.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where transactions begin and end.
+//! Beginnings and ends of transactions.
 
 use super::*;
 use omnibus_format::EventIter;

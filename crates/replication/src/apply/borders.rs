@@ -1,31 +1,31 @@
-//! Where transactions begin and end in a stream of events, without decoding what is between.
+//! Finds the beginnings and ends of transactions in a stream of events, without decoding the events between.
 //!
-//! Rules of all dialects: a GTID event (MySQL's, anonymous, MariaDB's) begins a transaction; servers without them
-//! begin with BEGIN, or with a statement that commits by itself. XID, COMMIT, ROLLBACK and XA_PREPARE end it; so does
-//! the statement of a group that had no BEGIN, and a compressed payload, which is a whole transaction. Called by the
-//! replica's scheduler on its thread, and by the decoder.
+//! The rules are those of all dialects: a GTID event (MySQL's, anonymous, MariaDB's) begins a transaction; servers
+//! without them begin with BEGIN, or with a statement that commits by itself. XID, COMMIT, ROLLBACK and XA_PREPARE end
+//! it; so does the statement of a group without BEGIN, and a compressed payload, which is a whole transaction. Called
+//! by the replica's scheduler on its thread, and by the decoder.
 
 use crate::model::TrxHeader;
 use omnibus_format::events::{Gtid, MariadbGtidEvent};
 use omnibus_format::header::{FLAG_IGNORABLE, FLAG_SKIP_REPLICATION};
 use omnibus_format::{AnyGtid, DecodeError, EventHeader, EventType};
 
-/// What an event is to its transaction.
+/// The place of an event in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// First event of a transaction.
     Begin(TrxHeader),
     /// A statement that is a transaction by itself, without a GTID event before it.
     Single(TrxHeader),
-    /// In the middle of one.
+    /// An event in the middle of a transaction.
     Inside,
     /// Its last event.
     End,
-    /// Of no transaction: rotation, heartbeats, descriptions.
+    /// An event outside of transactions: rotation, heartbeats, descriptions.
     Other,
 }
 
-/// Follows a stream. Start anew with [`Borders::default`] after a gap in it.
+/// Follows a stream of events. Start anew with [`Borders::default`] after a gap in it.
 #[derive(Clone, Debug, Default)]
 pub struct Borders {
     state: BorderState,
@@ -35,16 +35,16 @@ pub struct Borders {
 enum BorderState {
     #[default]
     Outside,
-    /// Behind a GTID event; BEGIN or a statement decides what kind of transaction it is.
+    /// After a GTID event; BEGIN or a statement decides the kind of transaction.
     Announced,
-    /// Inside something that XID or COMMIT ends.
+    /// Inside a transaction that XID or COMMIT ends.
     Open,
-    /// Events that belong to a coming statement (INTVAR and the like), without any GTID event.
+    /// After events that belong to a coming statement (INTVAR and the like), without a GTID event.
     Leading,
 }
 
 impl Borders {
-    /// Whether a transaction has begun that has not ended.
+    /// Returns whether a transaction has begun that has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.state != BorderState::Outside
@@ -53,7 +53,7 @@ impl Borders {
     /// Takes the next event. `body` excludes header and checksum.
     ///
     /// # Errors
-    /// A GTID event that cannot be decoded.
+    /// A GTID event cannot be decoded.
     pub fn classify(&mut self, header: &EventHeader, body: &[u8]) -> Result<Class, DecodeError> {
         use EventType as E;
         match header.event_type {
@@ -130,7 +130,7 @@ impl Borders {
         }
     }
 
-    /// A statement: ends its group unless a BEGIN came before.
+    /// Handles a statement, which ends its group unless a BEGIN came before.
     fn ends_group(&mut self, header: &EventHeader) -> Class {
         match self.state {
             BorderState::Open => Class::Inside,
@@ -143,7 +143,8 @@ impl Borders {
     }
 }
 
-/// Events that are a statement's context, or file blocks, and may stand before it in logs without GTID events.
+/// Returns whether events of this type are a statement's context or file blocks, which may precede it in logs without
+/// GTID events.
 fn opens_by_itself(event_type: EventType) -> bool {
     use EventType as E;
     matches!(
@@ -160,7 +161,7 @@ fn opens_by_itself(event_type: EventType) -> bool {
     )
 }
 
-/// What a statement's text is to its transaction.
+/// The role of a statement's text in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// BEGIN, or XA START.
@@ -188,7 +189,7 @@ impl Word {
     }
 }
 
-/// The statement in a QUERY event's body, without decoding the rest.
+/// Returns the statement in a QUERY event's body, without decoding the rest.
 fn query_text(body: &[u8]) -> Option<&[u8]> {
     let database = usize::from(*body.get(8)?);
     let status = usize::from(u16::from_le_bytes([*body.get(11)?, *body.get(12)?]));
@@ -231,7 +232,7 @@ fn mariadb_header(header: &EventHeader, body: &[u8]) -> Result<TrxHeader, Decode
     })
 }
 
-/// The text of the XA START that a MariaDB GTID event stands for, if it does.
+/// Returns the text of the XA START that a MariaDB GTID event stands for, if it does.
 ///
 /// # Errors
 /// The event is damaged.

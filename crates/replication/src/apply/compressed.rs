@@ -1,15 +1,16 @@
-//! Compressed events of MariaDB (`log_bin_compress`). What a block says of its length is a limit, never an allocation.
+//! Compressed events of MariaDB (`log_bin_compress`). The length that a block announces is used as a limit and never
+//! allocated ahead.
 
 use omnibus_format::DecodeError;
 use omnibus_format::EventType;
 use omnibus_format::cursor::Reader;
 use omnibus_format::payload::TOO_LONG;
 
-/// The contents of a MariaDB compressed block: a byte that says how long the length is and how it is compressed, the
-/// length, high byte first, and a zlib stream.
+/// Decompresses a MariaDB compressed block: a byte with the size of the length and the algorithm, the length, high byte
+/// first, and a zlib stream.
 ///
 /// # Errors
-/// It is not such a block, not of the length that it says, or longer than `longest`.
+/// The block is malformed, has another length than it announces, or is longer than `longest` bytes.
 pub fn inflate(block: &[u8], longest: u32) -> Result<Vec<u8>, DecodeError> {
     let mut r = Reader::new(block);
     let head = r.u8("compressed block")?;
@@ -32,10 +33,10 @@ pub fn inflate(block: &[u8], longest: u32) -> Result<Vec<u8>, DecodeError> {
     Ok(contents)
 }
 
-/// A MariaDB compressed event as the plain one that it stands for: type and body. `None` for other types.
+/// Converts a MariaDB compressed event to the plain one that it stands for: type and body. `None` for other types.
 ///
 /// # Errors
-/// It is damaged, or stands for more than `longest` bytes.
+/// The event is damaged, or stands for more than `longest` bytes.
 pub fn plain_event(
     event_type: EventType,
     body: &[u8],

@@ -1,7 +1,8 @@
-//! Binlog events of any dialect, one after the other, as calls of a target.
+//! Decodes binlog events of any dialect, one after the other, into calls of a target.
 //!
-//! Keeps what later events need: table maps, a coming statement's context, files of LOAD DATA. Every event is checked
-//! before its target hears of it. One per stream, or per thread that applies transactions cut out of one.
+//! The decoder keeps the state for later events: table maps, a coming statement's context, files of LOAD DATA. Every
+//! event is checked before the target is called. There is one decoder per stream, or per thread that applies
+//! transactions cut out of a stream.
 
 use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
@@ -21,24 +22,24 @@ use omnibus_format::{EventHeader, EventType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// What an event led to.
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// The transaction goes on, or there is none.
+    /// The transaction continues, or there is none.
     More,
-    /// It is enrolled; the ticket says when it is durable.
+    /// The transaction is enrolled; the ticket completes when it is durable.
     Committed(T),
 }
 
-/// MariaDB and MySQL end a statement without rows with this table number.
+/// The table number with which MariaDB and MySQL end a statement without rows.
 const NO_TABLE: u64 = 0x00ff_ffff;
 
-/// See the module's text.
+/// Applies a stream of events; see the module.
 #[derive(Default)]
 pub struct EventDecoder {
     mariadb: bool,
     borders: Borders,
-    /// The transaction that the target has been told of.
+    /// The transaction that the target has begun.
     trx: Option<TrxHeader>,
     tables: Tables,
     context: StatementContext,
@@ -46,26 +47,26 @@ pub struct EventDecoder {
     /// Statements of CREATE_FILE events (MySQL 4), by file.
     old_loads: HashMap<u32, OldStatement>,
     modern: Modern,
-    /// ROWS_QUERY or ANNOTATE_ROWS, for the rows that follow.
+    /// The text of a ROWS_QUERY or ANNOTATE_ROWS event, for the rows that follow.
     text: Option<Vec<u8>>,
-    /// Of what a compressed event stands for.
+    /// The limit of the event that a compressed event stands for.
     limit: EventLimit,
 }
 
 impl EventDecoder {
-    /// For events of a server that wrote `format`.
+    /// Creates a decoder for events of a server that wrote `format`.
     #[must_use]
     pub fn new(format: &FormatDescription) -> EventDecoder {
         EventDecoder { mariadb: format.is_mariadb(), ..EventDecoder::default() }
     }
 
-    /// The same, and no compressed event may stand for a longer one.
+    /// Limits the event that a compressed event may stand for.
     #[must_use]
     pub fn limited_to(self, limit: EventLimit) -> EventDecoder {
         EventDecoder { limit, ..self }
     }
 
-    /// The stream goes on with events of another file or server.
+    /// Declares that the following events are of another file or server.
     pub fn set_format(&mut self, format: &FormatDescription) {
         let mariadb = format.is_mariadb();
         if mariadb != self.mariadb {
@@ -75,13 +76,13 @@ impl EventDecoder {
         self.mariadb = mariadb;
     }
 
-    /// Whether a transaction has begun that has not ended.
+    /// Returns whether a transaction has begun that has not ended.
     #[must_use]
     pub fn in_transaction(&self) -> bool {
         self.trx.is_some()
     }
 
-    /// Forgets an unfinished transaction, after an error or a gap in the stream. The caller rolls the target back.
+    /// Forgets an unfinished transaction, after an error or a gap in the stream. The caller must roll the target back.
     pub fn reset(&mut self) {
         *self = EventDecoder {
             mariadb: self.mariadb,
@@ -95,7 +96,7 @@ impl EventDecoder {
     /// the event ends, if it ends one.
     ///
     /// # Errors
-    /// Damage, or the target's: `reset`, and roll the target back.
+    /// Damage, or the target's error. Call `reset` and roll the target back.
     pub fn apply<T: ApplyTarget>(
         &mut self,
         header: &EventHeader,
@@ -173,7 +174,7 @@ impl EventDecoder {
         self.text = None;
     }
 
-    /// The transaction was rolled back where it was born; what is left of it is its identity.
+    /// Handles a transaction that was rolled back on its first server: only its identity is applied.
     fn roll_back<T: ApplyTarget>(&mut self, target: &mut T) -> Result<(), ApplyError> {
         target.rollback();
         match &self.trx {
@@ -182,7 +183,7 @@ impl EventDecoder {
         }
     }
 
-    /// A whole transaction behind its GTID event, compressed.
+    /// Applies a compressed transaction, which follows its GTID event.
     fn payload<T: ApplyTarget>(
         &mut self,
         header: &EventHeader,
@@ -243,11 +244,11 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// Applies an event that changes something or prepares for it, whatever transaction it belongs to: what `apply`
-    /// does without a transaction's borders.
+    /// Applies an event that changes something or prepares for it, without the borders of a transaction, which `apply`
+    /// handles.
     ///
     /// # Errors
-    /// As `apply`.
+    /// As [`EventDecoder::apply`].
     pub fn change<T: ApplyTarget>(
         &mut self,
         header: &EventHeader,

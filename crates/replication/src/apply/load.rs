@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use tempfile::SpooledTempFile;
 
-/// Bytes of a file kept in memory.
+/// The number of a file's bytes that are kept in memory.
 const IN_MEMORY: usize = 1 << 20;
-/// Bytes given to a reader at a time.
+/// The number of bytes passed to a reader at a time.
 const BLOCK: usize = 64 << 10;
 
 /// Files whose statement has not come yet.
@@ -19,7 +19,7 @@ pub(super) struct LoadFiles {
 }
 
 impl LoadFiles {
-    /// A file's first block: one of the same number that was there before is gone.
+    /// Begins a file with its first block, and drops an earlier file of the same number.
     pub(super) fn create(&mut self, id: u32, data: &[u8]) -> io::Result<()> {
         let mut file = SpooledTempFile::new(IN_MEMORY);
         file.write_all(data)?;
@@ -27,7 +27,7 @@ impl LoadFiles {
         Ok(())
     }
 
-    /// A further block. False if the file has not begun.
+    /// Appends a further block. Returns false if the file has not begun.
     pub(super) fn append(&mut self, id: u32, data: &[u8]) -> io::Result<bool> {
         match self.files.get_mut(&id) {
             Some(file) => file.write_all(data).map(|()| true),
@@ -35,7 +35,7 @@ impl LoadFiles {
         }
     }
 
-    /// The file is complete, or given up.
+    /// Removes and returns the file, which is complete or given up.
     pub(super) fn take(&mut self, id: u32) -> Option<SpooledTempFile> {
         self.files.remove(&id)
     }
@@ -45,7 +45,7 @@ impl LoadFiles {
     }
 }
 
-/// A LOAD DATA statement that a CREATE_FILE event says as clauses.
+/// A LOAD DATA statement in the form of CREATE_FILE's clauses.
 pub(super) struct OldStatement {
     thread_id: u32,
     exec_time: u32,
@@ -68,7 +68,7 @@ impl OldStatement {
         }
     }
 
-    /// As a server of today would have logged it.
+    /// Returns the statement in the form in which today's servers log it.
     pub(super) fn event(&self, file_id: u32) -> ExecuteLoadQuery<'_> {
         ExecuteLoadQuery {
             query: Query {
@@ -86,7 +86,7 @@ impl OldStatement {
     }
 }
 
-/// A complete file and how its statement names it.
+/// A complete file and its place in the statement's text.
 pub(super) struct EventFile {
     pub(super) file: RefCell<SpooledTempFile>,
     pub(super) span: (u32, u32),

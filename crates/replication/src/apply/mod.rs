@@ -1,11 +1,11 @@
-//! Application: whoever has changes to apply says them through one trait, whatever form they had.
+//! Application of changes: all providers of changes, whatever their form, call one trait.
 //!
-//! [`ApplyTarget`] is who executes: it answers for the complete set-up and clean-up of a change's context. The SQL
-//! layer has the real one; tests and tools have theirs. [`EventDecoder`] is the provider for binlog events of any
-//! dialect: fed with one event after the other it calls a target. [`Borders`] only tells where transactions begin and
-//! end, without looking at rows, for those who cut a stream into transactions first.
+//! [`ApplyTarget`] executes the changes; it is responsible for the complete set-up and clean-up of a change's context.
+//! The SQL layer has the real one; tests and tools have theirs. [`EventDecoder`] is the provider for binlog events of
+//! any dialect: fed with one event after the other it calls a target. [`Borders`] only finds the beginnings and ends of
+//! transactions, for code that cuts a stream into transactions first.
 //!
-//! Not here: connections, positions' meaning, scheduling. No threads of its own.
+//! Connections, the meaning of positions, and scheduling are elsewhere. There are no threads here.
 
 mod borders;
 mod compressed;
@@ -33,16 +33,17 @@ use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::DecodeError;
 use omnibus_format::events::XaPrepare;
 
-/// Where a channel is: stored in the same transaction as what it stands behind, so that the two never disagree.
+/// The position of a channel. It is stored in the same transaction as the changes before it, so that the two never
+/// disagree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Whose it is. One position is kept for each name; the latest commit's.
+    /// The name of the channel. For each name only the latest position is kept.
     pub channel: String,
-    /// What the channel needs to go on from here; opaque to who stores it.
+    /// The channel's state at this position; opaque to its storage.
     pub state: Vec<u8>,
 }
 
-/// Why a change could not be applied.
+/// The reason why a change could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApplyError {
@@ -57,13 +58,13 @@ pub struct ApplyError {
 }
 
 impl ApplyError {
-    /// An error that trying again does not mend.
+    /// Creates an error that a retry does not resolve.
     #[must_use]
     pub fn new(code: u16, message: impl Into<String>) -> ApplyError {
         ApplyError { code, sqlstate: *b"HY000", message: message.into(), temporary: false }
     }
 
-    /// Events that do not follow the format (1594).
+    /// Creates the error for events that do not follow the format (1594).
     #[must_use]
     pub fn damaged(what: impl std::fmt::Display) -> ApplyError {
         ApplyError::new(1594, format!("Relay log read failure: the event cannot be decoded: {what}"))
@@ -76,52 +77,53 @@ impl From<DecodeError> for ApplyError {
     }
 }
 
-/// Executes changes. Calls come in the order `begin`, changes, then `commit`, `prepare` or `rollback`; after an error
-/// only `rollback`.
+/// Executes changes. The order of calls is `begin`, changes, then `commit`, `prepare` or `rollback`; after an error
+/// only `rollback` may follow.
 pub trait ApplyTarget {
-    /// What a commit gives to wait for until it is durable.
+    /// The ticket of a commit, which completes when it is durable.
     type Ticket;
 
-    /// A transaction begins.
+    /// Begins a transaction.
     ///
     /// # Errors
-    /// It cannot be taken.
+    /// The target refuses it.
     fn begin(&mut self, trx: &TrxHeader) -> Result<(), ApplyError>;
 
-    /// The statement that follows is the transaction's last change, and `commit` will be called with this position. A
-    /// target whose statements may commit by themselves (definitions) stores it with that commit.
+    /// Announces that the statement that follows is the transaction's last change, and that `commit` will be called
+    /// with this position. A target whose statements may commit by themselves (definitions) stores the position with
+    /// that commit.
     fn ends_with(&mut self, _position: Option<&Position>) {}
 
-    /// A statement: everything that its context says is set for it and restored behind it. XA START and XA END come as
-    /// statements too.
+    /// Executes a statement. The settings of its context are in effect for it and restored behind it. XA START and XA
+    /// END are statements, too.
     ///
     /// # Errors
-    /// It failed, or ended otherwise than where it was born.
+    /// The statement failed, or ended otherwise than on its first server.
     fn statement(&mut self, statement: &dyn StatementView) -> Result<(), ApplyError>;
 
-    /// Changed rows of one table.
+    /// Applies changed rows of one table.
     ///
     /// # Errors
-    /// The table is missing or too different, a row is not there or there already, the images are damaged.
+    /// The table is missing or too different, a row is missing or exists already, or the images are damaged.
     fn rows(&mut self, rows: &dyn RowsView) -> Result<(), ApplyError>;
 
-    /// The transaction is complete. The position becomes part of it. Must not wait for the device: it takes its place
+    /// Commits the transaction, with the position as a part of it. It must not wait for the device: it takes its place
     /// in the commit order and returns.
     ///
     /// # Errors
-    /// It could not be enrolled; it is rolled back.
+    /// The transaction could not be enrolled, and is rolled back.
     fn commit(&mut self, position: Option<&Position>) -> Result<Self::Ticket, ApplyError>;
 
-    /// The first phase of an XA transaction is complete.
+    /// Completes the first phase of an XA transaction.
     ///
     /// # Errors
-    /// As `commit`.
+    /// As [`ApplyTarget::commit`].
     fn prepare(
         &mut self,
         xid: &XaPrepare<'_>,
         position: Option<&Position>,
     ) -> Result<Self::Ticket, ApplyError>;
 
-    /// Undoes what was done since `begin`. Without a transaction it does nothing.
+    /// Undoes the changes since `begin`. Without a transaction it does nothing.
     fn rollback(&mut self);
 }

@@ -1,4 +1,4 @@
-//! Binlog row events as views: nothing is decoded that is not asked for.
+//! Binlog row events as views, which decode on request.
 
 use crate::model::{RowsView, TableView};
 use omnibus_format::DecodeError;
@@ -10,7 +10,7 @@ use omnibus_format::field::FieldType;
 use omnibus_format::row::{Images, RowChange, RowShape};
 use std::ops::ControlFlow;
 
-/// A TABLE_MAP event, and how the rows of its table are encoded.
+/// A TABLE_MAP event, and the encoding of its table's rows.
 #[derive(Clone, Debug)]
 pub struct EventTable {
     /// The event.
@@ -19,7 +19,7 @@ pub struct EventTable {
 }
 
 impl EventTable {
-    /// Of a decoded event.
+    /// Creates the table of a decoded event.
     #[must_use]
     pub fn new(map: TableMap) -> EventTable {
         let shape = RowShape::of_table_map(&map);
@@ -70,7 +70,7 @@ pub struct EventRows<'a> {
 }
 
 impl<'a> EventRows<'a> {
-    /// Rows of `table`; `timestamp` is their header's.
+    /// Combines rows with their table; `timestamp` is the one in their header.
     #[must_use]
     pub fn new(table: &'a EventTable, rows: Rows<'a>, timestamp: u32) -> EventRows<'a> {
         let timestamp_us = i64::from(timestamp) * 1_000_000;

@@ -7,21 +7,21 @@ use omnibus_format::events::{
 use omnibus_format::header::{FLAG_SUPPRESS_USE, FLAG_THREAD_SPECIFIC};
 use omnibus_format::{DecodeError, EventHeader};
 
-/// The id that MariaDB gives utf8mb4 in `character_set_collations`.
+/// The collation id with which MariaDB names utf8mb4 in `character_set_collations`.
 const UTF8MB4_GENERAL: u16 = 45;
 
-/// What events before a statement say about it.
+/// The context from the events before a statement.
 #[derive(Clone, Debug, Default)]
 pub struct StatementContext {
     last_insert_id: Option<u64>,
     insert_id: Option<u64>,
     rand: Option<(u64, u64)>,
-    /// Bodies of USER_VAR events; checked when they came.
+    /// Bodies of USER_VAR events, which have been checked.
     user_variables: Vec<Vec<u8>>,
 }
 
 impl StatementContext {
-    /// An INTVAR event.
+    /// Takes an INTVAR event.
     pub(super) fn intvar(&mut self, body: &[u8]) -> Result<(), DecodeError> {
         let var = IntVar::decode(body)?;
         match var.kind {
@@ -32,14 +32,14 @@ impl StatementContext {
         Ok(())
     }
 
-    /// A RAND event.
+    /// Takes a RAND event.
     pub(super) fn rand(&mut self, body: &[u8]) -> Result<(), DecodeError> {
         let Rand(first, second) = Rand::decode(body)?;
         self.rand = Some((first, second));
         Ok(())
     }
 
-    /// A USER_VAR event.
+    /// Takes a USER_VAR event.
     pub(super) fn user_variable(&mut self, body: &[u8]) -> Result<(), DecodeError> {
         UserVar::decode(body)?;
         self.user_variables.push(body.to_vec());
@@ -47,7 +47,7 @@ impl StatementContext {
     }
 }
 
-/// A statement as binlog events have it.
+/// A statement from binlog events.
 pub struct EventStatement<'a> {
     query: Query<'a>,
     vars: StatusVars,
@@ -56,14 +56,14 @@ pub struct EventStatement<'a> {
     file: Option<&'a dyn LoadedFile>,
 }
 
-/// MariaDB has other meanings for the bits from here on.
+/// The bits of `sql_mode` that MariaDB has in common; its higher bits have other meanings.
 const COMMON_SQL_MODES: u64 = 0xffff_ffff;
 
 impl<'a> EventStatement<'a> {
-    /// A QUERY event's statement; `mariadb` if such a server wrote it.
+    /// Creates the view of a QUERY event; `mariadb` is true if such a server wrote it.
     ///
     /// # Errors
-    /// Its status variables are damaged.
+    /// The event's status variables are damaged.
     pub fn new(
         header: EventHeader,
         query: Query<'a>,
@@ -77,7 +77,7 @@ impl<'a> EventStatement<'a> {
         Ok(EventStatement { query, vars, header, context, file: None })
     }
 
-    /// The same, reading this file.
+    /// Adds the file that the statement reads.
     #[must_use]
     pub fn with_file(mut self, file: &'a dyn LoadedFile) -> Self {
         self.file = Some(file);

@@ -1,7 +1,8 @@
-//! The table maps of a transaction, kept decoded from one transaction to the next: most say the same tables again.
+//! The table maps of a transaction, kept decoded from one transaction to the next, because most transactions repeat
+//! them.
 //!
-//! Rows may only name tables that their own transaction has said. One per [`super::EventDecoder`]; the scheduler of a
-//! replica has one more, with what it knows of each table.
+//! Rows may only refer to tables that their own transaction has mapped. One per [`super::EventDecoder`]; the scheduler
+//! of a replica has one more, with its information about each table.
 
 use super::EventTable;
 use omnibus_format::DecodeError;
@@ -9,15 +10,15 @@ use omnibus_format::cursor::Reader;
 use omnibus_format::events::TableMap;
 use std::collections::HashMap;
 
-/// Tables kept at most: a source with more of them begins anew now and then.
+/// The maximum number of tables kept; beyond it the cache is emptied.
 const KEPT: usize = 1024;
 
-/// See the module's text.
+/// A cache of decoded table maps; see the module.
 #[derive(Default)]
 pub(crate) struct Tables<T = ()> {
-    /// By the number that row events use.
+    /// The tables by the number that row events use.
     known: HashMap<u64, Known<T>>,
-    /// Counts transactions.
+    /// The number of the present transaction.
     trx: u64,
 }
 
@@ -26,12 +27,12 @@ struct Known<T> {
     body: Vec<u8>,
     table: EventTable,
     more: T,
-    /// The transaction that said it last.
+    /// The last transaction that mapped the table.
     trx: u64,
 }
 
 impl<T> Tables<T> {
-    /// The transaction is over: what follows has to say its tables itself.
+    /// Ends the transaction: the following one has to map its tables itself.
     pub(crate) fn end(&mut self) {
         self.trx += 1;
         if self.known.len() > KEPT {
@@ -39,16 +40,16 @@ impl<T> Tables<T> {
         }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// Takes a TABLE_MAP. What `more` finds for a table is kept with it; where it finds nothing the table is not, and
-    /// `false` comes back.
+    /// Takes a TABLE_MAP. The result of `more` for a table is kept with it. If `more` returns nothing, the table is not
+    /// kept, and the result is `false`.
     ///
     /// # Errors
-    /// Damage.
+    /// The event is damaged.
     pub(crate) fn say_with(
         &mut self,
         body: &[u8],
@@ -72,7 +73,7 @@ impl<T> Tables<T> {
         Ok(true)
     }
 
-    /// The table of this number, if the transaction has said it.
+    /// Returns the table of this number, if the transaction has mapped it.
     pub(crate) fn get_with(&self, id: u64) -> Option<(&EventTable, &T)> {
         let known = self.known.get(&id).filter(|known| known.trx == self.trx)?;
         Some((&known.table, &known.more))
@@ -83,12 +84,12 @@ impl Tables {
     /// Takes a TABLE_MAP.
     ///
     /// # Errors
-    /// Damage.
+    /// The event is damaged.
     pub(crate) fn say(&mut self, body: &[u8], mariadb: bool) -> Result<(), DecodeError> {
         self.say_with(body, mariadb, |_| Some(())).map(drop)
     }
 
-    /// The table of this number, if the transaction has said it.
+    /// Returns the table of this number, if the transaction has mapped it.
     pub(crate) fn get(&self, id: u64) -> Option<&EventTable> {
         self.get_with(id).map(|(table, ())| table)
     }

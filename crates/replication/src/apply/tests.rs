@@ -1,4 +1,4 @@
-//! Streams of each dialect, recorded by a target that only writes down what it is told.
+//! Streams of each dialect, applied to a target that records its calls.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
-//! Proving who we are, from the greeting to OK.
+//! Authentication of this server at a source, from the greeting to OK.
 //!
-//! AUTH-2 from the other side: the password itself is sent only inside TLS or under the source's RSA key, and that key
-//! is asked for over plain TCP only if the channel allows it.
+//! AUTH-2 from the client's side: the password itself is sent only inside TLS or under the source's RSA key, and that
+//! key is requested over plain TCP only if the channel allows it.
 
 use super::connection::{Connection, Endpoint};
 use super::error::ClientError;
@@ -11,10 +11,10 @@ use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};
 use sha1::Sha1;
 
-/// Rounds of an exchange that a sane source needs at most.
+/// The maximum number of rounds of an exchange.
 const MAX_ROUNDS: usize = 8;
 
-/// The first answer to a scramble; `None` for a plugin that is not spoken here.
+/// Returns the first answer to a scramble; `None` for an unsupported plugin.
 pub(super) fn answer(plugin: &[u8], password: &[u8], scramble: &[u8]) -> Option<Vec<u8>> {
     match plugin {
         p if p == NATIVE.as_bytes() => Some(native::answer(password, scramble)),
@@ -23,7 +23,7 @@ pub(super) fn answer(plugin: &[u8], password: &[u8], scramble: &[u8]) -> Option<
     }
 }
 
-/// Goes on from the login packet to OK.
+/// Continues the exchange from the login packet to OK.
 pub(super) fn finish(
     connection: &mut Connection,
     endpoint: &Endpoint,

@@ -1,7 +1,7 @@
 //! The compressed protocol, under the packets of a connection to a source (SOURCE_COMPRESSION_ALGORITHMS).
 //!
-//! Frames are not checked for their numbers: a semi-synchronous source begins them again whenever it gets an answer. What is sent is a
-//! command or an acknowledgement, and either begins with number 0.
+//! The numbers of frames are not checked: a semi-synchronous source restarts them whenever it gets an answer. Frames
+//! sent here are a command or an acknowledgement, and both begin with number 0.
 
 use super::error::ClientError;
 use omnibus_wire::Capability;
@@ -9,16 +9,16 @@ use omnibus_wire::compressed::{Algorithm, Compression, HEAD, Head, LONGEST, Piec
 use std::io;
 use std::str::FromStr;
 
-/// What is read from the socket at once.
+/// Bytes read from the socket at once.
 const READ: usize = 64 << 10;
 const UNCOMPRESSED: &str = "uncompressed";
 
-/// What a connection may be compressed by, and at which of zstd's levels.
+/// The permitted compression algorithms of a connection, and zstd's level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionChoice {
-    /// In the order in which they are wanted; `None` is not at all.
+    /// In order of preference; `None` stands for no compression.
     algorithms: Vec<Option<Algorithm>>,
-    /// For zstd, 1 to 22.
+    /// zstd's level, 1 to 22.
     pub zstd_level: u8,
 }
 
@@ -28,7 +28,7 @@ impl Default for CompressionChoice {
     }
 }
 
-/// A word that names no algorithm.
+/// A word that is not the name of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no compression algorithm")]
 pub struct NoAlgorithm(pub String);
@@ -44,7 +44,7 @@ fn algorithm(word: &str) -> Result<Option<Algorithm>, NoAlgorithm> {
     }
 }
 
-/// A list with commas, zstd's level as usual.
+/// Parses a comma-separated list; zstd's level is the default.
 impl FromStr for CompressionChoice {
     type Err = NoAlgorithm;
 
@@ -55,32 +55,32 @@ impl FromStr for CompressionChoice {
 }
 
 impl CompressionChoice {
-    /// zlib where the source has it.
+    /// zlib if the source has it, otherwise no compression.
     #[must_use]
     pub fn if_offered() -> CompressionChoice {
         CompressionChoice { algorithms: vec![Some(Algorithm::Zlib), None], ..CompressionChoice::default() }
     }
 
-    /// The same at another of zstd's levels.
+    /// Sets zstd's level.
     #[must_use]
     pub fn at_level(self, zstd_level: u8) -> CompressionChoice {
         CompressionChoice { zstd_level, ..self }
     }
 
-    /// The list, as it is said.
+    /// The list as comma-separated names.
     #[must_use]
     pub fn names(&self) -> String {
         let names = self.algorithms.iter().map(|of| of.map_or(UNCOMPRESSED, Algorithm::name));
         names.collect::<Vec<_>>().join(",")
     }
 
-    /// Whether nothing but no compression is wanted.
+    /// Returns whether only no compression is permitted.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.algorithms.iter().all(Option::is_none)
     }
 
-    /// What is wanted most of what the source has.
+    /// Returns the most preferred algorithm that the source offers.
     pub(super) fn of(&self, offered: Capability) -> Result<Option<Compression>, ClientError> {
         let has = |of: &&Option<Algorithm>| of.is_none_or(|algorithm| offered.has(flag(algorithm)));
         match self.algorithms.iter().find(has) {
@@ -97,7 +97,7 @@ impl CompressionChoice {
     }
 }
 
-/// By which a login asks for it.
+/// The capability flag by which a login requests an algorithm.
 pub(super) fn flag(algorithm: Algorithm) -> Capability {
     match algorithm {
         Algorithm::Zlib => Capability::COMPRESS,
@@ -105,7 +105,7 @@ pub(super) fn flag(algorithm: Algorithm) -> Capability {
     }
 }
 
-/// Frames around what is sent at once.
+/// Wraps bytes in compressed frames.
 pub(super) fn framed(bytes: &[u8], compression: Compression) -> Vec<u8> {
     let mut frames = Vec::new();
     for (number, piece) in bytes.chunks(LONGEST).enumerate() {
@@ -114,7 +114,7 @@ pub(super) fn framed(bytes: &[u8], compression: Compression) -> Vec<u8> {
     frames
 }
 
-/// What comes, out of its frames.
+/// Unwraps the compressed frames of incoming bytes.
 pub(super) struct Frames {
     pub compression: Compression,
     /// Bytes of frames that were not read yet, from `from` on.
@@ -128,7 +128,8 @@ impl Frames {
         Frames { compression, raw: Vec::new(), from: 0, piece: None }
     }
 
-    /// Reads into `into`, which is not empty, and says how much; 0 where the stream ends. `more` reads from it.
+    /// Reads into `into`, which is not empty, and returns the number of bytes; 0 at the stream's end. `more` reads from
+    /// the stream.
     pub(super) fn read(
         &mut self,
         into: &mut [u8],

@@ -1,4 +1,4 @@
-//! A connection to a source: open, authenticated, and asking questions.
+//! An authenticated connection to a source, and queries over it.
 
 use super::auth;
 use super::compressing::{CompressionChoice, flag};
@@ -14,17 +14,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Larger packets than an answer to a question can need.
+/// The maximum size in bytes of an answer to a query.
 const MAX_ANSWER: usize = 64 << 20;
-/// What surrounds an event in a packet.
+/// The number of bytes that surround an event in a packet.
 const AROUND_EVENT: usize = 1024;
-/// What our own statements announce; a source's packets may be larger.
+/// The maximum packet size that the login announces; a source's packets may be larger.
 const MAX_PACKET: u32 = 1 << 30;
 /// `utf8mb4_general_ci`, which every source knows.
 const COLLATION: u16 = 45;
 const READ_CHUNK: usize = 64 * 1024;
 
-/// Where a source is and how to get in.
+/// The address of a source, and the credentials for it.
 #[derive(Clone, Default)]
 pub struct Endpoint {
     /// Host name or address.
@@ -33,7 +33,7 @@ pub struct Endpoint {
     pub port: u16,
     /// A socket of this machine, instead of host and port.
     pub socket: Option<PathBuf>,
-    /// The address of this machine to connect from; the system's choice without.
+    /// The local address to connect from; `None` for the system's choice.
     pub bind: Option<String>,
     /// Account.
     pub user: String,
@@ -43,13 +43,13 @@ pub struct Endpoint {
     pub tls: TlsSettings,
     /// Ask the source for its RSA key over plain TCP.
     pub ask_public_key: bool,
-    /// The source's RSA key, if a file has it.
+    /// A file with the source's RSA key.
     pub public_key: Option<PathBuf>,
     /// The compressed protocol.
     pub compression: CompressionChoice,
-    /// How long connecting may take.
+    /// The maximum duration of connecting.
     pub connect_timeout: Duration,
-    /// How long the source may be silent.
+    /// The maximum time that the source may be silent.
     pub net_timeout: Duration,
 }
 
@@ -75,10 +75,11 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects and logs in. `given_up` is asked while connecting, `opened` gets the means to end what comes after.
+    /// Connects and logs in. `given_up` is called while connecting; `opened` receives a handle that can end the
+    /// connection.
     ///
     /// # Errors
-    /// No way there, or not let in.
+    /// The source cannot be reached or refuses the login.
     pub fn open(
         endpoint: &Endpoint,
         attributes: &[(&str, &str)],
@@ -94,10 +95,11 @@ impl Connection {
         Connection::begin(transport, endpoint, attributes)
     }
 
-    /// Logs in on a stream that is connected to a server of this process, as `user`. It may be silent for as long as it likes.
+    /// Logs in as `user` over a stream that is connected to a server of this process. The server may be silent without
+    /// limit.
     ///
     /// # Errors
-    /// Not let in.
+    /// The server refuses the login.
     pub fn over(
         stream: UnixStream,
         user: &str,
@@ -215,19 +217,19 @@ impl Connection {
         plain.unwrap_or(&version).to_owned()
     }
 
-    /// The connection's number at the source.
+    /// The connection's id at the source.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.greeting.connection_id
     }
 
-    /// Whether nobody can listen.
+    /// Returns whether the connection is encrypted.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.transport.is_tls()
     }
 
-    /// Whether a password may go as it is: in TLS, or within this machine's kernel.
+    /// Returns whether a password may be sent in clear text: inside TLS, or within this machine's kernel.
     pub(super) fn is_private(&self) -> bool {
         self.transport.is_tls() || self.transport.is_local()
     }
@@ -242,38 +244,38 @@ impl Connection {
         sent.map_err(ClientError::from)
     }
 
-    /// Sends a command: numbering begins again.
+    /// Sends a command, whose packet numbers begin at 0.
     pub(super) fn command(&mut self, f: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientError> {
         self.seq = 0;
         self.send(f)
     }
 
-    /// The connection for another thread, which may end it, and acknowledge in a dump.
+    /// Returns a handle for another thread, which may end the connection, and acknowledge in a dump.
     ///
     /// # Errors
-    /// Of the system.
+    /// The operating system's error.
     pub fn remote(&self) -> Result<Remote, ClientError> {
         Ok(self.transport.remote()?)
     }
 
-    /// The next packet.
+    /// Reads the next packet.
     pub(super) fn read_packet(&mut self) -> Result<&[u8], ClientError> {
         self.read(MAX_ANSWER, false)
     }
 
-    /// The next packet of a dump. Semi-synchronous sources begin the numbering again whenever they get an answer, some
-    /// earlier and some later than others, so numbers mean nothing there.
+    /// Reads the next packet of a dump. Semi-synchronous sources restart the numbering whenever they get an answer,
+    /// some earlier and some later than others, so the numbers are not checked.
     pub(super) fn read_dump_packet(&mut self, semi_sync: bool) -> Result<&[u8], ClientError> {
         let longest = self.event_limit.longest() as usize + AROUND_EVENT;
         self.read(longest, semi_sync)
     }
 
-    /// Takes no longer events in a dump; without, the format's limit holds.
+    /// Limits the length of events in a dump; without it the format's limit holds.
     pub fn limit_events(&mut self, limit: EventLimit) {
         self.event_limit = limit;
     }
 
-    /// Whether the next packet has come already: reading it does not wait.
+    /// Returns whether the next packet has arrived, so that reading it does not wait.
     pub(crate) fn has_packet(&self) -> bool {
         self.input.has_packet()
     }
@@ -299,7 +301,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement and returns its rows; none for a statement that has none.
+    /// Executes a statement and returns its rows; none for a statement without a result.
     ///
     /// # Errors
     /// The source's error, or the connection's.
@@ -335,7 +337,7 @@ impl Connection {
         }
     }
 
-    /// The first column of the first row, as text.
+    /// Returns the first column of the first row as text.
     ///
     /// # Errors
     /// As [`Connection::query`].
@@ -345,7 +347,7 @@ impl Connection {
         Ok(value.map(|v| String::from_utf8_lossy(&v).into_owned()))
     }
 
-    /// Runs a statement that a command packet is: `f` writes it, the source answers OK or an error.
+    /// Executes a command that `f` writes, and to which the source answers OK or an error.
     pub(super) fn expect_ok(&mut self, f: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientError> {
         self.command(f)?;
         let packet = self.read_packet()?;

@@ -1,4 +1,4 @@
-//! Asking for a dump and reading its packets.
+//! Requests a dump and reads its packets.
 
 use super::connection::Connection;
 use super::error::ClientError;
@@ -7,30 +7,30 @@ use omnibus_format::GtidSet;
 use omnibus_format::events::PreviousGtids;
 use omnibus_wire::{ErrPacket, OutBuf};
 
-/// Where a dump begins.
+/// The start of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DumpStart {
-    /// In a file of the source; an empty name is its first one.
+    /// At a position of a file of the source; an empty name is its first file.
     File {
         /// File name.
         file: String,
         /// Offset of an event.
         position: u64,
     },
-    /// Behind everything of a set: MySQL's GTIDs.
+    /// Behind all transactions of a set of MySQL's GTIDs.
     Gtids(GtidSet),
-    /// Behind a MariaDB position, which the session was told already.
+    /// Behind a MariaDB position, which was set in the session before.
     MariadbGtids(String),
 }
 
-/// A dump.
+/// The parameters of a dump.
 #[derive(Clone, Debug)]
 pub struct DumpRequest {
-    /// Our server id.
+    /// The server id of this server.
     pub server_id: u32,
-    /// Where it begins.
+    /// The start of the dump.
     pub start: DumpStart,
-    /// MariaDB: with the statements behind row events.
+    /// MariaDB: send the statements that belong to row events.
     pub annotate: bool,
     /// Packets have a semi-synchronous header.
     pub semi_sync: bool,
@@ -41,7 +41,7 @@ pub struct DumpRequest {
 pub struct DumpPacket<'a> {
     /// A whole event, with its checksum.
     pub event: &'a [u8],
-    /// The source waits until we have it safe.
+    /// The source waits until this server has stored it safely.
     pub wants_ack: bool,
 }
 
@@ -54,10 +54,10 @@ const FLAG_THROUGH_GTID: u16 = 4;
 const SEMI_SYNC_MAGIC: u8 = 0xEF;
 
 impl Connection {
-    /// Sends the request; packets follow.
+    /// Sends the request; the packets follow.
     ///
     /// # Errors
-    /// Of the connection.
+    /// The connection's error.
     pub fn start_dump(&mut self, request: &DumpRequest) -> Result<(), ClientError> {
         match &request.start {
             DumpStart::File { file, position } => {
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// The next packet. Waits.
+    /// Reads the next packet. Waits.
     ///
     /// # Errors
     /// The source's error, the end of the dump, or the connection's.
@@ -104,10 +104,10 @@ impl Connection {
 }
 
 impl Remote {
-    /// Tells a semi-synchronous source that everything up to here is safe.
+    /// Tells a semi-synchronous source that everything up to this position is stored safely.
     ///
     /// # Errors
-    /// Of the connection.
+    /// The connection's error.
     pub fn acknowledge(&self, file: &[u8], position: u64) -> Result<(), ClientError> {
         // Numbered from 0, whatever the dump's numbers are.
         let mut out = OutBuf::new();

@@ -1,4 +1,4 @@
-//! What goes wrong between a replica and its source, with the numbers that MySQL's clients use.
+//! Errors between a replica and its source, with the numbers of MySQL's clients.
 
 use omnibus_wire::{DecodeError, ErrPacket, FrameError};
 use std::io;
@@ -12,19 +12,19 @@ pub enum ClientError {
     Connect {
         /// Host and port.
         address: String,
-        /// The system's words.
+        /// The operating system's error.
         reason: String,
     },
     /// The host's name has no address.
     #[error("unknown host '{0}'")]
     UnknownHost(String),
-    /// The connection was there and is gone, or was silent for too long.
+    /// The connection was lost, or the source was silent for too long.
     #[error("lost connection to the source: {0}")]
     Lost(String),
     /// The source closed the dump without an error.
     #[error("the source ended the dump")]
     Ended,
-    /// What came is not the protocol.
+    /// The received bytes do not follow the protocol.
     #[error("malformed packet from the source: {0}")]
     Malformed(String),
     /// An event is longer than `replica_max_allowed_packet`.
@@ -33,12 +33,12 @@ pub enum ClientError {
     /// TLS could not be set up.
     #[error("TLS with the source failed: {0}")]
     Tls(String),
-    /// The source asks for a proof that cannot be given.
+    /// The source requires an authentication that is not possible.
     #[error("authentication plugin '{plugin}': {reason}")]
     Auth {
-        /// Its name.
+        /// The plugin's name.
         plugin: String,
-        /// Why not, and what helps.
+        /// The reason and the remedy.
         reason: String,
     },
     /// The source's own error.
@@ -49,7 +49,7 @@ pub enum ClientError {
         /// Its text.
         message: String,
     },
-    /// Source and replica do not fit together.
+    /// Source and replica are not compatible.
     #[error("{0}")]
     Unfit(String),
 }
@@ -71,7 +71,7 @@ impl ClientError {
         }
     }
 
-    /// Whether trying again may help without anybody doing something.
+    /// Returns whether a retry may succeed without an administrator's help.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {

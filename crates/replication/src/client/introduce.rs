@@ -1,6 +1,7 @@
-//! What a replica says and asks before a dump, in the words that the source's kind expects.
+//! The exchange between a replica and its source before a dump, in the form that the source's kind expects.
 //!
-//! MySQL's replicas and MariaDB's ask differently; a source that plays one of them knows only its own kind's questions.
+//! MySQL's replicas and MariaDB's ask different questions; a source that plays one of them knows only that kind's
+//! questions.
 
 use super::connection::Connection;
 use super::dump::DumpStart;
@@ -8,36 +9,36 @@ use super::error::ClientError;
 use omnibus_format::{Checksum, GtidMode};
 use std::time::Duration;
 
-/// What we say of ourselves.
+/// The replica's properties that it tells the source.
 #[derive(Clone, Debug, Default)]
 pub struct Introduction {
-    /// Our server id; 0 is refused by sources.
+    /// The server id of this server; sources refuse 0.
     pub server_id: u32,
-    /// Our UUID.
+    /// The UUID of this server.
     pub uuid: String,
-    /// `report_host`, `report_user`, `report_password`; empty when not to be told.
+    /// `report_host`, which the source shows in SHOW REPLICAS; empty if it is not to be reported.
     pub report_host: String,
-    /// Account that the source shows in SHOW REPLICAS.
+    /// `report_user`; empty if it is not to be reported.
     pub report_user: String,
-    /// Our port.
+    /// `report_port`, the port of this server.
     pub report_port: u16,
-    /// Send something at least this often; zero for never.
+    /// The maximum time without a packet, after which the source sends a heartbeat; zero for none.
     pub heartbeat: Duration,
     /// Offer semi-synchronous replication.
     pub semi_sync: bool,
-    /// Whether a source with our own server id will do.
+    /// Accept a source with this server's own id.
     pub same_server_id: bool,
-    /// MariaDB: do not send what is marked with `skip_replication`.
+    /// MariaDB: do not send events marked with `skip_replication`.
     pub skip_marked: bool,
     /// MariaDB: refuse GTIDs that are out of order.
     pub gtid_strict_mode: bool,
-    /// Our `gtid_mode`; `None` if our GTIDs are MariaDB's, which a source's never are in the way of.
+    /// This server's `gtid_mode`; `None` if its GTIDs are MariaDB's, which are compatible with every source.
     pub gtid_mode: Option<GtidMode>,
-    /// What comes without a GTID gets one.
+    /// Transactions that arrive without a GTID are given one.
     pub assigns_gtids: bool,
 }
 
-/// What the source says of itself.
+/// The source's properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFacts {
     /// Version string.
@@ -48,28 +49,28 @@ pub struct SourceFacts {
     pub server_id: u32,
     /// Its UUID; MariaDB has none.
     pub uuid: Option<String>,
-    /// Seconds that its clock is ahead of ours.
+    /// The number of seconds that its clock is ahead.
     pub clock_ahead_s: i64,
-    /// How it protects events that it makes up for us.
+    /// The checksum algorithm of events that it makes for the stream.
     pub checksum: Checksum,
     /// Packets of the dump carry a semi-synchronous header.
     pub semi_sync: bool,
 }
 
-/// What one says who reads a log without being a replica.
+/// The properties of a reader of the log that is not a replica.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reader {
-    /// Say something at least this often.
+    /// The maximum time without a packet, after which the server sends a heartbeat.
     pub heartbeat: Option<Duration>,
-    /// Of a server of ours: the files as they are, what only recovery reads included.
+    /// For a server of this kind: send the files unchanged, including events that only recovery reads.
     pub whole_files: bool,
 }
 
-/// What helps a server that wants GTIDs and a source that has none.
+/// The advice for a replica that requires GTIDs and a source that has none.
 const ASSIGN_ADVICE: &str =
     " CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL makes it possible.";
 
-/// Whether an error only means that the source has no such thing.
+/// Returns whether an error only means that the source does not have the variable.
 fn unknown_thing(error: &ClientError) -> bool {
     // Unknown system variable, read only, unknown function, syntax.
     matches!(error, ClientError::Server { code: 1193 | 1238 | 1305 | 1064 | 1054, .. })
@@ -88,10 +89,10 @@ fn now_s() -> i64 {
 }
 
 impl Connection {
-    /// Asks and tells everything before COM_REGISTER_SLAVE, and registers.
+    /// Exchanges everything that precedes COM_REGISTER_SLAVE, and registers.
     ///
     /// # Errors
-    /// Of the connection; [`ClientError::Unfit`] when the two must not replicate.
+    /// The connection's; [`ClientError::Unfit`] if the two must not replicate.
     pub fn introduce(&mut self, me: &Introduction, start: &DumpStart) -> Result<SourceFacts, ClientError> {
         let version = self.version();
         let mariadb = version.contains("MariaDB");
@@ -133,11 +134,11 @@ impl Connection {
         Ok(facts)
     }
 
-    /// Asks and tells what is needed to read the log and no more: nobody is registered. Gives the checksum of events that
-    /// the source makes up.
+    /// Exchanges only the settings that are needed to read the log, without registering. Returns the checksum algorithm
+    /// of events that the source makes for the stream.
     ///
     /// # Errors
-    /// Of the connection; the source's.
+    /// The connection's or the source's.
     pub fn introduce_reader(&mut self, reader: Reader) -> Result<Checksum, ClientError> {
         let version = self.version();
         let mariadb = version.contains("MariaDB");
@@ -176,7 +177,7 @@ impl Connection {
         self.query(&sql).map(drop)
     }
 
-    /// Tells the source that we understand its checksums; a source without any has no such variable.
+    /// Tells the source that this client understands checksums; a source without checksums has no such variable.
     fn agree_on_checksum(&mut self, mariadb: bool) -> Result<Checksum, ClientError> {
         let (set, get) = if mariadb {
             ("SET @master_binlog_checksum=@@global.binlog_checksum", "SELECT @master_binlog_checksum")
@@ -269,7 +270,7 @@ impl Connection {
         self.query("SET @slave_gtid_ignore_duplicates=0").map(drop)
     }
 
-    /// Whether the source will wait for our acknowledgements.
+    /// Offers semi-synchronous replication. Returns whether the source will wait for acknowledgements.
     fn offer_semi_sync(&mut self, mariadb: bool) -> Result<bool, ClientError> {
         let rows = self.query(
             "SHOW VARIABLES WHERE Variable_name IN ('rpl_semi_sync_master_enabled','rpl_semi_sync_source_enabled')",

@@ -1,9 +1,10 @@
-//! A server's log as events with their places in its files.
+//! A server's log as events with their positions in its files.
 //!
-//! Asks as `mysqlbinlog` does: not as a replica, so nothing is registered, and the server ends the stream at its log's end
-//! unless it is asked with a server id. Events are checked before they are given; a file name that a server says is never more
-//! than a name here. A connection that is lost is an error of [`LogStream::next`]; [`LogStream::reopen`] goes on behind the last
-//! event. Blocking; called by `omnibus binlog`, and by what archives a log or streams its changes.
+//! It asks as `mysqlbinlog` does: not as a replica, so nothing is registered, and the server ends the stream at its
+//! log's end unless it is asked with a server id. Events are checked before they are returned; a file name from a
+//! server is never used as a path. A lost connection is an error of [`LogStream::next`]; [`LogStream::reopen`]
+//! continues behind the last event. Blocking; called by `omnibus binlog`, and by programs that archive a log or stream
+//! its changes.
 
 use super::connection::{Connection, Endpoint};
 use super::dump::{DumpRequest, DumpStart};
@@ -14,57 +15,57 @@ use omnibus_format::header::FLAG_ARTIFICIAL;
 use omnibus_format::scan::{ScanErrorKind, parse_event};
 use omnibus_format::{Checksum, EventType, ScanRules};
 
-/// Whom to ask, and as whom.
+/// The server to ask, and the identity to use.
 #[derive(Clone, Debug)]
 pub struct LogSource {
-    /// Where the server is and how to get in.
+    /// The server's address, and the credentials for it.
     pub endpoint: Endpoint,
-    /// Go on without TLS where the server has none.
+    /// Continue without TLS if the server has none.
     pub may_be_plain: bool,
-    /// What SHOW PROCESSLIST and the connection's attributes call us.
+    /// The program's name in SHOW PROCESSLIST and the connection's attributes.
     pub program: &'static str,
-    /// What is wanted.
+    /// The settings of the reader.
     pub reader: Reader,
-    /// 0: the stream ends where the log does. Any other follows it; no replica may have it.
+    /// With 0 the stream ends at the log's end. With another id, which no replica may have, it follows the log.
     pub server_id: u32,
 }
 
-/// What a stream says next.
+/// One step of a stream.
 #[derive(Debug)]
 pub enum Said {
-    /// An event of the file: its offset, and all its bytes.
+    /// An event of the file: its offset and all its bytes.
     Event(u64, Vec<u8>),
-    /// What follows is from another file, the one that [`LogStream::file`] names now.
+    /// The following events are from another file, which [`LogStream::file`] now returns.
     File,
-    /// Nothing that is in a file: the server is there, and has nothing more for now.
+    /// A packet that is in no file: the server is alive and has nothing more for now.
     Nothing,
-    /// The log's end.
+    /// The end of the log.
     End,
 }
 
-/// Why a stream does not go on.
+/// The reason why a stream ended.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// The server, or the way to it.
+    /// The server's or the connection's error.
     #[error(transparent)]
     Source(#[from] ClientError),
-    /// What came is no whole event.
+    /// The received bytes are not a whole event.
     #[error("{file} is damaged at offset {offset}: {what}")]
     Damage {
         /// The server's file.
         file: String,
-        /// Where in it.
+        /// The offset in it.
         offset: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         what: String,
     },
 }
 
 impl LogSource {
-    /// A connection that asks questions.
+    /// Opens a connection for queries.
     ///
     /// # Errors
-    /// No way there, or not let in.
+    /// The server cannot be reached or refuses the login.
     pub fn connect(&self) -> Result<Connection, ClientError> {
         let attributes = [("program_name", self.program), ("_client_role", "binary_log_listener")];
         match Connection::open(&self.endpoint, &attributes, &|| false, drop) {
@@ -90,11 +91,11 @@ impl LogSource {
     }
 }
 
-/// See the module.
+/// A stream of a server's log; see the module.
 pub struct LogStream {
     source: LogSource,
     connection: Connection,
-    /// It was asked for again: the file's head has been seen.
+    /// The dump is a repeated one: the file's head has been read before.
     again: bool,
     rules: ScanRules,
     file: String,
@@ -102,16 +103,16 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    /// Begins with the event at `position` of `file`; 4 is the first one.
+    /// Opens a stream that begins with the event at `position` of `file`; 4 is the first one.
     ///
     /// # Errors
-    /// The server's, or of the way to it.
+    /// The server's or the connection's.
     pub fn open(source: LogSource, file: &str, position: u64) -> Result<LogStream, ClientError> {
         let (connection, rules) = source.dump(file, position)?;
         Ok(LogStream { source, connection, again: false, rules, file: file.to_owned(), position })
     }
 
-    /// Asks once more, on a new connection, for what is behind the last event.
+    /// Requests the dump again, on a new connection, from behind the last event.
     ///
     /// # Errors
     /// As [`LogStream::open`]; [`ClientError::may_pass`] says whether to try again.
@@ -121,37 +122,37 @@ impl LogStream {
         Ok(())
     }
 
-    /// The file that the events are from.
+    /// The name of the file that the events are from.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Where the last event ended.
+    /// The offset behind the last event.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Whether nothing more has come yet: [`LogStream::next`] would wait.
+    /// Returns whether no further packet has arrived, so that [`LogStream::next`] would wait.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.connection.has_packet()
     }
 
-    /// How events that were given are to be parsed: they were checked when they came.
+    /// The rules for parsing the returned events again: they were checked when they arrived.
     #[must_use]
     pub fn rules(&self) -> ScanRules {
         ScanRules { verify_checksum: false, ..self.rules }
     }
 
-    /// Damage that a reader of the events has found.
+    /// Creates the error for damage that a reader of the events has found.
     #[must_use]
     pub fn damage(&self, what: String) -> StreamError {
         StreamError::Damage { file: self.file.clone(), offset: self.position, what }
     }
 
-    /// What comes next. Waits, at most as long as the endpoint's silence may last.
+    /// Reads the next step. Waits, at most as long as the endpoint's maximum silence.
     ///
     /// # Errors
     /// The connection is lost or refused, or an event is damaged.
@@ -215,7 +216,8 @@ impl LogStream {
     }
 }
 
-/// Whether a source repeats an event of the file's beginning, without a position, for a start further behind.
+/// Returns whether a source repeats events of this type from the file's head, without a position, for a start further
+/// behind.
 fn is_head(kind: EventType) -> bool {
     matches!(
         kind,

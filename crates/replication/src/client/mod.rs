@@ -1,11 +1,10 @@
-//! The client side of the protocol, as far as a replica and a reader of logs need it: connect, authenticate, ask, and
-//! read a dump.
+//! The client side of the protocol, for replicas and readers of logs: connect, authenticate, query, and read a dump.
 //!
-//! Blocking sockets, because a receiver has a thread of its own; packets are `wire`'s. Not here: what the events mean
-//! and when to connect again (`crate::replica`). Nothing a source sends makes this panic, loop, or allocate more than
-//! it sent (WIRE-1).
+//! It uses blocking sockets, because a receiver has a thread of its own; packets are `wire`'s. The meaning of events
+//! and the decision to reconnect are in `crate::replica`. Nothing that a source sends makes this code panic, loop, or
+//! allocate more than was sent (WIRE-1).
 //!
-//! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the one thing that another thread may touch.
+//! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the only part that another thread may use.
 
 mod auth;
 mod compressing;

@@ -1,6 +1,6 @@
-//! What errors and notes may show of the addresses that programs are given.
+//! Removes credentials from addresses in errors and notes.
 
-/// A text that may have addresses in it, without the users and passwords of these.
+/// Returns `text` without the users and passwords in the addresses that it may contain.
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -1,7 +1,7 @@
-//! How TLS with a source is set up: whom to trust, and who we are.
+//! The TLS settings of a connection to a source: trusted authorities, and the client's certificate.
 //!
-//! As MySQL does it: without a CA any certificate will do (the traffic is private, the source is not proved); with one
-//! the chain is checked; with `verify_host` the name as well.
+//! As in MySQL, without a CA any certificate is accepted (the traffic is private, the source is not authenticated);
+//! with one the chain is checked; with `verify_host` the name as well.
 
 use super::error::ClientError;
 use rustls::client::WebPkiServerVerifier;
@@ -20,27 +20,27 @@ use std::sync::Arc;
 /// SOURCE_SSL_* of a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Use TLS, or fail.
+    /// Fail if TLS is not possible.
     pub required: bool,
     /// Authority whose certificates are trusted.
     pub ca: Option<PathBuf>,
     /// Folder with more of them.
     pub ca_folder: Option<PathBuf>,
-    /// Certificates that are not to be trusted any more.
+    /// A list of revoked certificates.
     pub crl: Option<PathBuf>,
     /// Folder with more such lists.
     pub crl_folder: Option<PathBuf>,
-    /// SOURCE_SSL_CIPHER: for TLSv1.2, by OpenSSL's names with colons between; empty for all that there are.
+    /// SOURCE_SSL_CIPHER: for TLSv1.2, OpenSSL's names separated by colons; empty for all supported ones.
     pub ciphers: String,
     /// SOURCE_TLS_CIPHERSUITES: the same for TLSv1.3.
     pub cipher_suites: String,
-    /// SOURCE_TLS_VERSION: TLSv1.2 or TLSv1.3 or both, with a comma; empty for both.
+    /// SOURCE_TLS_VERSION: TLSv1.2 or TLSv1.3 or both, separated by a comma; empty for both.
     pub versions: String,
-    /// Our certificate and its key, for sources that want one.
+    /// This server's certificate, for sources that require one.
     pub cert: Option<PathBuf>,
     /// Key of `cert`.
     pub key: Option<PathBuf>,
-    /// The certificate must be for the host that was asked for.
+    /// The certificate must match the host name.
     pub verify_host: bool,
 }
 
@@ -48,7 +48,7 @@ fn failed(path: &Path, what: impl std::fmt::Display) -> ClientError {
     ClientError::Tls(format!("{}: {what}", path.display()))
 }
 
-/// OpenSSL's names of the suites that there are.
+/// The supported suites by OpenSSL's names.
 const SUITES: [(&str, CipherSuite); 9] = [
     ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
@@ -60,10 +60,10 @@ const SUITES: [(&str, CipherSuite); 9] = [
     ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
-/// How many of them are of TLSv1.3.
+/// The number of those that belong to TLSv1.3.
 const SUITES_13: usize = 3;
 
-/// The suites that a list names. Unknown ones are passed over, as long as there is a known one.
+/// Returns the suites in a list. Unknown ones are ignored if there is a known one.
 fn suites(option: &str, list: &str, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, String> {
     let all: Vec<CipherSuite> = known.iter().map(|(_, suite)| *suite).collect();
     if list.is_empty() {
@@ -78,7 +78,7 @@ fn suites(option: &str, list: &str, known: &[(&str, CipherSuite)]) -> Result<Vec
     Ok(found)
 }
 
-/// The files in it.
+/// The files in a folder.
 fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, ClientError> {
     let entries = std::fs::read_dir(folder).map_err(|e| failed(folder, e))?;
     let mut files = Vec::new();
@@ -92,10 +92,10 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, ClientError> {
 }
 
 impl TlsSettings {
-    /// What can be known before there is a connection.
+    /// Checks the settings that can be checked without a connection.
     ///
     /// # Errors
-    /// Versions or ciphers of which none is there.
+    /// None of the versions or ciphers is supported.
     pub fn check(&self) -> Result<(), String> {
         self.protocols()?;
         self.suites().map(drop)
@@ -120,7 +120,7 @@ impl TlsSettings {
         Ok(all)
     }
 
-    /// A client for one connection to `host`.
+    /// Creates the TLS client for one connection to `host`.
     pub(super) fn client(&self, host: &str) -> Result<ClientConnection, ClientError> {
         let wanted = self.suites().map_err(ClientError::Tls)?;
         let mut provider = ring::default_provider();
@@ -186,7 +186,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError
 
 #[derive(Debug)]
 struct Verifier {
-    /// `None`: whoever it is.
+    /// `None`: any certificate is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
     check_name: bool,
     provider: Arc<CryptoProvider>,

@@ -1,7 +1,7 @@
-//! Bytes to and from the source: a TCP stream, in TLS or not, or a socket of the machine.
+//! Transports bytes to and from the source over TCP, with or without TLS, or over a socket of the machine.
 //!
-//! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. TLS keeps its
-//! state under a lock that is never held while waiting for the network.
+//! One thread reads; another may write (acknowledgements) or end the connection through a [`Remote`]. The state of TLS
+//! is under a lock that is never held while waiting for the network.
 
 use super::compressing::{Frames, framed};
 use super::connection::Endpoint;
@@ -20,14 +20,14 @@ use std::time::Duration;
 
 const TLS_CHUNK: usize = 32 * 1024;
 
-/// A way to the source.
+/// A socket of either kind.
 #[derive(Debug)]
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// The same call for either kind.
+/// Calls the same method of either kind.
 macro_rules! either {
     ($socket:expr, $inner:ident => $call:expr) => {
         match $socket {
@@ -65,16 +65,16 @@ impl Write for &Socket {
 pub(super) struct Transport {
     socket: Socket,
     tls: Option<Arc<Mutex<ClientConnection>>>,
-    /// Bytes as they come from the socket, before TLS takes them.
+    /// Bytes from the socket that TLS has not taken yet.
     chunk: Vec<u8>,
-    /// How much of `chunk` TLS has taken, and how much is there.
+    /// The number of bytes of `chunk` that TLS has taken, and the number of bytes in it.
     taken: usize,
     filled: usize,
     /// The compressed protocol, above TLS.
     frames: Option<Frames>,
 }
 
-/// A connection in the hands of another thread than its reader's.
+/// A handle to a connection for another thread than its reader's.
 #[derive(Debug)]
 pub struct Remote {
     socket: Socket,
@@ -83,7 +83,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Ends the connection: whoever reads from it gets an error at once.
+    /// Ends the connection: its reader gets an error at once.
     pub fn stop(&self) {
         let _ = either!(&self.socket, socket => socket.shutdown(Shutdown::Both));
     }
@@ -95,8 +95,8 @@ impl Remote {
 }
 
 impl Transport {
-    /// Connects to the first address that answers in time, unless `given_up` says that nobody wants it any more. Neither
-    /// finding addresses nor connecting can be broken off, so a thread of its own does that.
+    /// Connects to the first address that answers in time, unless `given_up` returns true. Neither finding addresses
+    /// nor connecting can be interrupted, so a thread of its own does that.
     pub(super) fn connect(
         endpoint: &Endpoint,
         given_up: &dyn Fn() -> bool,
@@ -125,7 +125,7 @@ impl Transport {
         Ok(Transport::of_local(UnixStream::connect(path).map_err(failed)?))
     }
 
-    /// Over a stream within this machine.
+    /// Creates the transport of a stream within this machine.
     pub(super) fn of_local(stream: UnixStream) -> Transport {
         Transport::of(Socket::Unix(stream))
     }
@@ -134,25 +134,25 @@ impl Transport {
         Transport { socket, tls: None, chunk: Vec::new(), taken: 0, filled: 0, frames: None }
     }
 
-    /// How long a read or write may take.
+    /// Sets the maximum duration of a read or write.
     pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
         either!(&self.socket, socket => socket.set_read_timeout(timeout))?;
         either!(&self.socket, socket => socket.set_write_timeout(timeout))
     }
 
-    /// The same connection for another thread. Made again after [`Transport::start_tls`] and [`Transport::compress`].
+    /// Returns a handle for another thread. Get a new one after [`Transport::start_tls`] and [`Transport::compress`].
     pub(super) fn remote(&self) -> io::Result<Remote> {
         let compression = self.compression();
         Ok(Remote { socket: self.socket.try_clone()?, tls: self.tls.clone(), compression })
     }
 
-    /// Compresses both directions from here on. Nothing has come since the login.
+    /// Compresses both directions from now on. No byte may have arrived since the login.
     pub(super) fn compress(&mut self, compression: Compression) {
         self.frames = Some(Frames::new(compression));
     }
 
-    /// Whether [`Transport::compress`] was called.
+    /// Returns whether [`Transport::compress`] was called.
     pub(super) fn is_compressed(&self) -> bool {
         self.frames.is_some()
     }
@@ -171,12 +171,12 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether nobody can listen.
+    /// Returns whether the connection is encrypted.
     pub(super) fn is_tls(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Whether it stays within this machine's kernel.
+    /// Returns whether the connection stays within this machine's kernel.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.socket, Socket::Unix(_))
     }
@@ -242,7 +242,7 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, ClientError> {
     found.map(Iterator::collect).map_err(|_| ClientError::UnknownHost(host.to_owned()))
 }
 
-/// From the first of our addresses that is of the same family.
+/// Connects from the first local address of the same family.
 fn connect_from(from: &[SocketAddr], to: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     let mine = from.iter().find(|mine| mine.is_ipv4() == to.is_ipv4());
     let mine = mine.ok_or_else(|| io::Error::other("SOURCE_BIND is an address of another family"))?;

@@ -1,4 +1,4 @@
-//! `Feed`: events in, a consumer's calls out.
+//! `Feed`: decodes events and calls a consumer.
 
 use super::{Consumer, End, FilePosition};
 use crate::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
@@ -6,18 +6,18 @@ use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::RawEvent;
 use omnibus_format::events::XaPrepare;
 
-/// Why a feed stopped.
+/// The reason why a feed stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError<E> {
-    /// The consumer takes no more.
+    /// The consumer's error.
     #[error("{0}")]
     Consumer(E),
-    /// An event cannot be decoded, or says that events were lost.
+    /// An event cannot be decoded, or reports lost events.
     #[error(transparent)]
     Event(#[from] ApplyError),
 }
 
-/// One stream of events and who listens to it.
+/// A stream of events and its consumer.
 #[derive(Default)]
 pub struct Feed<C> {
     decoder: EventDecoder,
@@ -25,30 +25,30 @@ pub struct Feed<C> {
 }
 
 impl<C: Consumer> Feed<C> {
-    /// A stream that has not begun: its first event describes the format.
+    /// Creates a feed for a stream from its beginning: its first event describes the format.
     pub fn new(consumer: C) -> Feed<C> {
         Feed { decoder: EventDecoder::default(), consumer }
     }
 
-    /// The consumer.
+    /// The consumer of the feed.
     pub fn consumer(&mut self) -> &mut C {
         &mut self.consumer
     }
 
-    /// Ends the feed.
+    /// Ends the feed and returns the consumer.
     pub fn into_consumer(self) -> C {
         self.consumer
     }
 
-    /// Whether a transaction has begun and not ended.
+    /// Returns whether a transaction has begun and not ended.
     pub fn in_transaction(&self) -> bool {
         self.decoder.in_transaction()
     }
 
-    /// Takes the next event; `file` is the name of the file it is from, if it is from one.
+    /// Takes the next event; `file` is the name of its file, if it is from one.
     ///
     /// # Errors
-    /// The consumer's, or damage. The feed may go on with a later transaction's first event.
+    /// The consumer's error, or damage. The feed may continue with the first event of a later transaction.
     pub fn event(&mut self, event: &RawEvent<'_>, file: Option<&str>) -> Result<(), ConsumeError<C::Error>> {
         let place = |offset| file.map(|file| FilePosition { file, offset });
         let (begin, end) = (place(event.offset), place(event.end()));
@@ -69,7 +69,7 @@ impl<C: Consumer> Feed<C> {
     }
 }
 
-/// A consumer as the decoder's target, during one event.
+/// The consumer as the decoder's target, during one event.
 struct Target<'a, C: Consumer> {
     consumer: &'a mut C,
     begin: Option<FilePosition<'a>>,
@@ -78,7 +78,7 @@ struct Target<'a, C: Consumer> {
 }
 
 impl<C: Consumer> Target<'_, C> {
-    /// Keeps the consumer's error: the decoder has its own kind.
+    /// Keeps the consumer's error, because the decoder has its own kind.
     fn keep(&mut self, result: Result<(), C::Error>) -> Result<(), ApplyError> {
         result.map_err(|error| {
             self.failed = Some(error);

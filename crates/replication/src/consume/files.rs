@@ -1,15 +1,15 @@
-//! `LogFiles`: the files of a log, from outside of the server that writes them.
+//! `LogFiles`: reads the files of a log independently of the server that writes them.
 //!
-//! A reader only: it needs no server, disturbs none, and pins nothing against purging. Of a live log it gives what is in
-//! the file: behind that are zeros or an event that is not whole yet, which the next call finds complete. Called by
-//! whoever feeds a consumer, on its own thread; [`LogFiles::read`] never waits.
+//! It is a reader only: it needs no server, disturbs none, and does not protect files from purging. Of a live log it
+//! returns the events that are in the file; behind them are zeros or an incomplete event, which a later call finds
+//! complete. Called by the owner of a consumer, on its own thread; [`LogFiles::read`] never waits.
 
 use super::{ConsumeError, Consumer, Feed};
 use omnibus_log::{Disk, FileSeq, LogOffset, Next, ReadError, ReadFile, ScanEnd, TornReason};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why files cannot be read further.
+/// The reason why files cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError<E> {
     /// The consumer stopped, or an event cannot be decoded.
@@ -18,41 +18,41 @@ pub enum FilesError<E> {
     /// A file or the index cannot be read.
     #[error("{path}: {error}")]
     Read {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// Bytes that are no event, before the file's end.
+    /// Bytes before the file's end are not an event.
     #[error("{path} is damaged at offset {offset}: {what}")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: String,
-        /// Where.
+        /// The offset.
         offset: u64,
-        /// What is there instead.
+        /// The kind of damage.
         what: String,
     },
 }
 
-/// Files in order, and how far they have been read.
+/// Files in order, with the progress of reading them.
 #[derive(Debug)]
 pub struct LogFiles {
     index: Option<PathBuf>,
     files: Vec<PathBuf>,
-    /// The file that is being read, and where its next event begins; 0 for its first.
+    /// The index of the file that is being read, and the offset of its next event; 0 for its first.
     current: usize,
     offset: u64,
 }
 
 impl LogFiles {
-    /// These files.
+    /// Creates a reader of these files.
     #[must_use]
     pub fn of(files: Vec<PathBuf>) -> LogFiles {
         LogFiles { index: None, files, current: 0, offset: 0 }
     }
 
-    /// The files that an index (`binlog.index`) names, and those that it will name: a live log.
+    /// Creates a reader of the files that an index (`binlog.index`) names now and later: a live log.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -62,7 +62,7 @@ impl LogFiles {
         Ok(files)
     }
 
-    /// Goes on from here: the `file` and `position` of a line that ended a transaction.
+    /// Moves to the `file` and `position` of a line that ended a transaction. Returns false if there is no such file.
     pub fn seek(&mut self, file: &str, offset: u64) -> bool {
         let found = self.files.iter().position(|path| path.file_name().is_some_and(|name| name == file));
         if let Some(found) = found {
@@ -71,7 +71,7 @@ impl LogFiles {
         found.is_some()
     }
 
-    /// The names in the index are paths beside it.
+    /// Reads the index again. The names in it are paths beside it.
     fn refresh(&mut self) -> io::Result<()> {
         let Some(index) = &self.index else { return Ok(()) };
         let folder = index.parent().unwrap_or(Path::new(""));
@@ -91,10 +91,11 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Gives a feed all that is there and has not been given. For a live log call it again later.
+    /// Passes all unread events to a feed. For a live log call it again later.
     ///
     /// # Errors
-    /// What was given before is right. A transaction that is not whole is begun again by the next call's caller: seek.
+    /// The events passed before are right. After an incomplete transaction, the caller of the next call has to `seek`
+    /// to its beginning.
     pub fn read<C: Consumer>(&mut self, feed: &mut Feed<C>) -> Result<(), FilesError<C::Error>> {
         while let Some(path) = self.files.get(self.current).cloned() {
             // A file that has a successor is complete; whether it has one must be known before it is read.

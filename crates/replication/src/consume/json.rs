@@ -1,5 +1,5 @@
-//! `JsonLines`: one JSON object a line for each beginning, statement, run of rows and end. The schema is in
-//! docs/json.md; what is written can be executed again without loss.
+//! `JsonLines`: one JSON object per line for each beginning, statement, run of rows and end. The schema is in
+//! docs/use/json.md; the lines can be executed again without loss.
 
 use super::json_rows::rows_line;
 use super::json_value::{Line, bytes_or_text};
@@ -16,17 +16,17 @@ pub struct JsonLines<W> {
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Lines into `out`, which should be buffered.
+    /// Creates a writer of lines into `out`, which should be buffered.
     pub fn new(out: W) -> JsonLines<W> {
         JsonLines { out, line: Line::default() }
     }
 
-    /// What is written to.
+    /// The output.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Ends it.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.out
     }

@@ -91,7 +91,7 @@ fn columns(line: &mut Line, table: &dyn TableView) {
     line.close(']');
 }
 
-/// The type in SQL's words, as far as the log has it.
+/// Returns the SQL name of a type, as far as the log has it.
 fn type_name(field: FieldType, metadata: &ColumnMetadata) -> &'static str {
     let binary = metadata.collation == Some(BINARY);
     match field.code {
@@ -123,7 +123,7 @@ fn type_name(field: FieldType, metadata: &ColumnMetadata) -> &'static str {
     }
 }
 
-/// The columns that an image has, by name or number. Documents that changed in places are whole, if `before` has them.
+/// Appends the columns of an image, by name or number. Documents with partial changes are whole if `before` has them.
 fn put_image(
     line: &mut Line,
     table: &dyn TableView,
@@ -167,7 +167,7 @@ fn put_image(
     Ok(())
 }
 
-/// Changes of a document that the log does not have.
+/// Appends the changes of a document that the log does not have.
 fn put_diffs(line: &mut Line, diffs: &JsonDiffs<'_>) -> Result<(), DecodeError> {
     line.open('{');
     line.key("json_diffs").open('[');
@@ -204,7 +204,7 @@ fn put_value(line: &mut Line, value: &Value, field: FieldType, metadata: &Column
     }
 }
 
-/// DECIMAL, DATE, TIME, DATETIME and TIMESTAMP as they are printed.
+/// Appends DECIMAL, DATE, TIME, DATETIME and TIMESTAMP in their printed form.
 fn put_printed(line: &mut Line, value: &Value, digits: u8) {
     let mut out = Vec::with_capacity(32);
     match value {
@@ -217,7 +217,7 @@ fn put_printed(line: &mut Line, value: &Value, digits: u8) {
     bytes_or_text(line, &out);
 }
 
-/// A string as text; what its character set does not have is replaced.
+/// Returns a string as text; bytes outside of its character set are replaced.
 pub(super) fn text_of(bytes: &[u8], metadata: &ColumnMetadata) -> String {
     let known = metadata.collation.and_then(collation::by_id).map(|collation| collation.charset);
     match known {
@@ -230,7 +230,7 @@ pub(super) fn text_of(bytes: &[u8], metadata: &ColumnMetadata) -> String {
     }
 }
 
-/// A string as text where nothing is lost by that.
+/// Appends a string as text if that loses nothing.
 fn put_string(line: &mut Line, bytes: &[u8], field: FieldType, metadata: &ColumnMetadata) {
     let charset = match metadata.collation {
         Some(id) => collation::by_id(id).map(|collation| collation.charset),
@@ -254,7 +254,7 @@ fn put_string(line: &mut Line, bytes: &[u8], field: FieldType, metadata: &Column
     }
 }
 
-/// `{"json": document}`, or its binary form where it holds what JSON text cannot say.
+/// Appends `{"json": document}`, or the document's binary form if JSON text cannot express its contents.
 fn put_json(line: &mut Line, binary: &[u8]) {
     let Ok(document) = Json::decode(binary) else { return line.base64(binary) };
     if !is_plain(&document) {
@@ -272,7 +272,7 @@ fn put_json(line: &mut Line, binary: &[u8]) {
     }
 }
 
-/// Whether JSON text says everything of a document.
+/// Returns whether JSON text can express a document completely.
 fn is_plain(document: &Json) -> bool {
     match document {
         Json::Decimal(_) | Json::Date(_) | Json::DateTime(_) | Json::Time(_) | Json::Opaque(..) => false,

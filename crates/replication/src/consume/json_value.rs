@@ -1,4 +1,4 @@
-//! The bytes of a JSON line, put together without a tree in between.
+//! Builds the bytes of a JSON line without a tree in between.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::io::Write;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     bytes: Vec<u8>,
-    /// The next member of what is open needs a comma before it.
+    /// Whether the next member of the open object or list needs a comma before it.
     comma: bool,
 }
 
@@ -26,18 +26,18 @@ impl Line {
         self.open('{');
     }
 
-    /// What there is, as text.
+    /// Returns the text so far.
     pub fn text_of(self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Ends the object; the whole line.
+    /// Ends the object and returns the whole line.
     pub fn finish(&mut self) -> &[u8] {
         self.bytes.extend_from_slice(b"}\n");
         &self.bytes
     }
 
-    /// A member's name; its value must follow.
+    /// Appends a member's name; its value must follow.
     pub fn key(&mut self, name: &str) -> &mut Line {
         self.element().text(name);
         self.bytes.push(b':');
@@ -45,7 +45,7 @@ impl Line {
         self
     }
 
-    /// A list's member; its value must follow.
+    /// Begins a list's element; its value must follow.
     pub fn element(&mut self) -> &mut Line {
         if std::mem::take(&mut self.comma) {
             self.bytes.push(b',');
@@ -82,7 +82,7 @@ impl Line {
         self.close(']');
     }
 
-    /// The shortest digits that give the same bits back; there is no NaN and no infinity in SQL.
+    /// Appends the shortest digits that give the same bits back; SQL has no NaN and no infinity.
     pub fn double(&mut self, n: f64) {
         if n.is_finite() { self.number(format_args!("{n:?}")) } else { self.raw("null") }
     }
@@ -120,14 +120,14 @@ impl Line {
         self.comma = true;
     }
 
-    /// `{"base64":"..."}`
+    /// Appends `{"base64":"..."}`.
     pub fn base64(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(b"{\"base64\":");
         self.base64_text(bytes);
         self.bytes.push(b'}');
     }
 
-    /// Base64 as a string.
+    /// Appends base64 as a string.
     pub fn base64_text(&mut self, bytes: &[u8]) {
         self.bytes.push(b'"');
         omnibus_value::base64::encode(bytes, &mut self.bytes);
@@ -136,7 +136,7 @@ impl Line {
     }
 }
 
-/// Text, or base64 of what is no UTF-8.
+/// Appends text, or base64 of bytes that are not UTF-8.
 pub(super) fn bytes_or_text(line: &mut Line, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => line.text(text),

@@ -1,13 +1,13 @@
-//! Changes for whoever wants them: transactions of a log as calls of a [`Consumer`], in the words of `crate::model`.
+//! Changes for consumers: the transactions of a log as calls of a [`Consumer`], in the terms of `crate::model`.
 //!
 //! A [`Feed`] takes events one after the other (from a file, from the tail of a live log, from a server's dump) and
-//! tells its consumer what they mean. The views that a consumer gets read the event's own bytes: what it does not ask
-//! for is neither decoded nor copied. [`JsonLines`] and [`Envelopes`] are consumers; `examples/change-stream` has one to copy.
+//! calls its consumer. The views that a consumer gets read the event's own bytes; parts that it does not request are
+//! neither decoded nor copied. [`JsonLines`] and [`Envelopes`] are consumers; `examples/change-stream` has one to copy.
 //!
-//! [`LogFiles`] feeds from files, those of a live log too.
+//! [`LogFiles`] feeds from files, including those of a live log.
 //!
-//! Not here: executing changes (`crate::apply`), keeping positions across restarts: a consumer is told them. No threads
-//! of its own.
+//! Executing changes is in `crate::apply`. Keeping positions across restarts is the consumer's task; it is told them.
+//! There are no threads here.
 
 mod envelope;
 mod feed;
@@ -27,7 +27,7 @@ pub use json::JsonLines;
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::events::XaPrepare;
 
-/// Where in a log something begins or ends.
+/// A position in a log where something begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePosition<'a> {
     /// The file's name, without directory.
@@ -36,48 +36,49 @@ pub struct FilePosition<'a> {
     pub offset: u64,
 }
 
-/// How a transaction ends.
+/// The end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End<'a> {
     /// Committed.
     Commit,
-    /// The first phase of an XA transaction: its second phase comes as a statement in a transaction of its own.
+    /// The first phase of an XA transaction; its second phase is a statement in a transaction of its own.
     Prepare(&'a XaPrepare<'a>),
 }
 
 /// Takes changes in commit order: `begin`, then statements and rows, then `end` or `undo`.
 pub trait Consumer {
-    /// Why it takes no more.
+    /// The consumer's own error.
     type Error;
 
-    /// A transaction begins here.
+    /// Begins a transaction; `place` is its position.
     ///
     /// # Errors
-    /// Its own; the feed stops.
+    /// The consumer's own; the feed stops.
     fn begin(&mut self, trx: &TrxHeader, place: Option<FilePosition<'_>>) -> Result<(), Self::Error>;
 
-    /// A statement: a definition, or a change that was logged as text.
+    /// Takes a statement: a definition, or a change that was logged as text.
     ///
     /// # Errors
-    /// Its own; the feed stops.
+    /// The consumer's own; the feed stops.
     fn statement(&mut self, statement: &dyn StatementView) -> Result<(), Self::Error>;
 
-    /// Rows that were inserted, changed or deleted.
+    /// Takes rows that were inserted, changed or deleted.
     ///
     /// # Errors
-    /// Its own; the feed stops.
+    /// The consumer's own; the feed stops.
     fn rows(&mut self, rows: &dyn RowsView) -> Result<(), Self::Error>;
 
-    /// The transaction ends; `place` is where the next one begins.
+    /// Ends the transaction; `place` is the position of the next one.
     ///
     /// # Errors
-    /// Its own; the feed stops.
+    /// The consumer's own; the feed stops.
     fn end(&mut self, end: End<'_>, place: Option<FilePosition<'_>>) -> Result<(), Self::Error>;
 
-    /// What came since `begin` never happened: the log breaks off in the middle, or says so.
+    /// Discards everything since `begin`: the log ends in the middle of the transaction, or says that it was rolled
+    /// back.
     ///
     /// # Errors
-    /// Its own; the feed stops.
+    /// The consumer's own; the feed stops.
     fn undo(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }

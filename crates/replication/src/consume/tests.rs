@@ -51,7 +51,7 @@ fn a_mariadb_log_becomes_lines() {
     );
 }
 
-/// Takes the first so many calls.
+/// A consumer that takes a given number of calls.
 struct Stops(usize);
 
 impl Consumer for Stops {

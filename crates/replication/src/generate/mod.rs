@@ -1,4 +1,4 @@
-//! From row changes to events.
+//! Generates binary log events from row changes.
 //!
 //! One `RowsBuilder` belongs to a session; per statement the SQL layer calls `begin_statement`,
 //! then `write`/`update`/`delete` per row with full row images, then `end_statement` (or

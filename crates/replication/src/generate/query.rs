@@ -1,4 +1,4 @@
-//! QUERY events: BEGIN, COMMIT, DDL, XA; and what closes a transaction: XID, XA_PREPARE.
+//! QUERY events: BEGIN, COMMIT, DDL, XA; and the events that end a transaction: XID, XA_PREPARE.
 
 use omnibus_format::EventType;
 use omnibus_format::events::{Query, StatusVars, XaPrepare, Xid};
@@ -17,7 +17,7 @@ pub struct StatementContext {
 }
 
 impl StatementContext {
-    /// A context with these status variables; `catalog` is filled in when absent.
+    /// Creates a context with these status variables; `catalog` is filled in if absent.
     pub fn new(thread_id: u32, vars: &StatusVars) -> Self {
         let mut vars = vars.clone();
         vars.flags2.get_or_insert(0);
@@ -50,7 +50,7 @@ impl StatementContext {
 /// QUERY "BEGIN": opens a transaction's events.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn begin<S: EventSink>(
     context: &mut StatementContext,
     sink: &mut S,
@@ -62,7 +62,7 @@ pub fn begin<S: EventSink>(
 /// QUERY "COMMIT": closes a transaction of non-transactional changes; others end with `xid`.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn commit<S: EventSink>(
     context: &mut StatementContext,
     sink: &mut S,
@@ -74,7 +74,7 @@ pub fn commit<S: EventSink>(
 /// QUERY with a statement of XA: `XA START`, `XA END`, `XA COMMIT` or `XA ROLLBACK` and a name.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn xa<S: EventSink>(
     context: &mut StatementContext,
     sink: &mut S,
@@ -87,7 +87,7 @@ pub fn xa<S: EventSink>(
 /// XA_PREPARE: closes the first phase of an XA transaction.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn xa_prepare<S: EventSink>(sink: &mut S, event: &XaPrepare<'_>) -> Result<(), S::Error> {
     let mut body = Vec::new();
     event.encode(&mut body);
@@ -99,7 +99,7 @@ pub fn xa_prepare<S: EventSink>(sink: &mut S, event: &XaPrepare<'_>) -> Result<(
 /// server with another default must know.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn ddl<S: EventSink>(
     context: &mut StatementContext,
     sink: &mut S,
@@ -122,7 +122,7 @@ pub fn ddl<S: EventSink>(
 /// XID: closes a transaction.
 ///
 /// # Errors
-/// The sink's.
+/// The sink's error.
 pub fn xid<S: EventSink>(sink: &mut S, xid: u64) -> Result<(), S::Error> {
     sink.event(EventType::XID.0, 0, &Xid(xid).0.to_le_bytes())
 }

@@ -37,7 +37,7 @@ pub struct RowsOptions {
     pub image: RowImageMode,
     /// `binlog_row_metadata`.
     pub metadata: OptionalMetadata,
-    /// `binlog_row_event_max_size`: an event grows past it only by its first row.
+    /// `binlog_row_event_max_size` in bytes: only an event's first row may exceed it.
     pub max_event_size: usize,
     /// `binlog_rows_query_log_events`.
     pub rows_query: bool,
@@ -60,7 +60,7 @@ impl Default for RowsOptions {
     }
 }
 
-/// Why a row could not be turned into events.
+/// The reason why a row could not be turned into events.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError<E> {
     /// The sink's own error.
@@ -71,14 +71,14 @@ pub enum GenerateError<E> {
     BadImage(DecodeError),
 }
 
-/// See the module's remarks.
+/// Builds row events; see the module.
 #[derive(Debug, Default)]
 pub struct RowsBuilder {
     options: RowsOptions,
     /// Table whose TABLE_MAP was sent and whose group is open.
     table: Option<Arc<TableDef>>,
     kind: Option<RowsKind>,
-    /// Rows to come change because of a foreign key; and so do those of the event under construction.
+    /// Whether the rows to come change because of a foreign key, and whether those of the event under construction do.
     unchecked: bool,
     event_unchecked: bool,
     /// Body of the event under construction; empty when there is none.
@@ -98,7 +98,7 @@ pub struct RowsBuilder {
 const FLAGS_AT: usize = 6;
 
 impl RowsBuilder {
-    /// A builder with these settings.
+    /// Creates a builder with these settings.
     pub fn new(options: RowsOptions) -> Self {
         Self { options, ..Self::default() }
     }
@@ -108,7 +108,7 @@ impl RowsBuilder {
         self.options = options;
     }
 
-    /// Rows from here on follow others for the sake of a foreign key: replicas check none of theirs. Lasts until it is
+    /// Marks the following rows as changes for a foreign key, which replicas do not check again. In effect until it is
     /// changed.
     pub fn set_unchecked(&mut self, unchecked: bool) {
         self.unchecked = unchecked;
@@ -122,8 +122,7 @@ impl RowsBuilder {
         }
     }
 
-    /// Forgets the statement under construction. What the sink has already is the caller's to
-    /// roll back.
+    /// Discards the statement under construction. The caller must remove the events that the sink has already.
     pub fn discard(&mut self) {
         self.table = None;
         self.kind = None;
@@ -132,15 +131,15 @@ impl RowsBuilder {
         self.query.clear();
     }
 
-    /// Whether rows wait to be sent or a group waits for its end.
+    /// Returns whether rows wait to be sent or a group waits for its end.
     pub fn is_open(&self) -> bool {
         self.table.is_some()
     }
 
-    /// A row was inserted. `row_id` is its hidden row id, for tables without a key.
+    /// Adds an inserted row. `row_id` is its hidden row id, for tables without a key.
     ///
     /// # Errors
-    /// The sink's, or the image is not the table's.
+    /// The sink's error, or the image does not fit the table.
     pub fn write<S: EventSink>(
         &mut self,
         sink: &mut S,
@@ -154,7 +153,7 @@ impl RowsBuilder {
         self.row(sink, table, RowsKind::Write, None, Some(after), row_id)
     }
 
-    /// A row was changed. Rows that did not change (`before == after`) must not be given.
+    /// Adds a changed row. Unchanged rows (`before == after`) must not be passed.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -171,7 +170,7 @@ impl RowsBuilder {
         self.row(sink, table, RowsKind::Update, Some(before), Some(after), row_id)
     }
 
-    /// A row was deleted.
+    /// Adds a deleted row.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -187,10 +186,10 @@ impl RowsBuilder {
         self.row(sink, table, RowsKind::Delete, Some(before), None, row_id)
     }
 
-    /// Sends what is left, with STMT_END.
+    /// Sends the remaining rows, with STMT_END.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink's error.
     pub fn end_statement<S: EventSink>(&mut self, sink: &mut S) -> Result<(), GenerateError<S::Error>> {
         self.end_group(sink)?;
         self.query.clear();
@@ -205,7 +204,7 @@ impl RowsBuilder {
         });
     }
 
-    /// Columns of an update's after image.
+    /// Chooses the columns of an update's after image.
     fn choose_after(&mut self, table: &TableDef, before: &[u8], after: &[u8]) -> Result<(), DecodeError> {
         let image = self.options.image;
         if image == RowImageMode::Full || image == RowImageMode::NoBlob && !table.has_blobs() {
@@ -325,7 +324,7 @@ impl RowsBuilder {
     }
 }
 
-/// Steps through the fields of a full image.
+/// Iterates over the fields of a full image.
 struct Walk<'a> {
     table: &'a TableDef,
     row: &'a [u8],

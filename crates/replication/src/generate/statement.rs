@@ -1,8 +1,8 @@
-//! A statement with its whole context as events: INTVAR, RAND, USER_VAR for what it reads, then QUERY; or the file
-//! that it loads, block by block, and EXECUTE_LOAD_QUERY.
+//! Generates a statement with its whole context as events: INTVAR, RAND and USER_VAR for the values that it reads, then
+//! QUERY; or the file that it loads, block by block, and EXECUTE_LOAD_QUERY.
 //!
-//! Made from a [`StatementView`], whatever is behind it: a session that has just run the statement, or the events of
-//! another log. Called where the transaction's events are made; one statement at a time.
+//! The input is a [`StatementView`], of a session that has just executed the statement or of events of another log.
+//! Called where the transaction's events are made; one statement at a time.
 
 use omnibus_format::EventType;
 use omnibus_format::events::{
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Writes the events of a statement.
 ///
 /// # Errors
-/// The sink's; the statement must be taken back.
+/// The sink's error; the statement must then be rolled back.
 pub fn statement<S: EventSink>(sink: &mut S, view: &dyn StatementView) -> Result<(), S::Error> {
     let mut body = Vec::with_capacity(128 + view.sql().len());
     let integers = [(INTVAR_LAST_INSERT_ID, view.last_insert_id()), (INTVAR_INSERT_ID, view.insert_id())];
@@ -72,7 +72,7 @@ pub fn statement<S: EventSink>(sink: &mut S, view: &dyn StatementView) -> Result
 /// Bytes of a file in one event.
 const BLOCK: usize = 128 << 10;
 
-/// A file in blocks, then the statement that reads it.
+/// Writes a file in blocks, then the statement that reads it.
 fn loaded_file<S: EventSink>(
     sink: &mut S,
     query: Query<'_>,
@@ -120,7 +120,7 @@ fn loaded_file<S: EventSink>(
     sink.event(EventType::EXECUTE_LOAD_QUERY.0, flags, &body)
 }
 
-/// The context as status variables.
+/// Returns the context as status variables.
 fn status_vars(view: &dyn StatementView) -> StatusVars {
     let mut bits = 0;
     for (on, bit) in [

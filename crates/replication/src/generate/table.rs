@@ -1,11 +1,11 @@
-//! `TableDef`: what row events need to know about a table, with its TABLE_MAP encoded once.
+//! `TableDef`: the description of a table for row events, with its TABLE_MAP encoded once.
 
 use omnibus_format::events::{ColumnMetadata, OptionalMetadata, PrimaryKeyPart, TableMap};
 use omnibus_format::row::Bitmap;
 use omnibus_format::{RowShape, field::FieldType};
 use omnibus_value::{ColumnKind, ColumnType};
 
-/// A table as the binlog sees it. Immutable; made once per table definition and shared.
+/// A table in the binary log. Immutable; made once per table definition and shared.
 #[derive(Clone, Debug)]
 pub struct TableDef {
     table_id: u64,
@@ -35,7 +35,7 @@ impl TableDef {
         }
     }
 
-    /// Its number in row events.
+    /// The table's number in row events.
     pub fn table_id(&self) -> u64 {
         self.table_id
     }
@@ -63,17 +63,17 @@ impl TableDef {
         &self.all
     }
 
-    /// Columns that identify a row: the primary key, else all.
+    /// The columns that identify a row: the primary key, otherwise all.
     pub(super) fn key(&self) -> &Bitmap {
         &self.key
     }
 
-    /// Columns other than BLOBs, plus the key.
+    /// The columns other than BLOBs, and the key.
     pub(super) fn without_blobs(&self) -> &Bitmap {
         &self.without_blobs
     }
 
-    /// Whether NOBLOB images differ from full ones.
+    /// Returns whether NOBLOB images differ from full ones.
     pub(super) fn has_blobs(&self) -> bool {
         self.has_blobs
     }
@@ -113,21 +113,21 @@ impl TableDefBuilder {
         self
     }
 
-    /// The primary key's columns in key order, with the characters of prefix parts (0 = whole).
+    /// Sets the primary key's columns in key order, with the characters of prefix parts (0 = whole column).
     pub fn primary_key(mut self, parts: impl IntoIterator<Item = (usize, u32)>) -> Self {
         let part = |(column, prefix): (usize, u32)| PrimaryKeyPart { column: column as u32, prefix };
         self.map.primary_key = parts.into_iter().map(part).collect();
         self
     }
 
-    /// Columns that identify a row of a table without a primary key: those of a UNIQUE key of
-    /// NOT NULL columns. Not needed otherwise; a table with neither sends whole rows.
+    /// Sets the columns that identify a row of a table without a primary key: those of a UNIQUE key of NOT NULL
+    /// columns. Not needed otherwise; a table with neither sends whole rows.
     pub fn row_key(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.row_key = columns.into_iter().collect();
         self
     }
 
-    /// The definition.
+    /// Returns the definition.
     pub fn build(self) -> TableDef {
         let count = self.map.columns.len();
         let (mut minimal, mut full) = (Vec::new(), Vec::new());

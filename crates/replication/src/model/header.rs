@@ -3,23 +3,23 @@
 use omnibus_format::events::AlterPhase;
 use omnibus_format::{AnyGtid, Origin};
 
-/// What is known about a transaction before its first change.
+/// The properties of a transaction that are known before its first change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrxHeader {
     /// `None` for anonymous ones.
     pub gtid: Option<AnyGtid>,
     /// The server that executed it first.
     pub server_id: u32,
-    /// Seconds since 1970 when it began, as its first event says.
+    /// Seconds since 1970 when it began, from its first event.
     pub timestamp: u32,
-    /// Microseconds since 1970 of its commit where it was born; 0 when not known.
+    /// Microseconds since 1970 of its commit on its first server; 0 if unknown.
     pub original_commit_us: u64,
-    /// The same of the server that it was read from.
+    /// Microseconds since 1970 of its commit on the server that it was read from.
     pub immediate_commit_us: u64,
-    /// Version number (80400) of the server where it was born; 0 when not known.
+    /// Version number (80400) of its first server; 0 if unknown.
     pub original_version: u32,
-    /// MySQL's logical clock: it may run beside every transaction whose sequence number is greater than this. Both are
-    /// counted within one log file of the source; 0 and 0 when not known.
+    /// MySQL's logical clock: the transaction may run in parallel with every transaction whose sequence number is
+    /// greater than this. Both are counted within one log file of the source; 0 and 0 if unknown.
     pub last_committed: u64,
     /// Its own number on that clock.
     pub sequence_number: u64,
@@ -34,13 +34,14 @@ pub struct TrxHeader {
 }
 
 impl TrxHeader {
-    /// Whether its statement is only told of: an ALTER that has begun, or that failed. The identity is applied without it.
+    /// Returns whether its statement is only informational: an ALTER that has begun, or that failed. Only the identity
+    /// is applied.
     #[must_use]
     pub fn leaves_statement_out(&self) -> bool {
         self.alter.is_some_and(|phase| !phase.is_executed())
     }
 
-    /// What a log needs to write the transaction again under its own identity.
+    /// The origin with which a log writes the transaction again under its own identity.
     #[must_use]
     pub fn origin(&self) -> Origin {
         Origin {

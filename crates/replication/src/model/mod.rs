@@ -1,8 +1,8 @@
-//! What a change is, whatever form it has: questions with answers, nothing materialised unless asked.
+//! The model of a change, independent of its form: traits that answer questions, without materialising anything.
 //!
-//! Both halves of replication speak these traits. *Generation* offers them to consumers (the binary log, JSON lines,
-//! yours); *application* takes them from providers (binlog events, JSON lines) and executes what they say. Whoever has a
-//! change implements them over the form it has it in; nobody copies what is not asked for.
+//! Both halves of replication use these traits. *Generation* passes them to consumers (the binary log, JSON lines, a
+//! program's own); *application* receives them from providers (binlog events, JSON lines) and executes them. A provider
+//! implements them over its own form; parts that are not requested are not copied.
 //!
 //! A transaction is a [`TrxHeader`], then statements and row changes in order, then its end.
 

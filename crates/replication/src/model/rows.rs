@@ -6,21 +6,21 @@ use omnibus_format::field::FieldType;
 use omnibus_format::row::{RowChange, RowShape};
 use std::ops::ControlFlow;
 
-/// A table as the one who changed it sees it.
+/// A table as the server that changed it defines it.
 pub trait TableView {
-    /// Database.
+    /// The database's name.
     fn database(&self) -> &[u8];
-    /// Name.
+    /// The table's name.
     fn name(&self) -> &[u8];
-    /// Types of its columns, as they are encoded.
+    /// The encoded types of its columns.
     fn columns(&self) -> &[FieldType];
-    /// Whether a column may be NULL.
+    /// Returns whether a column may be NULL.
     fn nullable(&self, column: usize) -> bool;
-    /// Sign, collation, name, labels: what is known of them.
+    /// The known sign, collation, name and labels of a column.
     fn metadata(&self, column: usize) -> &ColumnMetadata;
-    /// Columns of the primary key in key order; empty when unknown or none.
+    /// The columns of the primary key in key order; empty if unknown or none.
     fn primary_key(&self) -> &[PrimaryKeyPart];
-    /// How its rows are encoded.
+    /// The encoding of its rows.
     fn shape(&self) -> &RowShape;
 }
 
@@ -28,23 +28,23 @@ pub trait TableView {
 pub trait RowsView {
     /// The table.
     fn table(&self) -> &dyn TableView;
-    /// What happened to all of them.
+    /// The kind of change, the same for all rows.
     fn kind(&self) -> RowsKind;
-    /// When the statement began: microseconds since 1970.
+    /// The statement's start in microseconds since 1970.
     fn timestamp_us(&self) -> i64;
-    /// Columns in before images: a bitmap, the first column in the lowest bit. Empty for inserts.
+    /// The columns in before images as a bitmap, the first column in the lowest bit. Empty for inserts.
     fn columns_before(&self) -> &[u8];
-    /// Whether after images may have changes inside JSON documents in place of the documents
+    /// Returns whether after images may have changes inside JSON documents in place of the documents
     /// ([`omnibus_format::row::RowImage::json_diffs`]).
     fn has_json_diffs(&self) -> bool {
         false
     }
-    /// Columns in after images. Empty for deletions.
+    /// The columns in after images. Empty for deletions.
     fn columns_after(&self) -> &[u8];
-    /// The rows in order, until `each` breaks off.
+    /// Passes the rows in order to `each`, until it breaks.
     ///
     /// # Errors
-    /// The images are damaged; what was given before is right.
+    /// The images are damaged; the rows passed before are right.
     fn each(&self, each: &mut dyn FnMut(RowChange<'_>) -> ControlFlow<()>) -> Result<(), DecodeError>;
     /// `foreign_key_checks` of the statement.
     fn foreign_key_checks(&self) -> bool {
@@ -54,11 +54,11 @@ pub trait RowsView {
     fn unique_checks(&self) -> bool {
         true
     }
-    /// Whether a row that is inserted may take the place of one that is there.
+    /// Returns whether an inserted row may replace an existing one.
     fn may_replace(&self) -> bool {
         false
     }
-    /// About how many rows the whole statement changes, for engines that prepare for many.
+    /// The approximate number of rows that the whole statement changes, for engines that prepare for many.
     fn expected_rows(&self) -> Option<u64> {
         None
     }
@@ -66,6 +66,6 @@ pub trait RowsView {
     fn query(&self) -> Option<&[u8]> {
         None
     }
-    /// Whether the statement ends with these rows.
+    /// Returns whether the statement ends with these rows.
     fn ends_statement(&self) -> bool;
 }

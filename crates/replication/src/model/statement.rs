@@ -1,23 +1,23 @@
-//! A statement and the whole context that it needs to do the same elsewhere.
+//! A statement and the whole context that it needs to have the same effect elsewhere.
 
 use omnibus_format::events::UserVar;
 use std::io;
 
-/// A statement. `None` means that the form does not say: whoever executes it uses the server's default.
+/// A statement. `None` means that the form does not have the value: the executing server uses its default.
 pub trait StatementView {
-    /// Its text, in `collations()[0]`'s character set.
+    /// The statement's text, in the character set of `collations()[0]`.
     fn sql(&self) -> &[u8];
     /// The default database; empty for none.
     fn database(&self) -> &[u8];
-    /// The connection that ran it; temporary tables belong to one.
+    /// The id of the connection that executed it; temporary tables belong to one.
     fn thread_id(&self) -> u32;
-    /// When it began: microseconds since 1970. NOW() is this.
+    /// The statement's start in microseconds since 1970, which is the value of NOW().
     fn timestamp_us(&self) -> i64;
-    /// Seconds it took.
+    /// The duration in seconds.
     fn exec_time_s(&self) -> u32 {
         0
     }
-    /// The error that it ended with after changing something; 0 for none. It must end so everywhere.
+    /// The error with which it ended after changing something; 0 for none. It must end the same way everywhere.
     fn error_code(&self) -> u16 {
         0
     }
@@ -45,11 +45,12 @@ pub trait StatementView {
     fn sql_auto_is_null(&self) -> Option<bool> {
         None
     }
-    /// Collation ids of `character_set_client` (any of its collations), `collation_connection`, `collation_server`.
+    /// The collation ids of `character_set_client` (any of its collations), `collation_connection` and
+    /// `collation_server`.
     fn collations(&self) -> Option<[u16; 3]> {
         None
     }
-    /// Collation id of the default database, for what depends on it: the text of a file that LOAD DATA reads.
+    /// The collation id of the default database, which determines the character set of a file that LOAD DATA reads.
     fn database_collation(&self) -> Option<u16> {
         None
     }
@@ -61,7 +62,7 @@ pub trait StatementView {
     fn time_zone(&self) -> Option<&[u8]> {
         None
     }
-    /// User and host that it acts for where it asks who that is, as a definition without DEFINER does.
+    /// The user and host as whom it runs where its invoker matters, as in a definition without DEFINER.
     fn invoker(&self) -> Option<(&[u8], &[u8])> {
         None
     }
@@ -69,12 +70,12 @@ pub trait StatementView {
     fn lc_time_names(&self) -> Option<u16> {
         None
     }
-    /// `default_collation_for_utf8mb4`: what a definition means by CHARACTER SET utf8mb4 without COLLATE.
+    /// `default_collation_for_utf8mb4`: the collation of CHARACTER SET utf8mb4 without COLLATE in a definition.
     fn default_collation_for_utf8mb4(&self) -> Option<u16> {
         None
     }
-    /// MariaDB's `character_set_collations`, where the statement asked for one: ids of a character set's own default and of the
-    /// collation that stood for it.
+    /// MariaDB's `character_set_collations`, if the statement used it: ids of a character set's own default and of the
+    /// collation in its place.
     fn charset_collations(&self) -> &[(u16, u16)] {
         &[]
     }
@@ -82,11 +83,11 @@ pub trait StatementView {
     fn updated_tables(&self) -> Option<u64> {
         None
     }
-    /// What LAST_INSERT_ID() returns in it.
+    /// The result of LAST_INSERT_ID() in the statement.
     fn last_insert_id(&self) -> Option<u64> {
         None
     }
-    /// The first AUTO_INCREMENT value it makes.
+    /// The first AUTO_INCREMENT value that it generates.
     fn insert_id(&self) -> Option<u64> {
         None
     }
@@ -94,13 +95,13 @@ pub trait StatementView {
     fn rand_seeds(&self) -> Option<(u64, u64)> {
         None
     }
-    /// The user variables that it reads, as they were before it.
+    /// Passes the user variables that it reads, with their values before it, to the callback.
     fn user_variables(&self, _each: &mut dyn FnMut(UserVar<'_>)) {}
-    /// Whether it uses temporary tables.
+    /// Returns whether it uses temporary tables.
     fn uses_temporary_tables(&self) -> bool {
         false
     }
-    /// Whether it does the same whatever the default database is.
+    /// Returns whether its effect is independent of the default database.
     fn independent_of_database(&self) -> bool {
         false
     }
@@ -112,14 +113,14 @@ pub trait StatementView {
 
 /// The contents of a file that a LOAD DATA statement reads.
 pub trait LoadedFile {
-    /// Bytes of the statement's text that name the file, from LOCAL or INFILE to before INTO's table clause: whoever
-    /// executes it puts a file of its own there.
+    /// The byte range of the file in the statement's text, from LOCAL or INFILE to before INTO's table clause. The
+    /// executing server puts a file of its own there.
     fn name_span(&self) -> (u32, u32);
     /// 0 error, 1 IGNORE, 2 REPLACE.
     fn duplicate_handling(&self) -> u8;
-    /// Gives the file's bytes in order, a block at a time.
+    /// Passes the file's bytes in order to `each`, a block at a time.
     ///
     /// # Errors
-    /// The first one of `each`, or of reading the blocks.
+    /// The first error of `each`, or of reading the blocks.
     fn blocks(&self, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>;
 }

@@ -1,6 +1,6 @@
-//! What CHANGE REPLICATION SOURCE says of a channel, and its form in the data directory.
+//! The settings of CHANGE REPLICATION SOURCE for a channel, and their form in the data directory.
 //!
-//! `key=value` lines: a later version adds keys, an older one passes over what it does not know.
+//! The form is `key=value` lines: a later version adds keys, and an older one ignores unknown ones.
 
 use super::position::SourcePosition;
 use crate::client::{CompressionChoice, Endpoint, TlsSettings};
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a MariaDB source is asked.
+/// How the replica asks a MariaDB source for its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GtidUse {
     /// By file and position.
@@ -23,7 +23,7 @@ pub enum GtidUse {
 }
 
 impl GtidUse {
-    /// As shown.
+    /// The value's name in SHOW output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ pub struct ChannelConfig {
     pub user: String,
     /// SOURCE_PASSWORD. Never shown.
     pub password: String,
-    /// Where to begin when nothing is applied yet.
+    /// The position to begin at when nothing is applied yet.
     pub start: SourcePosition,
     /// SOURCE_AUTO_POSITION.
     pub auto_position: bool,
@@ -63,7 +63,7 @@ pub struct ChannelConfig {
     pub heartbeat_ms: Option<u64>,
     /// SOURCE_SSL and its kind.
     pub tls: TlsSettings,
-    /// SOURCE_BIND, SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and others that are kept as they were said.
+    /// SOURCE_BIND, SOURCE_SSL_CAPATH, SOURCE_SSL_CIPHER, SOURCE_TLS_VERSION and other settings that are kept as given.
     pub shown: Vec<(String, String)>,
     /// GET_SOURCE_PUBLIC_KEY.
     pub ask_public_key: bool,
@@ -77,26 +77,26 @@ pub struct ChannelConfig {
     pub do_domains: Vec<u32>,
     /// MariaDB: IGNORE_DOMAIN_IDS.
     pub ignore_domains: Vec<u32>,
-    /// Whether the receiver is to run, also after a restart of the server.
+    /// Whether the receiver should run, also after a restart of the server.
     pub io_wanted: bool,
-    /// The same of the applier.
+    /// Whether the applier should run, also after a restart of the server.
     pub sql_wanted: bool,
 }
 
-/// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: what a transaction gets that comes without a GTID.
+/// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: the GTID of a transaction that arrives without one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AssignGtids {
     /// None.
     #[default]
     Off,
-    /// One of this server's.
+    /// One with this server's UUID.
     Local,
-    /// One of this source's.
+    /// One with this UUID.
     Uuid(ServerUuid),
 }
 
 impl AssignGtids {
-    /// What the log does with it.
+    /// The log's treatment of such a transaction.
     #[must_use]
     pub fn unnamed(self) -> Unnamed {
         match self {
@@ -201,7 +201,7 @@ fn unescape(text: &str) -> String {
 }
 
 impl ChannelConfig {
-    /// The form in which it is stored, without the password.
+    /// Returns the stored form, without the password.
     #[must_use]
     pub fn encode(&self) -> String {
         let flag = |b: bool| u8::from(b).to_string();
@@ -242,7 +242,7 @@ impl ChannelConfig {
         out
     }
 
-    /// Reads what `encode` wrote.
+    /// Parses the form of `encode`.
     #[must_use]
     pub fn decode(text: &str) -> ChannelConfig {
         let mut config = ChannelConfig::default();
@@ -297,20 +297,20 @@ impl ChannelConfig {
         }
     }
 
-    /// A setting that is only kept, by its name in lower case.
+    /// Returns a setting that is only kept, by its name in lower case.
     #[must_use]
     pub fn shown(&self, name: &str) -> &str {
         let found = self.shown.iter().find(|(key, _)| key.strip_prefix("shown_") == Some(name));
         found.map_or("", |(_, value)| value)
     }
 
-    /// How often a source with nothing to send says so.
+    /// The interval after which a source with nothing to send sends a heartbeat.
     #[must_use]
     pub fn heartbeat(&self, net_timeout: Duration) -> Duration {
         self.heartbeat_ms.map_or(net_timeout / 2, Duration::from_millis)
     }
 
-    /// All of SOURCE_SSL and SOURCE_TLS.
+    /// The settings of SOURCE_SSL and SOURCE_TLS together.
     #[must_use]
     pub fn tls_settings(&self) -> TlsSettings {
         TlsSettings {
@@ -323,7 +323,7 @@ impl ChannelConfig {
         }
     }
 
-    /// Where to connect.
+    /// The source's address and credentials.
     #[must_use]
     pub fn endpoint(&self, net_timeout: Duration) -> Endpoint {
         Endpoint {

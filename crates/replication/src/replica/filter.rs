@@ -1,7 +1,7 @@
-//! Which changes a replica takes: replicate_do_db and its kind, and the renaming of databases.
+//! Filters of a replica: replicate_do_db and the like, and the renaming of databases.
 //!
-//! MySQL's order of rules. Row changes go by their table's database, statements by the default database; table rules
-//! come after database rules. Names are compared byte by byte.
+//! The order of rules is MySQL's. Row changes are filtered by their table's database, statements by the default
+//! database; table rules come after database rules. Names are compared byte by byte.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,25 +10,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The rules of a channel, or the server's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
-    /// Only these databases.
+    /// Apply only these databases.
     pub do_db: Vec<String>,
-    /// Not these.
+    /// Do not apply these.
     pub ignore_db: Vec<String>,
-    /// Only these tables, `database.table`.
+    /// Apply only these tables, `database.table`.
     pub do_table: Vec<String>,
-    /// Not these.
+    /// Do not apply these.
     pub ignore_table: Vec<String>,
-    /// Only tables that match; `%` and `_` as in LIKE.
+    /// Apply only tables that match; `%` and `_` as in LIKE.
     pub wild_do: Vec<String>,
-    /// Not tables that match.
+    /// Do not apply tables that match.
     pub wild_ignore: Vec<String>,
-    /// Database names at the source, and here.
+    /// Pairs of database names: at the source, and here.
     pub rewrite: Vec<(String, String)>,
-    /// How often each rule matched.
+    /// The number of matches of each rule.
     pub matches: Matches,
 }
 
-/// How often each rule of a channel matched, in the order of [`Filters::rules`]. Clones count together; equal to any other.
+/// The number of matches of each rule of a channel, in the order of [`Filters::rules`]. Clones share the counters; any
+/// two compare equal.
 #[derive(Clone, Debug, Default)]
 pub struct Matches(Arc<[AtomicU64; 7]>);
 
@@ -49,7 +50,7 @@ impl Matches {
     }
 }
 
-/// LIKE with `\` as escape, over bytes.
+/// Matches as LIKE does, with `\` as escape, over bytes.
 #[must_use]
 pub fn wild_match(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
@@ -86,13 +87,13 @@ pub fn wild_match(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 impl Filters {
-    /// Whether everything passes unchanged.
+    /// Returns whether there is no rule, so that everything passes unchanged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Filters::default()
     }
 
-    /// A database's name here.
+    /// Returns a database's name here.
     #[must_use]
     pub fn rewritten<'a>(&'a self, database: &'a [u8]) -> &'a [u8] {
         let found = self.rewrite.iter().find(|(from, _)| from.as_bytes() == database);
@@ -100,7 +101,7 @@ impl Filters {
         found.map_or(database, |(_, to)| to.as_bytes())
     }
 
-    /// Whether changes in a database (its name here) are taken, as far as database rules say. An empty name passes.
+    /// Returns whether database rules let changes in a database (its name here) pass. An empty name passes.
     #[must_use]
     pub fn database_passes(&self, database: &[u8]) -> bool {
         let listed = |list: &[String]| list.iter().any(|name| name.as_bytes() == database);
@@ -113,7 +114,7 @@ impl Filters {
         !self.matches.count(1, listed(&self.ignore_db))
     }
 
-    /// Whether there are rules for tables.
+    /// Returns whether there are rules for tables.
     #[must_use]
     pub fn has_table_rules(&self) -> bool {
         !(self.do_table.is_empty()
@@ -122,13 +123,13 @@ impl Filters {
             && self.wild_ignore.is_empty())
     }
 
-    /// Whether changes of a table are taken, as far as table rules say.
+    /// Returns whether table rules let changes of a table pass.
     #[must_use]
     pub fn table_passes(&self, database: &[u8], table: &[u8]) -> bool {
         self.verdict(database, table).unwrap_or(self.do_table.is_empty() && self.wild_do.is_empty())
     }
 
-    /// Whether a statement that changes these tables is taken, as far as table rules say: the first one that a rule names
+    /// Returns whether table rules let a statement pass that changes these tables: the first table that a rule names
     /// decides for all.
     #[must_use]
     pub fn tables_pass(&self, tables: &[(Vec<u8>, Vec<u8>)]) -> bool {
@@ -136,7 +137,7 @@ impl Filters {
         named.unwrap_or(tables.is_empty() || self.do_table.is_empty() && self.wild_do.is_empty())
     }
 
-    /// Whether CREATE, ALTER or DROP of a database is taken; table patterns that are for all of its tables count.
+    /// Returns whether CREATE, ALTER or DROP of a database passes; table patterns for all of its tables count.
     #[must_use]
     pub fn definition_passes(&self, database: &[u8]) -> bool {
         let name = [database, b"."].concat();
@@ -146,7 +147,7 @@ impl Filters {
                 || !self.matches.count(5, matched(&self.wild_ignore)) && self.wild_do.is_empty())
     }
 
-    /// What the first rule that names a table says.
+    /// Returns the verdict of the first rule that names a table.
     fn verdict(&self, database: &[u8], table: &[u8]) -> Option<bool> {
         let name = [database, b".", table].concat();
         let listed = |list: &[String]| list.iter().any(|rule| rule.as_bytes() == name);
@@ -163,10 +164,10 @@ impl Filters {
         self.matches.count(5, matched(&self.wild_ignore)).then_some(false)
     }
 
-    /// Changes rules as CHANGE REPLICATION FILTER says; `text` is what follows these words. Returns the channel named.
+    /// Changes rules by CHANGE REPLICATION FILTER; `text` follows these words. Returns the channel named.
     ///
     /// # Errors
-    /// What is not understood.
+    /// The part of the text that is not understood.
     pub fn change(&mut self, text: &str) -> Result<Option<String>, String> {
         let mut tokens = Tokens { rest: text.trim_end_matches([';', ' ', '\n', '\t']) };
         loop {
@@ -203,7 +204,7 @@ impl Filters {
         }
     }
 
-    /// Rules as SHOW REPLICA STATUS lists them: comma separated.
+    /// Returns rules as a comma-separated list, as in SHOW REPLICA STATUS.
     #[must_use]
     pub fn shown(list: &[String]) -> String {
         list.join(",")
@@ -224,7 +225,7 @@ impl Filters {
         ]
     }
 
-    /// The same rules for another channel, which counts for itself.
+    /// Returns the same rules for another channel, with counters of its own.
     #[must_use]
     pub fn for_channel(&self) -> Filters {
         Filters { matches: Matches::default(), ..self.clone() }
@@ -307,7 +308,7 @@ impl Tokens<'_> {
         Ok(word.to_owned())
     }
 
-    /// A name, quoted or not.
+    /// Parses a name, quoted or not.
     fn name(&mut self) -> Result<String, String> {
         self.skip();
         let Some(quote) = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"' | '`')) else {

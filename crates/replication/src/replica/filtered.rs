@@ -1,6 +1,6 @@
-//! A target behind filters: hears only of what passes, and of databases by their names here.
+//! A target behind filters: it receives only changes that pass, with the databases' names here.
 //!
-//! Transactions pass always, emptied if need be: their identity and the position must go on.
+//! Transactions always pass, empty if need be, because their identity and the position must be applied.
 
 use super::filter::Filters;
 use crate::apply::{ApplyError, ApplyTarget, Position};
@@ -11,21 +11,21 @@ use omnibus_format::field::FieldType;
 use omnibus_format::row::{RowChange, RowShape};
 use std::ops::ControlFlow;
 
-/// What a statement changes.
+/// The objects that a statement changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// Tables, `(database, table)`; none for what changes no table.
+    /// Tables, `(database, table)`; none for a statement that changes no table.
     Tables(Vec<(Vec<u8>, Vec<u8>)>),
     /// A database itself.
     Database(Vec<u8>),
 }
 
-/// Finds that out; the second argument is the default database here.
+/// Finds the objects that a statement changes; the second argument is the default database here.
 pub type StatementTables<'a> = &'a dyn Fn(&dyn StatementView, &[u8]) -> Changed;
 
-/// See the module's text.
+/// Filters the calls of a target; see the module.
 pub struct Filtered<'a, T> {
-    /// Who executes.
+    /// The target that executes.
     pub inner: &'a mut T,
     /// The rules.
     pub filters: &'a Filters,

@@ -1,8 +1,8 @@
 //! Cuts the stream of a dump into transactions.
 //!
-//! A transaction is handed on when its last event is there, so that nothing is ever begun that the source may not
-//! finish; only one that outgrows a limit goes on in pieces, to be applied alone and rolled back if its end never comes.
-//! On the receiver's thread.
+//! A transaction is passed on when its last event has arrived, so that no transaction is begun that the source may not
+//! finish. Only one that exceeds a limit is passed on in pieces, to be applied alone and rolled back if its end never
+//! arrives. Runs on the receiver's thread.
 
 use super::position::SourcePosition;
 use crate::apply::{Borders, Class};
@@ -12,7 +12,7 @@ use omnibus_format::header::{FLAG_ARTIFICIAL, HEADER_LEN};
 use omnibus_format::{DecodeError, EventHeader, EventType, RawEvent};
 use std::sync::Arc;
 
-/// Events one behind the other, without checksums.
+/// A buffer of consecutive events without checksums.
 #[derive(Clone, Debug, Default)]
 pub struct EventBuf {
     bytes: Vec<u8>,
@@ -26,7 +26,7 @@ impl EventBuf {
         self.ends.push(self.bytes.len());
     }
 
-    /// Header and body of each.
+    /// Iterates over header and body of each event.
     pub fn iter(&self) -> impl Iterator<Item = Result<(EventHeader, &[u8]), DecodeError>> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -36,38 +36,38 @@ impl EventBuf {
         })
     }
 
-    /// Bytes of memory.
+    /// The number of bytes of memory.
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// Bytes that it holds.
+    /// The number of bytes in use.
     fn filled(&self) -> usize {
         self.bytes.len() + self.ends.len() * size_of::<usize>()
     }
 
-    /// How many events.
+    /// The number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 }
 
-/// What the last transaction took: the next one is likely to be as long.
+/// The memory that the last transaction took: the next one is likely to need as much.
 #[derive(Clone, Copy, Debug, Default)]
 struct Room {
     bytes: usize,
     events: usize,
 }
 
-/// Bytes that a transaction is given at most before it is known how long it is.
+/// The maximum number of bytes reserved for a transaction before its length is known.
 const MOST_AHEAD: usize = 64 << 10;
 
 impl Room {
@@ -85,40 +85,41 @@ impl Room {
 pub struct Received {
     /// Its identity.
     pub trx: TrxHeader,
-    /// How its events are to be read.
+    /// The format of its events.
     pub format: Arc<FormatDescription>,
     /// Its events.
     pub events: EventBuf,
-    /// Where it begins.
+    /// The position of its beginning.
     pub start: SourcePosition,
-    /// Behind its last event; behind this piece, of a first piece.
+    /// The position behind its last event, or behind this piece.
     pub end: SourcePosition,
-    /// The source waits until it is safe here.
+    /// The source waits until it is stored safely here.
     pub wants_ack: bool,
 }
 
-/// What the receiver hands on.
+/// An item that the receiver passes on.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A whole transaction.
     Trx(Box<Received>),
     /// The first piece of a large one.
     First(Box<Received>),
-    /// The next piece; with the end, the last one.
+    /// The next piece of a large transaction; with an end, the last one.
     More {
         /// Events.
         events: EventBuf,
-        /// Where it ends, and whether the source waits.
+        /// The transaction's end, and whether the source waits.
         end: Option<(SourcePosition, bool)>,
     },
-    /// The rest will not come: the connection is gone. It comes again from its beginning.
+    /// The connection was lost, so the rest of the transaction will not come. It will be sent again from its beginning.
     Gone,
-    /// Nothing to apply up to here; whether the source waits until everything before is safe.
+    /// The stream advanced to here without changes; the flag is true if the source waits until everything before is
+    /// safe.
     Moved(SourcePosition, bool),
 }
 
 impl Item {
-    /// Bytes of memory.
+    /// The number of bytes of memory.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -129,46 +130,46 @@ impl Item {
     }
 }
 
-/// What became of an event.
+/// The result of an event.
 #[derive(Debug)]
 pub enum Feed {
-    /// Nothing to hand on yet.
+    /// It was kept, and no item is complete yet.
     Kept,
-    /// To be handed on.
+    /// An item is complete.
     Item(Item),
-    /// Nothing more is kept: a heartbeat or the like.
+    /// It was not kept: a heartbeat or the like.
     Nothing,
 }
 
-/// See the module's text.
+/// Cuts a stream into transactions; see the module.
 #[derive(Debug)]
 pub struct Grouper {
     borders: Borders,
     format: Option<Arc<FormatDescription>>,
     at: SourcePosition,
     open: Option<Received>,
-    /// Pieces of the open transaction were handed on.
+    /// Pieces of the open transaction were passed on.
     in_pieces: bool,
-    /// Size at which a transaction goes on in pieces.
+    /// The number of bytes from which a transaction is passed on in pieces.
     limit: usize,
     room: Room,
 }
 
 impl Grouper {
-    /// For a stream from `at`.
+    /// Creates a grouper for a stream from `at`.
     #[must_use]
     pub fn new(at: SourcePosition, limit: usize) -> Grouper {
         let (borders, room) = (Borders::default(), Room::default());
         Grouper { borders, format: None, at, open: None, in_pieces: false, limit, room }
     }
 
-    /// Behind the last event.
+    /// The position behind the last event.
     #[must_use]
     pub fn at(&self) -> &SourcePosition {
         &self.at
     }
 
-    /// Whether a transaction has begun that has not ended.
+    /// Returns whether a transaction has begun that has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -183,7 +184,7 @@ impl Grouper {
     /// Takes the next event.
     ///
     /// # Errors
-    /// An event of the kind that tells borders and cannot be read.
+    /// An event that determines borders cannot be decoded.
     pub fn feed(&mut self, event: &RawEvent<'_>, wants_ack: bool) -> Result<Feed, DecodeError> {
         let class = self.borders.classify(&event.header, event.body)?;
         match class {
@@ -245,13 +246,14 @@ impl Grouper {
         }
     }
 
-    /// The connection ended: what tells so, if pieces were handed on.
+    /// Ends the stream because the connection was lost. Returns the item that reports it, if pieces were passed on.
     pub fn abandon(&mut self) -> Option<Item> {
         self.open = None;
         std::mem::take(&mut self.in_pieces).then_some(Item::Gone)
     }
 
-    /// Where the source's next event is. The header has 32 bits of it, and MariaDB leaves it out inside transactions.
+    /// Advances to the source's next event. The header has 32 bits of the position, and MariaDB omits it inside
+    /// transactions.
     fn advance(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
         let header = &event.header;
         if header.event_type == EventType::ROTATE {
@@ -284,7 +286,7 @@ impl Grouper {
         Ok(())
     }
 
-    /// A source that leaves events out says so how far it is.
+    /// Takes the position from a heartbeat, by which a source that omits events reports its progress.
     fn follow_heartbeat(&mut self, event: &RawEvent<'_>) -> Result<(), DecodeError> {
         let heartbeat = match event.header.event_type {
             EventType::HEARTBEAT_V2 => Heartbeat::decode_v2(event.body)?,

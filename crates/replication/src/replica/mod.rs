@@ -1,9 +1,9 @@
-//! What a channel is made of, without SQL: its settings, the thread that receives, the queue behind it, what filters and
-//! orders transactions, and what it tells of itself.
+//! The parts of a channel, without SQL: its settings, the receiver thread, the queue behind it, filters, the order of
+//! transactions, and its status.
 //!
-//! There are no relay logs. The applied position is part of each transaction's data, so after whatever happens the
-//! source is asked again from there; what was received and not applied is only in memory, bounded, and TCP keeps a
-//! source waiting whose replica cannot follow. Executing is `crate::apply`'s and the server's.
+//! There are no relay logs. The applied position is part of each transaction's data, so after any failure the source is
+//! asked again from there. Received transactions that are not applied are only in memory, which is bounded; TCP makes a
+//! source wait whose replica cannot follow. Execution is in `crate::apply` and in the server.
 
 mod config;
 mod filter;

@@ -1,16 +1,16 @@
-//! Where a channel is: a place in the source's files and, for MariaDB sources, a GTID position.
+//! The position of a channel: a position in the source's files and, for MariaDB sources, a GTID position.
 
 use omnibus_format::{GtidPosition, GtidSet};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A place in the files of a source.
+/// A position in the files of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePosition {
     /// File name.
     pub file: Arc<str>,
-    /// Offset.
+    /// Offset in bytes.
     pub position: u64,
 }
 
@@ -21,14 +21,14 @@ impl Default for SourcePosition {
 }
 
 impl SourcePosition {
-    /// Builds one.
+    /// Creates a position.
     #[must_use]
     pub fn new(file: &str, position: u64) -> SourcePosition {
         SourcePosition { file: file.into(), position }
     }
 
-    /// Before, at or behind `other`: files go by the number at the end of their names. `None` where one name has none,
-    /// or the names differ before it.
+    /// Compares two positions; files are ordered by the number at the end of their names. `None` if one name has no
+    /// number, or the names differ before it.
     #[must_use]
     pub fn compare(&self, other: &SourcePosition) -> Option<Ordering> {
         if self.file == other.file {
@@ -50,19 +50,19 @@ fn split(file: &str) -> Option<(&str, u64)> {
     Some((base, number.parse().ok()?))
 }
 
-/// What a channel stores with each transaction.
+/// The position that a channel stores with each transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelPosition {
     /// Behind the last transaction applied.
     pub source: SourcePosition,
-    /// The same in MariaDB's GTIDs; empty from other sources.
+    /// The same in MariaDB's GTIDs; empty for other sources.
     pub gtids: GtidPosition,
-    /// MySQL's GTIDs of what is applied, where the binary log does not keep them.
+    /// MySQL's GTIDs of applied transactions, if the binary log does not keep them.
     pub unlogged: GtidSet,
 }
 
 impl ChannelPosition {
-    /// As stored: three lines, and a fourth if it is not empty.
+    /// Returns the stored form: three lines, and a fourth if it is not empty.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut text = format!("{}\n{}\n{}", self.source.file, self.source.position, self.gtids);
@@ -73,7 +73,7 @@ impl ChannelPosition {
         text.into_bytes()
     }
 
-    /// Reads what `encode` wrote.
+    /// Parses the form of `encode`.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<ChannelPosition> {
         let text = std::str::from_utf8(bytes).ok()?;

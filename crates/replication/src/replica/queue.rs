@@ -1,7 +1,8 @@
-//! Between the receiver and whoever applies: bounded in bytes, first in first out.
+//! The queue between the receiver and the applier: bounded in bytes, first in first out.
 //!
-//! A receiver that finds it full waits, and does not read its socket meanwhile: TCP makes the source wait as well. Items go
-//! in and come out many at a time: a hand-over of its own for each small transaction costs more than applying it.
+//! A receiver that finds it full waits and does not read its socket meanwhile, so TCP makes the source wait as well.
+//! Items are pushed and popped many at a time, because passing on each small transaction by itself costs more than
+//! applying it.
 
 use super::group::Item;
 use parking_lot::{Condvar, Mutex};
@@ -12,11 +13,11 @@ use std::time::{Duration, Instant};
 struct QueueState {
     items: VecDeque<Item>,
     bytes: usize,
-    /// Counts `clear`s: what was read before one must not come in after it.
+    /// The number of calls of `clear`: items read before one must not be pushed after it.
     epoch: u64,
-    /// Nobody is to wait any more.
+    /// Waiting is not permitted any more.
     closed: bool,
-    /// Somebody waits for items, or for room: only then is anybody woken.
+    /// The number of threads that wait for items or for room; without any, nobody is notified.
     poppers: usize,
     pushers: usize,
 }
@@ -30,7 +31,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Takes up to `limit` bytes, and one item whatever its size.
+    /// Creates a queue for `limit` bytes, and for one item of any size.
     #[must_use]
     pub fn new(limit: usize) -> Queue {
         Queue { state: Mutex::default(), changed: Condvar::new(), limit }
@@ -42,8 +43,8 @@ impl Queue {
         self.state.lock().epoch
     }
 
-    /// Appends all of `items`, when there is room for the first. `false`: the queue was cleared since `epoch`, or is
-    /// closed; the items are dropped.
+    /// Appends all of `items` when there is room for the first. Returns `false`, dropping the items, if the queue was
+    /// cleared since `epoch` or is closed.
     #[must_use]
     pub fn push(&self, items: &mut Vec<Item>, epoch: u64) -> bool {
         let size: usize = items.iter().map(Item::size).sum();
@@ -63,7 +64,7 @@ impl Queue {
         true
     }
 
-    /// Appends what must not be lost, full or not.
+    /// Appends an item that must not be lost, even if the queue is full.
     pub fn force(&self, item: Item) {
         let mut state = self.state.lock();
         state.bytes += item.size();
@@ -77,7 +78,7 @@ impl Queue {
         }
     }
 
-    /// The next item; `None` after `timeout`.
+    /// Takes the next item; `None` after `timeout`.
     #[must_use]
     pub fn pop(&self, timeout: Duration) -> Option<Item> {
         let mut one = VecDeque::with_capacity(1);
@@ -85,8 +86,8 @@ impl Queue {
         one.pop_front()
     }
 
-    /// Moves up to `most` items to the end of `into`; none after `timeout`. The first piece of a large transaction is the
-    /// last one taken: whoever applies it takes the others.
+    /// Moves up to `most` items to the end of `into`; none after `timeout`. The first piece of a large transaction is
+    /// the last item taken: its applier takes the others.
     pub fn pop_some(&self, most: usize, timeout: Duration, into: &mut VecDeque<Item>) {
         let until = Instant::now() + timeout;
         let mut state = self.state.lock();
@@ -112,7 +113,7 @@ impl Queue {
         }
     }
 
-    /// Drops everything; returns the new epoch.
+    /// Drops all items and returns the new epoch.
     pub fn clear(&self) -> u64 {
         let mut state = self.state.lock();
         state.items.clear();
@@ -122,18 +123,18 @@ impl Queue {
         state.epoch
     }
 
-    /// Lets a receiver in again, or keeps it out: with `true` nobody waits to push.
+    /// With `true`, closes the queue, so that nobody waits to push; with `false`, opens it again.
     pub fn set_closed(&self, closed: bool) {
         self.state.lock().closed = closed;
         self.changed.notify_all();
     }
 
-    /// Wakes whoever waits in `pop`, to look at something else.
+    /// Wakes the threads that wait in `pop`, so that they can check other conditions.
     pub fn wake(&self) {
         self.changed.notify_all();
     }
 
-    /// Timestamp of the first transaction waiting; 0 for none.
+    /// The timestamp of the first waiting transaction; 0 for none.
     #[must_use]
     pub fn front_timestamp(&self) -> u32 {
         let state = self.state.lock();
@@ -144,13 +145,13 @@ impl Queue {
         state.items.iter().find_map(timestamp).unwrap_or(0)
     }
 
-    /// Bytes waiting.
+    /// The number of waiting bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
 
-    /// Whether nothing waits.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state.lock().items.is_empty()

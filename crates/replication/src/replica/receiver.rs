@@ -1,8 +1,8 @@
-//! The thread of a channel that talks to the source: connects, asks for what is not applied yet, checks every event,
-//! and puts whole transactions into the queue. Connects again when the connection is lost.
+//! The receiver thread of a channel: connects to the source, asks for what is not applied yet, checks every event, and
+//! puts whole transactions into the queue. It reconnects when the connection is lost.
 //!
-//! Whoever applies tells it to begin again from the applied position ([`Receiver::restart`]); otherwise it goes on
-//! behind what it put into the queue last.
+//! The applier can have it begin again from the applied position ([`Receiver::restart`]); otherwise it continues behind
+//! the last transaction that it put into the queue.
 
 mod conversation;
 
@@ -19,33 +19,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How a receiver goes about it.
+/// The settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverSettings {
-    /// Where to, and as whom.
+    /// The source's address and credentials.
     pub endpoint: Endpoint,
-    /// What to say of ourselves.
+    /// The properties of this server that the source is told.
     pub me: Introduction,
-    /// Between two attempts.
+    /// The pause between two attempts to connect.
     pub connect_retry: Duration,
-    /// Attempts before giving up; 0 for never.
+    /// The number of attempts before giving up; 0 for no limit.
     pub retry_count: u64,
-    /// Bytes of a transaction from which on it goes on in pieces.
+    /// The number of bytes from which a transaction is passed on in pieces.
     pub piece: usize,
-    /// No event may be longer.
+    /// The maximum length of an event.
     pub event_limit: EventLimit,
-    /// Name of the channel, for the source's list of connections.
+    /// The name of the channel, for the source's list of connections.
     pub channel: String,
 }
 
-/// From where to ask.
+/// The position from which to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// A place in the source's files.
+    /// A position in the source's files.
     File(SourcePosition),
-    /// What is here already, in MySQL's GTIDs.
+    /// Behind the transactions that are here already, in MySQL's GTIDs.
     Gtids(GtidSet),
-    /// The same in MariaDB's.
+    /// Behind a position of MariaDB's GTIDs.
     Mariadb(GtidPosition),
 }
 
@@ -68,16 +68,16 @@ impl Resume {
     }
 }
 
-/// Asked for a position at the start and after each restart.
+/// Returns the position from which to ask, at the start and after each restart.
 pub type ResumeFrom = Box<dyn Fn() -> Result<Resume, ErrorAt> + Send>;
 
 /// An error's number and text.
 pub type Refusal = (u16, &'static str);
 
-/// Asked of each transaction by its GTID: why it cannot be taken.
+/// Returns the reason why a transaction with this GTID cannot be taken, if there is one.
 pub type Refuses = Box<dyn Fn(Option<AnyGtid>) -> Option<Refusal> + Send>;
 
-/// A running receiver. Dropped, it is stopped.
+/// A running receiver. Dropping it stops it.
 pub struct Receiver {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -101,15 +101,15 @@ struct Control {
     semi_sync: bool,
 }
 
-/// Why a session with the source ended.
+/// The reason why a connection to the source ended.
 enum End {
     /// STOP REPLICA.
     Stop,
-    /// From the applied position again.
+    /// It has to begin again from the applied position.
     Restart,
-    /// The conversation failed.
+    /// The connection failed.
     Client(ClientError),
-    /// Not to be tried again.
+    /// An error that a retry does not resolve.
     Fatal(u16, String),
 }
 
@@ -123,7 +123,7 @@ impl Receiver {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The operating system cannot start a thread.
     pub fn start(
         settings: ReceiverSettings,
         queue: Arc<Queue>,
@@ -154,13 +154,13 @@ impl Receiver {
         Ok(Receiver { shared, thread: Some(thread) })
     }
 
-    /// Whether it receives or tries to, and does not only end.
+    /// Returns whether it receives or tries to, and is not ending.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.shared.ended.load(Ordering::SeqCst)
     }
 
-    /// What is in the queue is dropped, and the source asked again from the applied position.
+    /// Drops the queue's items and asks the source again from the applied position.
     pub fn restart(&self) {
         let mut control = self.shared.control.lock();
         control.restart = true;
@@ -171,7 +171,7 @@ impl Receiver {
         self.shared.wake.notify_all();
     }
 
-    /// Tells the source that everything up to here is safe, if it waits for that.
+    /// Tells the source that everything up to here is stored safely, if it waits for that.
     pub fn acknowledge(&self, at: &SourcePosition) {
         let control = self.shared.control.lock();
         if let (true, Some(remote)) = (control.semi_sync, &control.remote) {
@@ -180,7 +180,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the thread soon.
+    /// Asks the thread to end.
     pub fn end(&self) {
         let mut control = self.shared.control.lock();
         control.stop = true;
@@ -191,7 +191,7 @@ impl Receiver {
         self.shared.wake.notify_all();
     }
 
-    /// Ends the thread and waits for that.
+    /// Ends the thread and waits for its end.
     pub fn stop(&mut self) {
         self.end();
         if let Some(thread) = self.thread.take() {
@@ -206,13 +206,13 @@ impl Drop for Receiver {
     }
 }
 
-/// What a receiver remembers from one connection to the next.
+/// The state that a receiver keeps from one connection to the next.
 struct Memory {
     resume: Resume,
     epoch: u64,
     uuid: Option<String>,
     attempts: u64,
-    /// Of the transaction that goes on in pieces.
+    /// The transaction that is passed on in pieces.
     open: Option<TrxHeader>,
 }
 
@@ -234,7 +234,7 @@ impl Shared {
         self.queue.wake();
     }
 
-    /// Ends with `Stop` or `Fatal`.
+    /// Runs connections until `Stop` or `Fatal`.
     fn serve(&self, resume: &ResumeFrom, refuses: &Refuses) -> End {
         let mut memory: Option<Memory> = None;
         loop {
@@ -272,7 +272,7 @@ impl Shared {
         }
     }
 
-    /// After an error: waits, or says that it was the last one.
+    /// Handles an error: waits, or returns the end if it was the last attempt.
     fn failed(&self, error: &ClientError, memory: &mut Memory) -> Option<End> {
         let control = self.control.lock();
         if control.stop {
@@ -331,7 +331,7 @@ impl Shared {
         control.stop.then_some(End::Stop)
     }
 
-    /// Hands the connection to whoever may stop it, unless that has happened already.
+    /// Gives the connection's handle to the threads that may stop it, unless it has been stopped already.
     fn expose(&self, remote: Remote, semi_sync: bool) {
         let mut control = self.control.lock();
         if control.stop || control.restart {

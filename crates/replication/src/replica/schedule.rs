@@ -1,9 +1,9 @@
-//! Which transactions may run beside which, and whose turn it is to commit.
+//! Decides which transactions may run in parallel, and the order of their commits.
 //!
 //! A transaction runs when everything that it depends on has its place in the commit order, and takes its own place in
-//! the source's order: replicas never show a state that the source did not have (REPLICA-1). It depends on less if the source's
-//! logical clock says so, or if the rows that it writes do; either is enough. A turn is over when a commit is enrolled,
-//! not when it is durable, so that the pipeline makes groups of them.
+//! the source's order: replicas never show a state that the source did not have (REPLICA-1). Fewer dependencies follow
+//! from the source's logical clock, or from the rows that the transaction writes; either is enough. A turn ends when a
+//! commit is enrolled, not when it is durable, so that the pipeline forms groups.
 
 use super::group::Received;
 use super::writeset::WriteSet;
@@ -12,21 +12,21 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
-/// Keys remembered before all of them are forgotten at once.
+/// The maximum number of remembered keys, after which all of them are forgotten.
 const MAX_KEYS: usize = 100_000;
-/// Places on the source's clock remembered.
+/// The maximum number of remembered values of the source's clock.
 const MAX_CLOCK: usize = 10_000;
 
-/// Where a transaction stands.
+/// The place of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its number, from 1: its turn to commit.
+    /// Its number, from 1, which is its turn to commit.
     pub number: u64,
-    /// It must not begin before this one has had its turn.
+    /// The number of the transaction whose turn must have ended before it begins.
     pub after: u64,
 }
 
-/// For keys that are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 struct AsIs(u64);
 
@@ -46,7 +46,7 @@ impl Hasher for AsIs {
     }
 }
 
-/// Gives places. One thread's.
+/// Assigns places. Used by one thread.
 #[derive(Debug, Default)]
 pub struct Schedule {
     last: u64,
@@ -55,20 +55,20 @@ pub struct Schedule {
     /// By rows, nothing may begin before this one.
     rows_floor: u64,
     writers: HashMap<u64, u64, Hashed>,
-    /// (source's number, ours), ascending.
+    /// Pairs of the source's number and the local one, ascending.
     clock: VecDeque<(u64, u64)>,
-    /// The group commit of a MariaDB source that goes on, and the number before its first.
+    /// The group commit of a MariaDB source that is still open, and the number before its first transaction.
     group: Option<(u64, u64)>,
 }
 
 impl Schedule {
-    /// The number given last.
+    /// The number assigned last.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The next place.
+    /// Assigns the next place.
     pub fn place(&mut self, received: &Received, writes: &WriteSet) -> Turn {
         self.last += 1;
         let number = self.last;
@@ -84,13 +84,13 @@ impl Schedule {
         Turn { number, after }
     }
 
-    /// A place in the order for something that changes nothing.
+    /// Assigns a place to an item that changes nothing.
     pub fn place_nothing(&mut self) -> Turn {
         self.last += 1;
         Turn { number: self.last, after: self.last - 1 }
     }
 
-    /// A place for one that runs alone whatever it is.
+    /// Assigns a place to a transaction that must run alone.
     pub fn place_alone(&mut self) -> Turn {
         self.last += 1;
         self.floor = self.last;
@@ -153,22 +153,23 @@ impl Schedule {
     }
 }
 
-/// Whose turn it is: shared by the workers of a channel.
+/// The present turn, shared by the workers of a channel.
 #[derive(Debug, Default)]
 pub struct Turns {
     state: Mutex<TurnState>,
-    /// By the number that is waited for: who waits for another one is not woken for nothing.
+    /// Conditions by the number that is waited for, so that threads waiting for other numbers are not woken.
     changed: [Condvar; CONDITIONS],
 }
 
-/// More than there are numbers waited for at once, as a rule; two that share a condition only wake each other.
+/// The number of conditions: usually more than there are numbers waited for at once. Two numbers that share a condition
+/// wake each other needlessly.
 const CONDITIONS: usize = 32;
 
 #[derive(Debug, Default)]
 struct TurnState {
-    /// Everything up to here is enrolled.
+    /// The number up to which everything is enrolled.
     enrolled: u64,
-    /// Nobody's turn comes any more: an earlier one failed, or applying ends.
+    /// No later turn comes: an earlier transaction failed, or applying ends.
     ended: bool,
 }
 
@@ -194,7 +195,7 @@ impl Turns {
         }
     }
 
-    /// `number`, whose turn it was, is enrolled.
+    /// Records that `number`, whose turn it was, is enrolled.
     pub fn advance(&self, number: u64) {
         let before = {
             let mut state = self.state.lock();
@@ -207,13 +208,13 @@ impl Turns {
         }
     }
 
-    /// The last one enrolled.
+    /// The number enrolled last.
     #[must_use]
     pub fn enrolled(&self) -> u64 {
         self.state.lock().enrolled
     }
 
-    /// Sends everybody away who waits.
+    /// Ends all waiting.
     pub fn end(&self) {
         self.state.lock().ended = true;
         for condition in &self.changed {

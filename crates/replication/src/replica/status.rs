@@ -1,4 +1,4 @@
-//! What a channel tells of itself. Written by its threads, read by SHOW REPLICA STATUS; one short lock.
+//! The status of a channel. Its threads write it, SHOW REPLICA STATUS reads it; one short lock.
 
 use super::position::{ChannelPosition, SourcePosition};
 use crate::model::TrxHeader;
@@ -11,14 +11,14 @@ pub enum IoRunning {
     /// No thread.
     #[default]
     No,
-    /// Trying.
+    /// The receiver is trying to connect.
     Connecting,
     /// Receiving.
     Yes,
 }
 
 impl IoRunning {
-    /// As shown.
+    /// The value's name in SHOW output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl IoRunning {
     }
 }
 
-/// An error and when it came.
+/// An error and its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorAt {
     /// 0 for none.
@@ -41,55 +41,55 @@ pub struct ErrorAt {
 }
 
 impl ErrorAt {
-    /// One that comes now.
+    /// Creates an error with the present time.
     #[must_use]
     pub fn now(code: u16, message: impl Into<String>) -> ErrorAt {
         ErrorAt { code, message: message.into(), at_us: now_us() }
     }
 }
 
-/// A transaction, and when something was done with it: microseconds since 1970, 0 for not yet.
+/// A transaction and the times of an operation on it: microseconds since 1970, 0 for not yet.
 #[derive(Clone, Debug, Default)]
 pub struct TrxTimes {
     /// `None` for no transaction.
     pub trx: Option<TrxHeader>,
-    /// When it began to be received, handed over or applied.
+    /// The time when receiving, queueing or applying it began.
     pub began_us: i64,
-    /// When that was done.
+    /// The time when that ended.
     pub ended_us: i64,
 }
 
 impl TrxTimes {
-    /// It begins now.
+    /// Begins an operation now.
     #[must_use]
     pub fn begin(trx: TrxHeader) -> TrxTimes {
         TrxTimes { trx: Some(trx), began_us: now_us(), ended_us: 0 }
     }
 
-    /// It is done now: it becomes `last`, and nothing is being done.
+    /// Ends the operation now: it becomes `last`, and none is under way.
     pub fn end(&mut self, last: &mut TrxTimes) {
         *last = TrxTimes { ended_us: now_us(), ..std::mem::take(self) };
     }
 }
 
-/// The facts.
+/// The values of a channel's status.
 #[derive(Clone, Debug, Default)]
 pub struct StatusData {
     /// The receiver.
     pub io: IoRunning,
-    /// What it does.
+    /// The receiver's present activity as text.
     pub io_state: &'static str,
     /// Whether transactions are applied.
     pub sql_running: bool,
-    /// What the applier does.
+    /// The applier's present activity as text.
     pub sql_state: &'static str,
     /// Last_IO_Error.
     pub io_error: ErrorAt,
     /// Last_SQL_Error.
     pub sql_error: ErrorAt,
-    /// Where the receiver is.
+    /// The receiver's position.
     pub read: SourcePosition,
-    /// What is applied and durable.
+    /// The position up to which transactions are applied and durable.
     pub applied: ChannelPosition,
     /// Transactions received since the receiver began, if they have MySQL's GTIDs.
     pub retrieved: GtidSet,
@@ -99,21 +99,21 @@ pub struct StatusData {
     pub source_uuid: String,
     /// Its version.
     pub source_version: String,
-    /// Seconds that its clock is ahead.
+    /// The number of seconds that its clock is ahead.
     pub clock_ahead_s: i64,
-    /// Whether it waits for our acknowledgements.
+    /// Whether it waits for acknowledgements.
     pub semi_sync: bool,
     /// Timestamp of the oldest transaction received and not applied; 0 for none.
     pub pending_timestamp: u32,
     /// Transactions applied since start.
     pub applied_count: u64,
-    /// Events that the applied position has gone over since start.
+    /// Events that the applied position has passed since start.
     pub applied_events: u64,
-    /// Of the transactions, definitions.
+    /// The number of definitions among them.
     pub definitions: u64,
-    /// Behind the last transaction received, in MariaDB's GTIDs, where it is asked for by them.
+    /// The position behind the last received transaction in MariaDB's GTIDs, if the source is asked by them.
     pub read_gtids: GtidPosition,
-    /// Transactions tried again.
+    /// The number of retried transactions.
     pub retried: u64,
     /// Heartbeats received.
     pub heartbeats: u64,
@@ -123,7 +123,7 @@ pub struct StatusData {
     pub queued: TrxTimes,
     /// The one that is being received.
     pub queueing: TrxTimes,
-    /// Until when the transaction at the front waits, for SOURCE_DELAY; seconds since 1970, 0 for not.
+    /// The time until which the transaction at the front waits, for SOURCE_DELAY; seconds since 1970, 0 for none.
     pub delayed_until: i64,
 }
 
@@ -138,24 +138,24 @@ pub(crate) fn now_us() -> i64 {
 }
 
 impl ChannelStatus {
-    /// Changes it.
+    /// Changes the values.
     pub fn update<T>(&self, change: impl FnOnce(&mut StatusData) -> T) -> T {
         change(&mut self.0.lock())
     }
 
-    /// As it is now.
+    /// A copy of the present values.
     #[must_use]
     pub fn snapshot(&self) -> StatusData {
         self.0.lock().clone()
     }
 
-    /// Last_IO_Error.
+    /// Sets Last_IO_Error.
     pub fn io_error(&self, code: u16, message: impl Into<String>) {
         let error = ErrorAt::now(code, message);
         self.0.lock().io_error = error;
     }
 
-    /// Last_SQL_Error.
+    /// Sets Last_SQL_Error.
     pub fn sql_error(&self, code: u16, message: impl Into<String>) {
         let error = ErrorAt::now(code, message);
         self.0.lock().sql_error = error;
@@ -163,7 +163,7 @@ impl ChannelStatus {
 }
 
 impl StatusData {
-    /// Seconds_Behind_Source: `None` unless it is known.
+    /// Seconds_Behind_Source; `None` if it is unknown.
     #[must_use]
     pub fn seconds_behind(&self, queue_is_empty: bool) -> Option<u64> {
         if !self.sql_running {

@@ -1,4 +1,4 @@
-//! START REPLICA UNTIL: where applying ends by itself.
+//! START REPLICA UNTIL: the condition at which applying ends.
 
 use super::group::Received;
 use super::position::SourcePosition;
@@ -14,9 +14,9 @@ pub enum Until {
     BeforeGtids(GtidSet),
     /// SQL_AFTER_GTIDS: stop when all of these are applied.
     AfterGtids(GtidSet),
-    /// SQL_AFTER_MTS_GAPS: there are none, ever.
+    /// SQL_AFTER_MTS_GAPS: this server never has gaps.
     NoGaps,
-    /// master_gtid_pos: stop when every domain is there.
+    /// master_gtid_pos: stop when every domain has reached its GTID.
     MariadbGtids(GtidPosition),
 }
 
@@ -34,7 +34,7 @@ impl Until {
         }
     }
 
-    /// Whether it is fulfilled at `at`, with nothing more to apply.
+    /// Returns whether the condition is met at `at`, with nothing more to apply.
     #[must_use]
     pub fn is_reached(
         &self,
@@ -56,7 +56,7 @@ impl Until {
         }
     }
 
-    /// Whether applying must end before this transaction.
+    /// Returns whether applying must end before this transaction.
     #[must_use]
     pub fn ends_before(&self, next: &Received) -> bool {
         match (self, next.trx.gtid) {
@@ -68,7 +68,7 @@ impl Until {
         }
     }
 
-    /// Whether this transaction is behind the end of its domain, while others are not there yet.
+    /// Returns whether this transaction is behind the end of its domain, while other domains have not reached theirs.
     #[must_use]
     pub fn is_beyond(&self, next: &Received) -> bool {
         match (self, next.trx.gtid) {

@@ -1,7 +1,8 @@
-//! What a transaction writes, as hashes of the keys of its rows: two transactions without a common one may run at once.
+//! The write set of a transaction, as hashes of the keys of its rows: two transactions without a common hash may run in
+//! parallel.
 //!
-//! From row events, by the keys that the table has here: the primary key and every unique key, before and after. A
-//! hash that two keys share by accident only costs parallelism.
+//! The hashes are computed from row events, by the keys that the table has here: the primary key and every unique key,
+//! before and after the change. A collision of two keys only costs parallelism.
 
 use super::group::Received;
 use crate::apply::Tables;
@@ -16,9 +17,9 @@ use std::sync::Arc;
 /// The keys of a table here.
 #[derive(Clone, Debug, Default)]
 pub struct TableKeys {
-    /// Tells the table from others; names it in no other way.
+    /// A number that distinguishes the table from others.
     pub id: u64,
-    /// Types of its columns.
+    /// The types of its columns.
     pub types: Vec<ColumnType>,
     /// Columns of each unique key with their prefix lengths, the primary key first.
     pub unique: Vec<Vec<(usize, Option<u32>)>>,
@@ -26,24 +27,24 @@ pub struct TableKeys {
     pub has_primary: bool,
 }
 
-/// Knows tables.
+/// Looks up the keys of tables.
 pub trait KeySource {
-    /// The keys of a table, by its name at the source. `None` if it is not known: nothing runs beside such a change.
+    /// Returns the keys of a table, by its name at the source. `None` if it is unknown: such a change runs alone.
     fn keys(&self, database: &[u8], table: &[u8]) -> Option<Arc<TableKeys>>;
 }
 
-/// See the module's text.
+/// The keys that a transaction writes; see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteSet {
-    /// Only rows, with these keys.
+    /// It changes only rows, with these keys.
     Keys(Vec<u64>),
-    /// What it writes is not known.
+    /// Its keys are unknown.
     Unknown,
-    /// It changes definitions, or is otherwise to be alone.
+    /// It changes definitions, or must run alone for another reason.
     Alone,
 }
 
-/// What is known of a table that transactions write to.
+/// A table that transactions write to.
 #[derive(Default)]
 struct Known {
     keys: Arc<TableKeys>,
@@ -63,7 +64,7 @@ impl Known {
     }
 }
 
-/// Finds out what transactions write. One thread's.
+/// Computes write sets. Used by one thread.
 #[derive(Default)]
 pub struct WriteSets {
     tables: Tables<Known>,
@@ -74,7 +75,7 @@ pub struct WriteSets {
 }
 
 impl WriteSets {
-    /// Of a whole transaction.
+    /// Computes the write set of a whole transaction.
     #[must_use]
     pub fn of(&mut self, received: &Received, source: &dyn KeySource) -> WriteSet {
         let found = self.collect(received, source).unwrap_or(WriteSet::Unknown);
@@ -134,7 +135,7 @@ impl WriteSets {
         Ok(WriteSet::Keys(hashes))
     }
 
-    /// Adds the keys of an event's rows; false if its table is not known.
+    /// Adds the keys of an event's rows; returns false if its table is unknown.
     fn rows(&mut self, rows: Rows<'_>, hashes: &mut Vec<u64>) -> Result<bool, DecodeError> {
         let found = self.tables.get_with(rows.table_id);
         let Some((table, Known { keys, wanted })) = found else { return Ok(rows.rows.is_empty()) };
@@ -192,8 +193,9 @@ fn kind_of(body: &[u8]) -> Result<Text, DecodeError> {
     })
 }
 
-/// NULL in a unique key is equal to nothing; a column that the images do not have cannot be in the way of another
-/// transaction that they do not name either: the primary key is always there.
+/// Adds a key. A NULL in a unique key equals nothing. A unique key with a column that the images lack is skipped, because it
+/// cannot conflict with another transaction that does not change it either. If the primary key lacks a column, one hash stands
+/// for the whole table.
 fn put_key<'a>(
     keys: &TableKeys,
     number: usize,

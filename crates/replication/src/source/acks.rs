@@ -1,40 +1,40 @@
-//! How far semi-synchronous replicas have the log: a position counts once enough of them have it. Pure.
+//! The acknowledgements of semi-synchronous replicas: a position counts once enough of them have it. Pure.
 
 use omnibus_log::LogPosition;
 use std::collections::BTreeMap;
 
-/// See the module.
+/// The acknowledged positions; see the module.
 #[derive(Clone, Debug, Default)]
 pub struct Acks {
-    /// By connection; `None` until its first acknowledgement.
+    /// The positions by connection; `None` before a connection's first acknowledgement.
     replicas: BTreeMap<u32, Option<LogPosition>>,
 }
 
 impl Acks {
-    /// A replica that acknowledges is there.
+    /// Adds a replica that acknowledges.
     pub fn connect(&mut self, connection: u32) {
         self.replicas.insert(connection, None);
     }
 
-    /// It is gone. What it acknowledged keeps counting for what was let go already, and for nothing later.
+    /// Removes a replica. Its acknowledgements no longer count.
     pub fn disconnect(&mut self, connection: u32) {
         self.replicas.remove(&connection);
     }
 
-    /// A replica has everything before `position`.
+    /// Records that a replica has everything before `position`.
     pub fn acknowledge(&mut self, connection: u32, position: LogPosition) {
         if let Some(known) = self.replicas.get_mut(&connection) {
             *known = (*known).max(Some(position));
         }
     }
 
-    /// How many replicas there are.
+    /// The number of replicas.
     #[must_use]
     pub fn count(&self) -> usize {
         self.replicas.len()
     }
 
-    /// What `enough` replicas have at least.
+    /// Returns the position that at least `enough` replicas have.
     #[must_use]
     pub fn reached(&self, enough: usize) -> Option<LogPosition> {
         let mut known: Vec<_> = self.replicas.values().flatten().collect();

@@ -1,22 +1,23 @@
-//! Runs of whole events of one file, read and checked once: what the shared tail keeps and dump sessions send from.
+//! Blocks of whole events of one file, read and checked once: the shared tail keeps them, and dump sessions send from
+//! them.
 //!
-//! A block's bytes are the file's bytes, so an event's offset is the block's start plus where it is in it. Lengths and end
-//! positions were verified when the block was read, checksums if its reader was opened so; whoever walks it looks at
-//! lengths only. A block that was read without them may begin or end inside a long event, so that no client, however slow, has
-//! more of the log in memory than its blocks' size.
+//! A block's bytes are the file's bytes, so an event's offset is the block's start plus its offset in the block.
+//! Lengths and end positions were verified when the block was read, and checksums if its reader was opened so;
+//! iteration only reads lengths. A block that was read without verifying checksums may begin or end inside a long
+//! event, so that a slow client never has more of the log in memory than its blocks' size.
 
 use omnibus_format::header::{HEADER_LEN, SIZE_OFFSET};
 use omnibus_format::{Checksum, EventType};
 use omnibus_log::{FileSeq, LogHandle, LogPosition, ReadError, Run, TailReader, TailRun};
 
-/// See the module.
+/// A block of events; see the module.
 #[derive(Debug)]
 pub struct Block {
     file: FileSeq,
     start: u64,
     bytes: Run,
     checksum: Checksum,
-    /// All of it is a piece of an event that began in an earlier block.
+    /// The whole block is a piece of an event that began in an earlier block.
     goes_on: bool,
 }
 
@@ -25,34 +26,34 @@ pub struct Block {
 pub struct BlockEvent<'a> {
     /// File offset of its first byte.
     pub offset: u64,
-    /// Where it starts in the block.
+    /// Its offset in the block.
     pub at: usize,
-    /// Its length, as it says itself.
+    /// Its length from its header.
     pub size: usize,
-    /// Header, body, checksum; only what the block has of it.
+    /// Header, body and checksum, as far as they are in this block.
     pub bytes: &'a [u8],
 }
 
 impl<'a> BlockEvent<'a> {
-    /// Its type.
+    /// The event's type.
     #[must_use]
     pub fn event_type(&self) -> EventType {
         EventType(self.bytes.get(4).copied().unwrap_or(0))
     }
 
-    /// File offset just behind it.
+    /// File offset behind the event.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset + self.size as u64
     }
 
-    /// How much of it is in the following blocks.
+    /// The number of its bytes that are in the following blocks.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.size - self.bytes.len()
     }
 
-    /// What is between header and checksum.
+    /// The bytes between header and checksum.
     #[must_use]
     pub fn body(&self, checksum: Checksum) -> &'a [u8] {
         let end = self.bytes.len().min(self.size.saturating_sub(checksum.len()));
@@ -61,37 +62,37 @@ impl<'a> BlockEvent<'a> {
 }
 
 impl Block {
-    /// The file that it is of.
+    /// The file of the block.
     #[must_use]
     pub fn file(&self) -> FileSeq {
         self.file
     }
 
-    /// Where it starts.
+    /// The position of the first byte.
     #[must_use]
     pub fn start(&self) -> LogPosition {
         LogPosition::new(self.file, self.start)
     }
 
-    /// Where it ends.
+    /// The position behind the last byte.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         LogPosition::new(self.file, self.start + self.bytes.len() as u64)
     }
 
-    /// How many bytes it holds.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the block has no byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// All of them.
+    /// All bytes of the block.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -103,13 +104,13 @@ impl Block {
         self.checksum
     }
 
-    /// Whether all of it is a piece of an event that began in an earlier block.
+    /// Returns whether the whole block is a piece of an event that began in an earlier block.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// The events that start at `from` or behind. Not for a block that goes on with one.
+    /// Iterates over the events that start at `from` or later. Not for a block that continues an event.
     pub fn events_from(&self, from: u64) -> impl Iterator<Item = BlockEvent<'_>> {
         let mut at = usize::try_from(from.saturating_sub(self.start)).unwrap_or(usize::MAX);
         std::iter::from_fn(move || {
@@ -125,7 +126,7 @@ impl Block {
     }
 }
 
-/// What a [`BlockReader`] found.
+/// The result of a [`BlockReader`].
 #[derive(Debug)]
 pub enum BlockStep {
     /// Events; never an empty block.
@@ -136,10 +137,10 @@ pub enum BlockStep {
     CaughtUp,
 }
 
-/// Memory of a block that is used again; more than this is given back.
+/// The capacity of a reused block; more memory is freed.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// Reads the log block by block up to the durable end. Blocks on the disk: for threads that may.
+/// Reads the log block by block up to the durable end. It blocks on the disk, so it needs a thread that may block.
 #[derive(Debug)]
 pub struct BlockReader {
     tail: TailReader,
@@ -147,8 +148,8 @@ pub struct BlockReader {
 }
 
 impl BlockReader {
-    /// From `position` on. Without `verify` a wrong checksum is for the client to find, who looks at it anyway, and long
-    /// events come in pieces.
+    /// Opens a reader at `position`. Without `verify`, checksums are left to the client to check, and long events are
+    /// returned in pieces.
     ///
     /// # Errors
     /// See [`TailReader::open`].
@@ -160,8 +161,8 @@ impl BlockReader {
         Ok(BlockReader { tail, spare: Run::default() })
     }
 
-    /// From `position` on, and what is written from now on from memory. What has been on a disk is verified, because
-    /// not every client does.
+    /// Opens a reader at `position` that takes bytes written from now on from memory. Bytes from a disk are verified,
+    /// because not every client does that.
     ///
     /// # Errors
     /// See [`TailReader::open`].
@@ -171,16 +172,16 @@ impl BlockReader {
         Ok(reader)
     }
 
-    /// Where the next block starts.
+    /// The position of the next block.
     #[must_use]
     pub fn position(&self) -> LogPosition {
         self.tail.position()
     }
 
-    /// The next events: about `wanted` bytes of them; more if one event is larger and has to be verified.
+    /// Reads the next events: about `wanted` bytes; more if one event is larger and has to be verified.
     ///
     /// # Errors
-    /// See [`TailReader::next`]. Events before the damaged place are given out first.
+    /// See [`TailReader::next`]. Events before the damaged place are returned first.
     pub fn next(&mut self, wanted: usize) -> Result<BlockStep, ReadError> {
         let (start, goes_on) = (self.tail.position(), self.tail.rest() > 0);
         let mut bytes = std::mem::take(&mut self.spare);
@@ -202,7 +203,7 @@ impl BlockReader {
         })
     }
 
-    /// Takes a block's memory for the next one.
+    /// Reuses a block's memory for the next one.
     pub fn give_back(&mut self, block: Block) {
         self.spare = block.bytes;
         self.spare.shrink(KEEP_BYTES);

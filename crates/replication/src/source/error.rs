@@ -1,12 +1,12 @@
-//! Why a stream ends. To the client each is error 1236, with a text that says what is wrong and where, because a replica
-//! shows that text as its own error and nothing else reaches its administrator.
+//! The reason why a stream ends. The client gets error 1236 with a text that names the cause and the position, because
+//! a replica shows that text as its own error and its administrator sees nothing else.
 
 use omnibus_log::{LogPosition, ReadError};
 
 /// ER_SOURCE_FATAL_ERROR_READING_BINLOG: a replica stops and does not try again.
 pub const FATAL: u16 = 1236;
 
-/// See the module. The texts of the first ones are those that tools look for.
+/// The errors of a stream; see the module. Tools look for the texts of the first ones.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -23,9 +23,9 @@ pub enum SourceError {
     PositionTooLarge {
         /// The file.
         file: String,
-        /// Where it ends.
+        /// The file's size in bytes.
         size: u64,
-        /// What the client asked for.
+        /// The requested position.
         position: u64,
     },
     /// The client does not know checksums and the log has them.
@@ -55,22 +55,22 @@ pub enum SourceError {
     Damaged {
         /// The file.
         file: String,
-        /// Where.
+        /// The position.
         position: u64,
-        /// What is there.
+        /// The kind of damage.
         reason: String,
     },
-    /// What the client lacks is gone.
+    /// The log that the client needs was purged.
     #[error(
         "Cannot replicate because the source purged required binary logs. The client has '{client}' and the missing transactions are '{missing}'; provision it anew, or get them from elsewhere"
     )]
     Purged {
-        /// What it has.
+        /// The transactions that the client has.
         client: String,
-        /// What it lacks and cannot get here.
+        /// The missing transactions that this server no longer has.
         missing: String,
     },
-    /// The client has transactions of this server that this server has not.
+    /// The client has transactions with this server's UUID that this server does not have.
     #[error(
         "Replica has more GTIDs than the source has, using the source's SERVER_UUID: '{unknown}'; the end of the source's binary log may have been lost"
     )]
@@ -78,7 +78,7 @@ pub enum SourceError {
         /// Those transactions.
         unknown: String,
     },
-    /// MariaDB's way: the client names a transaction that never was in this log.
+    /// In MariaDB's dialect: the client's position names a transaction that never was in this log.
     #[error(
         "Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     )]
@@ -86,18 +86,18 @@ pub enum SourceError {
         /// That transaction.
         gtid: String,
     },
-    /// MariaDB's way: what the client lacks is gone.
+    /// In MariaDB's dialect: the log that the client needs was purged.
     #[error(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and required binlog files have been purged. The client is at '{client}'"
     )]
     PositionPurged {
-        /// Where it is.
+        /// The client's position.
         client: String,
     },
-    /// Asked by GTID where there are none, or none of this kind.
+    /// The client asked by GTID, and the server has none, or none of this kind.
     #[error("The replication sender thread cannot start in AUTO_POSITION mode: {0}")]
     NoGtids(String),
-    /// Asked by GTID, and there is a transaction without one.
+    /// The client asked by GTID, and the log has a transaction without one.
     #[error(
         "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {position}"
     )]
@@ -120,15 +120,15 @@ pub enum SourceError {
     /// The log can not be read.
     #[error("could not read the binary log: {0}")]
     Io(String),
-    /// The log began anew.
+    /// The log was reset.
     #[error("Could not find next log; the binary log was reset while '{0}' was being sent")]
     Reset(String),
-    /// Someone else connected with this client's identity.
+    /// Another client connected with this client's identity.
     #[error(
         "A replica with the same server_uuid/server_id as this replica has connected to the source; the first event '{file}' at {position}"
     )]
     Replaced {
-        /// Where the stream had got to.
+        /// The file that the stream had reached.
         file: String,
         /// Offset in it.
         position: u64,
@@ -140,7 +140,7 @@ fn in_quotes(name: &str) -> String {
 }
 
 impl SourceError {
-    /// An error of reading at `position`, with names for its places.
+    /// Converts an error of reading; `name` names positions.
     #[must_use]
     pub fn of_read(error: &ReadError, name: impl Fn(LogPosition) -> String) -> SourceError {
         match error {

@@ -1,4 +1,4 @@
-//! What a client that asked by GTID has already: those transactions are left out. Pure.
+//! Filters out the transactions that a client by GTID has already. Pure.
 
 use super::block::BlockEvent;
 use super::error::SourceError;
@@ -7,33 +7,33 @@ use omnibus_format::{BinlogState, GtidPosition};
 use omnibus_format::{Checksum, EventHeader, GtidSet};
 use std::collections::BTreeMap;
 
-/// See the module.
+/// The transactions to leave out; see the module.
 #[derive(Clone, Debug, Default)]
 pub enum Filter {
-    /// By file and position: everything is sent.
+    /// None: the client asked by file and position.
     #[default]
     All,
-    /// What the client has.
+    /// Those of this set.
     Mysql(GtidSet),
-    /// Where the client is.
+    /// Those up to a MariaDB position.
     Mariadb(MariadbFilter),
 }
 
-/// MariaDB's way: in each domain the client names the last transaction that it has.
+/// The filter in MariaDB's dialect: in each domain the client names the last transaction that it has.
 #[derive(Clone, Debug, Default)]
 pub struct MariadbFilter {
-    /// Domains in which that transaction has not come yet.
+    /// The domains in which that transaction has not been read yet.
     skipping: BTreeMap<u32, MariadbGtid>,
-    /// `gtid_strict_mode` of the client: that transaction must come.
+    /// `gtid_strict_mode` of the client: that transaction must be in the log.
     strict: bool,
-    /// `START SLAVE UNTIL`: domains that are not there yet.
+    /// `START SLAVE UNTIL`: the domains that have not reached their end.
     until: Option<BTreeMap<u32, MariadbGtid>>,
-    /// The transaction being sent is its domain's last one.
+    /// The domain whose last transaction is being sent.
     last_of: Option<u32>,
 }
 
 impl MariadbFilter {
-    /// For a client at `position`; the stream begins behind `before`.
+    /// Creates the filter of a client at `position`; the stream begins behind `before`.
     #[must_use]
     pub fn new(
         position: GtidPosition,
@@ -80,7 +80,7 @@ impl MariadbFilter {
 }
 
 impl Filter {
-    /// A transaction begins: whether it is left out.
+    /// Begins a transaction. Returns whether it is left out.
     ///
     /// # Errors
     /// The client's position is not in the log.
@@ -101,14 +101,14 @@ impl Filter {
         }
     }
 
-    /// Everything that was sent ends with a whole transaction: whether `START SLAVE UNTIL` is fulfilled.
+    /// Returns whether `START SLAVE UNTIL` is fulfilled. Everything sent so far ends with a whole transaction.
     pub(super) fn is_fulfilled(&mut self) -> bool {
         let Filter::Mariadb(filter) = self else { return false };
         filter.end_of_group();
         filter.until.as_ref().is_some_and(BTreeMap::is_empty)
     }
 
-    /// Whether the client is a replica that MySQL's heartbeats bring past what was left out.
+    /// Returns whether the client is a replica that MySQL's heartbeats move past transactions that were left out.
     pub(super) fn is_mysql(&self) -> bool {
         matches!(self, Filter::Mysql(_))
     }

@@ -1,7 +1,8 @@
-//! Where a stream by GTID begins: the newest file in which everything that the client lacks is still ahead.
+//! Finds the file with which a stream by GTID begins: the newest file behind whose head everything lies that the client
+//! lacks.
 //!
-//! Reads the heads of files, newest first: on a thread that may block. Nothing is pinned yet; a file that is purged
-//! meanwhile shows when it is opened.
+//! Reads the heads of files, newest first, on a thread that may block. No file is pinned yet; if one is purged
+//! meanwhile, opening it fails.
 
 use super::error::SourceError;
 use omnibus_format::events::{MariadbGtidList, PreviousGtids};
@@ -9,7 +10,7 @@ use omnibus_format::{BinlogState, GtidPosition};
 use omnibus_format::{EventType, GtidSet, ServerUuid};
 use omnibus_log::{FileSeq, LogHandle, Next, ReadError};
 
-/// What a file's head says was executed before it.
+/// The set of transactions executed before a file, from its head.
 #[derive(Clone, Debug)]
 enum Head {
     Mysql(GtidSet),
@@ -17,7 +18,7 @@ enum Head {
     Neither,
 }
 
-/// What the source has, in MySQL's dialect.
+/// The transactions that the source has, in MySQL's dialect.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// `server_uuid`.
@@ -28,10 +29,10 @@ pub struct Own {
     pub purged: GtidSet,
 }
 
-/// MySQL's dialect: the file to begin with for a client that has `executed`.
+/// MySQL's dialect: returns the first file for a client that has `executed`.
 ///
 /// # Errors
-/// The client lacks what was purged, or has what this server has not.
+/// The client lacks transactions that were purged, or has transactions that this server does not have.
 pub fn by_set(log: &LogHandle, executed: &GtidSet, own: &Own) -> Result<FileSeq, SourceError> {
     let mut unknown = GtidSet::new();
     for (source, intervals) in executed.iter().filter(|(source, _)| source.uuid == own.uuid) {
@@ -54,7 +55,7 @@ pub fn by_set(log: &LogHandle, executed: &GtidSet, own: &Own) -> Result<FileSeq,
     })
 }
 
-/// MariaDB's dialect: the file to begin with for a client that is at `position`, and what the file says was before it.
+/// MariaDB's dialect: returns the first file for a client at `position`, and the state before that file.
 ///
 /// # Errors
 /// The position was purged, or is not in this log.
@@ -83,7 +84,7 @@ pub fn by_position(
     }
 }
 
-/// Whether all that a client at `position` lacks comes after `before`.
+/// Returns whether everything that a client at `position` lacks comes after `before`.
 fn lies_ahead(position: &GtidPosition, before: &BinlogState) -> bool {
     before.list().into_iter().all(|logged| match position.get(logged.domain) {
         // It has nothing of this domain, whose beginning is in an earlier file.

@@ -1,14 +1,14 @@
-//! The shared tail: the newest few mebibytes of the log in memory, read once however many replicas follow it.
+//! The shared tail: the newest few mebibytes of the log in memory, read once for all replicas that follow it.
 //!
-//! One thread feeds it (`feed`), with what the log's writer has kept in memory for it; dump sessions that are within the hub
-//! take blocks, those behind read files by themselves until they are. A block is freed when it has left the hub and the
-//! last session has sent it. COMMIT-2: the feeder reads up to the durable end and no further.
+//! One thread feeds it (`feed`), with bytes that the log's writer has kept in memory for it. Dump sessions that are
+//! within the hub take blocks; those behind read files by themselves until they catch up. A block is freed when it has
+//! left the hub and the last session has sent it. COMMIT-2: the feeder reads up to the durable end and no further.
 //!
-//! The feeder wakes everybody once a millisecond at most (`pace`): under load that is one wake-up and one write for many
-//! groups, and a commit finds nobody to wake. After a pause the first commit goes out at once.
+//! The feeder notifies sessions once a millisecond at most (`pace`): under load that is one notification and one write
+//! for many groups, and a commit wakes nobody. After a pause the first commit is sent at once.
 //!
-//! A session holds a pin of its file whether it reads or not, so that falling behind never finds the file purged
-//! (PURGE-1); the pin also tells it that the log began anew, because positions here are used again then.
+//! A session always holds a pin of its file, so that its file cannot be purged when it falls behind (PURGE-1). The pin
+//! also tells it that the log was reset, because positions are then used again.
 
 use super::block::{Block, BlockReader, BlockStep};
 use omnibus_log::{FileSeq, LogHandle, LogPosition};
@@ -18,28 +18,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What is kept.
+/// The number of bytes kept.
 const KEEP_BYTES: usize = 8 << 20;
-/// What the feeder reads at once at most.
+/// The maximum number of bytes that the feeder reads at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// What there is at a position.
+/// The content of the hub at a position.
 #[derive(Debug)]
 pub enum Found {
-    /// A block that holds it.
+    /// A block that contains it.
     Block(Arc<Block>),
-    /// Its file ended there; the following events are in this one.
+    /// The file ends there; the following events are in this file.
     NextFile(FileSeq),
-    /// Nothing yet.
+    /// The position is the end of the hub.
     AtEnd,
-    /// It is not in memory.
+    /// The position is not in memory.
     Elsewhere,
 }
 
 #[derive(Debug)]
 enum Item {
     Block(Arc<Block>),
-    /// From the end of a file to the next.
+    /// The end of a file, and the next file.
     Switch(LogPosition, FileSeq),
 }
 
@@ -59,7 +59,7 @@ struct Inner {
     end: Option<LogPosition>,
 }
 
-/// See the module.
+/// The shared tail; see the module.
 #[derive(Debug, Default)]
 pub struct Hub {
     inner: Mutex<Inner>,
@@ -67,7 +67,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// What is at `position`.
+    /// Returns the content at `position`.
     #[must_use]
     pub fn find(&self, position: LogPosition) -> Found {
         let inner = self.inner.lock();
@@ -82,13 +82,13 @@ impl Hub {
         }
     }
 
-    /// How many blocks the feeder has read.
+    /// The number of blocks that the feeder has read.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// How many bytes are kept.
+    /// The number of bytes kept.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.inner.lock().bytes
@@ -123,9 +123,9 @@ impl Hub {
         inner.end = Some(LogPosition::new(file, 4));
     }
 
-    /// Feeds the hub from the present end of the log on until `stop` says so; `fed` is called after whatever it got, with
-    /// `pace` in between at least. For a thread of its own. A log that can not be read empties the hub: sessions meet the
-    /// error themselves.
+    /// Feeds the hub from the present end of the log on until `stop` returns true. `fed` is called after each read, at
+    /// intervals of at least `pace`. For a thread of its own. If the log cannot be read, the hub is emptied, and
+    /// sessions meet the error themselves.
     pub fn feed(
         &self,
         log: &LogHandle,
@@ -197,5 +197,5 @@ impl Hub {
     }
 }
 
-/// How long the feeder sleeps before it looks whether anybody is there still.
+/// The maximum sleep of the feeder before it checks whether it has to stop.
 const PATIENCE: Duration = Duration::from_millis(200);

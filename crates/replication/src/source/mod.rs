@@ -1,19 +1,20 @@
-//! The source's side of a replication stream: what a replica or a change-stream client asked for, and what is sent to it.
+//! The source's side of a replication stream: the requests of replicas and change-stream clients, and the packets sent
+//! to them.
 //!
 //! Pure but for reading the log: no sockets, no async runtime. `server::dump` carries the bytes.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `request` | COM_REGISTER_SLAVE, COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID as bytes |
-//! | `peer` | what the client said about itself in user variables |
+//! | `peer` | the client's properties, from user variables |
 //! | `block` | runs of whole events, read once and shared |
 //! | `hub` | the newest blocks in memory, for all who follow the log's end |
 //! | `stream` | events to packets: what is skipped, changed, added |
-//! | `parts` | packets on their way out, long events straight from their block |
+//! | `parts` | packets to send, with long events straight from their block |
 //! | `find` | the file in which a stream by GTID begins |
-//! | `filter` | which transactions a client by GTID has already |
-//! | `acks` | how far semi-synchronous replicas are |
-//! | `error` | why a stream ends, as error 1236 |
+//! | `filter` | the transactions that a client by GTID has already |
+//! | `acks` | the positions that semi-synchronous replicas acknowledged |
+//! | `error` | the reason why a stream ends, as error 1236 |
 //!
 //! COMMIT-2: nothing is sent before it is durable, because nothing beyond the durable end is read.
 

@@ -1,17 +1,17 @@
-//! Packets on their way out: bytes of their own, and between them long events, which are sent from their block without a
-//! copy. Short events are copied, because that costs less than handing each to the system by itself.
+//! Packets to send: their own bytes, and between them long events, which are sent from their block without a copy.
+//! Short events are copied, because that costs less than passing each to the system by itself.
 //!
-//! Pure. A dump session keeps one [`Parts`] in its stream and asks [`Unsent`] what to write next.
+//! Pure. A dump session keeps one [`Parts`] in its stream and asks [`Unsent`] for the next bytes to write.
 
 use std::io::IoSlice;
 use std::ops::Range;
 
-/// From this length on an event is sent from its block.
+/// The length in bytes from which an event is sent from its block.
 pub(super) const LONG: usize = 16 << 10;
-/// What one system call is given; more gain nothing.
+/// The maximum number of slices per system call; more gain nothing.
 const SLICES: usize = 64;
 
-/// A piece of a block, and where among the packets' own bytes it belongs.
+/// A piece of a block, and its place among the packets' own bytes.
 #[derive(Clone, Debug)]
 struct Part {
     after: usize,
@@ -23,13 +23,13 @@ struct Part {
 pub struct Parts(Vec<Part>);
 
 impl Parts {
-    /// Whether there are none, so that the buffer is all there is to send.
+    /// Returns whether there is no piece, so that only the buffer has to be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A piece of the block belongs behind `after` own bytes.
+    /// Adds a piece of the block behind `after` own bytes.
     pub(super) fn push(&mut self, after: usize, range: Range<usize>) {
         if !range.is_empty() {
             self.0.push(Part { after, range });
@@ -41,21 +41,21 @@ impl Parts {
     }
 }
 
-/// Everything to be sent, and how much of it has been.
+/// The bytes to be sent, and the progress.
 #[derive(Debug)]
 pub struct Unsent<'a> {
     /// The packets' own bytes.
     pub own: &'a [u8],
-    /// What goes between them.
+    /// The pieces that go between them.
     pub parts: &'a Parts,
-    /// Where that is.
+    /// The block of the pieces.
     pub block: &'a [u8],
-    /// How many bytes are sent.
+    /// The number of bytes sent.
     pub done: usize,
 }
 
 impl<'a> Unsent<'a> {
-    /// What to write next; empty when all is sent.
+    /// Returns the next slices to write; empty when everything is sent.
     #[must_use]
     pub fn slices(&self) -> Vec<IoSlice<'a>> {
         let (mut skip, mut at) = (self.done, 0);
@@ -76,13 +76,13 @@ impl<'a> Unsent<'a> {
         slices
     }
 
-    /// How many bytes there are in all.
+    /// The total number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.own.len() + self.parts.0.iter().map(|part| part.range.len()).sum::<usize>()
     }
 
-    /// Whether there is nothing to send at all.
+    /// Returns whether there is nothing to send at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

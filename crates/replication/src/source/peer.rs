@@ -1,24 +1,24 @@
-//! What a client said about itself before it asked for the log: user variables that MySQL's and MariaDB's replicas, and
-//! everyone who plays one, set on their connection.
+//! The properties of a client that it sets before it asks for the log: user variables that MySQL's and MariaDB's
+//! replicas, and programs that act as one, set on their connection.
 
 use std::time::Duration;
 
-/// Without a word from the client; what replicas ask for by default.
+/// The heartbeat interval of a client that sets none, which is the default of replicas.
 const DEFAULT_HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// What the client said about checksums.
+/// The client's request about checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WantedChecksum {
-    /// Nothing: perhaps it has never heard of them.
+    /// It did not say: it may not know them.
     #[default]
     Unsaid,
-    /// It wants none.
+    /// It wants no checksums.
     None,
-    /// It takes what the log has.
+    /// It accepts the log's checksums.
     Crc32,
 }
 
-/// See the module.
+/// The properties of a client; see the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
     /// `@source_binlog_checksum`.
@@ -29,7 +29,7 @@ pub struct Peer {
     pub mariadb_capability: u32,
     /// `@replica_uuid`, lower case; empty without.
     pub uuid: String,
-    /// `@rpl_semi_sync_replica`: it acknowledges what it got.
+    /// `@rpl_semi_sync_replica`: it acknowledges what it received.
     pub semi_sync: bool,
     /// `@slave_connect_state`: MariaDB's GTID position, if it uses one.
     pub connect_state: Option<String>,
@@ -37,12 +37,12 @@ pub struct Peer {
     pub until_gtid: Option<String>,
     /// `@slave_gtid_strict_mode`.
     pub strict: bool,
-    /// `@omnibus_whole_files`: it copies the files, private events included.
+    /// `@omnibus_whole_files`: it copies the files, including private events.
     pub whole_files: bool,
 }
 
 impl Peer {
-    /// Reads the variables; `variable` gives the text of one, by its lower-case name, if it is set and not NULL.
+    /// Reads the variables. `variable` returns the text of one, by its lower-case name, if it is set and not NULL.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Peer {
         let either = |names: [&str; 2]| names.into_iter().find_map(&variable);
         let checksum = match either(["source_binlog_checksum", "master_binlog_checksum"]) {
@@ -72,7 +72,7 @@ impl Peer {
         }
     }
 
-    /// Whether it is a MariaDB replica, or speaks like one.
+    /// Returns whether it is a MariaDB replica, or acts as one.
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.mariadb_capability > 0

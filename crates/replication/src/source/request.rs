@@ -1,6 +1,7 @@
-//! What a client sends to begin: COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, without their first byte.
+//! The requests that begin a stream: COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, without their first
+//! byte.
 //!
-//! Bounds-checked; bytes from a client never allocate more than they are (WIRE-1).
+//! Bounds-checked; a request never allocates more than its own length (WIRE-1).
 
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::PreviousGtids;
@@ -13,7 +14,7 @@ pub const FLAG_ANNOTATE_OR_HEARTBEAT_V2: u16 = 0x02;
 /// MySQL: a GTID set follows.
 pub const FLAG_THROUGH_GTID: u16 = 0x04;
 
-/// COM_REGISTER_SLAVE: what SHOW REPLICAS shows.
+/// COM_REGISTER_SLAVE: the properties that SHOW REPLICAS shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
     /// The replica's `server_id`.
@@ -29,10 +30,10 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Decodes the payload. The password is passed over: it is nobody's business.
+    /// Decodes the payload. The password is skipped.
     ///
     /// # Errors
-    /// It is cut.
+    /// The payload is truncated.
     pub fn decode(payload: &[u8]) -> Result<Registration, DecodeError> {
         let mut r = Reader::new(payload);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -47,7 +48,7 @@ impl Registration {
     }
 }
 
-/// From where a client wants the log.
+/// The start of the log that a client wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpRequest {
     /// The file's name; empty is the oldest.
@@ -56,17 +57,17 @@ pub struct DumpRequest {
     pub position: u64,
     /// `FLAG_*`.
     pub flags: u16,
-    /// The client's `server_id`; 0 from tools that want what there is and no more.
+    /// The client's `server_id`; 0 from tools that do not follow the log.
     pub server_id: u32,
-    /// What the client has, if it asks by GTID.
+    /// The transactions that the client has, if it asks by GTID.
     pub executed: Option<GtidSet>,
 }
 
 impl DumpRequest {
-    /// COM_BINLOG_DUMP.
+    /// Decodes COM_BINLOG_DUMP.
     ///
     /// # Errors
-    /// It is cut.
+    /// The payload is truncated.
     pub fn decode(payload: &[u8]) -> Result<DumpRequest, DecodeError> {
         let mut r = Reader::new(payload);
         let position = u64::from(r.u32("position")?);
@@ -76,10 +77,10 @@ impl DumpRequest {
         Ok(DumpRequest { file, position, flags, server_id, executed: None })
     }
 
-    /// COM_BINLOG_DUMP_GTID. Without [`FLAG_THROUGH_GTID`] some clients leave the set out; most send it regardless.
+    /// Decodes COM_BINLOG_DUMP_GTID. Without [`FLAG_THROUGH_GTID`] some clients omit the set; most send it regardless.
     ///
     /// # Errors
-    /// It is cut, or the set is malformed.
+    /// The payload is truncated, or the set is malformed.
     pub fn decode_gtid(payload: &[u8]) -> Result<DumpRequest, DecodeError> {
         let mut r = Reader::new(payload);
         let flags = r.u16("flags")?;
@@ -99,17 +100,17 @@ impl DumpRequest {
         Ok(DumpRequest { file, position, flags, server_id, executed: Some(executed) })
     }
 
-    /// Whether the stream ends where the log ends.
+    /// Returns whether the stream ends where the log ends.
     #[must_use]
     pub fn ends_at_end(&self) -> bool {
         self.flags & FLAG_NON_BLOCKING != 0 || self.server_id == 0
     }
 }
 
-/// No log file's name is longer; what a client asked for is repeated in errors and in the server's log.
+/// The maximum length of a log file's name in bytes; the requested name is repeated in errors and in the server's log.
 const LONGEST_NAME: usize = 512;
 
-/// Some clients send the NUL that ends their string.
+/// Decodes a file name. Some clients send the NUL that ends their string.
 fn file_name(text: &[u8]) -> String {
     let text = text.split(|&byte| byte == 0).next().unwrap_or(text);
     String::from_utf8_lossy(&text[..text.len().min(LONGEST_NAME)]).into_owned()

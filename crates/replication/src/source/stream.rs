@@ -1,16 +1,16 @@
-//! From events of the log to the packets of one client: what is left out, changed and added.
+//! Converts events of the log to the packets of one client: which are left out, changed and added.
 //!
-//! An event travels as the bytes that are in the file, so what a client keeps equals the log, and no checksum is
-//! made anew. Changed are: FORMAT_DESCRIPTION (not in use; without a position and a creation time if the stream starts
-//! behind it; the checksum algorithm that the client gets), and everything for a client that wants no checksums.
-//! Added are artificial ROTATEs, which say where the following events are from, and heartbeats. Left out are private
-//! events, whose place is then a gap between end positions: clients take positions from the events that they get. Only
-//! MySQL's own replicas add lengths up, so for them a gap is filled (`fill`). A MariaDB replica that is about to wait
-//! behind a gap is told where it is (`settle`), or waiting for the source's position there would never end.
+//! An event is sent as the bytes of the file, so the client's copy equals the log, and no checksum is computed anew.
+//! Changed are: FORMAT_DESCRIPTION (not in use; without a position and a creation time if the stream starts behind it;
+//! the checksum algorithm that the client gets), and all events for a client that wants no checksums. Added are
+//! artificial ROTATEs, which name the file of the following events, and heartbeats. Left out are private events, whose
+//! place is then a gap between end positions: clients take positions from the events that they get. Only MySQL's own
+//! replicas add lengths up, so for them a gap is filled (`fill`). A MariaDB replica that is about to wait behind a gap
+//! is told its position (`settle`); otherwise waiting for the source's position there would never end.
 //!
-//! A client that copies files (`@omnibus_whole_files`) gets every event as it is.
+//! A client that copies files (`@omnibus_whole_files`) gets every event unchanged.
 //!
-//! Pure. One per dump session; its session calls it.
+//! Pure. One per dump session, which calls it.
 
 mod packets;
 
@@ -27,18 +27,18 @@ use omnibus_format::{Checksum, EventType};
 use omnibus_log::{FileNames, FileSeq, LogPosition};
 use omnibus_wire::OutBuf;
 
-/// The largest event that any client takes: the largest `replica_max_allowed_packet`.
+/// The largest event in bytes that a client accepts: the maximum of `replica_max_allowed_packet`.
 const MAX_EVENT: usize = 1 << 30;
-/// No server's FORMAT_DESCRIPTION is nearly that long.
+/// The maximum length of a FORMAT_DESCRIPTION in bytes; those of real servers are far shorter.
 const MAX_FORMAT: usize = 64 << 10;
 /// GTID_LIST flag: START SLAVE UNTIL is fulfilled.
 const UNTIL_REACHED: u8 = 1;
-/// First of the two bytes.
+/// The first of the two bytes.
 pub const SEMI_SYNC_MAGIC: u8 = 0xef;
-/// Where the second is: behind the frame's header, the packet's first byte and the first.
+/// Offset of the second byte: behind the frame's header, the packet's first byte and the first of the two.
 const ASKS_AT: usize = 4 + 1 + 1;
 
-/// Events between transactions.
+/// Returns whether events of this type are between transactions.
 fn ends_group(event_type: EventType) -> bool {
     matches!(
         event_type,
@@ -51,13 +51,13 @@ fn ends_group(event_type: EventType) -> bool {
     )
 }
 
-/// See the module.
+/// The stream of one client; see the module.
 #[derive(Debug)]
 pub struct Stream {
     names: FileNames,
     server_id: u32,
     wanted: WantedChecksum,
-    /// Of the events that were sent last.
+    /// The checksum algorithm of the events sent last.
     checksum: Checksum,
     file: FileSeq,
     position: u64,
@@ -67,45 +67,45 @@ pub struct Stream {
     /// The client asked for the statements behind row events.
     annotate: bool,
     heartbeat_v2: bool,
-    /// The client adds lengths up: see the module.
+    /// The client adds lengths up; see the module.
     counts_bytes: bool,
     /// The client copies files: nothing is left out.
     whole_files: bool,
     /// The last event was left out.
     gap: bool,
     filter: Filter,
-    /// Each packet has the two bytes that ask for an acknowledgement, or not.
+    /// Each packet has the two bytes that request an acknowledgement, or not.
     semi_sync: bool,
-    /// Where in the packets being collected the last one's second byte is.
+    /// The offset of the last packet's second byte among the packets being collected.
     asks_at: Option<usize>,
-    /// Behind the last event of the log that was collected or sent. What is made for the client alone does not count: a replica
-    /// is not behind it when it has applied everything.
+    /// The position behind the last event of the log that was collected or sent. Events that are made for the client
+    /// alone do not count: a replica that has applied everything is not behind them.
     real_end: LogPosition,
-    /// What is marked with `skip_replication` is left out.
+    /// Events marked with `skip_replication` are left out.
     skip_marked: bool,
-    /// The transaction that we are in is left out.
+    /// The present transaction is left out.
     skipping: bool,
     /// Transactions were left out since the last event that was sent.
     skipped: bool,
-    /// What of the present block is sent from there.
+    /// The parts of the present block that are sent from it.
     parts: Parts,
     /// The event that the last block ended in.
     inside: Option<Inside>,
 }
 
-/// An event that comes in pieces.
+/// An event that is sent in pieces.
 #[derive(Debug)]
 struct Inside {
-    /// Where it ends in the file.
+    /// File offset of its end.
     end: u64,
-    /// How much of it is to come.
+    /// The number of bytes still to come.
     left: usize,
-    /// How much of that fits into the packet's present frame; `None` if the event is left out.
+    /// The number of these that fit into the packet's present frame; `None` if the event is left out.
     room: Option<usize>,
 }
 
 impl Stream {
-    /// For a client that begins at `start`.
+    /// Creates the stream of a client that begins at `start`.
     #[must_use]
     pub fn new(
         peer: &Peer,
@@ -143,19 +143,19 @@ impl Stream {
         }
     }
 
-    /// Leaves out what the client has.
+    /// Leaves out the transactions that the client has.
     #[must_use]
     pub fn with_filter(self, filter: Filter) -> Stream {
         Stream { filter, ..self }
     }
 
-    /// With `true`, leaves out what is marked with `skip_replication`.
+    /// With `true`, leaves out events marked with `skip_replication`.
     #[must_use]
     pub fn without_marked(self, skip_marked: bool) -> Stream {
         Stream { skip_marked, ..self }
     }
 
-    /// Where the next event to be sent starts.
+    /// The position of the next event to be sent.
     #[must_use]
     pub fn position(&self) -> LogPosition {
         LogPosition::new(self.file, self.position)
@@ -167,7 +167,8 @@ impl Stream {
         self.names.log(self.file)
     }
 
-    /// The first packets: where the stream begins and, if that is not the start of a file, the file's FORMAT_DESCRIPTION.
+    /// Appends the first packets: the position of the stream and, if that is not the start of a file, the file's
+    /// FORMAT_DESCRIPTION.
     ///
     /// # Errors
     /// The client cannot read this log.
@@ -179,7 +180,7 @@ impl Stream {
         }
     }
 
-    /// The log goes on in another file.
+    /// Continues in another file of the log.
     pub fn next_file(&mut self, file: FileSeq, out: &mut OutBuf) {
         self.file = file;
         self.position = 4;
@@ -187,14 +188,14 @@ impl Stream {
         self.put_rotate(out);
     }
 
-    /// What is to be sent from the block that was given last, between the bytes that were collected. If there is any, all
-    /// has to be sent before the next block comes.
+    /// The parts of the last block that are to be sent between the collected bytes. If there are any, everything has to
+    /// be sent before the next block is passed.
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// The events of a block from the present position on.
+    /// Appends the events of a block from the present position on.
     ///
     /// # Errors
     /// An event cannot be sent.
@@ -216,13 +217,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether a packet is half sent, so that nothing else can be.
+    /// Returns whether a packet is half sent, so that nothing else can be sent.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.inside.is_some()
     }
 
-    /// The present block is the next piece of an event.
+    /// Continues an event with the present block, its next piece.
     fn go_on(&mut self, len: usize, out: &mut OutBuf) {
         let Some(Inside { end, left, room }) = self.inside.take() else { return };
         let left = left.saturating_sub(len);
@@ -234,7 +235,7 @@ impl Stream {
         }
     }
 
-    /// Still here, and this is where the stream is.
+    /// Appends a heartbeat with the stream's position.
     pub fn heartbeat(&mut self, out: &mut OutBuf) {
         let name = self.file_name();
         let heartbeat = Heartbeat { file: name.as_bytes(), position: Some(self.position) };
@@ -245,7 +246,7 @@ impl Stream {
         }
     }
 
-    /// Gives the room left in the packet's frame, if the event was a long one.
+    /// Appends an event. Returns the room left in the packet's frame, if the event was a long one.
     fn event(
         &mut self,
         event: &BlockEvent<'_>,
@@ -306,7 +307,7 @@ impl Stream {
         Ok(None)
     }
 
-    /// Whether the client has got all that `START SLAVE UNTIL` wanted; it is told so once.
+    /// Returns whether the client has received everything that `START SLAVE UNTIL` asked for; it is told so once.
     pub fn until_reached(&mut self, out: &mut OutBuf) -> bool {
         if !self.filter.is_fulfilled() {
             return false;
@@ -316,8 +317,8 @@ impl Stream {
         true
     }
 
-    /// Has the client acknowledge the last packet that was collected: the position that it then has reached at least. `None` if
-    /// there is no packet.
+    /// Requests an acknowledgement of the last collected packet. Returns the position that the client will have reached
+    /// at least; `None` if there is no packet.
     pub fn ask(&mut self, out: &mut OutBuf) -> Option<LogPosition> {
         let at = self.asks_at.take().filter(|_| self.semi_sync)?;
         out.set_byte(at, 1);
@@ -326,13 +327,13 @@ impl Stream {
         Some(self.real_end)
     }
 
-    /// What was collected has been sent.
+    /// Records that the collected bytes have been sent.
     pub fn sent(&mut self) {
         self.asks_at = None;
         self.parts.clear();
     }
 
-    /// Everything was sent and the client is going to wait.
+    /// Prepares for waiting, when everything was sent.
     pub fn settle(&mut self, out: &mut OutBuf) {
         let behind_gap = std::mem::take(&mut self.gap) | std::mem::take(&mut self.skipped);
         if behind_gap && self.filter.is_mysql() {

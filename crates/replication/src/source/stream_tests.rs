@@ -36,7 +36,8 @@ fn log_of(dir: &std::path::Path, lengths: &[usize]) -> (omnibus_log::LogWriter, 
     (writer, events)
 }
 
-/// What a client gets of the log from its first event on: payloads, and the number of the packet that follows.
+/// Returns what a client receives of the log from its first event on: payloads, and the number of the packet that
+/// follows.
 fn packets(
     log: &omnibus_log::LogHandle,
     (wanted, verify): (usize, bool),

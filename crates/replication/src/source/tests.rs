@@ -62,7 +62,7 @@ fn what_a_client_says_about_itself_is_read_under_both_names() {
 }
 
 mod tail {
-    //! COMMIT-2: what is not durable is not in the hub.
+    //! COMMIT-2: bytes that are not durable are not in the hub.
 
     use super::super::hub::{Found, Hub};
     use omnibus_format::writer::write_final;
@@ -97,7 +97,7 @@ mod tail {
         end
     }
 
-    /// From `from` on until `to`, only from memory: how many bytes there were.
+    /// Reads from `from` until `to`, only from memory, and returns the number of bytes.
     fn follow(hub: &Hub, from: LogPosition, to: LogPosition) -> u64 {
         let (mut at, mut bytes) = (from, 0);
         let deadline = Instant::now() + Duration::from_secs(120);
@@ -140,7 +140,7 @@ mod tail {
         }
     }
 
-    /// Waits for a condition; `otherwise` says what is wrong when it does not come.
+    /// Waits for a condition; `otherwise` is the failure's text if it does not come.
     fn until(otherwise: &str, condition: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while !condition() {

@@ -1,12 +1,12 @@
-//! `make simulate`: seeds one after the other until told to stop, or the one that `SEED` names. Findings go to standard output and
-//! the run goes on, unless `STOP` is set; the exit status says whether there was one.
+//! `make simulate`: runs seeds one after the other until told to stop, or the one in `SEED`. Findings go to standard
+//! output and the run continues, unless `STOP` is set; the exit status says whether there was one.
 
 use clap::Parser;
 use omnibus_sim::{Mutant, run};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often it says how far it is.
+/// The interval of progress messages.
 const SAY: Duration = Duration::from_secs(10);
 
 /// Simulated crashes of the log, the commit pipeline and recovery, a history for each seed, until told to stop.
@@ -15,13 +15,13 @@ struct Options {
     /// Runs this one only, again and again.
     #[arg(long, env = "SEED")]
     seed: Option<u64>,
-    /// How often it runs the one.
+    /// The number of runs of a single seed.
     #[arg(long, env = "TIMES", default_value_t = 20)]
     times: u64,
     /// Begins with this seed [default: another one each time].
     #[arg(long, env = "FIRST")]
     first: Option<u64>,
-    /// Ends after so many.
+    /// The number of runs after which it ends.
     #[arg(long, env = "SEEDS")]
     seeds: Option<u64>,
     /// Breaks the code under test on purpose; needs the feature `mutants`.

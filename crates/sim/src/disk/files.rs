@@ -19,7 +19,7 @@ struct SimFile {
     ino: Ino,
     fd: u64,
     through: bool,
-    /// How many failed write-backs this descriptor was told of.
+    /// The number of failed write-backs that were reported on this descriptor.
     told: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ fn not_found() -> io::Error {
 }
 
 impl SimDisk {
-    /// One step: others may come first, and the process may end here.
+    /// Runs one step: other threads may run first, and the process may end here.
     fn step<T>(
         &self,
         what: impl FnOnce() -> String,
@@ -63,7 +63,7 @@ impl SimDisk {
     }
 }
 
-/// Whether each request is printed: `SIM_TRACE=1` with one seed, to see how a finding came about.
+/// Returns whether each request is printed: `SIM_TRACE=1` with one seed shows how a finding came about.
 fn traces() -> bool {
     static TRACES: OnceLock<bool> = OnceLock::new();
     *TRACES.get_or_init(|| std::env::var_os("SIM_TRACE").is_some())
@@ -111,7 +111,7 @@ impl World {
         Ok(Metadata { len: inode.now.len() as u64, links: self.names.links(ino), is_file: true, modified })
     }
 
-    /// How much of a write fits, after what the device thinks of it.
+    /// Returns the number of bytes of a write that the device accepts.
     fn accept(&mut self, ino: Ino, offset: u64, len: usize) -> io::Result<usize> {
         if std::mem::take(&mut self.fail_write) {
             return Err(io::Error::from_raw_os_error(EIO));

@@ -1,8 +1,8 @@
-//! One file: what reading it gives now, what the device has of it, and the changes in between.
+//! One file of the model disk: its present contents, its contents on the device, and the changes in between.
 //!
-//! A crash takes, for each torn unit (a sector or a page) by itself, the state as of some moment since it was last made durable, and the
-//! length as of some moment too. That is what writing back in any order may leave: the page cache only ever writes a unit's
-//! newest content of that moment.
+//! A crash takes, for each torn unit (a sector or a page) by itself, the state as of some moment since it was last made
+//! durable, and the length as of some moment, too. That is the result of writing back in any order: the page cache only
+//! ever writes a unit's newest content of that moment.
 
 use crate::random::Random;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 struct Change {
     what: What,
-    /// It is: a write-through write that has returned.
+    /// The change is durable: a write-through write that has returned.
     forced: bool,
 }
 
@@ -83,7 +83,7 @@ impl Inode {
         self.settled + self.changes.len() as u64
     }
 
-    /// Whether a sync would have something to do.
+    /// Returns whether a sync would have something to do.
     pub(super) fn is_dirty(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -144,7 +144,7 @@ impl Inode {
         self.changes.clear();
     }
 
-    /// What a power cut leaves.
+    /// Returns the contents that a power cut leaves.
     fn after_crash(&self, random: &mut Random, unit: usize) -> Arc<Vec<u8>> {
         if self.changes.is_empty() {
             return Arc::clone(&self.durable);
@@ -177,7 +177,7 @@ impl Inode {
         Arc::new(left)
     }
 
-    /// Which changes reached the device, if they go there whole.
+    /// Chooses the changes that reached the device, if they go there whole.
     fn persisted(&self, random: &mut Random) -> Vec<bool> {
         let mode = random.below(4);
         let some = random.index(self.changes.len() + 1);

@@ -1,12 +1,12 @@
-//! A disk in memory that knows what is durable: of data, of lengths, of names. A crash leaves, by a seed, any legal mixture of the
-//! rest.
+//! A disk in memory that knows what is durable: data, lengths, names. A crash leaves, by a seed, any legal mixture of
+//! the rest.
 //!
 //! - `inode`  one file
 //! - `names`  directories
 //! - `files`  the seam's two traits over them; each request is a step of the [`Schedule`], and a place to die at
 //!
-//! A [`SimDisk`] lives as long as one process: [`SimDisk::crash_or_kill`] gives what the next one finds, and whoever still holds the
-//! old one gets errors, as if it had never come back from the kernel.
+//! A [`SimDisk`] lives as long as one process: [`SimDisk::crash_or_kill`] returns the disk that the next one finds, and
+//! remaining users of the old one get errors, as if their calls had never returned from the kernel.
 
 mod files;
 mod inode;
@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 type Ino = u64;
 
-/// How the device behaves.
+/// The behaviour of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// What is written whole or not at all, in bytes.
+    /// The number of bytes that are written whole or not at all.
     pub unit: usize,
     /// See [`NameRule`].
     pub names: NameRule,
@@ -52,7 +52,7 @@ pub enum Trouble {
     Fill,
 }
 
-/// The sign of life that a mutant of the disk leaves out; see `docs/simulation.md`.
+/// The sign of life that a mutant of the disk leaves out; see `docs/internals/simulation.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// A sync of data does nothing, and says that it did.
@@ -93,7 +93,7 @@ struct World {
 }
 
 impl World {
-    /// Nothing is on the disk, and nothing is wrong with it.
+    /// Creates an empty, healthy disk.
     fn new(random: Random, rules: Rules) -> World {
         World {
             random,
@@ -127,13 +127,13 @@ impl SimDisk {
         SimDisk { world: Arc::new(Mutex::new(World::new(Random::new(seed), rules))), schedule }
     }
 
-    /// For those who take a disk.
+    /// Returns the disk for the code under test.
     #[must_use]
     pub fn disk(&self) -> Disk {
         Disk::new(Arc::new(self.clone()))
     }
 
-    /// Has the request that comes `after` so many others go wrong.
+    /// Makes the request fail that comes `after` this number of others.
     pub fn plan(&self, after: u64, trouble: Trouble) {
         let mut world = self.world.lock();
         let at = world.steps + after;
@@ -151,18 +151,18 @@ impl SimDisk {
         self.world.lock().steps
     }
 
-    /// Whether a sync of this process has failed.
+    /// Returns whether a sync of this process has failed.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         self.world.lock().lost
     }
 
-    /// Numbers for somebody who belongs to this process.
+    /// Returns random numbers for code that belongs to this process.
     pub(crate) fn fork_random(&self) -> Random {
         self.world.lock().random.fork()
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.world.lock().dead
@@ -179,15 +179,15 @@ impl SimDisk {
         self.world.lock().troubles.clear();
     }
 
-    /// What the next process finds: after a power cut only what was durable and some of the rest; after a kill all that this one
-    /// saw, no more durable than it was.
+    /// Returns the disk that the next process finds: after a power cut only the durable state and some of the rest;
+    /// after a kill everything that this process saw, no more durable than it was.
     #[must_use]
     pub fn crash_or_kill(&self, power_cut: bool, schedule: &Arc<Schedule>) -> SimDisk {
         self.die();
         self.image(power_cut, schedule)
     }
 
-    /// As [`SimDisk::crash_or_kill`] where this process goes on: what would be left if it had ended here.
+    /// As [`SimDisk::crash_or_kill`] while this process continues: the disk that would be left if it had ended here.
     #[must_use]
     pub fn image(&self, power_cut: bool, schedule: &Arc<Schedule>) -> SimDisk {
         let schedule = Arc::clone(schedule);

@@ -1,23 +1,24 @@
 //! Names of files: what a directory says now, what the device has of it, and what is in between.
 //!
-//! Directories themselves are durable once they are made: nobody here makes one that matters while data depends on it.
+//! Directories themselves are durable once they are made: the code under test makes none that matters while data
+//! depends on it.
 
 use super::Ino;
 use crate::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a file system promises of names.
+/// The guarantees of a file system about names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// As POSIX has it: only a sync of the directory makes names durable, and without one any of the changes may be there.
+    /// POSIX: only a sync of the directory makes names durable, and without one any subset of the changes may be there.
     Strict,
-    /// As a journalling file system has it: changes reach the device in order, and a sync of any file takes those along that came
-    /// before.
+    /// A journalling file system: changes reach the device in order, and a sync of any file makes the earlier ones
+    /// durable.
     Journal,
 }
 
-/// One atomic change: names and what they stand for afterwards.
+/// One atomic change: names and the files that they refer to afterwards.
 #[derive(Clone, Debug)]
 struct Change(Vec<(PathBuf, Option<Ino>)>);
 
@@ -103,7 +104,7 @@ impl Names {
         self.now.values().filter(|other| **other == ino).count() as u64
     }
 
-    /// Whether the device or the directory still knows the file.
+    /// Returns whether the device or the directory still knows the file.
     pub(super) fn is_known(&self, ino: Ino) -> bool {
         self.now.values().chain(self.durable.values()).any(|other| *other == ino)
             || self.changes.iter().any(|change| change.0.iter().any(|(_, other)| *other == Some(ino)))

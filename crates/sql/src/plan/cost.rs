@@ -1,6 +1,6 @@
 //! What reading costs: the constants by which the planner compares ways to the same rows.
 //!
-//! The unit is a microsecond of the server's CPU on the 2-core machine of docs/benchmarks.md, release build, rows of about 100
+//! The unit is a microsecond of the server's CPU on the 2-core machine of docs/use/benchmarks.md, release build, rows of about 100
 //! bytes that are in memory. ROW, LOOKUP and CONDITION are measured, by `bench/queries.py` (its part "constants"), which looks at some of
 //! the others too; those are estimates beside them. Only their ratios matter, and a factor of two in one of them changes few plans.
 

@@ -29,7 +29,7 @@ impl Charset {
         }
     }
 
-    /// What SHOW CHARACTER SET says of it.
+    /// The description in SHOW CHARACTER SET.
     pub fn description(self) -> &'static str {
         match self {
             Charset::Binary => "Binary pseudo charset",
@@ -40,7 +40,7 @@ impl Charset {
         }
     }
 
-    /// By name, any case.
+    /// Returns the character set of that name, in any case.
     pub fn by_name(name: &str) -> Option<Charset> {
         let lower = name.to_ascii_lowercase();
         let full = if lower == "utf8" { "utf8mb3" } else { &lower };
@@ -218,7 +218,7 @@ fn latin1_byte(code: u32) -> Option<u8> {
     }
 }
 
-/// One strict UTF-8 character of at most `max` bytes.
+/// Decodes one strict UTF-8 character of at most `max` bytes.
 fn decode_utf8(text: &[u8], max: usize) -> Option<(u32, usize)> {
     let first = text[0];
     let len = match first {

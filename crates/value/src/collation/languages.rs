@@ -5,7 +5,7 @@ use super::tailoring::{Changes, Level};
 use super::{Charset, Collation, Kind, make};
 use std::sync::LazyLock;
 
-/// By id.
+/// The collations by id.
 static ALL: LazyLock<Vec<Collation>> = LazyLock::new(|| {
     let mut all = of_unicode();
     all.extend(of_0900());
@@ -54,7 +54,7 @@ pub(super) fn by_id(id: u16) -> Option<&'static Collation> {
     ALL.binary_search_by_key(&id, |collation| collation.id).ok().map(|at| &ALL[at])
 }
 
-/// They live as long as the server.
+/// Leaks a name, because collations live as long as the server.
 fn kept(name: String) -> &'static str {
     Box::leak(name.into_boxed_str())
 }

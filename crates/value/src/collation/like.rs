@@ -101,10 +101,11 @@ impl LikePattern {
         self.exact
     }
 
-    /// Whether all of `text` matches. `compared` is told now and then how many bytes were looked at, and may end the search.
+    /// Returns whether all of `text` matches. `compared` is called at intervals with the number of bytes examined, and
+    /// may end the search.
     ///
     /// # Errors
-    /// What `compared` says.
+    /// The error of `compared`.
     pub fn matches<E>(
         &self,
         text: &[u8],

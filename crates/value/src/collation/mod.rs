@@ -1,9 +1,8 @@
 //! Character sets and collations: how strings are read, compared, hashed, matched and turned into
 //! bytes that sort.
 //!
-//! Ids and names are MySQL's. Anything not listed here is unknown to the server and is refused
-//! with an error by whoever looked it up. Everything is static: a `&'static Collation` is the
-//! handle that types and expressions carry.
+//! Ids and names are MySQL's. A collation that is not listed here is unknown to the server and refused by the caller of
+//! the look-up. Everything is static: a `&'static Collation` is the handle that types and expressions carry.
 
 mod charset;
 mod compare;
@@ -23,16 +22,16 @@ pub use charset::Charset;
 pub use like::LikePattern;
 pub use sort_key::skip_sort_key;
 
-/// How a collation derives weights.
+/// The way in which a collation derives weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The bytes themselves (which for UTF-8 is code point order).
     Bytes,
-    /// One weight a byte.
+    /// One weight per byte.
     Table(&'static [u8; 256]),
     /// The same, and a second weight for some bytes.
     Pairs(&'static [u8; 256], &'static [(u8, u8)]),
-    /// One weight a character.
+    /// One weight per character.
     General,
     /// Sequences of weights a character, for each of the UCA's levels that count, the first one first.
     Uca(&'static [tailoring::Level]),
@@ -134,7 +133,7 @@ pub fn all() -> impl Iterator<Item = &'static Collation> {
     COLLATIONS.iter().chain(languages::all())
 }
 
-/// By MySQL's id.
+/// Returns the collation with MySQL's id.
 pub fn by_id(id: u16) -> Option<&'static Collation> {
     // The three that nearly every column has come first.
     match id {
@@ -146,7 +145,7 @@ pub fn by_id(id: u16) -> Option<&'static Collation> {
     COLLATIONS.iter().find(|c| c.id == id).or_else(|| languages::by_id(id))
 }
 
-/// By MySQL's id; an unknown id behaves like `binary`, as bytes of it are all that is known.
+/// Returns the collation with MySQL's id; an unknown id behaves like `binary`, because only its bytes are known.
 pub fn by_id_or_binary(id: u16) -> &'static Collation {
     by_id(id).unwrap_or(&COLLATIONS[7])
 }
@@ -165,7 +164,7 @@ pub fn for_client(id: u16) -> &'static Collation {
     .default_collation()
 }
 
-/// By name, any case; `utf8_` is `utf8mb3_`.
+/// Returns the collation of that name, in any case; `utf8_` stands for `utf8mb3_`.
 pub fn by_name(name: &str) -> Option<&'static Collation> {
     let lower = name.to_ascii_lowercase();
     let full = match lower.strip_prefix("utf8_") {

@@ -1,16 +1,17 @@
-//! How languages change the Unicode Collation Algorithm's order: `å` behind `z`, `ch` as a letter of its own.
+//! Tailorings of the Unicode Collation Algorithm's order for languages: `å` behind `z`, `ch` as a letter of its own.
 //!
-//! `uca*_languages.txt` have for each language what weighs otherwise than in the table that it changes: characters, and sequences of
-//! them that count as one (contractions). A line is code points, and weights for each level: `e5 1c3f.54a5/20.116/2.21`. Levels that are
-//! not written are not known. `rotate a b c` lets the primary weights from `b` to `c` change places with those from `a` to `b`: scripts in
-//! another order; `capitals` sorts capital letters first where letters are equal but for case.
+//! `uca*_languages.txt` have for each language the characters, and the sequences of characters that count as one
+//! (contractions), whose weights differ from those of the base table. A line has code points, and weights for each
+//! level: `e5 1c3f.54a5/20.116/2.21`. Levels that are not written are not known. `rotate a b c` exchanges the primary
+//! weights from `b` to `c` with those from `a` to `b`, which puts scripts in another order; `capitals` sorts capital
+//! letters first where letters are equal but for case.
 //!
-//! A language's table is made when it is first asked for, a copy of the one that it changes.
+//! A language's table is made when it is first used, as a copy of its base table.
 
 use super::uca::{Table, Version, Weights};
 use std::sync::OnceLock;
 
-/// One of the UCA's levels, as a language has it.
+/// One of the UCA's levels in a language's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     version: Version,
@@ -21,11 +22,11 @@ pub(crate) struct Level {
 /// A file of languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changes {
-    /// Of `unicode_ci`.
+    /// The base table of `unicode_ci`.
     V400,
-    /// Of the 0900 collations.
+    /// The base table of the 0900 collations.
     V900,
-    /// Of MariaDB's uca1400.
+    /// The base table of MariaDB's uca1400.
     V1400,
 }
 
@@ -43,7 +44,7 @@ impl Changes {
         self.text().lines().filter_map(|line| line.strip_prefix('='))
     }
 
-    /// What numbers of its languages begin behind.
+    /// The base of the numbers of its languages.
     const fn first(self) -> u8 {
         match self {
             Changes::V400 => 0,
@@ -77,7 +78,7 @@ impl Level {
         Level { version, language: 0 }
     }
 
-    /// Of the file's language at this place.
+    /// Returns a level of the language at this place of the file.
     pub(super) fn of(file: Changes, place: usize, level: usize) -> Level {
         Level { version: file.versions()[level], language: file.first() + 1 + place as u8 }
     }

@@ -31,7 +31,7 @@ static TABLE_1400_SECOND: LazyLock<Table> =
 static TABLE_1400_THIRD: LazyLock<Table> =
     LazyLock::new(|| Table::unpack(Version::Third, include_bytes!("uca1400_third.bin")));
 
-/// Which table.
+/// The version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     V400,
@@ -73,17 +73,17 @@ const THIRD: u16 = 2;
 
 /// An entry that stands for a sequence in `pool`.
 const SEQUENCE: u16 = 0x8000;
-/// Not in the table: Hangul, ideographs, unassigned.
+/// The entry of a character that is not in the table: Hangul, ideographs, unassigned.
 const ABSENT: u16 = 0xffff;
 /// The longest sequence of a single character, U+FDFA's.
 const LONGEST: usize = 18;
 
-/// What follows the first character of a contraction, and the weights of all of it.
+/// The characters that follow the first one of a contraction, and the weights of the whole contraction.
 type Contraction = (Vec<u32>, Vec<u16>);
 
 pub(super) struct Table {
     version: Version,
-    /// By code point: 0 is ignorable, below `SEQUENCE` the weight.
+    /// The entries by code point: 0 is ignorable, below `SEQUENCE` the weight.
     pages: Vec<Option<Box<[u16; 256]>>>,
     ascii: [u16; 128],
     pool: Vec<Vec<u16>>,
@@ -211,7 +211,7 @@ impl Table {
         });
     }
 
-    /// Of the third level: what says that a letter is a capital comes before what says nothing.
+    /// Changes the third level so that capital letters come first.
     pub(super) fn capitals_first(&mut self) {
         // 2 is a small letter or none, 8 to 12 are capitals.
         self.change_weights(|weight| match weight {
@@ -226,7 +226,8 @@ impl Table {
         Weights { table: self, text, pending }
     }
 
-    /// A contraction that begins with a character and goes on in `rest`: its weights, and how many bytes of `rest` it takes.
+    /// Returns the weights of a contraction that begins with a character and continues in `rest`, and the number of
+    /// bytes of `rest` that it takes.
     fn contraction(&self, code: u32, rest: &[u8]) -> Option<(&[u16], usize)> {
         let list = self.contractions.get(&code)?;
         list.iter().find_map(|(wanted, weights)| {
@@ -261,7 +262,7 @@ impl Table {
         Some(end)
     }
 
-    /// One entry for equal sequences, so that equal characters have equal entries.
+    /// Returns one entry for equal sequences, so that equal characters have equal entries.
     fn intern(&mut self, input: &mut Unpacker, sequence: Vec<u16>) -> u16 {
         if sequence.is_empty() {
             return 0;

@@ -1,7 +1,7 @@
 //! Converting values: to Rust numbers and dates, to text, and into a column's type.
 //!
-//! Nothing here fails silently: every conversion that loses something says so with a [`Problem`],
-//! and the caller decides whether that is an error (strict mode) or a warning.
+//! Nothing here fails silently: every conversion that loses something returns a [`Problem`], and the caller decides
+//! whether that is an error (strict mode) or a warning.
 
 mod number;
 mod problem;
@@ -26,7 +26,7 @@ pub use store::{ConvertError, StoreContext, Stored, fixed};
 pub struct Converted<T> {
     /// The value, clipped or cut where something was lost.
     pub value: T,
-    /// What was lost.
+    /// The loss of the conversion.
     pub problem: Option<Problem>,
 }
 

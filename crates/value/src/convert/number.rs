@@ -106,7 +106,7 @@ impl Value {
         })
     }
 
-    /// As a double. NULL gives 0; the caller checks for it.
+    /// Converts to a double. NULL gives 0; the caller checks for it.
     pub fn to_f64(&self) -> Converted<f64> {
         Converted::exact(match self {
             Value::Null => 0.0,
@@ -132,8 +132,8 @@ impl Value {
         })
     }
 
-    /// As a signed integer: doubles round half to even, decimals half away from zero, strings by
-    /// their leading digits. An unsigned value beyond i64 is out of range.
+    /// Converts to a signed integer: doubles round half to even, decimals half away from zero, strings by their leading
+    /// digits. An unsigned value beyond i64 is out of range.
     pub fn to_i64(&self) -> Converted<i64> {
         match self {
             Value::Int(n) => Converted::exact(*n),
@@ -163,8 +163,8 @@ impl Value {
         }
     }
 
-    /// As an unsigned integer. Negative integers wrap as CAST AS UNSIGNED does; the problem is
-    /// `OutOfRange` then, for whoever wants to refuse.
+    /// Converts to an unsigned integer. Negative integers wrap as in CAST AS UNSIGNED; the problem is then
+    /// `OutOfRange`, for callers that refuse them.
     pub fn to_u64(&self) -> Converted<u64> {
         match self {
             Value::UInt(n) | Value::Bit(n) | Value::Set(n) => Converted::exact(*n),
@@ -209,12 +209,12 @@ impl Value {
         }
     }
 
-    /// As it prints.
+    /// Returns the printed form.
     fn text(&self) -> Value {
         Value::Bytes(self.to_bytes(&ColumnType::of(ColumnKind::VarBinary)))
     }
 
-    /// As a decimal. NULL gives 0.
+    /// Converts to a decimal. NULL gives 0.
     pub fn to_decimal(&self) -> Converted<Decimal> {
         let wrong = Problem::TruncatedWrong("DECIMAL");
         Converted::exact(match self {

@@ -1,4 +1,4 @@
-//! What can go wrong in a conversion, with MySQL's error codes and words.
+//! Problems of a conversion, with MySQL's error codes and texts.
 
 /// A conversion's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// What MySQL warns of where it does not refuse: it names some losses differently then.
+    /// Returns MySQL's warning for this problem where it is not an error; some losses have another name then.
     pub fn as_warning(self) -> Problem {
         match self {
             Problem::IncorrectTemporal(_) | Problem::TooLong => Problem::Truncated,
@@ -162,7 +162,7 @@ impl Problem {
     }
 }
 
-/// At most 128 characters, invalid bytes as \xHH.
+/// Returns at most 128 characters of `value`, invalid bytes as \xHH.
 pub fn printable(value: &[u8]) -> String {
     let mut out = String::new();
     for chunk in value[..value.len().min(512)].utf8_chunks() {

@@ -11,12 +11,12 @@ use crate::fixed::{Fixed, FixedKind};
 use crate::json::Json;
 use crate::temporal::{Date, DateMode, UTC, Zone};
 
-/// What of the session decides how values are stored.
+/// The session's settings for storing values.
 #[derive(Clone, Copy)]
 pub struct StoreContext {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES without IGNORE: problems are errors.
     pub strict: bool,
-    /// Which dates are allowed.
+    /// The permitted dates.
     pub dates: DateMode,
     /// The character set of string values.
     pub charset: Charset,
@@ -41,7 +41,7 @@ impl Default for StoreContext {
 /// A stored value; the problem is a warning or a note.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// What the column holds now.
+    /// The value that the column now has.
     pub value: Value,
     /// A warning to report.
     pub problem: Option<Problem>,
@@ -111,7 +111,7 @@ fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     }
 }
 
-/// What cannot be one is NULL, which a NOT NULL column makes zero.
+/// Stores a UUID or address. A value that is not one becomes NULL, which a NOT NULL column turns into zero.
 fn store_fixed(value: &Value, kind: FixedKind, ctx: &StoreContext) -> Raw {
     match fixed(value, kind, ctx.charset) {
         Some(Ok(value)) => (Value::Fixed(value), None),
@@ -135,7 +135,7 @@ pub fn fixed(value: &Value, kind: FixedKind, charset: Charset) -> Option<Result<
     })
 }
 
-/// How MariaDB calls a type that is of numbers or of times.
+/// MariaDB's name of a numeric or temporal type.
 fn number_or_time(ty: &ColumnType) -> Option<&'static str> {
     use ColumnKind::*;
     Some(match ty.kind {
@@ -157,7 +157,7 @@ fn number_or_time(ty: &ColumnType) -> Option<&'static str> {
     })
 }
 
-/// How MariaDB calls the type of a value.
+/// MariaDB's name of a value's type.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Int(n) if i32::try_from(*n).is_ok() => "int",

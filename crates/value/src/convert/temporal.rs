@@ -8,7 +8,7 @@ use crate::temporal::{
 };
 
 impl Value {
-    /// As a DATETIME rounded to `fsp` digits; `None` if it is none. A TIME needs `today`.
+    /// Converts to a DATETIME rounded to `fsp` digits; `None` if it is not one. A TIME needs `today`.
     pub fn to_datetime(&self, fsp: u8, mode: DateMode, today: Date) -> Converted<Option<DateTime>> {
         let wrong = Problem::TruncatedWrong("datetime");
         let made = match self {
@@ -29,7 +29,7 @@ impl Value {
         }
     }
 
-    /// As a DATE.
+    /// Converts to a DATE.
     pub fn to_date(&self, mode: DateMode, today: Date) -> Converted<Option<Date>> {
         let Converted { value, problem } = match self {
             // The fraction is dropped, not rounded into the next day.
@@ -39,7 +39,7 @@ impl Value {
         Converted { value: value.map(DateTime::date), problem }
     }
 
-    /// As a TIME rounded to `fsp` digits; out of range is clipped.
+    /// Converts to a TIME rounded to `fsp` digits; out of range is clipped.
     pub fn to_time(&self, fsp: u8) -> Converted<Option<Time>> {
         let wrong = Problem::TruncatedWrong("time");
         let made = match self {

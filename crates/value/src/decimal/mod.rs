@@ -108,8 +108,8 @@ impl Decimal {
     pub fn shown_scale(&self) -> u8 {
         self.shown
     }
-    /// The number with the digits that are shown and no others: what comparing, sorting and grouping see of it, while
-    /// arithmetic goes on with all of them.
+    /// Returns the number with only the digits that are shown, which is the value for comparing, sorting and grouping;
+    /// arithmetic uses all digits.
     pub fn as_shown(&self) -> Decimal {
         if self.scale > self.shown { self.round(i32::from(self.shown)) } else { *self }
     }

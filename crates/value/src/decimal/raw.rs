@@ -18,7 +18,7 @@ impl Decimal {
         raw
     }
 
-    /// What [`Decimal::to_raw`] wrote.
+    /// Parses the form of [`Decimal::to_raw`].
     #[must_use]
     pub fn from_raw(raw: &[u8; RAW_BYTES]) -> Decimal {
         let mut low = [0; 3];

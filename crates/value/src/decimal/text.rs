@@ -5,7 +5,7 @@ use std::fmt;
 use super::wide::{self, POW10};
 use super::{Decimal, MAX_DIGITS, MAX_SCALE};
 
-/// What was read from a string.
+/// The result of parsing a string.
 #[derive(Clone, Copy, Debug)]
 pub struct ParsedDecimal {
     /// The number; 0 if there was none; all nines if it was too large.
@@ -14,7 +14,7 @@ pub struct ParsedDecimal {
     pub empty: bool,
     /// Something but spaces followed.
     pub truncated: bool,
-    /// It did not fit 65 digits.
+    /// The number did not fit 65 digits.
     pub overflow: bool,
 }
 

@@ -128,7 +128,8 @@ fn write_length(len: usize, out: &mut Vec<u8>) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// Which offsets are enough is known before anything is written: trying both would try all combinations of what is inside.
+/// Writes a container. The size of its offsets is decided before anything is written: trying both sizes would try all
+/// combinations of nested containers.
 fn write_container(json: &Json, out: &mut Vec<u8>, depth: usize, small: bool) -> Result<u8, JsonError> {
     if depth > MAX_DEPTH {
         return Err(JsonError::TooDeep);
@@ -280,7 +281,7 @@ pub(super) fn decode(binary: &[u8]) -> Result<Json, JsonError> {
     }
 }
 
-/// How many values there are in a document, whole or damaged, at most.
+/// Returns an upper bound of the number of values in a document, whole or damaged.
 pub(super) fn nodes(binary: &[u8]) -> usize {
     let Some((&kind, data)) = binary.split_first() else { return 0 };
     // Each has an entry of three bytes.

@@ -59,7 +59,7 @@ pub enum Json {
 /// Why text or bytes are no JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// Not JSON text; the offset is where reading stopped.
+    /// The text is not JSON; the offset is where reading stopped.
     #[error("{message}")]
     Syntax {
         /// MySQL's words for it.
@@ -76,7 +76,7 @@ pub enum JsonError {
     /// The binary form is damaged.
     #[error("Invalid JSON binary data.")]
     Damaged,
-    /// Not a path; the offset is where reading stopped.
+    /// The text is not a path; the offset is where reading stopped.
     #[error("Invalid JSON path expression. The error is around character position {offset}.")]
     Path {
         /// Character position.
@@ -207,10 +207,10 @@ pub fn write_quoted(s: &str, out: &mut Vec<u8>) {
 
 /// Room for a member of an object, or an item of an array.
 const MEMBER: usize = size_of::<(String, Json)>();
-/// What an allocator gives at least.
+/// The smallest allocation in bytes.
 const SMALLEST: usize = 16;
 
-/// How many bytes reading a text takes, at most: known from its marks without reading it.
+/// Returns an upper bound of the bytes that parsing a text takes, computed from its punctuation without parsing it.
 #[must_use]
 pub fn memory_of_text(text: &[u8]) -> usize {
     let (mut opens, mut commas, mut quotes) = (0usize, 0usize, 0usize);

@@ -4,7 +4,7 @@ use super::path::Index;
 use super::{Json, Leg, Path, key_order};
 use crate::pace::{Pace, Paced};
 
-/// Which of the three: existing values, missing values, or both are written.
+/// Whether existing values, missing values, or both are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetMode {
     /// JSON_SET
@@ -40,7 +40,7 @@ fn position(index: Index, len: usize) -> Option<usize> {
 }
 
 impl Json {
-    /// What the steps lead to, none of which is a wildcard.
+    /// Returns the value at the end of the steps, none of which may be a wildcard.
     pub fn at_mut(&mut self, legs: &[Leg]) -> Option<&mut Json> {
         legs.iter().try_fold(self, child)
     }

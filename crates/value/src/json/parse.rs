@@ -124,7 +124,7 @@ impl Reader<'_> {
             self.spaces();
         }
     }
-    /// At the opening quote.
+    /// Parses a string from its opening quote.
     fn string(&mut self) -> Result<String, JsonError> {
         self.at += 1;
         let mut out = String::new();

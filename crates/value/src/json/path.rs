@@ -38,7 +38,7 @@ pub struct Path {
 }
 
 impl Index {
-    /// The position in an array of so many cells; from the front it may be behind the last one.
+    /// Returns the position in an array with this number of cells; from the front it may be behind the last one.
     pub fn resolve(self, len: usize) -> Option<usize> {
         match self {
             Index::Front(n) => Some(n),

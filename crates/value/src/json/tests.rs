@@ -34,7 +34,7 @@ fn large_documents_are_written_once_however_deep_they_are() {
     assert!(!small(&of_length(most + 1)));
 }
 
-/// What was really allocated for a document with room for so many items a list.
+/// Returns the bytes that were really allocated for a document with room for a number of items per list.
 fn taken(json: &Json) -> usize {
     match json {
         Json::Array(items) => items.capacity() * size_of::<Json>() + items.iter().map(taken).sum::<usize>(),

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// A language's names. All text is UTF-8.
 #[derive(Debug)]
 pub struct Locale {
-    /// What the binary log calls it.
+    /// Its number in the binary log.
     pub number: u16,
     /// Such as `de_DE`.
     pub name: &'static str,
@@ -21,7 +21,7 @@ pub struct Locale {
     number_format: NumberFormat,
 }
 
-/// How FORMAT() writes numbers.
+/// The format of numbers in FORMAT().
 #[derive(Clone, Copy, Debug)]
 pub struct NumberFormat {
     /// Before the decimals.
@@ -93,7 +93,7 @@ impl Locale {
         self.short_days.get(weekday as usize).copied()
     }
 
-    /// How numbers are written.
+    /// The format of numbers.
     #[must_use]
     pub fn number_format(&self) -> NumberFormat {
         self.number_format

@@ -8,7 +8,7 @@ pub(crate) const LAST_DAY: i64 = 3_652_424;
 
 const BEFORE_MONTH: [u16; 13] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
 
-/// Whether February has 29 days. Year 0 does not.
+/// Returns whether February has 29 days. Year 0 does not.
 pub fn is_leap(year: u32) -> bool {
     year != 0 && year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }

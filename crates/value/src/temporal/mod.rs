@@ -32,7 +32,7 @@ pub use types::{Date, DateTime, Time};
 pub use zone::{Instant, UTC, Zone};
 pub use zone_files::{NamedZone, ZonePeriod, zone_names, zone_periods};
 
-/// Which dates `sql_mode` lets into a column.
+/// The dates that `sql_mode` permits in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DateMode {
     /// NO_ZERO_DATE: '0000-00-00' is refused.
@@ -46,7 +46,7 @@ pub struct DateMode {
 }
 
 impl DateMode {
-    /// Everything MySQL can represent except days past the end of a month.
+    /// Permits all dates that MySQL can represent, except days past the end of a month.
     pub const RELAXED: DateMode =
         DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid: false, truncate: false };
     /// The default `sql_mode` of MySQL 8: no zero dates at all.
@@ -56,7 +56,7 @@ impl DateMode {
 /// Why a string or number is no date or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemporalError {
-    /// Not in a form MySQL reads, or a field beyond its range.
+    /// The text has no form that MySQL reads, or a field is beyond its range.
     #[error("not a date or time")]
     Malformed,
     /// Well formed, but `sql_mode` or the calendar refuses it.

@@ -235,7 +235,7 @@ impl DateTime {
     pub(super) fn shown_again(self) -> DateTime {
         DateTime(self.0 | SECOND_TIME)
     }
-    /// Whether clocks showed these fields before.
+    /// Returns whether clocks have shown these fields before.
     pub(super) fn is_second_time(self) -> bool {
         self.0 & SECOND_TIME != 0
     }
@@ -273,7 +273,7 @@ impl DateTime {
         }
         base.step_fraction(unit)
     }
-    /// With `fsp` fractional digits, rounded or cut as `mode` says.
+    /// Returns the value with `fsp` fractional digits, rounded or cut by `mode`.
     pub fn fit(self, fsp: u8, mode: DateMode) -> Option<DateTime> {
         if mode.truncate { Some(self.truncate(fsp)) } else { self.round(fsp) }
     }
@@ -434,7 +434,7 @@ impl Time {
         let rounded = (abs + unit / 2) / unit * unit;
         Time::from_micros_clipped(if self.0 < 0 { -rounded } else { rounded })
     }
-    /// With `fsp` fractional digits, rounded or cut as `mode` says.
+    /// Returns the value with `fsp` fractional digits, rounded or cut by `mode`.
     pub fn fit(self, fsp: u8, mode: DateMode) -> Time {
         if mode.truncate { self.truncate(fsp) } else { self.round(fsp) }
     }

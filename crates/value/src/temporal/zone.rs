@@ -1,4 +1,4 @@
-//! Where a session's time zone enters: TIMESTAMP is stored as UTC and seen as local fields.
+//! Applies a session's time zone: TIMESTAMP is stored in UTC and shown as local fields.
 //!
 //! Zones by name come from [`super::zone_files`]. Pure functions, any thread.
 
@@ -11,17 +11,17 @@ use std::fmt;
 pub enum Zone {
     /// '+05:30' and the like, and UTC: seconds east of it.
     Offset(i32),
-    /// One whose offset changes.
+    /// A zone whose offset changes.
     Named(&'static NamedZone),
 }
 
 /// '+00:00'.
 pub static UTC: Zone = Zone::Offset(0);
 
-/// What the fields that a zone's clocks show mean, in Unix seconds.
+/// The instants at which a zone's clocks show given fields, in Unix seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instant {
-    /// They were shown once.
+    /// The fields were shown once.
     Once(i64),
     /// Clocks were set back and showed them twice: the first and the second time.
     Twice(i64, i64),
@@ -30,7 +30,7 @@ pub enum Instant {
 }
 
 impl Instant {
-    /// What MySQL takes it for.
+    /// The instant that MySQL chooses.
     pub fn unix(self) -> i64 {
         match self {
             Instant::Once(unix) | Instant::Twice(unix, _) | Instant::Never(unix) => unix,
@@ -53,7 +53,7 @@ impl Zone {
         (minutes < 60 && total <= limit).then_some(sign * total * 60)
     }
 
-    /// Whether its clocks show UTC.
+    /// Returns whether the zone's clocks show UTC.
     #[inline]
     pub fn is_utc(self) -> bool {
         matches!(self, Zone::Offset(0))

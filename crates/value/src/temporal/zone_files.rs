@@ -1,4 +1,5 @@
-//! Time zones by name: from the operating system's zone files, where MySQL has tables that somebody must load.
+//! Time zones by name, from the operating system's zone files; MySQL has tables for them that an administrator must
+//! load.
 //!
 //! A zone is read when it is first asked for and kept until the program ends, like SYSTEM: what a statement means does not
 //! change while a server runs. Names come from the system's directory, so their number is bounded. Any thread.
@@ -43,11 +44,11 @@ impl NamedZone {
 /// An offset that a zone has for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZonePeriod {
-    /// When it begins; `None` for the first.
+    /// The period's beginning; `None` for the first.
     pub begins: Option<i64>,
     /// Seconds east of UTC.
     pub offset: i32,
-    /// Whether it is summer's.
+    /// Whether it is daylight saving time.
     pub dst: bool,
     /// Its short name, such as `CEST`.
     pub short: String,
@@ -58,7 +59,7 @@ pub fn zone_names() -> Vec<String> {
     tz::db().available().map(|name| name.as_str().to_owned()).collect()
 }
 
-/// What a zone of this name has been and will be until 2038; nothing without such a zone.
+/// Returns the periods of a zone until 2038; none if there is no such zone.
 pub fn zone_periods(name: &str) -> Vec<ZonePeriod> {
     let Ok(rules) = TimeZone::get(name) else { return Vec::new() };
     let first = rules.to_offset_info(Timestamp::MIN);
@@ -115,7 +116,7 @@ impl Zone {
         &system().1
     }
 
-    /// What `time_zone` may be set to: `SYSTEM`, an offset, or a name, in letters of either case. UTC needs no file.
+    /// Parses a value of `time_zone`: `SYSTEM`, an offset, or a name, in letters of either case. UTC needs no file.
     pub fn by_name(name: &str) -> Option<Zone> {
         let name = name.to_ascii_lowercase();
         match name.as_str() {
@@ -138,7 +139,7 @@ impl Zone {
         Some(zone)
     }
 
-    /// Whether the machine has no zone files at all.
+    /// Returns whether the machine has no zone files at all.
     pub fn no_files() -> bool {
         tz::db().is_definitively_empty()
     }

@@ -31,7 +31,7 @@ fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     h.finalize().into()
 }
 
-/// What the cache keeps.
+/// Returns the hash of a password that the cache keeps.
 #[must_use]
 pub fn fast_hash(password: &[u8]) -> FastHash {
     sha256(&[&sha256(&[password])])
@@ -47,7 +47,7 @@ pub fn answer(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     xor(&once, &sha256(&[&sha256(&[&once]), scramble])).to_vec()
 }
 
-/// Whether `answer` proves knowledge of the password behind the cached hash.
+/// Returns whether `answer` proves knowledge of the password behind the cached hash.
 #[must_use]
 pub fn check_fast(cached: &FastHash, scramble: &[u8], answer: &[u8]) -> bool {
     let Ok(answer) = <[u8; 32]>::try_from(answer) else { return false };
@@ -69,7 +69,7 @@ pub fn hash_text(password: &[u8], salt: &[u8; SALT_LEN]) -> Vec<u8> {
     out
 }
 
-/// Whether `stored` is a hash that [`check_full`] can read.
+/// Returns whether `stored` is a hash that [`check_full`] can read.
 #[must_use]
 pub fn is_hash(stored: &[u8]) -> bool {
     parse(stored).is_some()
@@ -84,7 +84,7 @@ fn parse(stored: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     (digest.len() == sha256_crypt::DIGEST_LEN && rounds > 0).then_some((rounds * 1000, salt, digest))
 }
 
-/// Whether `password` is the one behind the stored text. Slow by design (milliseconds).
+/// Returns whether `password` is the one behind the stored text. Slow by design (milliseconds).
 #[must_use]
 pub fn check_full(stored: &[u8], password: &[u8]) -> bool {
     let Some((rounds, salt, digest)) = parse(stored) else { return false };

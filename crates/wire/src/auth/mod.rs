@@ -12,7 +12,7 @@ pub const NATIVE: &str = "mysql_native_password";
 /// Name of the SHA-256 plugin with a cache.
 pub const CACHING_SHA2: &str = "caching_sha2_password";
 
-/// Whether two byte strings are equal, in time that depends only on their lengths.
+/// Returns whether two byte strings are equal, in time that depends only on their lengths.
 #[must_use]
 pub fn equal_constant_time(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && std::hint::black_box(a.iter().zip(b).fold(0u8, |acc, (x, y)| acc | (x ^ y))) == 0

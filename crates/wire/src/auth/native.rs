@@ -17,7 +17,7 @@ fn sha1(parts: &[&[u8]]) -> Hash {
     h.finalize().into()
 }
 
-/// What the server keeps of a password.
+/// Returns the hash of a password that the server stores.
 #[must_use]
 pub fn hash(password: &[u8]) -> Hash {
     sha1(&[&sha1(&[password])])
@@ -61,7 +61,7 @@ pub fn answer(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     xor(&once, &sha1(&[scramble, &sha1(&[&once])])).to_vec()
 }
 
-/// Whether `answer` proves knowledge of the password behind `stored`.
+/// Returns whether `answer` proves knowledge of the password behind `stored`.
 #[must_use]
 pub fn check(stored: &Hash, scramble: &[u8], answer: &[u8]) -> bool {
     let Ok(answer) = <[u8; 20]>::try_from(answer) else { return false };

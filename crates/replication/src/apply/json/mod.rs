@@ -1,7 +1,7 @@
-//! Changes as JSON lines (docs/json.md), executed: the way back from `crate::consume::JsonLines`.
+//! Executes changes in the form of JSON lines (docs/use/json.md), the inverse of `crate::consume::JsonLines`.
 //!
-//! A line is read into views and handed to an [`ApplyTarget`]; nothing is lost or rounded on the way. Whoever gives the
-//! lines may have changed them: every one is checked, and a wrong one is an error that names what is wrong.
+//! A line is read into views and passed to an [`ApplyTarget`]; nothing is lost or rounded on the way. The provider of
+//! the lines may have edited them, so every line is checked, and an error names the offending part.
 
 mod parse;
 mod rows;
@@ -19,7 +19,7 @@ use omnibus_format::events::{MariadbGtid, XaPrepare};
 use parse::Node;
 use statement::{JsonStatement, flag, number};
 
-/// What is wrong with a line.
+/// The error of a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadLine(String);
@@ -28,7 +28,7 @@ fn bad(what: &str) -> BadLine {
     BadLine(format!("wrong or missing: {what}"))
 }
 
-/// Executes lines.
+/// Executes JSON lines.
 #[derive(Debug, Default)]
 pub struct JsonReplay {
     open: bool,
@@ -43,16 +43,16 @@ impl From<BadLine> for ApplyError {
 }
 
 impl JsonReplay {
-    /// Whether a transaction has begun that has not ended.
+    /// Returns whether a transaction has begun that has not ended.
     #[must_use]
     pub fn in_transaction(&self) -> bool {
         self.open
     }
 
-    /// Takes the next line; `position` becomes part of the transaction that it ends, if it ends one.
+    /// Executes the next line; `position` becomes part of the transaction that it ends, if it ends one.
     ///
     /// # Errors
-    /// 1594 if the line is not one of the schema; else the target's. The target is rolled back.
+    /// 1594 if the line does not follow the schema; otherwise the target's error. The target is rolled back.
     pub fn line<T: ApplyTarget>(
         &mut self,
         line: &str,

@@ -1,10 +1,11 @@
-//! A JSON text as a tree that borrows from it: numbers stay digits, so that nothing is rounded before its type is known.
+//! Parses a JSON text into a tree that borrows from it. Numbers stay digits, so that nothing is rounded before its type
+//! is known.
 //!
-//! Any input gives a tree or an error; depth is limited.
+//! Any input gives a tree or an error; the depth is limited.
 
 use std::borrow::Cow;
 
-/// Nesting that is read: documents in JSON columns are limited to 100.
+/// The maximum nesting: documents in JSON columns are limited to 100.
 const DEEPEST: usize = 128;
 
 /// A value.
@@ -12,20 +13,20 @@ const DEEPEST: usize = 128;
 pub(super) enum Node<'a> {
     Null,
     Bool(bool),
-    /// As written.
+    /// The number's text.
     Number(&'a str),
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
-    /// Members in order, each with its value's own text.
+    /// The members in order, each with its value's own text.
     Object(Vec<(Cow<'a, str>, Node<'a>, &'a str)>),
 }
 
-/// Where a text stops being JSON.
+/// The offset where a text stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadJson(pub usize);
 
 impl<'a> Node<'a> {
-    /// The whole text as one value.
+    /// Parses the whole text as one value.
     pub(super) fn parse(text: &'a str) -> Result<Node<'a>, BadJson> {
         let mut parser = Parser { text, at: 0 };
         let node = parser.value(0)?;
@@ -33,7 +34,7 @@ impl<'a> Node<'a> {
         if parser.at < text.len() { Err(BadJson(parser.at)) } else { Ok(node) }
     }
 
-    /// A member of an object.
+    /// Returns the value of an object's member.
     pub(super) fn get(&self, name: &str) -> Option<&Node<'a>> {
         match self {
             Node::Object(members) => members.iter().find(|(own, ..)| own == name).map(|(_, node, _)| node),
@@ -41,7 +42,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A member's value as it is written.
+    /// Returns the text of a member's value.
     pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
         match self {
             Node::Object(members) => members.iter().find(|(own, ..)| own == name).map(|(.., raw)| *raw),
@@ -70,7 +71,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A number of this type, exactly.
+    /// Returns a number of this type, if it is exact.
     pub(super) fn number<T: std::str::FromStr>(&self) -> Option<T> {
         match self {
             Node::Number(digits) => digits.parse().ok(),
@@ -78,7 +79,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A string's bytes, or those of `{"base64":"…"}`.
+    /// Returns a string's bytes, or those of `{"base64":"…"}`.
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Node::Text(text) => Some(text.as_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! A `rows` line as views: values back to the bytes that the log had.
+//! A `rows` line as views: converts values back to the bytes of the log.
 
 use super::parse::Node;
 use super::statement::{flag, number};
@@ -16,7 +16,7 @@ use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
 use omnibus_value::{Value, json};
 use std::ops::ControlFlow;
 
-/// Rows of one line that have the same columns.
+/// Consecutive rows of one line that have the same columns.
 #[derive(Debug)]
 pub struct JsonRows {
     table: EventTable,
@@ -30,12 +30,12 @@ pub struct JsonRows {
     may_replace: bool,
     query: Option<Vec<u8>>,
     ends_statement: bool,
-    /// After images have changes of documents.
+    /// After images may have changes of documents.
     partial: bool,
 }
 
 impl JsonRows {
-    /// The line's rows, in order: one view for every run of rows with the same columns.
+    /// Reads the line's rows in order: one view for every run of rows with the same columns.
     pub(super) fn read(node: &Node<'_>) -> Result<Vec<JsonRows>, BadLine> {
         let table = EventTable::new(table(node)?);
         let kind = match node.get("kind").and_then(Node::text) {
@@ -88,13 +88,13 @@ impl JsonRows {
         Ok(out)
     }
 
-    /// The table as an event has it.
+    /// The table, in the form of its event.
     #[must_use]
     pub fn table_map(&self) -> &TableMap {
         &self.table.map
     }
 
-    /// The images as an event has them.
+    /// The images, in the form of a rows event.
     #[must_use]
     pub fn images(&self) -> &[u8] {
         &self.images
@@ -187,7 +187,7 @@ fn table(node: &Node<'_>) -> Result<TableMap, BadLine> {
     Ok(map)
 }
 
-/// Old forms of temporal values are only read, never written.
+/// Returns the modern form of an old temporal type; the old forms are never written.
 fn newer(field: FieldType) -> FieldType {
     let plain = |code| FieldType { code, meta: 0 };
     match field.code {
@@ -199,7 +199,7 @@ fn newer(field: FieldType) -> FieldType {
     }
 }
 
-/// Appends an image; returns which columns it has, and whether one has changes of its document.
+/// Appends an image; returns its columns, and whether one has changes of its document.
 fn encode(table: &EventTable, image: &Node<'_>, out: &mut Vec<u8>) -> Result<(Vec<u8>, bool), BadLine> {
     let Node::Object(members) = image else { return Err(bad("image")) };
     let columns = table.map.columns.len();
@@ -253,14 +253,14 @@ fn encode(table: &EventTable, image: &Node<'_>, out: &mut Vec<u8>) -> Result<(Ve
     Ok((present.as_bytes().to_vec(), partial))
 }
 
-/// What an image has of a column.
+/// The content of an image's column.
 enum Column {
     Value(Value),
     /// Changes of a document.
     Diffs(Vec<u8>),
 }
 
-/// `json_diffs` as an event has them.
+/// Encodes `json_diffs` as in a rows event.
 fn json_diffs(list: &Node<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for diff in list.list()? {
@@ -281,7 +281,7 @@ fn json_diffs(list: &Node<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A document in MySQL's binary form.
+/// Encodes a document in MySQL's binary form.
 fn document(node: &Node<'_>) -> Option<Bytes> {
     match node.raw("json") {
         Some(document) => json::text_to_binary(document.as_bytes()).ok(),
@@ -291,7 +291,7 @@ fn document(node: &Node<'_>) -> Option<Bytes> {
 
 const ANY_DATE: DateMode = DateMode { allow_invalid: true, ..DateMode::RELAXED };
 
-/// The value that a column's field has.
+/// Converts a JSON value to the value of a column's field.
 fn value(field: FieldType, meta: &ColumnMetadata, node: &Node<'_>, raw: &str) -> Option<Value> {
     if matches!(node, Node::Null) {
         return Some(Value::Null);
@@ -321,7 +321,7 @@ fn value(field: FieldType, meta: &ColumnMetadata, node: &Node<'_>, raw: &str) ->
     })
 }
 
-/// A string in the column's character set, or the stored bytes themselves.
+/// Converts a string to the column's character set, or returns the stored bytes themselves.
 fn string(field: FieldType, meta: &ColumnMetadata, node: &Node<'_>, _raw: &str) -> Option<Bytes> {
     let Node::Text(text) = node else { return node.bytes().map(Bytes::from) };
     let charset = meta.collation.and_then(collation::by_id).map(|collation| collation.charset);

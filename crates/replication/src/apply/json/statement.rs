@@ -7,7 +7,7 @@ use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_value::decimal::Decimal;
 use std::io;
 
-/// See the module's text.
+/// A statement read from a line; see the module.
 #[derive(Debug, Default)]
 pub(super) struct JsonStatement {
     sql: Vec<u8>,
@@ -154,7 +154,7 @@ fn variable(node: &Node<'_>) -> Result<Variable, BadLine> {
     })
 }
 
-/// Precision, scale, and the bytes of a field, of a number's digits.
+/// Encodes a number's digits as precision, scale, and the bytes of a field.
 fn decimal_field(text: &[u8]) -> Option<Vec<u8>> {
     let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
     let scale = text.iter().position(|byte| *byte == b'.').map_or(0, |dot| text.len() - dot - 1);

@@ -6,7 +6,7 @@ use crate::consume::{Consumer, End, Feed, JsonLines};
 use crate::model::{RowsView, StatementView};
 use omnibus_format::{EventIter, ScanRules};
 
-/// Writes what it is told to do as lines again.
+/// A target that writes the changes as lines again.
 struct Lines(JsonLines<Vec<u8>>);
 
 impl Lines {

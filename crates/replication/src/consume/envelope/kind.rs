@@ -1,4 +1,4 @@
-//! What a column's values are in Connect's types.
+//! The type of a column's values among Kafka Connect's types.
 
 use crate::consume::json_value::Line;
 use omnibus_format::events::ColumnMetadata;
@@ -7,11 +7,11 @@ use omnibus_format::field::{FieldType, code};
 /// The collation id of binary strings.
 const BINARY: u16 = 63;
 
-/// What a column's values are.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain(&'static str),
-    /// A type of Connect with a meaning.
+    /// A type of Connect with a semantic name.
     Named(&'static str, &'static str),
     Bits(u16),
     Enum,

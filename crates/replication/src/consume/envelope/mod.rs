@@ -1,11 +1,13 @@
-//! `Envelopes`: changes as the messages that Debezium's connector for MySQL makes, for whoever reads those.
+//! `Envelopes`: changes as the messages of Debezium's connector for MySQL.
 //!
-//! One message a row, with its key, its schema and a `source` block; BEGIN and END with counts around a transaction's; definitions on a
-//! topic of their own. Values are in the forms of `decimal.handling.mode=string`, `bigint.unsigned.handling.mode=long`,
-//! `time.precision.mode=adaptive_time_microseconds`, `binary.handling.mode=bytes`. What a message would have to guess is an error:
-//! it needs rows with all columns and their names (`binlog_format=ROW`, `binlog_row_image=FULL`, `binlog_row_metadata=FULL`).
+//! There is one message per row, with its key, its schema and a `source` block; BEGIN and END with counts surround a
+//! transaction's messages; definitions are on a topic of their own. Values have the forms of
+//! `decimal.handling.mode=string`, `bigint.unsigned.handling.mode=long`,
+//! `time.precision.mode=adaptive_time_microseconds`, `binary.handling.mode=bytes`. A change whose message would be a
+//! guess is an error: rows need all columns and their names (`binlog_format=ROW`, `binlog_row_image=FULL`,
+//! `binlog_row_metadata=FULL`).
 //!
-//! A consumer collects a transaction's messages; its owner takes them behind `end`. Not here: where they are sent.
+//! The consumer collects a transaction's messages; its owner takes them after `end` and sends them.
 
 mod kind;
 mod schema;
@@ -21,10 +23,10 @@ use schema::{Columns, fields_of};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Where a message belongs.
+/// The topic of a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// Rows of a table.
+    /// Rows of a table: database and table.
     Table(String, String),
     /// Definitions.
     Definitions,
@@ -35,15 +37,15 @@ pub enum Topic {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Where it belongs.
+    /// The topic.
     pub topic: Topic,
-    /// Which row it is about, if its table has a primary key.
+    /// The key of the row, if its table has a primary key.
     pub key: Option<Vec<u8>>,
-    /// `None` behind a deletion: nothing of this key is left.
+    /// `None` after a deletion, as a tombstone of the key.
     pub value: Option<Vec<u8>>,
 }
 
-/// Why a change cannot be put into an envelope.
+/// The reason why a change cannot be put into a message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
@@ -67,7 +69,7 @@ pub enum EnvelopeError {
     Statement(String),
 }
 
-/// What messages say of where they come from.
+/// The `source` block of a message.
 #[derive(Clone, Debug, Default)]
 struct Source {
     server_id: u32,
@@ -77,7 +79,7 @@ struct Source {
     ts_us: u64,
 }
 
-/// See the module.
+/// Collects messages; see the module.
 #[derive(Debug)]
 pub struct Envelopes {
     name: String,
@@ -90,14 +92,14 @@ pub struct Envelopes {
     line: Line,
 }
 
-/// What Debezium calls the parts of `source`.
+/// Debezium's schema of `source`.
 const SOURCE: &str = r#"{"type":"struct","fields":[{"type":"string","optional":false,"field":"version"},{"type":"string","optional":false,"field":"connector"},{"type":"string","optional":false,"field":"name"},{"type":"int64","optional":false,"field":"ts_ms"},{"type":"string","optional":true,"field":"snapshot"},{"type":"string","optional":false,"field":"db"},{"type":"string","optional":true,"field":"table"},{"type":"int64","optional":false,"field":"server_id"},{"type":"string","optional":true,"field":"gtid"},{"type":"string","optional":false,"field":"file"},{"type":"int64","optional":false,"field":"pos"},{"type":"int32","optional":false,"field":"row"},{"type":"string","optional":true,"field":"query"}],"optional":false,"name":"io.debezium.connector.mysql.Source","field":"source"}"#;
 const BLOCK: &str = r#"{"type":"struct","fields":[{"type":"string","optional":false,"field":"id"},{"type":"int64","optional":false,"field":"total_order"},{"type":"int64","optional":false,"field":"data_collection_order"}],"optional":true,"name":"event.block","version":1,"field":"transaction"}"#;
 const TRANSACTION: &str = r#"{"type":"struct","fields":[{"type":"string","optional":false,"field":"status"},{"type":"string","optional":false,"field":"id"},{"type":"int64","optional":true,"field":"event_count"},{"type":"array","items":{"type":"struct","fields":[{"type":"string","optional":false,"field":"data_collection"},{"type":"int64","optional":false,"field":"event_count"}],"optional":false,"name":"event.collection","version":1},"optional":true,"field":"data_collections"},{"type":"int64","optional":false,"field":"ts_ms"}],"optional":false,"name":"io.debezium.connector.common.TransactionMetadataValue","version":1}"#;
 const TRANSACTION_KEY: &str = r#"{"type":"struct","fields":[{"type":"string","optional":false,"field":"id"}],"optional":false,"name":"io.debezium.connector.common.TransactionMetadataKey","version":1}"#;
 
 impl Envelopes {
-    /// Messages of a source that is called `name`.
+    /// Creates a consumer whose source is called `name`.
     #[must_use]
     pub fn new(name: &str) -> Envelopes {
         Envelopes {
@@ -112,12 +114,12 @@ impl Envelopes {
         }
     }
 
-    /// The messages since this was last asked.
+    /// Takes the messages collected since the last call.
     pub fn take(&mut self) -> Vec<Envelope> {
         std::mem::take(&mut self.messages)
     }
 
-    /// The object of schema and payload.
+    /// Builds the object of schema and payload.
     fn message(&mut self, schema: &str, payload: impl FnOnce(&mut Line)) -> Vec<u8> {
         let line = &mut self.line;
         line.begin_bare();

@@ -1,4 +1,4 @@
-//! What a table's columns are called in Debezium's schemas.
+//! The fields of a table's columns in Debezium's schemas.
 
 use super::kind::Kind;
 use super::value::put_value;
@@ -7,14 +7,14 @@ use crate::consume::json_value::Line;
 use crate::model::TableView;
 use omnibus_value::Value;
 
-/// A table's columns, and the schemas of its messages.
+/// The columns of a table, and the schemas of its messages.
 pub(super) struct Columns<'t> {
     pub view: &'t dyn TableView,
     pub database: String,
     pub table: String,
     names: Vec<String>,
     kinds: Vec<Kind>,
-    /// Numbers of the primary key's columns.
+    /// The numbers of the primary key's columns.
     pub key: Vec<usize>,
     pub key_schema: String,
     pub envelope_schema: String,
@@ -47,7 +47,7 @@ impl Columns<'_> {
         put_value(line, value, self.kinds[at], field, self.view.metadata(at));
     }
 
-    /// The list of fields of these columns.
+    /// Returns the list of fields of these columns.
     fn fields(&self, columns: &[usize]) -> String {
         let mut line = Line::default();
         line.open('[');
@@ -62,7 +62,7 @@ impl Columns<'_> {
     }
 }
 
-/// Looks at a table.
+/// Derives the columns and schemas of a table.
 pub(super) fn fields_of<'t>(source: &str, view: &'t dyn TableView) -> Result<Columns<'t>, EnvelopeError> {
     let count = view.columns().len();
     let mut names = Vec::with_capacity(count);
@@ -108,7 +108,7 @@ pub(super) fn fields_of<'t>(source: &str, view: &'t dyn TableView) -> Result<Col
     Ok(columns)
 }
 
-/// As a JSON string.
+/// Returns `text` as a JSON string.
 fn quoted(text: &str) -> String {
     let mut line = Line::default();
     line.text(text);

@@ -1,4 +1,4 @@
-//! A column's value in Debezium's form.
+//! Converts a column's value to Debezium's form.
 
 use super::kind::Kind;
 use crate::consume::json_rows::text_of;
@@ -74,7 +74,7 @@ pub(super) fn put_value(
     }
 }
 
-/// What has no day, such as the zero date, is null.
+/// Appends a number, or null for a value without a day, such as the zero date.
 fn or_null(line: &mut Line, number: Option<i64>) {
     match number {
         Some(number) => line.number(number),
@@ -96,7 +96,7 @@ impl Epoch for DateTime {
     }
 }
 
-/// ISO 8601, in UTC.
+/// Appends a time in ISO 8601, in UTC.
 fn zoned(line: &mut Line, time: DateTime, digits: u16) {
     if time.is_zero() {
         return line.raw("null");

@@ -1,10 +1,10 @@
-//! One connection of a receiver: introduces itself, asks for the dump, and puts what comes into the queue, checked and cut into
-//! transactions.
+//! One connection of a receiver: introduces this server, requests the dump, and pushes the checked transactions into
+//! the queue.
 //!
-//! What one read of the socket brought goes into the queue at once: whoever applies is woken, and the status changed, once
-//! for all of it.
+//! The transactions from one read of the socket are pushed at once, so that the applier is woken, and the status
+//! updated, once for all of them.
 //!
-//! On the receiver's thread.
+//! Runs on the receiver's thread.
 
 use super::{End, Memory, Refuses, Resume, Shared};
 use crate::client::{Connection, DumpRequest, SourceFacts};
@@ -18,7 +18,7 @@ use omnibus_format::{
 };
 
 impl Shared {
-    /// One connection, from login to its end.
+    /// Runs one connection, from login to its end.
     pub(super) fn session(&self, memory: &mut Memory, refuses: &Refuses) -> End {
         let mut grouper = None;
         let mut batch = Batch::new(memory.epoch);
@@ -129,7 +129,7 @@ impl Shared {
         });
     }
 
-    /// The connection works.
+    /// Notes that the connection works.
     fn heard(&self, event: &RawEvent<'_>, memory: &mut Memory) {
         memory.attempts = 0;
         if matches!(event.header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2) {
@@ -140,7 +140,7 @@ impl Shared {
         }
     }
 
-    /// Puts what has come into the queue, and says in the status what is only begun.
+    /// Pushes the batch into the queue, and updates the status of the transaction that has only begun.
     fn hand_over(&self, batch: &mut Batch, grouper: &Grouper) -> Result<(), End> {
         let comes = !batch.items.is_empty();
         if comes && !self.queue.push(&mut batch.items, batch.epoch) {
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// A transaction that cannot be taken ends the connection in front of it.
+/// Checks that a transaction can be taken; otherwise the connection ends in front of it.
 fn admit(received: &Received, refuses: &Refuses) -> Result<(), End> {
     match refuses(received.trx.gtid) {
         None => Ok(()),
@@ -183,21 +183,21 @@ fn admit(received: &Received, refuses: &Refuses) -> Result<(), End> {
     }
 }
 
-/// Bytes of transactions from which on they are handed over, even if there are more to be read.
+/// The number of bytes of transactions from which they are pushed, even if more can be read.
 const BATCH: usize = 64 << 10;
 
-/// What has come and is not in the queue yet.
+/// Received items that are not in the queue yet.
 struct Batch {
     epoch: u64,
     items: Vec<Item>,
     bytes: usize,
-    /// Behind the last of them.
+    /// The position behind the last of them.
     at: SourcePosition,
-    /// Of those that are whole.
+    /// The ids of those that are complete.
     gtids: Vec<AnyGtid>,
-    /// The last one that is whole, and when it began.
+    /// The last one that is complete, and the time when it began.
     last: Option<(TrxHeader, i64)>,
-    /// When the last one began, whole or not.
+    /// The time when the last one began, complete or not.
     began_us: i64,
 }
 
@@ -207,7 +207,7 @@ impl Batch {
         Batch { epoch, items, bytes: 0, at, gtids, last: None, began_us: 0 }
     }
 
-    /// Adds what `memory` then counts as received: a batch that does not get into the queue is the end of that memory.
+    /// Adds an item, which `memory` then counts as received. If the batch cannot be pushed, that memory is discarded.
     fn add(&mut self, item: Item, at: &SourcePosition, memory: &mut Memory) {
         let (gtid, whole) = match &item {
             Item::Trx(received) => {
@@ -239,7 +239,7 @@ fn attributes() -> [(&'static str, &'static str); 3] {
     [("program_name", "omnibus"), ("_client_name", "omnibus"), ("_client_role", "binary_log_listener")]
 }
 
-/// An event that is whole and undamaged, and follows the checksums that the source's files say.
+/// Parses an event, which must be whole, undamaged, and follow the checksum rules of the source's files.
 fn checked<'a>(bytes: &'a [u8], rules: &mut ScanRules, at: &SourcePosition) -> Result<RawEvent<'a>, End> {
     let error = |code: u16, what: String| Err(End::Fatal(code, format!("{what}, at {at} of the source")));
     let verified = ScanRules { verify_checksum: !is_changed_head(bytes), ..*rules };
@@ -266,8 +266,8 @@ fn checked<'a>(bytes: &'a [u8], rules: &mut ScanRules, at: &SourcePosition) -> R
     Ok(event)
 }
 
-/// A FORMAT_DESCRIPTION that the source changed for a dump from the middle of a file without checksums. MariaDB leaves the
-/// checksum that this one event has all the same as it was in the file.
+/// Returns whether this is a FORMAT_DESCRIPTION that the source changed for a dump from the middle of a file without
+/// checksums. MariaDB leaves this event's own checksum as it was in the file.
 fn is_changed_head(bytes: &[u8]) -> bool {
     EventHeader::decode(bytes)
         .is_ok_and(|header| header.event_type == EventType::FORMAT_DESCRIPTION && header.log_pos == 0)

@@ -1,4 +1,5 @@
-//! How a [`Stream`] makes packets of events: heads, frames, what is cut off or filled in, and the events that it makes itself.
+//! Builds the packets of a [`Stream`] from events: heads, frames, removed or filled parts, and the events that the
+//! stream makes itself.
 
 use super::super::block::BlockEvent;
 use super::super::error::SourceError;
@@ -17,12 +18,12 @@ use omnibus_log::LogPosition;
 use omnibus_wire::{MAX_FRAME, OutBuf};
 use std::ops::Range;
 
-/// A gap up to this length is filled with an event of the same length; a longer one is jumped over.
+/// The longest gap in bytes that is filled with an event of the same length; a longer one is skipped over.
 const MAX_FILLER: usize = 64 << 10;
-/// Where FORMAT_DESCRIPTION has its creation time.
+/// Offset of the creation time in FORMAT_DESCRIPTION.
 const CREATED_AT: usize = HEADER_LEN + 2 + 50;
 
-/// The header of an event that is cut to `size` bytes.
+/// Returns the header of an event that is cut to `size` bytes.
 fn resized(event: &[u8], size: usize) -> [u8; HEADER_LEN] {
     let mut header = [0; HEADER_LEN];
     header.copy_from_slice(&event[..HEADER_LEN]);
@@ -31,7 +32,8 @@ fn resized(event: &[u8], size: usize) -> [u8; HEADER_LEN] {
 }
 
 impl Stream {
-    /// What a client that does not know MariaDB's GTID gets in its place: the BEGIN that it stands for, if it does.
+    /// Appends the replacement of MariaDB's GTID for a client that does not know it: the BEGIN that it stands for, if
+    /// it does.
     pub(super) fn put_begin(&mut self, event: &BlockEvent<'_>, checksum: Checksum, out: &mut OutBuf) {
         let gtid = MariadbGtidEvent::decode(event.body(checksum));
         let header = EventHeader::decode(event.bytes);
@@ -51,7 +53,7 @@ impl Stream {
         self.put(&made, self.checksum, out);
     }
 
-    /// Puts something harmless of the same length in a private event's place.
+    /// Appends a harmless event of the same length in a private event's place.
     pub(super) fn fill(&mut self, event: &BlockEvent<'_>, out: &mut OutBuf) {
         let body = event.size - HEADER_LEN - self.checksum.len().min(event.size - HEADER_LEN);
         if event.size > MAX_FILLER {
@@ -63,7 +65,7 @@ impl Stream {
         });
     }
 
-    /// An event as a packet. Shorter than any frame's limit.
+    /// Appends an event as a packet. It is shorter than a frame's limit.
     #[inline]
     pub(super) fn put(&mut self, event: &[u8], checksum: Checksum, out: &mut OutBuf) {
         let size = event.len() - self.stripped(event, checksum);
@@ -76,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// An event of the present block. Gives the room left in the packet's frame, if it is a long one.
+    /// Appends an event of the present block. Returns the room left in the packet's frame, if it is a long one.
     pub(super) fn put_event(
         &mut self,
         event: &BlockEvent<'_>,
@@ -91,8 +93,8 @@ impl Stream {
         None
     }
 
-    /// An event of the present block, which stays there; in several frames if it is longer than one. Gives the room left in
-    /// the last one.
+    /// Appends an event of the present block by reference, in several frames if it is longer than one. Returns the room
+    /// left in the last one.
     pub(super) fn put_long(&mut self, event: &BlockEvent<'_>, checksum: Checksum, out: &mut OutBuf) -> usize {
         let strip = self.stripped(event.bytes, checksum);
         // Who reads events in pieces does not cut checksums off.
@@ -108,7 +110,8 @@ impl Stream {
         self.put_piece(at..end, event.missing(), room, out)
     }
 
-    /// A piece of a long event in the present block, of which `left` bytes follow, for a frame with this much room.
+    /// Appends a piece of a long event in the present block, of which `left` bytes follow, for a frame with this much
+    /// room.
     pub(super) fn put_piece(
         &mut self,
         piece: Range<usize>,
@@ -128,7 +131,7 @@ impl Stream {
         room - (end - start)
     }
 
-    /// What is in front of an event of `size` bytes. Gives how much of the frame that took.
+    /// Appends the head of an event of `size` bytes. Returns the number of bytes of the frame that it took.
     #[inline]
     pub(super) fn put_head(&mut self, size: usize, out: &mut OutBuf) -> usize {
         self.asks_at = Some(out.bytes().len() + ASKS_AT);
@@ -142,14 +145,14 @@ impl Stream {
         head.len()
     }
 
-    /// How many bytes this client does not get at an event's end.
+    /// The number of bytes at an event's end that this client does not get.
     #[inline]
     pub(super) fn stripped(&self, event: &[u8], checksum: Checksum) -> usize {
         let strip = checksum == Checksum::Crc32 && self.checksum == Checksum::None;
         if strip && event.len() >= HEADER_LEN + CHECKSUM_LEN { CHECKSUM_LEN } else { 0 }
     }
 
-    /// A file's first event, which says whether checksums follow: whether they do is up to the file and the client.
+    /// Appends a file's first event. Whether checksums follow depends on the file and the client.
     pub(super) fn put_format(
         &mut self,
         event: &[u8],
@@ -197,7 +200,7 @@ impl Stream {
         });
     }
 
-    /// An event that is in no file.
+    /// Appends an event that is in no file.
     pub(super) fn put_made(
         &mut self,
         out: &mut OutBuf,
