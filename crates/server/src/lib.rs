@@ -1,10 +1,10 @@
 //! The server: connections, authentication, sessions, administration, system variables, metrics.
 //!
 //! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server` (what all share), then
-//! `session` (one connection), then `admin` (statements about the server). What stands above `server` knows it: `session`, `admin`,
-//! `arrival`, `scheduler`, `monitoring`, `http`, `serve`. What it is made of does not: `sysvars`, `account`, `process`, `dump`,
-//! `replica`, `gtid`, `status`, `query_log` and those beside them get what they need handed to them. No module uses another in a
-//! circle (`scripts/tidy`).
+//! `connection` (what one connection is made of), `session` (what it does), and `admin` (statements about the server). What stands
+//! above `server` knows it: `session` above `admin` above `connection`, and `arrival`, `scheduler`, `monitoring`, `http`, `serve`. What it
+//! is made of does not: `sysvars`, `account`, `process`, `dump`, `replica`, `gtid`, `status`, `query_log` and those beside them get what
+//! they need handed to them. No module uses another in a circle (`scripts/tidy`).
 //!
 //! Async on a multi-thread runtime; a statement runs synchronously inside its session's task, and the
 //! only await points are the socket, a row lock, and a commit (`session::drive`).
@@ -18,6 +18,7 @@ pub mod backup;
 mod by_account;
 mod charset;
 mod clock;
+mod connection;
 pub mod coordination;
 mod datadir;
 mod digests;

@@ -31,6 +31,17 @@ pub fn first_mode(text: &[u8]) -> Mode {
     if text.len() > INLINE_TEXT { Mode::Blocking } else { Mode::Inline }
 }
 
+/// The first statement of a text, and where the next one starts.
+pub fn parse(sql: &mut dyn Runner, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+    let (statement, next) = match first_mode(text) {
+        Mode::Inline => sql.parse(text)?,
+        Mode::Blocking => tokio::task::block_in_place(|| sql.parse(text))?,
+    };
+    let kind = crate::status::com_index(statement.node.kind());
+    let text = text.slice_ref(statement.span.of(text));
+    Ok((Arc::new(Parsed { text, statement, kind }), next))
+}
+
 impl Parsed {
     /// Where it is tried first.
     #[must_use]

@@ -160,6 +160,12 @@ impl Server {
         self.skip_grants.load(Ordering::Relaxed)
     }
 
+    /// Whether it is MariaDB's, whose clients do not expect what MySQL alone has.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.log.dialect() == Dialect::Mariadb
+    }
+
     /// FLUSH PRIVILEGES. Blocks.
     pub fn reload_accounts(&self) -> SqlResult<()> {
         self.fast_cache.clear();

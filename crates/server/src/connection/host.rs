@@ -50,7 +50,7 @@ pub struct SessionShared {
     /// A function or trigger has changed the session's variables.
     changed_inside: AtomicBool,
     /// What the statement defines, or changes of accounts, is in the audit log.
-    pub(super) audited: AtomicBool,
+    pub(crate) audited: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
