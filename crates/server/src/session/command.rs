@@ -189,7 +189,10 @@ impl Session {
                 self.server.stop("COM_SHUTDOWN");
             }
             Command::ResetConnection => self.reset_connection(),
-            Command::ChangeUser(payload) => return self.change_user(&payload.to_vec()).await,
+            Command::ChangeUser(payload) => {
+                let payload = payload.to_vec();
+                return self.change_user(&payload).await;
+            }
             Command::FieldList { table, .. } => {
                 let table = table.to_vec();
                 field_list(&mut self.client, &mut *self.sql, &self.login.access, &table);

@@ -7,7 +7,8 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{
-    Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement, TableOption,
+    Commits, Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement,
+    TableOption,
 };
 
 impl SqlSession {
@@ -288,11 +289,7 @@ impl SqlSession {
     /// Whether a statement is a transaction by itself, and ends the one that it is run in. What defines a temporary table
     /// is not.
     pub(crate) fn ends_transaction(&self, statement: &Statement) -> bool {
-        match statement {
-            Statement::CreateTable(tree) => !tree.temporary,
-            Statement::DropTable(tree) => !tree.temporary,
-            other => other.is_about_accounts() || commits_implicitly(other),
-        }
+        statement.traits().commits == Commits::First
     }
 }
 
