@@ -3,7 +3,6 @@
 
 use super::Admin;
 use crate::connection::evaluate_plain;
-use crate::runner::{Parsed, RunContext};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Limit, Query, QueryBody, Span, Spanned, Statement};
 use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SqlError, SqlResult};
@@ -34,7 +33,7 @@ impl RowSink for FirstValue {
 impl Admin<'_> {
     /// As `connection::evaluate_plain`.
     pub(crate) fn evaluate_plain(&self, expr: &Expr) -> Option<SqlResult<(Value, ColumnType)>> {
-        evaluate_plain(&self.settings.shared, self.sql.state(), expr)
+        evaluate_plain(&self.settings.shared, &self.sql.state, expr)
     }
 
     /// The value of any expression.
@@ -59,11 +58,10 @@ impl Admin<'_> {
 
     /// Runs a statement that the server made, where it may block.
     pub(super) fn run_internal(&mut self, statement: Statement, sink: &mut dyn RowSink) -> SqlResult<()> {
-        let kind = crate::status::com_index(statement.kind());
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
-        let parsed = Arc::new(Parsed { text: Bytes::new(), statement, kind });
-        let context = RunContext { mode: Mode::Blocking, access: &self.login.access };
-        let outcome = tokio::task::block_in_place(|| self.sql.execute(&parsed, &context, sink));
+        let outcome = tokio::task::block_in_place(|| {
+            self.sql.execute(&statement, &Bytes::new(), Mode::Blocking, &self.login.access, sink)
+        });
         match outcome {
             Ok(outcome) => match outcome.wait {
                 Some(ticket) => {
@@ -79,7 +77,7 @@ impl Admin<'_> {
 
     /// Statements of administration commit what is open, as MySQL's do.
     pub(super) async fn commit_first(&mut self) -> SqlResult<()> {
-        if self.sql.trx().open {
+        if self.sql.in_transaction() {
             self.commit_now()?;
         }
         Ok(())
@@ -88,7 +86,7 @@ impl Admin<'_> {
     /// Waits until no other session has LOCK INSTANCE FOR BACKUP: for what removes files, or changes accounts.
     pub(super) async fn await_backups(&mut self) -> SqlResult<()> {
         let begun = tokio::time::Instant::now();
-        let patience = self.sql.state().settings.metadata_lock_wait_timeout_ms;
+        let patience = self.sql.state.settings.metadata_lock_wait_timeout_ms;
         while self.sql.others_back_up() {
             self.client.process.kill.check()?;
             if begun.elapsed() >= Duration::from_millis(patience) {

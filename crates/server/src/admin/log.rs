@@ -21,13 +21,13 @@ pub(super) async fn purge(admin: &mut Admin<'_>, purge: &Purge) -> SqlResult<()>
         }
         Purge::Before(when) => {
             let (value, _) = admin.evaluate(when).await?;
-            let zone = admin.sql.state().settings.zone;
+            let zone = admin.sql.state.settings.zone;
             let unix = unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
             tokio::task::block_in_place(|| admin.server.log.purge_before(unix))?
         }
     };
     if let Some(warning) = warning {
-        admin.sql.state_mut().diagnostics.warn(warning);
+        admin.sql.state.diagnostics.warn(warning);
     }
     Ok(())
 }

@@ -23,12 +23,11 @@ pub(crate) use prepared::{administration_with, named_administration, with_text};
 pub(crate) use set::set_statement;
 
 use crate::connection::{Client, Login, Settings};
+use crate::parsed::Parsed;
 use crate::query_log::Class;
-use crate::runner::Parsed;
-use crate::runner::Runner;
 use crate::server::Server;
 use omnibus_parser::ast::{Flush, FlushTarget, RoleSet, Show, Statement};
-use omnibus_sql::{AccessCheck, SqlResult};
+use omnibus_sql::{AccessCheck, SqlResult, SqlSession};
 use setup::update_setup;
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ pub(crate) struct Admin<'a> {
     pub(crate) client: &'a mut Client,
     pub(crate) login: &'a mut Login,
     pub(crate) settings: &'a mut Settings,
-    pub(crate) sql: &'a mut dyn Runner,
+    pub(crate) sql: &'a mut SqlSession,
 }
 
 impl Admin<'_> {
@@ -78,7 +77,7 @@ impl Admin<'_> {
                 flush::truncate_digests(self.server, self.login.account())
             }
             Statement::Update(update) => {
-                update_setup(self.login.account(), self.sql.state().database.as_deref(), update)?
+                update_setup(self.login.account(), self.sql.state.database.as_deref(), update)?
             }
             Statement::Reset(list) => flush::reset(self, list).await,
             Statement::Purge(purge) => log::purge(self, purge).await,

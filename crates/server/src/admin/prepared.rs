@@ -1,7 +1,7 @@
 //! Prepared statements of the server's own kind: SET, KILL and their like run as the text that their parameters make of them.
 
 use super::Admin;
-use crate::runner::{Parsed, parse};
+use crate::parsed::{Parsed, filled, parse};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
 use omnibus_sql::{SqlError, SqlResult};
@@ -17,7 +17,7 @@ pub(crate) async fn administration_with(
     if params.is_empty() || !is_administration(&parsed.statement.node) {
         return admin.run(parsed, false).await;
     }
-    let text = admin.sql.with_params(&parsed.text, params);
+    let text = filled(admin.sql, &parsed.text, params);
     match parse(admin.sql, &text) {
         Ok((filled, _)) => admin.run(&filled, false).await,
         Err(error) => Some(Err(error)),
@@ -47,7 +47,7 @@ pub(crate) async fn named_administration(
     more: bool,
 ) -> Option<SqlResult<()>> {
     let (text, using) = match &parsed.statement.node {
-        Statement::Execute { name, using } => (admin.sql.prepared_text(name)?, using),
+        Statement::Execute { name, using } => (admin.sql.prepared_text(name)?.clone(), using),
         Statement::ExecuteImmediate { source, using } => match admin.evaluate_plain(source)? {
             Ok((Value::Bytes(text), _)) => (text, using),
             _ => return None,
@@ -61,18 +61,18 @@ pub(crate) async fn named_administration(
     if using.len() != inner.statement.params as usize {
         return Some(Err(SqlError::wrong_arguments("EXECUTE")));
     }
-    match filled(admin, &text, using).await {
+    match filled_using(admin, &text, using).await {
         Ok(filled) => admin.run(&filled, more).await,
         Err(error) => Some(Err(error)),
     }
 }
 
-async fn filled(admin: &mut Admin<'_>, text: &Bytes, using: &[Expr]) -> SqlResult<Arc<Parsed>> {
+async fn filled_using(admin: &mut Admin<'_>, text: &Bytes, using: &[Expr]) -> SqlResult<Arc<Parsed>> {
     let mut params = Vec::with_capacity(using.len());
     for expr in using {
         params.push(admin.evaluate(expr).await?.0);
     }
-    let text = admin.sql.with_params(text, &params);
+    let text = filled(admin.sql, text, &params);
     Ok(parse(admin.sql, &text)?.0)
 }
 

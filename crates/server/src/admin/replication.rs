@@ -15,7 +15,7 @@ fn replicas(server: &Server) -> SqlResult<Arc<Replicas>> {
 /// What it waits for may take long: threads that end, connections that are closed.
 pub(super) async fn replication(admin: &mut Admin<'_>, statement: &Statement) -> SqlResult<()> {
     admin.commit_first().await?;
-    admin.sql.state_mut().diagnostics.clear();
+    admin.sql.state.diagnostics.clear();
     let replicas = replicas(admin.server)?;
     let none = |()| Vec::new();
     let notes = tokio::task::block_in_place(|| match statement {
@@ -28,7 +28,7 @@ pub(super) async fn replication(admin: &mut Admin<'_>, statement: &Statement) ->
         _ => Err(SqlError::internal("not a statement of replication")),
     })?;
     for note in notes {
-        admin.sql.state_mut().diagnostics.note(note);
+        admin.sql.state.diagnostics.note(note);
     }
     Ok(())
 }

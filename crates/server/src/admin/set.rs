@@ -7,12 +7,11 @@ use super::Admin;
 use crate::account::Account;
 use crate::connection::{Assignment, Keep, check_target, checked_value, is_special};
 use crate::errors;
-use crate::runner::Runner;
 use crate::server::Server;
 use crate::sysvars::{Given, Registry, Scope, VarDef, VarId, VarValue, isolation_name};
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
 use omnibus_sql::expr::eval::for_variable;
-use omnibus_sql::{Diagnostics, Isolation, SqlError, SqlResult};
+use omnibus_sql::{Diagnostics, Isolation, SqlError, SqlResult, SqlSession};
 use omnibus_value::{ColumnType, Value};
 
 /// What a member of SET assigns, computed.
@@ -27,12 +26,12 @@ pub(crate) async fn set_statement(admin: &mut Admin<'_>, items: &[SetItem]) -> S
     for item in items {
         checked.push(check_item(admin, item, &mut own).await?);
     }
-    admin.sql.state_mut().diagnostics = own;
+    admin.sql.state.diagnostics = own;
     for (item, checked) in items.iter().zip(checked) {
         match (item, checked) {
             (_, Some(Checked::System(assignment))) => assign(admin, assignment).await?,
             (_, Some(Checked::User { name, value })) => {
-                admin.sql.state_mut().set_user_variable(name, value)?;
+                admin.sql.state.set_user_variable(name, value)?;
             }
             (SetItem::User { .. } | SetItem::System { .. }, None) => {
                 return Err(SqlError::internal("a variable that was not checked"));
@@ -68,7 +67,7 @@ async fn check_item(
         SetItem::System { scope, name, value } => (scope, name, value),
         SetItem::User { name, value } => {
             let (value, ty) = evaluate_noting(admin, value, own).await?;
-            let collation = admin.sql.state().settings.collation_connection;
+            let collation = admin.sql.state.settings.collation_connection;
             let name = name.to_ascii_lowercase();
             return Ok(Some(Checked::User { name, value: for_variable(value, &ty, collation) }));
         }
@@ -101,9 +100,9 @@ async fn evaluate_noting(
     if let Some(plain) = admin.evaluate_plain(expr) {
         return plain;
     }
-    let before = admin.sql.state().diagnostics.clone();
+    let before = admin.sql.state.diagnostics.clone();
     let value = admin.evaluate(expr).await?;
-    own.append(std::mem::replace(&mut admin.sql.state_mut().diagnostics, before));
+    own.append(std::mem::replace(&mut admin.sql.state.diagnostics, before));
     Ok(value)
 }
 
@@ -114,8 +113,8 @@ fn target(admin: &Admin<'_>, scope: Option<VarScope>, name: &str) -> SqlResult<(
     Ok((id, global))
 }
 
-fn refuse_in_transaction(sql: &dyn Runner, def: &VarDef, global: bool) -> SqlResult<()> {
-    if !global && matches!(def.name, "gtid_seq_no" | "gtid_domain_id") && sql.trx().open {
+fn refuse_in_transaction(sql: &SqlSession, def: &VarDef, global: bool) -> SqlResult<()> {
+    if !global && matches!(def.name, "gtid_seq_no" | "gtid_domain_id") && sql.in_transaction() {
         return Err(SqlError {
             code: 1953,
             state: *b"HY000",
@@ -129,7 +128,7 @@ fn refuse_in_transaction(sql: &dyn Runner, def: &VarDef, global: bool) -> SqlRes
         "skip_replication" => 1929,
         _ => return Ok(()),
     };
-    if global || !sql.trx().open {
+    if global || !sql.in_transaction() {
         return Ok(());
     }
     let message = format!("Cannot modify @@session.{} inside a transaction", def.name);
@@ -139,7 +138,7 @@ fn refuse_in_transaction(sql: &dyn Runner, def: &VarDef, global: bool) -> SqlRes
 async fn assign(admin: &mut Admin<'_>, assignment: Assignment) -> SqlResult<()> {
     let def = Registry::get().def(assignment.id);
     if let Some(warning) = assignment.warning {
-        admin.sql.state_mut().diagnostics.warn(warning);
+        admin.sql.state.diagnostics.warn(warning);
     }
     if assignment.keep != Keep::No {
         return keep(
@@ -157,7 +156,7 @@ async fn assign(admin: &mut Admin<'_>, assignment: Assignment) -> SqlResult<()> 
     if assignment.global {
         return admin.server.set_global(assignment.id, assignment.value);
     }
-    if def.name == "autocommit" && assignment.value.as_bool() && !admin.sql.state().settings.autocommit {
+    if def.name == "autocommit" && assignment.value.as_bool() && !admin.sql.state.settings.autocommit {
         admin.commit_first().await?;
     }
     assign_session(admin, assignment.id, def, assignment.value);
@@ -203,7 +202,7 @@ pub(super) fn reset_persist(admin: &mut Admin<'_>, name: Option<&str>, if_exists
     if !if_exists {
         return Err(missing);
     }
-    admin.sql.state_mut().diagnostics.warn(missing);
+    admin.sql.state.diagnostics.warn(missing);
     Ok(())
 }
 
@@ -215,11 +214,11 @@ fn assign_session(admin: &mut Admin<'_>, id: VarId, def: &VarDef, value: VarValu
             admin.settings.insert_id = Some(n).filter(|n| *n != 0);
         }
         "last_insert_id" => {
-            admin.sql.state_mut().last_insert_id = n;
+            admin.sql.state.last_insert_id = n;
             admin.settings.shared.statement_ended(0, 0, n);
         }
-        "rand_seed1" => admin.sql.state_mut().rand.0 = n,
-        "rand_seed2" => admin.sql.state_mut().rand.1 = n,
+        "rand_seed1" => admin.sql.state.rand.0 = n,
+        "rand_seed2" => admin.sql.state.rand.1 = n,
         _ => admin.settings.shared.set_with_companions(id, def, value),
     }
 }

@@ -48,7 +48,7 @@ fn set_binlog_state(server: &Server, text: &str) -> SqlResult<()> {
 }
 
 async fn set_gtid_next(admin: &mut Admin<'_>, text: &str) -> SqlResult<()> {
-    if admin.sql.trx().open {
+    if admin.sql.in_transaction() {
         return Err(error(
             1766,
             "The system variable gtid_next cannot be set when there is an ongoing transaction.",
@@ -96,7 +96,7 @@ async fn own(admin: &mut Admin<'_>, gtid: AnyGtid) -> SqlResult<GivenGtid> {
     loop {
         match coordinator.own_gtid(gtid) {
             Ownership::Owned(guard) => {
-                let server_id = admin.sql.state().settings.server_id;
+                let server_id = admin.sql.state.settings.server_id;
                 let origin = Origin { gtid: Some(gtid), server_id, ..Origin::default() };
                 return Ok(GivenGtid::Owned { origin, guard });
             }

@@ -44,7 +44,7 @@ async fn conditions(
     limit: Option<&Limit>,
     errors_only: bool,
 ) -> SqlResult<ResultSet> {
-    let diagnostics = admin.sql.state().diagnostics.clone();
+    let diagnostics = admin.sql.state.diagnostics.clone();
     if count {
         let (name, n) = if errors_only {
             ("@@session.error_count", diagnostics.error_count())

@@ -89,7 +89,7 @@ fn name_current_role(
     let Some((role, _)) = admin.login.access.roles().first() else {
         return Err(no_current_role(statement));
     };
-    let text = omnibus_parser::name_current_role(text, &admin.sql.state().settings.parse_options(), role);
+    let text = omnibus_parser::name_current_role(text, &admin.sql.state.settings.parse_options(), role);
     for name in names {
         *name = UserName::Named { user: role.as_str().into(), host: "%".into() };
     }
@@ -180,15 +180,15 @@ async fn change_users(
 ) -> SqlResult<()> {
     admin.commit_first().await?;
     admin.await_backups().await?;
-    admin.sql.state_mut().diagnostics.clear();
-    if let (Statement::Grant(grant), Some(session)) = (statement, admin.sql.sql_session())
+    admin.sql.state.diagnostics.clear();
+    if let Statement::Grant(grant) = statement
         && let GrantWhat::Privileges { privileges, target } = &grant.what
     {
-        session.check_grant_target(target, privileges)?;
+        admin.sql.check_grant_target(target, privileges)?;
     }
     let mut notes = Vec::new();
     let (plugin, passwords) = (admin.server.default_plugin(), admin.server.globals.password_defaults());
-    let database = admin.sql.state().database.clone();
+    let database = admin.sql.state.database.clone();
     let (rules, mariadb) = (admin.server.accounts.rules(), admin.server.is_mariadb());
     let plan = |table: &AccessTable| {
         let by = By { me, plugin: &plugin, passwords, database: database.as_deref(), rules: &rules, mariadb };
@@ -201,7 +201,7 @@ async fn change_users(
     };
     change_accounts(admin, plan)?;
     for note in notes {
-        admin.sql.state_mut().diagnostics.note(note);
+        admin.sql.state.diagnostics.note(note);
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ pub(super) async fn set_password(
         return Ok(());
     }
     // What MariaDB means is a hash, unless PASSWORD() makes one.
-    let is_hash = admin.sql.state().settings.mariadb && matches!(value, PasswordValue::Text(_));
+    let is_hash = admin.sql.state.settings.mariadb && matches!(value, PasswordValue::Text(_));
     let password = if is_hash { NewPassword::Hash(&password) } else { NewPassword::Clear(&password) };
     let (statement, defaults) =
         (SetPassword { user, replaces, retain }, admin.server.globals.password_defaults());
@@ -257,13 +257,13 @@ async fn put_password(
 
 /// `gtid_next` may have something against the statement, or `false`: its transaction is here already.
 pub(super) fn enter_given(admin: &mut Admin<'_>) -> SqlResult<bool> {
-    admin.sql.sql_session().map_or(Ok(true), omnibus_sql::SqlSession::enter_server_statement)
+    admin.sql.enter_server_statement()
 }
 
 /// Where nothing has changed, a transaction with a given id is empty, and logged all the same.
 pub(super) fn leave_given(admin: &mut Admin<'_>, result: SqlResult<()>) -> SqlResult<()> {
     let failed = result.is_err();
-    let left = admin.sql.sql_session().is_some_and(|session| session.leave_server_statement(failed));
+    let left = admin.sql.leave_server_statement(failed);
     result?;
     if left { admin.commit_now() } else { Ok(()) }
 }
@@ -274,10 +274,7 @@ fn change_accounts(
     plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
 ) -> SqlResult<()> {
     let accounts = &admin.server.accounts;
-    tokio::task::block_in_place(|| match admin.sql.sql_session() {
-        Some(session) => accounts.change_in(session, plan).map(drop),
-        None => accounts.change(plan),
-    })
+    tokio::task::block_in_place(|| accounts.change_in(admin.sql, plan).map(drop))
 }
 
 /// What MariaDB says where CURRENT_ROLE is nothing.

@@ -42,7 +42,7 @@ impl Client {
         server: Arc<Server>,
         channel: Channel,
         process: Arc<Process>,
-        floor: Option<Arc<Floor>>,
+        floor: Arc<Floor>,
     ) -> Client {
         Client {
             server,

@@ -9,9 +9,8 @@ use super::host::SessionShared;
 use crate::errors;
 use crate::net::NetError;
 use crate::process::Stage;
-use crate::runner::Runner;
 use omnibus_sql::load::{LoadInput, Spool};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{SqlError, SqlResult, SqlSession};
 
 /// Bytes collected between two writes to the spool.
 const BATCH: usize = 1 << 20;
@@ -22,7 +21,7 @@ impl Client {
     /// The client's file of this name.
     pub(crate) async fn file(
         &mut self,
-        sql: &mut dyn Runner,
+        sql: &mut SqlSession,
         shared: &SessionShared,
         name: &[u8],
     ) -> SqlResult<LoadInput> {
@@ -42,7 +41,7 @@ impl Client {
 
     async fn receive_file(
         &mut self,
-        sql: &mut dyn Runner,
+        sql: &mut SqlSession,
         shared: &SessionShared,
         name: &[u8],
     ) -> Result<SqlResult<LoadInput>, NetError> {

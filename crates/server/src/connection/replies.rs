@@ -3,8 +3,7 @@
 use super::client::Client;
 use super::sink::{ReplySink, RowFormat};
 use crate::result_set::ResultSet;
-use crate::runner::Runner;
-use omnibus_sql::{Floor, Level, Outcome, RowSink, SqlError, SqlResult};
+use omnibus_sql::{Floor, Level, Outcome, RowSink, SqlError, SqlResult, SqlSession};
 use omnibus_wire::session_state::StateChange;
 use omnibus_wire::{Capability, OkPacket, Status};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ pub(crate) enum Replied {
 /// What replies depend on, and what was sent in them.
 pub(crate) struct Replies {
     /// What they wait for.
-    pub(crate) floor: Option<Arc<Floor>>,
+    pub(crate) floor: Arc<Floor>,
     /// Several statements in one COM_QUERY are allowed.
     pub(crate) multi_statements: bool,
     /// The next OK tells clients that track it of a new default database.
@@ -46,7 +45,7 @@ pub(crate) struct Inside {
 }
 
 impl Replies {
-    pub(super) fn new(floor: Option<Arc<Floor>>, multi_statements: bool) -> Replies {
+    pub(super) fn new(floor: Arc<Floor>, multi_statements: bool) -> Replies {
         Replies {
             floor,
             multi_statements,
@@ -59,15 +58,11 @@ impl Replies {
 }
 
 /// The status flags of a reply.
-pub(crate) fn status(sql: &dyn Runner) -> Status {
-    let trx = sql.trx();
-    let settings = &sql.state().settings;
+pub(crate) fn status(sql: &SqlSession) -> Status {
+    let settings = &sql.state.settings;
     let mut status = Status::default();
-    if trx.open {
+    if sql.in_transaction() {
         status = status.with(Status::IN_TRANS);
-        if trx.read_only {
-            status = status.with(Status::IN_TRANS_READONLY);
-        }
     }
     if settings.autocommit {
         status = status.with(Status::AUTOCOMMIT);
@@ -79,25 +74,25 @@ pub(crate) fn status(sql: &dyn Runner) -> Status {
 }
 
 /// As `status`, before the reply to another statement of the same text.
-fn status_before(sql: &dyn Runner, more: bool) -> Status {
+fn status_before(sql: &SqlSession, more: bool) -> Status {
     let status = status(sql);
     if more { status.with(Status::MORE_RESULTS) } else { status }
 }
 
 impl Client {
     /// How rows are sent.
-    pub(crate) fn row_format(&self, sql: &dyn Runner, binary: bool) -> RowFormat {
+    pub(crate) fn row_format(&self, sql: &SqlSession, binary: bool) -> RowFormat {
         RowFormat {
             caps: self.channel.caps,
             binary,
-            collation: sql.state().settings.collation_results,
+            collation: sql.state.settings.collation_results,
             status: status(sql),
             write_timeout: self.channel.write_timeout,
         }
     }
 
     /// Adds OK or an error.
-    pub(crate) fn reply(&mut self, sql: &mut dyn Runner, done: SqlResult<()>) {
+    pub(crate) fn reply(&mut self, sql: &mut SqlSession, done: SqlResult<()>) {
         match done {
             Ok(()) => self.ok(sql, false),
             Err(error) => {
@@ -107,12 +102,12 @@ impl Client {
     }
 
     /// Adds the OK of a statement that changed no rows.
-    pub(crate) fn ok(&mut self, sql: &dyn Runner, more: bool) {
+    pub(crate) fn ok(&mut self, sql: &SqlSession, more: bool) {
         self.reply_outcome(sql, &Outcome::ok(), more);
     }
 
     /// Adds the end of a successful statement.
-    pub(crate) fn reply_outcome(&mut self, sql: &dyn Runner, outcome: &Outcome, more: bool) {
+    pub(crate) fn reply_outcome(&mut self, sql: &SqlSession, outcome: &Outcome, more: bool) {
         if outcome.result_set {
             return self.end_of_rows(sql, more);
         }
@@ -122,7 +117,7 @@ impl Client {
         self.replies.rows_affected = outcome.affected;
         let caps = self.channel.caps;
         let track = std::mem::take(&mut self.replies.schema_changed) && caps.has(Capability::SESSION_TRACK);
-        let database = sql.state().database.clone().filter(|_| track);
+        let database = sql.state.database.clone().filter(|_| track);
         let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
         let mut changes = if track { vec![change] } else { Vec::new() };
         let gtid = self.tracked_gtid();
@@ -133,7 +128,7 @@ impl Client {
             affected: outcome.affected,
             last_insert_id: outcome.last_insert_id,
             status: status_before(sql, more),
-            warnings: sql.state().diagnostics.own_count(),
+            warnings: sql.state.diagnostics.own_count(),
             info: outcome.info.as_bytes(),
             changes: changes.as_slice(),
         };
@@ -148,10 +143,10 @@ impl Client {
     }
 
     /// Adds the packet that ends rows.
-    pub(crate) fn end_of_rows(&mut self, sql: &dyn Runner, more: bool) {
+    pub(crate) fn end_of_rows(&mut self, sql: &SqlSession, more: bool) {
         let status = status_before(sql, more);
         let caps = self.channel.caps;
-        let warnings = sql.state().diagnostics.own_count();
+        let warnings = sql.state.diagnostics.own_count();
         if caps.has(Capability::DEPRECATE_EOF) {
             let packet = OkPacket { status, warnings, ..OkPacket::default() };
             self.channel.out.packet(|out| packet.encode(out, caps, true));
@@ -161,7 +156,7 @@ impl Client {
     }
 
     /// Adds a result that the server itself made, with its end.
-    pub(crate) fn reply_rows(&mut self, sql: &dyn Runner, rows: &ResultSet, more: bool) -> SqlResult<()> {
+    pub(crate) fn reply_rows(&mut self, sql: &SqlSession, rows: &ResultSet, more: bool) -> SqlResult<()> {
         let format = self.row_format(sql, self.replies.inside.binary);
         let mut sink = ReplySink::new(&mut self.channel.out, format, None);
         sink.room = self.channel.outgoing.as_mut();
@@ -172,8 +167,8 @@ impl Client {
     }
 
     /// Adds an error that the SQL layer has noted in its diagnostics itself.
-    pub(crate) fn failed_in_sql(&mut self, sql: &mut dyn Runner, error: SqlError) -> Replied {
-        if sql.state().diagnostics.has(&error) {
+    pub(crate) fn failed_in_sql(&mut self, sql: &mut SqlSession, error: SqlError) -> Replied {
+        if sql.state.diagnostics.has(&error) {
             let error = self.in_dialect(error);
             return self.error_reply(error);
         }
@@ -185,9 +180,9 @@ impl Client {
     }
 
     /// Adds an error, and notes it for SHOW WARNINGS.
-    pub(crate) fn failed(&mut self, sql: &mut dyn Runner, error: SqlError) -> Replied {
+    pub(crate) fn failed(&mut self, sql: &mut SqlSession, error: SqlError) -> Replied {
         let error = self.in_dialect(error);
-        let diagnostics = &mut sql.state_mut().diagnostics;
+        let diagnostics = &mut sql.state.diagnostics;
         diagnostics.clear();
         diagnostics.push(Level::Error, error.clone());
         self.error_reply(error)

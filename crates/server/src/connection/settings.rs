@@ -3,12 +3,11 @@
 use super::access::SessionAccess;
 use super::client::Client;
 use super::host::SessionShared;
-use crate::runner::Runner;
 use crate::sysvars::{GlobalVars, SessionVars, VarValue};
 use omnibus_commit::AnonymousGuard;
 use omnibus_format::events::MariadbGtid;
 use omnibus_format::{AnyGtid, Origin};
-use omnibus_sql::{GivenGtid, SessionSettings, SqlResult};
+use omnibus_sql::{GivenGtid, SessionSettings, SqlResult, SqlSession};
 use omnibus_wire::Capability;
 use std::sync::Arc;
 
@@ -86,11 +85,11 @@ impl Settings {
     }
 
     /// Rebuilds the settings that execution reads, after a SET.
-    pub(crate) fn apply(&mut self, client: &mut Client, access: &SessionAccess, sql: &mut dyn Runner) {
+    pub(crate) fn apply(&mut self, client: &mut Client, access: &SessionAccess, sql: &mut SqlSession) {
         let settings = Settings::of_execution(&self.shared, client.channel.caps, access);
         self.watch = Watch::of(&self.shared.vars.lock());
         client.told.track(self.shared.vars.lock().named("session_track_gtids").as_str());
-        let state = sql.state_mut();
+        let state = &mut sql.state;
         state.settings = settings;
         state.settings.insert_id = self.insert_id;
         client.set_up(&self.shared, state);
@@ -103,16 +102,16 @@ impl Settings {
     }
 
     /// What the statement before left, for `@@warning_count`.
-    pub(crate) fn note_conditions(&self, sql: &dyn Runner) {
-        let state = sql.state();
+    pub(crate) fn note_conditions(&self, sql: &SqlSession) {
+        let state = &sql.state;
         let (all, errors) = state.diagnostics.counts();
         self.shared.statement_ended(all, errors, state.last_insert_id);
     }
 
     /// After a statement: what holds for one is used up.
-    pub(crate) fn statement_is_over(&mut self, sql: &mut dyn Runner) {
+    pub(crate) fn statement_is_over(&mut self, sql: &mut SqlSession) {
         if self.insert_id.take().is_some() {
-            sql.state_mut().settings.insert_id = None;
+            sql.state.settings.insert_id = None;
         }
         // `gtid_seq_no` is for one transaction.
         if self.sequence_given && !sql.gtid_waits() {
@@ -122,13 +121,13 @@ impl Settings {
     }
 
     /// `gtid_seq_no`, `gtid_domain_id` or `server_id` was set for the session: the next transaction's id, if a number was given.
-    pub(crate) fn give_sequence(&mut self, sql: &mut dyn Runner) -> SqlResult<()> {
+    pub(crate) fn give_sequence(&mut self, sql: &mut SqlSession) -> SqlResult<()> {
         self.sequence_given = true;
         let (sequence, domain) = {
             let vars = self.shared.vars.lock();
             (vars.named("gtid_seq_no").as_u64(), vars.named("gtid_domain_id").as_u64())
         };
-        let server = sql.state().settings.server_id;
+        let server = sql.state.settings.server_id;
         let gtid = MariadbGtid { domain: u32::try_from(domain).unwrap_or(u32::MAX), server, sequence };
         let given = match sequence {
             0 => GivenGtid::Automatic,

@@ -5,9 +5,8 @@
 
 use super::client::Client;
 use crate::process::Stage;
-use crate::runner::Runner;
 use crate::status::Counter;
-use omnibus_sql::SqlError;
+use omnibus_sql::{SqlError, SqlSession};
 use omnibus_wire::OutMark;
 
 /// Where a reply began.
@@ -24,8 +23,8 @@ impl Client {
     }
 
     /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
-    pub(crate) async fn settle(&mut self, sql: &mut dyn Runner, start: ReplyStart) -> bool {
-        let Some(ticket) = self.replies.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
+    pub(crate) async fn settle(&mut self, sql: &mut SqlSession, start: ReplyStart) -> bool {
+        let Some(ticket) = self.replies.floor.ticket() else { return true };
         self.process.stage(Stage::CommitWait);
         self.process.counters.add(Counter::CommitWaits, 1);
         let settled = tokio::select! {

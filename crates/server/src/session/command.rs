@@ -10,13 +10,13 @@ use crate::admin;
 use crate::connection::{Client, SessionAccess, SessionShared, has_to_change_password, put_field, status};
 use crate::errors;
 use crate::net::{Channel, NetError};
+use crate::parsed::parse;
 use crate::process::Activity;
 use crate::query_log::Operation;
-use crate::runner::{Runner, parse};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::to_parser;
-use omnibus_sql::{AccessCheck, Priv, SessionState, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Priv, SessionState, SqlError, SqlResult, SqlSession};
 use omnibus_wire::{Capability, Command};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -102,10 +102,10 @@ impl Session {
         let start = self.client.reply_start();
         if self.client.process.kill.check().is_err() {
             self.client.process.kill.reset();
-            self.sql.clear_kill();
+            self.sql.lock_waiter().clear_kill();
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
-        let client = self.sql.state().settings.collation_client;
+        let client = self.sql.state.settings.collation_client;
         let (text, attributes) = match without_attributes(self.client.channel.caps, client, text) {
             Ok(split) => split,
             Err(error) => {
@@ -118,7 +118,7 @@ impl Session {
         let flow = match command {
             Command::Query(_) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
-                self.sql.state_mut().query_attributes = attributes;
+                self.sql.state.query_attributes = attributes;
                 ended = self.query(text, now).await;
                 GO_ON
             }
@@ -139,8 +139,8 @@ impl Session {
                 flow
             }
         };
-        self.client.settle(&mut *self.sql, start).await;
-        self.sql.state_mut().command_over();
+        self.client.settle(&mut self.sql, start).await;
+        self.sql.state.command_over();
         self.client.process.end(ended.unwrap_or_else(crate::clock::now_us));
         flow
     }
@@ -158,9 +158,9 @@ impl Session {
             Command::Quit => return Ok(ControlFlow::Break(())),
             Command::Ping => self.ok(),
             Command::InitDb(name) => {
-                let name = client_name(self.sql.state(), name);
+                let name = client_name(&self.sql.state, name);
                 let done = self.use_database(&name);
-                self.client.reply(&mut *self.sql, done);
+                self.client.reply(&mut self.sql, done);
             }
             Command::StmtClose(id) => stmt_close(&self.client, &mut self.prepared, id),
             Command::StmtReset(id) => self.stmt_reset(id),
@@ -168,16 +168,16 @@ impl Session {
                 &self.client,
                 &mut self.prepared,
                 &self.settings.shared,
-                self.sql.state(),
+                &self.sql.state,
                 range,
             ),
             Command::StmtFetch { id, rows } => self.stmt_fetch(id, rows),
-            Command::SetOption(option) => set_option(&mut self.client, &*self.sql, option),
+            Command::SetOption(option) => set_option(&mut self.client, &self.sql, option),
             Command::Statistics => statistics(&mut self.client.channel, &self.settings.shared),
             Command::ProcessKill(id) => {
                 let process = &self.client.process;
                 let done = admin::kill(&self.server, process, &self.login, u64::from(id), false);
-                self.client.reply(&mut *self.sql, done);
+                self.client.reply(&mut self.sql, done);
             }
             Command::ProcessInfo => {
                 let text = Bytes::from_static(b"SHOW FULL PROCESSLIST");
@@ -195,12 +195,12 @@ impl Session {
             }
             Command::FieldList { table, .. } => {
                 let table = table.to_vec();
-                field_list(&mut self.client, &mut *self.sql, &self.login.access, &table);
+                field_list(&mut self.client, &mut self.sql, &self.login.access, &table);
             }
             Command::RegisterSlave(payload) => {
                 let payload = payload.to_vec();
                 let done = register_replica(self, &payload);
-                self.client.reply(&mut *self.sql, done);
+                self.client.reply(&mut self.sql, done);
             }
             Command::BinlogDump(payload) | Command::BinlogDumpGtid(payload) => {
                 let by_gtid = matches!(command, Command::BinlogDumpGtid(_));
@@ -223,16 +223,14 @@ impl Session {
             .find(|s| name.eq_ignore_ascii_case(s));
         if computed.is_none() {
             self.login.access.check(name, None, Priv::Any)?;
-            let exists = self.server.runners.database_exists(name);
-            if let Some(floor) = &self.client.replies.floor {
-                floor.see_definitions();
-            }
+            let exists = self.server.database.catalog().schema(name).is_ok();
+            self.client.replies.floor.see_definitions();
             if !exists {
                 return Err(SqlError::bad_db(name));
             }
         }
         let name: Arc<str> = computed.unwrap_or(name).into();
-        self.sql.state_mut().database = Some(name.clone());
+        self.sql.state.database = Some(name.clone());
         self.client.process.identity.lock().db = Some(name);
         self.client.replies.schema_changed = true;
         Ok(())
@@ -289,7 +287,7 @@ impl Session {
             self.settings.begin_anew(&self.server.globals);
             self.settings.shared.set_login_collation(login.collation);
             self.admin().apply_settings();
-            self.sql.state_mut().database = None;
+            self.sql.state.database = None;
             {
                 let mut identity = self.client.process.identity.lock();
                 (identity.db, identity.attributes) = (None, self.server.kept_attributes(&login.attrs));
@@ -301,7 +299,7 @@ impl Session {
         };
         match attempt.await {
             Ok(ControlFlow::Continue(())) => {
-                self.observer().audit_connection(Operation::ChangeUser, self.sql.state().database.clone(), 0);
+                self.observer().audit_connection(Operation::ChangeUser, self.sql.state.database.clone(), 0);
                 self.ok();
                 GO_ON
             }
@@ -310,7 +308,7 @@ impl Session {
                 self.observer().audit_connection(Operation::ChangeUser, None, error.code);
                 let start = self.client.reply_start();
                 self.client.channel.error(&error);
-                self.client.settle(&mut *self.sql, start).await;
+                self.client.settle(&mut self.sql, start).await;
                 self.client.channel.close().await;
                 Ok(ControlFlow::Break(()))
             }
@@ -327,7 +325,7 @@ impl Session {
             let mut identity = self.client.process.identity.lock();
             (identity.user, identity.account) = (user.clone(), account.plain());
         }
-        let state = self.sql.state_mut();
+        let state = &mut self.sql.state;
         state.user = user.clone();
         state.account = account.plain();
         self.login.user = user;
@@ -335,7 +333,7 @@ impl Session {
 }
 
 /// COM_SET_OPTION.
-fn set_option(client: &mut Client, sql: &dyn Runner, option: u16) {
+fn set_option(client: &mut Client, sql: &SqlSession, option: u16) {
     match option {
         0 => client.replies.multi_statements = true,
         1 => client.replies.multi_statements = false,
@@ -371,7 +369,7 @@ fn statistics(channel: &mut Channel, shared: &SessionShared) {
 }
 
 /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
-fn field_list(client: &mut Client, sql: &mut dyn Runner, access: &SessionAccess, table: &[u8]) {
+fn field_list(client: &mut Client, sql: &mut SqlSession, access: &SessionAccess, table: &[u8]) {
     let mut text = b"SELECT * FROM `".to_vec();
     for &byte in table {
         text.push(byte);
@@ -386,9 +384,9 @@ fn field_list(client: &mut Client, sql: &mut dyn Runner, access: &SessionAccess,
         Err(error) => Err(error),
     };
     match prepared {
-        Ok(info) => {
-            let collation = sql.state().settings.collation_results;
-            for column in &info.columns {
+        Ok(prepared) => {
+            let collation = sql.state.settings.collation_results;
+            for column in prepared.columns.iter() {
                 put_field(&mut client.channel.out, column, collation);
             }
             client.end_of_rows(sql, false);

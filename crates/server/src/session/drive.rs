@@ -3,12 +3,15 @@
 
 use super::Session;
 use crate::connection::{Client, Replied, ReplySink, SessionAccess, SessionShared};
+use crate::parsed::Parsed;
 use crate::process::{Process, Stage};
-use crate::runner::{Parsed, PreparedHandle, RunContext, Runner};
 use crate::server::Server;
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
-use omnibus_sql::{ExecResult, Interrupt, Mode, Outcome, Patience, ServerStatement, SqlError, SqlResult};
+use omnibus_sql::{
+    ExecResult, Interrupt, Mode, Outcome, Patience, Prepared, ServerStatement, SqlError, SqlResult,
+    SqlSession,
+};
 use omnibus_value::Value;
 use omnibus_wire::OutMark;
 use std::pin::Pin;
@@ -22,7 +25,7 @@ pub(super) enum Job<'a> {
     /// A text statement.
     Text(&'a Arc<Parsed>),
     /// A prepared statement.
-    Prepared(&'a Arc<Parsed>, &'a mut PreparedHandle, &'a [Value]),
+    Prepared(&'a Arc<Parsed>, &'a mut Prepared, &'a [Value]),
 }
 
 impl Job<'_> {
@@ -41,17 +44,17 @@ impl Session {
         sink_state: &mut (bool, u64, Option<OutMark>),
     ) -> ExecResult<Outcome> {
         let binary = matches!(job, Job::Prepared(..)) || self.client.replies.inside.binary;
-        let format = self.client.row_format(&*self.sql, binary);
+        let format = self.client.row_format(&self.sql, binary);
         let stream = (mode == Mode::Blocking).then_some(&mut self.client.channel.stream);
         let mut sink = ReplySink::new(&mut self.client.channel.out, format, stream);
         sink.room = self.client.channel.outgoing.as_mut();
-        sink.floor = self.client.replies.floor.as_deref();
+        sink.floor = Some(&self.client.replies.floor);
         sink.process = Some(&self.client.process);
-        let context = RunContext { mode, access: &self.login.access };
+        let access = &self.login.access;
         let result = match job {
-            Job::Text(parsed) => self.sql.execute(parsed, &context, &mut sink),
-            Job::Prepared(parsed, handle, params) => {
-                self.sql.execute_prepared(parsed, handle, params, &context, &mut sink)
+            Job::Text(parsed) => self.sql.execute(&parsed.statement, &parsed.text, mode, access, &mut sink),
+            Job::Prepared(_, prepared, params) => {
+                self.sql.execute_prepared(prepared, params, mode, access, &mut sink)
             }
         };
         *sink_state = (sink.overflow, sink.flushed, sink.complete);
@@ -94,7 +97,7 @@ impl Session {
                     return durable(
                         &mut self.client,
                         &self.settings.shared,
-                        &mut *self.sql,
+                        &mut self.sql,
                         outcome,
                         flushed == 0,
                         mark,
@@ -114,7 +117,7 @@ impl Session {
                     mark = self.client.channel.out.mark();
                 }
                 Err(Interrupt::NeedFile(name)) => {
-                    match self.client.file(&mut *self.sql, &self.settings.shared, &name).await {
+                    match self.client.file(&mut self.sql, &self.settings.shared, &name).await {
                         Ok(file) => self.sql.supply_file(file),
                         Err(error) => {
                             self.sql.give_up(&error);
@@ -125,7 +128,7 @@ impl Session {
                     mark = self.client.channel.out.mark();
                 }
                 Err(Interrupt::LockWait(wait)) => {
-                    lock_wait(&self.client.process, &mut *self.sql, wait).await?;
+                    lock_wait(&self.client.process, &mut self.sql, wait).await?;
                     restarts += 1;
                     self.client.process.counters.add(Counter::Restarts, 1);
                     if restarts >= MAX_RESTARTS {
@@ -155,7 +158,7 @@ impl Session {
             self.client.replies.inside.depth += 1;
             // The program's `sql_mode` ends with the program: the session's own stays what it was.
             let mode = |bits: u64| crate::sysvars::VarValue::Str(crate::sysvars::sql_mode_text(bits).into());
-            let programs = mode(self.sql.state().settings.sql_mode);
+            let programs = mode(self.sql.state.settings.sql_mode);
             let sessions = {
                 let mut vars = self.settings.shared.vars.lock();
                 let sessions = vars.named("sql_mode").clone();
@@ -194,7 +197,7 @@ fn definer_access(server: &Server, user: &str, host: &str) -> SqlResult<SessionA
 async fn durable(
     client: &mut Client,
     shared: &SessionShared,
-    sql: &mut dyn Runner,
+    sql: &mut SqlSession,
     mut outcome: Outcome,
     whole: bool,
     mark: omnibus_wire::OutMark,
@@ -228,12 +231,12 @@ async fn durable(
             return Err(SqlError::of_commit(error));
         }
     };
-    if sql.has_committed() {
+    if sql.trx().has_committed() {
         shared.committed(number.0);
         client.told.committed(number);
     }
     // Backpressure: after the commit, when no lock is held that others would wait for.
-    let stall = sql.write_stall();
+    let stall = sql.database().port().engine().write_stall();
     if !stall.is_zero() {
         tokio::time::sleep(stall).await;
     }
@@ -241,10 +244,10 @@ async fn durable(
 }
 
 /// Awaits a lock, within the timeout, until killed.
-async fn lock_wait(process: &Process, sql: &mut dyn Runner, mut wait: LockWait) -> SqlResult<()> {
+async fn lock_wait(process: &Process, sql: &mut SqlSession, mut wait: LockWait) -> SqlResult<()> {
     process.stage(wait.target().as_ref().map_or(Stage::LockWait, Stage::waiting_for));
     process.counters.add(Counter::LockWaits, 1);
-    let limit = Patience::new(&sql.state().settings).of(wait.target().as_ref());
+    let limit = Patience::new(&sql.state.settings).of(wait.target().as_ref());
     let since = wait.since();
     let left = process.kill.time_left(limit.saturating_sub(since.elapsed()));
     let outcome = loop {
@@ -262,7 +265,7 @@ async fn lock_wait(process: &Process, sql: &mut dyn Runner, mut wait: LockWait) 
             () = tokio::time::sleep(left) => break wait.cancel(),
         }
     };
-    sql.state().budget.tally.waited(since.elapsed());
+    sql.state.budget.tally.waited(since.elapsed());
     process.stage(Stage::Executing);
     match outcome {
         WaitOutcome::Granted => process.kill.check(),

@@ -56,7 +56,7 @@ pub(super) struct Dump<'a> {
 /// COM_REGISTER_SLAVE.
 pub(super) fn register_replica(session: &mut Session, payload: &[u8]) -> SqlResult<()> {
     let registration = Registration::decode(payload).map_err(|_| crate::errors::malformed_packet())?;
-    let uuid = peer(session.sql.state()).uuid;
+    let uuid = peer(&session.sql.state).uuid;
     // The old guard goes first: it would take the new entry with it.
     session.client.registered = None;
     session.client.registered =
@@ -73,7 +73,7 @@ pub(super) async fn binlog_dump(
     let request = if by_gtid { DumpRequest::decode_gtid(&payload) } else { DumpRequest::decode(&payload) };
     let end = match request {
         Ok(request) => {
-            let peer = peer(session.sql.state());
+            let peer = peer(&session.sql.state);
             // What only recovery reads has changes that were kept out of the log, accounts' among them.
             if peer.whole_files
                 && let Err(error) = session.login.access.require(Privileges::BACKUP_ADMIN)
@@ -82,7 +82,7 @@ pub(super) async fn binlog_dump(
                 return Ok(false);
             }
             let guard = session.server.dumps.begin(&session.client.process, request.server_id, &peer.uuid);
-            let marked = session.sql.state().settings.skip_replication;
+            let marked = session.sql.state.settings.skip_replication;
             let mut dump = Dump { server: &session.server, client: &mut session.client };
             let Err(end) = dump.dump(&request, &peer, &guard, marked).await;
             end
@@ -92,7 +92,7 @@ pub(super) async fn binlog_dump(
             return Ok(false);
         }
     };
-    let status = status(&*session.sql);
+    let status = status(&session.sql);
     Dump { server: &session.server, client: &mut session.client }.say_why(end, status).await?;
     Ok(true)
 }

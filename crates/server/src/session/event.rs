@@ -5,12 +5,12 @@ use crate::account::Account;
 use crate::connection::ConnectionPlace;
 use crate::net::ClientHost;
 use crate::net::{Channel, Stream};
+use crate::parsed::{Parsed, parse};
 use crate::process::Activity;
-use crate::runner::{Parsed, parse};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::ast::{EventStatus, ObjectName, Span, Spanned, Statement};
-use omnibus_sql::{Level, ProgramDef, SqlError, quote_ident};
+use omnibus_sql::{Database, Level, ProgramDef, SqlError, quote_ident};
 use omnibus_wire::Capability;
 use std::sync::Arc;
 use tokio::net::UnixStream;
@@ -41,7 +41,7 @@ pub(crate) async fn run_event(server: Arc<Server>, def: Arc<ProgramDef>, runs: b
     if is_current && runs {
         let body = def.event_tree().ok().and_then(|tree| tree.clauses.program).map(|program| program.text);
         run_body(&mut session, &def, body.unwrap_or_default()).await;
-        for (level, condition) in session.sql.state().diagnostics.conditions() {
+        for (level, condition) in session.sql.state.diagnostics.conditions() {
             match level {
                 Level::Error => tell(condition),
                 _ => tracing::warn!(code = condition.code, "event {event}: {}", condition.message),
@@ -54,9 +54,15 @@ pub(crate) async fn run_event(server: Arc<Server>, def: Arc<ProgramDef>, runs: b
     }
 }
 
+/// The events of all databases. Does not block.
+pub(crate) fn events(database: &Database) -> Vec<Arc<ProgramDef>> {
+    let catalog = database.catalog();
+    catalog.programs().filter(|def| def.event.is_some()).cloned().collect()
+}
+
 /// Drops an event that has run for the last time, unless its body, or somebody, has made another one of it.
 pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
-    let known = server.runners.events();
+    let known = events(&server.database);
     let current = known.iter().find(|now| now.key() == def.key() && now.db == def.db);
     let over = |now: &Arc<ProgramDef>| {
         let (Some(now), Some(old)) = (&now.event, &def.event) else { return false };
@@ -74,10 +80,10 @@ pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
     let opened = place.and_then(|place| of_event(server, &process, anybody, place));
     let Ok(mut session) = opened else { return };
     let text = format!("DROP EVENT IF EXISTS {}.{}", quote_ident(&def.db), quote_ident(&def.name));
-    if let Ok((parsed, _)) = parse(&mut *session.sql, &Bytes::from(text)) {
+    if let Ok((parsed, _)) = parse(&mut session.sql, &Bytes::from(text)) {
         run_alone(&mut session, &parsed).await;
     }
-    for (_, condition) in session.sql.state().diagnostics.conditions() {
+    for (_, condition) in session.sql.state.diagnostics.conditions() {
         tracing::error!(
             code = condition.code,
             "event {} is over and stays: {}",
@@ -120,8 +126,7 @@ fn of_event(
         must_change_password: false,
         place,
     };
-    Session::open(server.clone(), channel, process.clone(), ClientHost::local(), login)
-        .map_err(|refused| refused.1)
+    Ok(Session::open(server.clone(), channel, process.clone(), ClientHost::local(), login))
 }
 
 /// An event runs in the time zone that it was made in.
@@ -134,11 +139,7 @@ fn keep_zone(session: &mut Session, def: &ProgramDef) {
 
 /// Notes that the event runs for the last time. `false`: it is another one meanwhile, or gone.
 async fn is_last(session: &mut Session, def: &Arc<ProgramDef>) -> Result<bool, SqlError> {
-    let runner = &mut session.sql;
-    let noted = tokio::task::block_in_place(|| match runner.sql_session() {
-        Some(session) => session.event_is_over(def),
-        None => Ok(None),
-    });
+    let noted = tokio::task::block_in_place(|| session.sql.event_is_over(def));
     let ticket = noted.map_err(|interrupt| match interrupt {
         omnibus_sql::Interrupt::Error(error) => error,
         _ => SqlError::internal("the end of an event can't be noted"),

@@ -8,8 +8,8 @@
 
 use crate::account::{Account, Privileges};
 use crate::errors;
-use crate::runner::Runner;
 use omnibus_parser::ast::{GrantTarget, GrantWhat, ObjectName, Statement};
+use omnibus_sql::SqlSession;
 
 /// The system tables of MySQL 5.7 to 9 and MariaDB 10 to 12 that dumps have.
 const SYSTEM_TABLES: [&str; 52] = [
@@ -97,8 +97,8 @@ fn targets(statement: &Statement) -> Option<(Vec<&ObjectName>, Privileges)> {
 }
 
 /// Whether a statement is passed over, because it is a dump's and about system tables. Leaves the warnings.
-pub(super) fn passes_over(account: &Account, sql: &mut dyn Runner, statement: &Statement) -> bool {
-    let state = sql.state();
+pub(super) fn passes_over(account: &Account, sql: &mut SqlSession, statement: &Statement) -> bool {
+    let state = &sql.state;
     let head = !state.settings.foreign_key_checks && !state.settings.unique_checks;
     // Both programs keep the client's character set there around each definition, with `--compact`, too.
     if !head && !state.user_variables.contains_key("saved_cs_client") {
@@ -127,15 +127,15 @@ pub(super) fn passes_over(account: &Account, sql: &mut dyn Runner, statement: &S
     if !account.on_database("mysql").has(needed) || can_be_granted(sql, statement) {
         return false;
     }
-    let diagnostics = &mut sql.state_mut().diagnostics;
+    let diagnostics = &mut sql.state.diagnostics;
     diagnostics.clear();
     names.iter().for_each(|name| diagnostics.warn(errors::no_system_table_access(name)));
     true
 }
 
 /// Whether it is a GRANT on a system table that is here, too.
-fn can_be_granted(sql: &mut dyn Runner, statement: &Statement) -> bool {
+fn can_be_granted(sql: &mut SqlSession, statement: &Statement) -> bool {
     let Statement::Grant(grant) = statement else { return false };
     let GrantWhat::Privileges { privileges, target } = &grant.what else { return false };
-    sql.sql_session().is_some_and(|session| session.check_grant_target(target, privileges).is_ok())
+    sql.check_grant_target(target, privileges).is_ok()
 }

@@ -23,17 +23,17 @@ mod set_for;
 mod statements;
 mod wait_first;
 
-pub(crate) use event::{drop_if_over, run_event};
+pub(crate) use event::{drop_if_over, events, run_event};
 
+use crate::account::Account;
 use crate::admin::Admin;
 use crate::connection::{Client, Ended, Login, Replied, SessionAccess, SessionShared, Settings};
 use crate::net::{Arrival, Channel, ClientHost};
 use crate::process::Process;
 use crate::query_log::Operation;
-use crate::runner::{Runner, RunnerIdentity};
 use crate::server::Server;
 use crate::status::Transport;
-use omnibus_sql::SqlError;
+use omnibus_sql::{SessionState, SqlError, SqlSession};
 use omnibus_wire::Capability;
 use statements::Statements;
 use std::ops::ControlFlow;
@@ -45,7 +45,7 @@ pub struct Session {
     server: Arc<Server>,
     client: Client,
     login: Login,
-    sql: Box<dyn Runner>,
+    sql: Box<SqlSession>,
     prepared: Statements,
     settings: Settings,
 }
@@ -72,15 +72,9 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
         }
     };
     let (database, logged_in) = (logged_in.database.take(), logged_in);
-    let mut session = match Session::open(server.clone(), channel, process, client, logged_in) {
-        Ok(session) => Box::new(session),
-        Err(mut refused) => {
-            refused.0.refuse(&refused.1).await;
-            return;
-        }
-    };
+    let mut session = Box::new(Session::open(server.clone(), channel, process, client, logged_in));
     let how = session.run(database).await;
-    session.observer().audit_connection(Operation::Disconnect, session.sql.state().database.clone(), 0);
+    session.observer().audit_connection(Operation::Disconnect, session.sql.state.database.clone(), 0);
     session.close();
     if how == Ended::Aborted {
         server.counters.aborted_clients.fetch_add(1, Ordering::Relaxed);
@@ -109,7 +103,7 @@ impl Session {
         process: Arc<Process>,
         host: ClientHost,
         login: login::LoggedIn,
-    ) -> Result<Session, Box<(Channel, SqlError)>> {
+    ) -> Session {
         let mut access =
             SessionAccess::new(login.account.clone(), &login.user, &host.name(), &server.accounts)
                 .behind(login.proxy.as_deref())
@@ -124,33 +118,24 @@ impl Session {
         ));
         shared.set_login_collation(login.collation);
         shared.start_idle_clock(channel.caps.has(Capability::INTERACTIVE));
-        let identity = RunnerIdentity {
-            connection_id: process.id,
-            user: login.user.clone(),
-            host_name: host.name(),
-            account: login.account.plain(),
-            settings: Settings::of_execution(&shared, channel.caps, &access),
-            host: shared.clone(),
-            kill: process.kill.clone(),
-        };
-        let sql = match server.runners.open(identity) {
-            Ok(sql) => sql,
-            Err(error) => return Err(Box::new((channel, error))),
-        };
-        process.set_kill_hook(sql.kill_hook());
-        process.set_wait_probe(sql.wait_probe());
-        process.set_memory(sql.state().memory.clone());
-        process.set_progress(sql.state().budget.progress.clone());
-        let mut client = Client::new(server.clone(), channel, process, sql.floor());
-        client.set_up(&shared, sql.state());
-        Ok(Session {
+        let mut sql = Box::new(SqlSession::new(server.database.clone(), process.id, process.kill.clone()));
+        fill_in(&mut sql.state, (&login.user, &login.account), host.name(), shared.clone());
+        sql.state.settings = Settings::of_execution(&shared, channel.caps, &access);
+        let (waiting, waiter) = (sql.lock_waiter(), sql.lock_waiter());
+        process.set_kill_hook(Box::new(move || waiter.kill()));
+        process.set_wait_probe(Box::new(move || waiting.waits_for()));
+        process.set_memory(sql.state.memory.clone());
+        process.set_progress(sql.state.budget.progress.clone());
+        let mut client = Client::new(server.clone(), channel, process, sql.floor().clone());
+        client.set_up(&shared, &sql.state);
+        Session {
             client,
             login: Login { host, user: login.user, access, place: login.place },
             sql,
             prepared: Statements::new(server.clone()),
             settings: Settings::new(shared, &server.globals),
             server,
-        })
+        }
     }
 
     /// The end of the login, and all commands. `database` is the first default one.
@@ -163,8 +148,8 @@ impl Session {
         let how = if refused.is_some() { Operation::FailedConnect } else { Operation::Connect };
         let wanted = wanted.filter(|_| refused.is_none());
         self.observer().audit_connection(how, wanted, refused.unwrap_or(0));
-        self.client.reply(&mut *self.sql, entered);
-        self.client.settle(&mut *self.sql, start).await;
+        self.client.reply(&mut self.sql, entered);
+        self.client.settle(&mut self.sql, start).await;
         if refused.is_some() {
             self.client.channel.close().await;
             return Ended::Properly;
@@ -210,18 +195,18 @@ impl Session {
             client: &mut self.client,
             login: &mut self.login,
             settings: &mut self.settings,
-            sql: &mut *self.sql,
+            sql: &mut self.sql,
         }
     }
 
     /// Adds OK to the reply.
     fn ok(&mut self) {
-        self.client.ok(&*self.sql, false);
+        self.client.ok(&self.sql, false);
     }
 
     /// Adds an error to the reply, and notes it for SHOW WARNINGS.
     fn failed(&mut self, error: SqlError) -> Replied {
-        self.client.failed(&mut *self.sql, error)
+        self.client.failed(&mut self.sql, error)
     }
 
     /// Follows changes of global variables and accounts made by other sessions.
@@ -233,4 +218,21 @@ impl Session {
             self.settings.shared.set_account(&self.login.access);
         }
     }
+}
+
+/// What a new session of the SQL layer is told of whose it is.
+fn fill_in(
+    state: &mut SessionState,
+    (user, account): (&str, &Account),
+    host_name: String,
+    host: Arc<SessionShared>,
+) {
+    state.user = user.to_owned();
+    state.host_name = host_name;
+    state.account = account.plain();
+    state.host = host;
+    let mut seed = [0; 16];
+    crate::random::random_bytes(&mut seed);
+    let n = u128::from_le_bytes(seed);
+    state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
 }

@@ -4,14 +4,14 @@
 use super::Session;
 use crate::connection::{Client, Login, Settings};
 use crate::digests::{Cost, Kept};
+use crate::parsed::Parsed;
 use crate::process::Activity;
 use crate::query_log::{Class, Entry, Operation, Record, Slow};
-use crate::runner::{Parsed, Runner};
 use crate::server::Server;
 use crate::status::{COM_NAMES, Counter};
 use bytes::Bytes;
-use omnibus_sql::Level;
 use omnibus_sql::api::Tallied;
+use omnibus_sql::{Level, SqlSession};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -56,7 +56,7 @@ pub(super) struct Observer<'a> {
     client: &'a Client,
     login: &'a Login,
     settings: &'a Settings,
-    sql: &'a dyn Runner,
+    sql: &'a SqlSession,
 }
 
 impl Session {
@@ -67,7 +67,7 @@ impl Session {
             client: &self.client,
             login: &self.login,
             settings: &self.settings,
-            sql: &*self.sql,
+            sql: &self.sql,
         }
     }
 
@@ -75,7 +75,7 @@ impl Session {
     pub(super) fn begin_observed(&mut self, at_us: i64) -> Begun {
         self.client.replies.rows_affected = 0;
         self.settings.shared.audited.store(false, Ordering::Relaxed);
-        Begun { at_us, tally: self.sql.state().budget.tally.read(), rows_sent: self.client.replies.rows_sent }
+        Begun { at_us, tally: self.sql.state.budget.tally.read(), rows_sent: self.client.replies.rows_sent }
     }
 }
 
@@ -106,7 +106,7 @@ impl Observer<'_> {
     }
 
     fn count_digest(&self, begun: Begun, now: i64, statement: &mut Statement<'_>) {
-        let state = self.sql.state();
+        let state = &self.sql.state;
         let done = state.budget.tally.read().since(begun.tally);
         let cost = Cost {
             ended_us: now,
@@ -132,17 +132,17 @@ impl Observer<'_> {
         if told || !self.server.query_log.audit.has(class, &self.login.user) {
             return;
         }
-        let conditions = self.sql.state().diagnostics.conditions();
+        let conditions = self.sql.state.diagnostics.conditions();
         let code = conditions.iter().rev().find(|(level, _)| *level == Level::Error).map(|(_, e)| e.code);
         let code = if statement.failed { code.unwrap_or(UNKNOWN_ERROR) } else { 0 };
-        self.audit(Operation::Query, self.sql.state().database.clone(), (statement.text)(), code);
+        self.audit(Operation::Query, self.sql.state.database.clone(), (statement.text)(), code);
     }
 
     /// A text that is no statement.
     pub(super) fn audit_unparsed(&self, text: &Bytes, code: u16) {
         let audit = &self.server.query_log.audit;
         if audit.is_on() && audit.has(Class::Other, &self.login.user) {
-            self.audit(Operation::Query, self.sql.state().database.clone(), text.clone(), code);
+            self.audit(Operation::Query, self.sql.state.database.clone(), text.clone(), code);
         }
     }
 
@@ -171,7 +171,7 @@ impl Observer<'_> {
 
     fn log_slow(&self, begun: Begun, now: i64, slow: bool, what: &Observed<'_>) {
         let log = &self.server.query_log;
-        let done = self.sql.state().budget.tally.read().since(begun.tally);
+        let done = self.sql.state.budget.tally.read().since(begun.tally);
         let unindexed = done.whole > 0 && log.logs_unindexed();
         let (text, command) = match what {
             Observed::Statement(Statement { parsed, text, .. }) => {
@@ -194,8 +194,8 @@ impl Observer<'_> {
             rows_sent: self.client.replies.rows_sent - begun.rows_sent,
             rows_examined: done.examined,
             rows_affected: self.client.replies.rows_affected,
-            database: self.sql.state().database.clone(),
-            last_insert_id: self.sql.state().last_insert_id_set.unwrap_or(0),
+            database: self.sql.state.database.clone(),
+            last_insert_id: self.sql.state.last_insert_id_set.unwrap_or(0),
             text: text.map(|text| text()).unwrap_or_default(),
             command: command.text(),
         })));

@@ -11,14 +11,14 @@ use super::statements::{Statement, Statements};
 use crate::admin::administration_with;
 use crate::connection::{Client, SessionAccess, SessionShared, put_column, status};
 use crate::errors;
+use crate::parsed::{Parsed, filled, parse};
 use crate::process::Activity;
 use crate::result_set::column;
-use crate::runner::{Parsed, PreparedInfo, RunContext, Runner, parse};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::parameter;
 use omnibus_sql::memory::MemoryLimits;
-use omnibus_sql::{AccessCheck, Mode, SessionState, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Mode, Prepared, SessionState, SqlError, SqlResult, SqlSession};
 use omnibus_value::Value;
 use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk};
 use omnibus_wire::{Capability, Command};
@@ -65,15 +65,16 @@ impl Session {
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
         self.prepared.admit()?;
-        let (parsed, next) = parse(&mut *self.sql, text)?;
+        let (parsed, next) = parse(&mut self.sql, text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }
         self.login.access.check_statement(&parsed.statement.node)?;
-        let info = plan_prepared(&mut *self.sql, &self.login.access, &parsed)?;
+        let prepared = plan_prepared(&mut self.sql, &self.login.access, &parsed)?;
         let params = parsed.statement.params as usize;
-        let id = self.prepared.add(Statement::new(parsed, info.handle, &self.sql.state().memory));
-        reply_prepare(&mut self.client, &*self.sql, id, params, &info.columns);
+        let columns = prepared.columns.clone();
+        let id = self.prepared.add(Statement::new(parsed, prepared, &self.sql.state.memory));
+        reply_prepare(&mut self.client, &self.sql, id, params, &columns);
         Ok(())
     }
 
@@ -82,7 +83,7 @@ impl Session {
         self.client.process.counters.add(Counter::StmtExecute, 1);
         self.client.process.counters.add(Counter::Questions, 1);
         self.client.process.counters.add(Counter::Queries, 1);
-        let (id, decoded) = decode_execute(&self.client, &mut self.prepared, &mut *self.sql, range);
+        let (id, decoded) = decode_execute(&self.client, &mut self.prepared, &mut self.sql, range);
         let ended = match decoded {
             Ok(params) => self.execute_statement(id, &params, came_us).await,
             Err(error) => {
@@ -97,7 +98,7 @@ impl Session {
     }
 
     async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
-        self.settings.note_conditions(&*self.sql);
+        self.settings.note_conditions(&self.sql);
         self.refresh();
         let mut statement = self.prepared.take(id)?;
         let (begun, start) = (self.begin_observed(came_us), self.client.reply_start());
@@ -105,7 +106,7 @@ impl Session {
         self.client.process.begin(Activity::Execute, &parsed.text, self.client.process.since_us());
         self.client.process.counters.statement(parsed.kind);
         if self.observer().logs_commands() {
-            self.observer().log_command(Activity::Execute, self.sql.with_params(&parsed.text, params));
+            self.observer().log_command(Activity::Execute, filled(&self.sql, &parsed.text, params));
         }
         let result = match count_use(&self.server, self.login.account(), &parsed) {
             Ok(()) => administration_with(&mut self.admin(), &parsed, params).await,
@@ -123,15 +124,15 @@ impl Session {
         match result {
             Ok(outcome) => {
                 if let Some(outcome) = outcome {
-                    self.client.reply_outcome(&*self.sql, &outcome, false);
+                    self.client.reply_outcome(&self.sql, &outcome, false);
                 }
             }
             Err(error) => {
-                self.client.failed_in_sql(&mut *self.sql, error);
+                self.client.failed_in_sql(&mut self.sql, error);
             }
         }
-        self.client.settle(&mut *self.sql, start).await;
-        let text = || self.sql.with_params(&parsed.text, params);
+        self.client.settle(&mut self.sql, start).await;
+        let text = || filled(&self.sql, &parsed.text, params);
         let observed = observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut digest) };
         let ended = self.observer().end(begun, Observed::Statement(observed));
         if let Some(statement) = self.prepared.get_mut(id) {
@@ -161,30 +162,29 @@ impl Session {
 
 /// Plans a statement, on a thread that may block if that takes long.
 pub(super) fn plan_prepared(
-    sql: &mut dyn Runner,
+    sql: &mut SqlSession,
     access: &SessionAccess,
     parsed: &Arc<Parsed>,
-) -> SqlResult<PreparedInfo> {
-    let context = |mode| RunContext { mode, access };
+) -> SqlResult<Prepared> {
     if parsed.first_mode() == Mode::Inline {
-        match sql.prepare(parsed, &context(Mode::Inline)) {
+        match sql.prepare_alone(&parsed.text, Mode::Inline, access) {
             Err(error) if error.is_needs_blocking() => {}
             done => return done,
         }
     }
-    tokio::task::block_in_place(|| sql.prepare(parsed, &context(Mode::Blocking)))
+    tokio::task::block_in_place(|| sql.prepare_alone(&parsed.text, Mode::Blocking, access))
 }
 
 fn reply_prepare(
     client: &mut Client,
-    sql: &dyn Runner,
+    sql: &SqlSession,
     id: u32,
     params: usize,
     columns: &[omnibus_sql::ResultColumn],
 ) {
-    let warnings = sql.state().diagnostics.own_count();
+    let warnings = sql.state.diagnostics.own_count();
     let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
-    let collation = sql.state().settings.collation_results;
+    let collation = sql.state.settings.collation_results;
     let (caps, status) = (client.channel.caps, status(sql));
     let out = &mut client.channel.out;
     out.packet(|out| head.encode(out));
@@ -208,7 +208,7 @@ fn reply_prepare(
 fn decode_execute(
     client: &Client,
     prepared: &mut Statements,
-    sql: &mut dyn Runner,
+    sql: &mut SqlSession,
     range: Range<usize>,
 ) -> (u32, SqlResult<Vec<Value>>) {
     let malformed = |_| errors::malformed_packet();
@@ -224,7 +224,7 @@ fn decode_execute(
         return (id, Err(error));
     }
     // Parameters are copies of what is in the packet, or of what came before.
-    if let Err(error) = sql.state_mut().ask(range.len()) {
+    if let Err(error) = sql.state.ask(range.len()) {
         return (id, Err(error));
     }
     let (bound, long) = (&mut statement.bound, &mut statement.long_data);
@@ -234,7 +234,7 @@ fn decode_execute(
         Ok(given) => given,
         Err(error) => return (id, Err(malformed(error))),
     };
-    let settings = &sql.state().settings;
+    let settings = &sql.state.settings;
     let (from, connection) = (settings.collation_client, settings.collation_connection);
     let values = given.iter().zip(&bound.types).enumerate().map(|(i, (param, ty))| {
         let long = || long.remove(&(i as u16)).unwrap_or_default().into();
@@ -243,7 +243,7 @@ fn decode_execute(
     let values = values.collect();
     let attributes = attribute_values(&attributes, from);
     match attributes {
-        Ok(attributes) => sql.state_mut().query_attributes = attributes,
+        Ok(attributes) => sql.state.query_attributes = attributes,
         Err(error) => return (id, Err(error)),
     }
     (id, values)

@@ -8,8 +8,8 @@ use super::wait_first::wait_first;
 use crate::account::Account;
 use crate::admin::{named_administration, with_text};
 use crate::connection::Replied;
+use crate::parsed::{Parsed, parse};
 use crate::process::Activity;
-use crate::runner::{Parsed, parse};
 use crate::server::Server;
 use crate::status::Counter;
 use bytes::Bytes;
@@ -37,7 +37,7 @@ impl Session {
         let mut ended = None;
         loop {
             let begun = self.begin_observed(ended.unwrap_or(came_us));
-            let (parsed, next) = match parse(&mut *self.sql, &text) {
+            let (parsed, next) = match parse(&mut self.sql, &text) {
                 Ok(found) => found,
                 // A comment alone is a statement, and does nothing: tools send settings of other versions so.
                 Err(error) if error.code == EMPTY_QUERY && text.iter().any(|c| b"*-#".contains(c)) => {
@@ -84,7 +84,7 @@ impl Session {
     pub(super) async fn statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
         let start = self.client.reply_start();
         let replied = self.run_statement(parsed, more).await;
-        if self.client.settle(&mut *self.sql, start).await { replied } else { Replied::Bad }
+        if self.client.settle(&mut self.sql, start).await { replied } else { Replied::Bad }
     }
 
     pub(super) async fn run_statement(&mut self, parsed: &Arc<Parsed>, more: bool) -> Replied {
@@ -93,13 +93,13 @@ impl Session {
             return Box::pin(self.set_for(tree, more)).await;
         }
         self.client.process.counters.statement(parsed.kind);
-        self.settings.note_conditions(&*self.sql);
+        self.settings.note_conditions(&self.sql);
         self.refresh();
         if let Err(error) = count_use(&self.server, self.login.account(), parsed) {
             return self.failed(error);
         }
-        if passes_over(self.login.account(), &mut *self.sql, &parsed.statement.node) {
-            self.client.ok(&*self.sql, more);
+        if passes_over(self.login.account(), &mut self.sql, &parsed.statement.node) {
+            self.client.ok(&self.sql, more);
             return Replied::Good;
         }
         let computed;
@@ -107,7 +107,7 @@ impl Session {
             Statement::ExecuteImmediate { .. } => {
                 computed = match with_text(&mut self.admin(), parsed).await {
                     Ok(computed) => computed,
-                    Err(error) => return self.client.failed_in_sql(&mut *self.sql, error),
+                    Err(error) => return self.client.failed_in_sql(&mut self.sql, error),
                 };
                 &computed
             }
@@ -133,10 +133,10 @@ impl Session {
         self.follow_statement(parsed);
         match result {
             Ok(outcome) => {
-                self.client.reply_outcome(&*self.sql, &outcome, more);
+                self.client.reply_outcome(&self.sql, &outcome, more);
                 Replied::Good
             }
-            Err(error) => self.client.failed_in_sql(&mut *self.sql, error),
+            Err(error) => self.client.failed_in_sql(&mut self.sql, error),
         }
     }
 
@@ -146,11 +146,11 @@ impl Session {
         if self.settings.shared.take_changed_inside() {
             self.admin().apply_settings();
         }
-        let state = self.sql.state();
+        let state = &self.sql.state;
         let warnings = u64::from(state.diagnostics.count());
         self.settings.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
-            self.client.process.identity.lock().db = self.sql.state().database.clone();
+            self.client.process.identity.lock().db = self.sql.state.database.clone();
             self.client.replies.schema_changed = true;
         }
         // Rows do not begin or end a transaction that has a snapshot of its own.
@@ -158,10 +158,10 @@ impl Session {
             parsed.statement.node,
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
         ) {
-            let place = self.sql.snapshot_place();
+            let place = self.sql.trx().snapshot_place();
             self.settings.shared.follow_snapshot(place);
         }
-        self.settings.statement_is_over(&mut *self.sql);
+        self.settings.statement_is_over(&mut self.sql);
     }
 }
 

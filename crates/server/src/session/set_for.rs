@@ -6,7 +6,7 @@
 use super::Session;
 use crate::admin::set_statement;
 use crate::connection::{Replied, SessionShared};
-use crate::runner::parse;
+use crate::parsed::parse;
 use crate::server::Server;
 use crate::sysvars::{Registry, VarId, VarValue};
 use omnibus_parser::ast::{SetItem, SetStatement};
@@ -32,7 +32,7 @@ const NOT_FOR_ONE: &[&str] = &[
 impl Session {
     /// Runs the statement and adds its reply. The variables are as before then, whatever became of it.
     pub(crate) async fn set_for(&mut self, tree: &SetStatement, more: bool) -> Replied {
-        let (parsed, _) = match parse(&mut *self.sql, &tree.text) {
+        let (parsed, _) = match parse(&mut self.sql, &tree.text) {
             Ok(parsed) => parsed,
             Err(error) => return self.failed(error),
         };

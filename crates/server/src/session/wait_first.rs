@@ -16,7 +16,7 @@ pub(super) async fn wait_first(session: &mut Session, statement: &Statement) -> 
     let Some(coordinator) = session.server.log.coordinator().cloned() else { return Ok(()) };
     let (server, shared, process) =
         (session.server.clone(), session.settings.shared.clone(), session.client.process.clone());
-    let state = session.sql.state();
+    let state = &session.sql.state;
     let values: Option<Vec<Value>> =
         args.iter().map(|arg| Some(evaluate_plain(&shared, state, arg)?.ok()?.0)).collect();
     let Some(Ok(Some((goal, limit)))) = values.map(|values| wish(name, &values)) else { return Ok(()) };
