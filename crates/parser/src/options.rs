@@ -1,4 +1,4 @@
-//! What the session tells the parser.
+//! The settings of a session that the parser depends on.
 
 /// The parts of `sql_mode` that change the grammar, and the version for `/*!NNNNN */` comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,6 @@ use crate::net::{TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::replica::Replicas;
 use crate::server::Server;
-use crate::sql_runner::SqlRunners;
 use crate::starting::{Starting, Watched};
 use crate::supervisor::Supervisor;
 use crate::sysvars::{GlobalVars, Registry, VarValue};
@@ -129,14 +128,7 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     }
     let tls = open_tls(&globals, &datadir.path)?;
     let rsa = RsaKey::new(datadir.path.clone());
-    let mut server = Server::new(
-        globals,
-        accounts,
-        rsa,
-        tls,
-        log,
-        Box::new(SqlRunners { database, names: coordinator.log().files().names().clone() }),
-    );
+    let mut server = Server::new(globals, accounts, rsa, tls, log, database);
     server.file_uses = file_uses;
     if options.embedded {
         server.supervisor = Supervisor::None;

@@ -5,7 +5,7 @@
 //! row of all others (`Performance_schema_digest_lost`). Counting is a shared lock and a dozen relaxed additions; prepared statements
 //! keep their row, so theirs is the additions alone. `performance_schema=OFF` at the start costs nothing.
 
-use crate::runner::Parsed;
+use crate::parsed::Parsed;
 use omnibus_parser::Digest;
 use omnibus_parser::ast::{Spanned, Statement};
 use parking_lot::{Mutex, RwLock};

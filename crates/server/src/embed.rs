@@ -69,6 +69,12 @@ impl Embedded {
         Ok(theirs)
     }
 
+    /// The server, for who looks into it.
+    #[must_use]
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
     /// The TCP port that it listens on; 0 for none.
     #[must_use]
     pub fn port(&self) -> u16 {

@@ -1,10 +1,10 @@
 //! The server: connections, authentication, sessions, administration, system variables, metrics.
 //!
 //! Not statements on data, which are `omnibus_sql`'s, nor the log, nor the engines. Start at `server` (what all share), then
-//! `session` (one connection), then `admin` (statements about the server). What stands above `server` knows it: `session`, `admin`,
-//! `arrival`, `scheduler`, `monitoring`, `http`, `serve`. What it is made of does not: `sysvars`, `account`, `process`, `dump`,
-//! `replica`, `gtid`, `status`, `query_log` and those beside them get what they need handed to them. No module uses another in a
-//! circle (`scripts/tidy`).
+//! `connection` (what one connection is made of), `session` (what it does), and `admin` (statements about the server). What stands
+//! above `server` knows it: `session` above `admin` above `connection`, and `arrival`, `scheduler`, `monitoring`, `http`, `serve`. What it
+//! is made of does not: `sysvars`, `account`, `process`, `dump`, `replica`, `gtid`, `status`, `query_log` and those beside them get what
+//! they need handed to them. No module uses another in a circle (`scripts/tidy`).
 //!
 //! Async on a multi-thread runtime; a statement runs synchronously inside its session's task, and the
 //! only await points are the socket, a row lock, and a commit (`session::drive`).
@@ -18,6 +18,7 @@ pub mod backup;
 mod by_account;
 mod charset;
 mod clock;
+mod connection;
 pub mod coordination;
 mod datadir;
 mod digests;
@@ -28,12 +29,14 @@ mod error_log;
 mod errors;
 mod files;
 pub mod gtid;
+mod held_locks;
 mod http;
 mod log_admin;
 mod machine;
 mod monitoring;
 mod net;
 pub mod options;
+mod parsed;
 mod pid_file;
 pub mod process;
 mod pulse;
@@ -42,14 +45,12 @@ mod random;
 mod refusals;
 mod replica;
 mod result_set;
-mod runner;
 mod scheduler;
 mod sealed;
 mod serve;
 mod server;
 mod session;
 mod small_files;
-mod sql_runner;
 pub mod starting;
 mod status;
 mod supervisor;
@@ -62,12 +63,9 @@ pub use datadir::FORMAT as DATADIR_FORMAT;
 pub use embed::Embedded;
 pub use error_log::ErrorLog;
 pub use files::keep_files_private;
-pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus, NoLog};
+pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 pub use net::{Listeners, Places, Reserved, TlsFiles, acceptor};
 pub use options::{OptionError, ServerOptions};
-pub use runner::{
-    Parsed, PreparedHandle, PreparedInfo, RunContext, Runner, RunnerFactory, RunnerIdentity, TrxState,
-};
 pub use serve::serve;
 pub use server::Server;
 pub use small_files::damaged_small_files;

@@ -1,5 +1,4 @@
-//! What administration asks of the log and the commit pipeline. Implemented where the server is put
-//! together; `NoLog` is for tests.
+//! What administration asks of the log and the commit pipeline. Implemented where the server is put together.
 //!
 //! Methods may block on a file; the server calls them from `block_in_place`, except the getters that
 //! say otherwise.
@@ -98,44 +97,4 @@ pub trait LogAdmin: Send + Sync {
     fn set_variable(&self, name: &str, value: &VarValue) -> SqlResult<()>;
     /// Lines for SHOW STATUS: counters and gauges, names in MySQL's style. Does not block.
     fn counters(&self) -> Vec<(String, String)>;
-}
-
-/// No log at all.
-#[derive(Debug, Default)]
-pub struct NoLog;
-
-impl LogAdmin for NoLog {
-    fn gtid_executed(&self) -> String {
-        String::new()
-    }
-    fn gtid_purged(&self) -> String {
-        String::new()
-    }
-    fn status(&self) -> LogStatus {
-        LogStatus { file: "binlog.000001".into(), position: 4 }
-    }
-    fn files(&self) -> SqlResult<Vec<LogFile>> {
-        Ok(vec![LogFile { name: "binlog.000001".into(), size: 4, encrypted: false }])
-    }
-    fn events(&self, _: Option<&str>, _: u64, _: u64, _: u64) -> SqlResult<Vec<LogEvent>> {
-        Ok(Vec::new())
-    }
-    fn rotate(&self) -> SqlResult<()> {
-        Ok(())
-    }
-    fn purge_to(&self, _: &str) -> SqlResult<Option<SqlError>> {
-        Ok(None)
-    }
-    fn purge_before(&self, _: i64) -> SqlResult<Option<SqlError>> {
-        Ok(None)
-    }
-    fn reset(&self, _: Option<u64>) -> SqlResult<()> {
-        Err(SqlError::not_supported_yet("RESET BINARY LOGS AND GTIDS"))
-    }
-    fn set_variable(&self, _: &str, _: &VarValue) -> SqlResult<()> {
-        Ok(())
-    }
-    fn counters(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
 }

@@ -10,8 +10,8 @@ use activity::stage_text;
 pub use activity::{Activity, Stage, state_in};
 pub(crate) use client::Watched;
 
-use crate::runner::{KillHook, WaitProbe};
 use omnibus_format::Dialect;
+use omnibus_locks::LockTarget;
 use omnibus_sql::memory::SessionMemory;
 use omnibus_sql::{KillFlag, Progress, Progressed};
 use parking_lot::Mutex;
@@ -77,6 +77,12 @@ pub struct Process {
     describe: OnceLock<Describe>,
     memory: OnceLock<Arc<SessionMemory>>,
 }
+
+/// Ends what a thread waits in. Called on other sessions' threads; does not block.
+pub type KillHook = Box<dyn Fn() + Send + Sync>;
+
+/// The lock that a thread is parked for. Called on other sessions' threads; does not block.
+pub type WaitProbe = Box<dyn Fn() -> Option<LockTarget> + Send + Sync>;
 
 /// What a thread of the server itself does; asked whenever it is shown.
 pub type Describe = Box<dyn Fn() -> ThreadState + Send + Sync>;
@@ -144,17 +150,13 @@ impl Process {
     }
 
     /// What ends a lock wait of this session.
-    pub fn set_kill_hook(&self, hook: Option<KillHook>) {
-        if let Some(hook) = hook {
-            let _ = self.kill_hook.set(hook);
-        }
+    pub fn set_kill_hook(&self, hook: KillHook) {
+        let _ = self.kill_hook.set(hook);
     }
 
     /// What tells that a thread of this session is parked in a lock wait.
-    pub fn set_wait_probe(&self, probe: Option<WaitProbe>) {
-        if let Some(probe) = probe {
-            let _ = self.wait_probe.set(probe);
-        }
+    pub fn set_wait_probe(&self, probe: WaitProbe) {
+        let _ = self.wait_probe.set(probe);
     }
 
     /// What tells how far this session's statement is.

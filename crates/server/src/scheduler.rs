@@ -5,7 +5,7 @@
 
 use crate::process::{Process, ThreadState};
 use crate::server::Server;
-use crate::session::{drop_if_over, run_event};
+use crate::session::{drop_if_over, events, run_event};
 use crate::sysvars::VarValue;
 use omnibus_parser::ast::EventStatus;
 use omnibus_sql::{EventTimes, ProgramDef};
@@ -149,7 +149,7 @@ pub(crate) async fn run(server: Arc<Server>) {
         }
         if let Some((queue, line)) = &mut on {
             let now = crate::clock::now_us().div_euclid(1_000_000);
-            let events = server.runners.events();
+            let events = events(&server.database);
             if queue.seen.is_none() {
                 for def in events.iter().filter(|def| is_left_over(def)) {
                     drop_if_over(&server, def).await;

@@ -12,7 +12,6 @@ use crate::process::Processes;
 use crate::query_log::{QueryLog, ROTATE_NOW, default_name};
 use crate::refusals::Refusals;
 use crate::replica::{Parts, Replicas};
-use crate::runner::RunnerFactory;
 use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
 use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
@@ -20,7 +19,7 @@ use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
 use omnibus_disk::FileUses;
 use omnibus_format::Dialect;
 use omnibus_replication::limit::EventLimit;
-use omnibus_sql::SqlResult;
+use omnibus_sql::{Database, SqlResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,8 +44,8 @@ pub struct Server {
     pub tls: Option<Arc<TlsAcceptor>>,
     /// The log's administration.
     pub log: Arc<dyn LogAdmin>,
-    /// Sessions of the SQL layer.
-    pub runners: Box<dyn RunnerFactory>,
+    /// What the SQL layer's sessions share.
+    pub database: Arc<Database>,
     /// Who is sent the log.
     pub dumps: Dumps,
     /// This server as a replica; there once it is put together.
@@ -93,7 +92,7 @@ impl Server {
         rsa: RsaKey,
         tls: Option<Arc<TlsAcceptor>>,
         log: Arc<dyn LogAdmin>,
-        runners: Box<dyn RunnerFactory>,
+        database: Arc<Database>,
     ) -> Server {
         let server = Server {
             globals: Arc::new(globals),
@@ -104,7 +103,7 @@ impl Server {
             rsa,
             tls,
             log,
-            runners,
+            database,
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
             engines_wait_for_space: std::sync::OnceLock::new(),
@@ -158,6 +157,12 @@ impl Server {
     #[must_use]
     pub fn skips_grants(&self) -> bool {
         self.skip_grants.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is MariaDB's, whose clients do not expect what MySQL alone has.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.log.dialect() == Dialect::Mariadb
     }
 
     /// FLUSH PRIVILEGES. Blocks.
@@ -285,7 +290,7 @@ impl Server {
         semi_sync
             .extend(sides.iter().map(|[_, side]| (format!("Rpl_semi_sync_{side}_status"), on.to_owned())));
         let parts = [
-            self.runners.counters(),
+            crate::held_locks::counters(&self.database),
             self.dumps.status(),
             semi_sync,
             self.query_log.status(),

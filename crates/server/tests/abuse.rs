@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-use common::{TestServer, start};
+use common::{TestServer, start, wide_rows};
 use omnibus_wire::auth::native;
 use omnibus_wire::{Capability, ErrPacket, Greeting, Login};
 use std::io::{ErrorKind, Read, Write};
@@ -216,7 +216,7 @@ fn a_client_that_does_not_read_is_let_go() {
     let s = start(&["--net-write-timeout=1"]);
     let mut stream = root(&s);
     let started = std::time::Instant::now();
-    write(&mut stream, 0, b"\x03SELECT 'big', 200000");
+    write(&mut stream, 0, format!("\x03{}", wide_rows(200_000)).as_bytes());
     // It never reads; the server must give up by itself, and take no other session with it.
     while s.server.counters.connected.load(std::sync::atomic::Ordering::Relaxed) > 0 {
         assert!(started.elapsed() < Duration::from_secs(120), "still connected");
@@ -246,7 +246,7 @@ fn idle_connections_are_cheap() {
     let before = resident();
     for _ in 0..400 {
         let mut stream = root(&s);
-        write(&mut stream, 0, b"\x03SELECT 'big', 300");
+        write(&mut stream, 0, format!("\x03{}", wide_rows(300)).as_bytes());
         while read(&mut stream).unwrap().1[0] != 0xFE {}
         held.push(stream);
     }

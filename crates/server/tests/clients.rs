@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-use common::start;
+use common::{start, wide_rows};
 
 #[test]
 fn socket_tcp_and_tls() {
@@ -13,6 +13,7 @@ fn socket_tcp_and_tls() {
     assert!(s.ask(&tls, "SHOW SESSION STATUS").contains("TLS"));
     assert!(s.ask(&["-uroot"], "SELECT @@version").starts_with("8.4.0-omnibus"));
     assert!(s.fail(&["-uroot", "-Dnowhere"], "SELECT 1").contains("Unknown database 'nowhere'"));
+    s.ask(&["-uroot"], "CREATE DATABASE here");
     assert_eq!(s.ask(&["-uroot", "-Dhere"], "SELECT 1"), "1");
 }
 
@@ -147,7 +148,7 @@ fn statements_follow_one_another_and_stop_at_an_error() {
     assert!(!out.status.success(), "the third is not run");
     assert_eq!(String::from_utf8_lossy(&out.stdout), "1\n");
     assert!(s.fail(&["-uroot"], "SELEKT 1").contains("1064 (42000)"));
-    assert_eq!(s.ask(&["-uroot"], "SELECT 'big', 20000").lines().count(), 20_000);
+    assert_eq!(s.ask(&["-uroot"], &wide_rows(20_000)).lines().count(), 20_000);
     let admin = std::process::Command::new("mariadb-admin")
         .args([
             "--no-defaults",
@@ -170,7 +171,8 @@ fn kill_ends_queries_and_connections() {
         || s.server.processes.all().into_iter().find(|p| p.line(0).info.is_some_and(|i| i.contains("sleep")));
     for (connection, code) in [(false, "1317"), (true, "1317")] {
         let failed = std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| s.fail(&["-uroot"], "SELECT 'sleep', 20000"));
+            let waiting = scope
+                .spawn(|| s.fail(&["-uroot"], "SELECT 'sleep', SLEEP(1) FROM information_schema.collations"));
             let process = loop {
                 if let Some(process) = find() {
                     break process;

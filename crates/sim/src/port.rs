@@ -28,14 +28,14 @@ impl CommitPort for Port {
     fn engine(&self) -> &Arc<dyn Engine> {
         self.coordinator.engine()
     }
-    fn commit(&self, request: CommitRequest) -> Ticket {
+    fn commit_inline(&self, request: CommitRequest) -> Ticket {
         if self.mutant == Some(Mutant::AnswerEarly) {
             drop(self.coordinator.commit(request));
             return Ticket::done(Ok(self.coordinator.numbered()));
         }
-        CommitPort::commit(&*self.coordinator, request)
+        self.coordinator.commit_inline(request)
     }
-    fn enrol(&self, request: CommitRequest) -> Ticket {
+    fn commit(&self, request: CommitRequest) -> Ticket {
         self.coordinator.commit(request)
     }
     fn wait_published(&self, no: CommitNo) -> Ticket {

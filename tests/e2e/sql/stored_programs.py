@@ -90,6 +90,40 @@ SCRIPTS = {
         CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN ANALYZE TABLE t; RETURN 1; END
         DROP FUNCTION IF EXISTS f
     """,
+    "commits of called procedures": """
+        CREATE PROCEDURE p() SET @a = 1
+        CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN CALL p(); RETURN 1; END
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() CREATE VIEW v AS SELECT 1
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() DROP VIEW v
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() ALTER EVENT e DISABLE
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() DROP EVENT e
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() CREATE TABLE t (a INT)
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() CREATE USER u
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() GRANT SELECT ON *.* TO u
+        SELECT f()
+        DROP PROCEDURE p
+        CREATE PROCEDURE p() COMMIT
+        SELECT f()
+        DROP FUNCTION f
+        CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1; RETURN 1; END
+    """,
     "settings": """
         CREATE TABLE t (a INT)
         CREATE FUNCTION f(n INT) RETURNS INT DETERMINISTIC BEGIN SET SESSION group_concat_max_len = n; SET @@session.max_error_count = n DIV 100; RETURN @@group_concat_max_len; END

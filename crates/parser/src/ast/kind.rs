@@ -1,4 +1,4 @@
-//! Statement kinds: by the names of the `Com_` status variables, and by what they are about.
+//! The names of statements in `Com_` status variables.
 
 use super::{
     Delete, InsertSource, MaintenanceKind, ProgramKind, Reset, Show, Statement, TableRef, Update, Xa,
@@ -18,123 +18,7 @@ impl Delete {
     }
 }
 
-/// What a statement is about, which decides what it does to the transaction that it is run in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatementClass {
-    /// Changes rows, as a part of the transaction.
-    Change,
-    /// Defines something other than an account: commits what is open first.
-    Definition,
-    /// Is about accounts and what they may do: commits, too.
-    Account,
-    /// Begins or ends a transaction.
-    Transaction,
-    /// Anything else.
-    Other,
-}
-
 impl Statement {
-    /// Its class. There is no wildcard: a new kind of statement does not compile before it has one.
-    pub fn class(&self) -> StatementClass {
-        match self {
-            Self::Insert(_) | Self::Update(_) | Self::Delete(_) | Self::LoadData(_) => StatementClass::Change,
-            Self::CreateDatabase(_)
-            | Self::AlterDatabase(_)
-            | Self::DropDatabase { .. }
-            | Self::CreateTable(_)
-            | Self::AlterTable(_)
-            | Self::DropTable(_)
-            | Self::CreateView(_)
-            | Self::DropView(_)
-            | Self::CreateIndex(_)
-            | Self::DropIndex(_)
-            | Self::Truncate(_)
-            | Self::RenameTable(_)
-            | Self::CreateSequence(_)
-            | Self::AlterSequence(_)
-            | Self::DropSequence(_)
-            | Self::CreateRoutine(_)
-            | Self::AlterRoutine(_)
-            | Self::CreateTrigger(_)
-            | Self::CreateEvent(_)
-            | Self::AlterEvent(_)
-            | Self::DropProgram(_) => StatementClass::Definition,
-            Self::CreateUser(_)
-            | Self::AlterUser(_)
-            | Self::DropUser { .. }
-            | Self::RenameUser(_)
-            | Self::Grant(_)
-            | Self::Revoke(_)
-            | Self::CreateRole(_)
-            | Self::DropRole { .. }
-            | Self::SetDefaultRole(_) => StatementClass::Account,
-            Self::Begin(_) | Self::Commit(_) | Self::Rollback(_) | Self::Xa(_) => StatementClass::Transaction,
-            Self::Select(_)
-            | Self::Call { .. }
-            | Self::Do(_)
-            | Self::Savepoint(_)
-            | Self::RollbackTo(_)
-            | Self::ReleaseSavepoint(_)
-            | Self::LockTables(_)
-            | Self::UnlockTables
-            | Self::LockInstance
-            | Self::UnlockInstance
-            | Self::Set(_)
-            | Self::SetStatement(_)
-            | Self::Prepare { .. }
-            | Self::Execute { .. }
-            | Self::ExecuteImmediate { .. }
-            | Self::Deallocate(_)
-            | Self::Use(_)
-            | Self::Show(_)
-            | Self::Describe { .. }
-            | Self::Explain(_)
-            | Self::Help(_)
-            | Self::Kill(_)
-            | Self::Flush(_)
-            | Self::Reset(_)
-            | Self::Purge(_)
-            | Self::ChangeSource(_)
-            | Self::ChangeReplicationFilter(_)
-            | Self::StartReplica(_)
-            | Self::StopReplica(_)
-            | Self::Binlog(_)
-            | Self::Shutdown
-            | Self::Restart
-            | Self::RotateBinlogMasterKey
-            | Self::Backup(_)
-            | Self::Maintenance(_)
-            | Self::SetRole(_)
-            | Self::RunEvent(_)
-            | Self::Signal(_)
-            | Self::GetDiagnostics(_)
-            | Self::Unsupported(_) => StatementClass::Other,
-        }
-    }
-
-    /// Whether this is about accounts and what they may do. `SET PASSWORD` is a `Set`.
-    pub fn is_about_accounts(&self) -> bool {
-        self.class() == StatementClass::Account
-    }
-
-    /// Whether this defines something other than an account, and so commits what is open.
-    pub fn is_definition(&self) -> bool {
-        self.class() == StatementClass::Definition
-    }
-
-    /// Whether this changes data, definitions or accounts: what MAX_UPDATES_PER_HOUR counts.
-    pub fn changes(&self) -> bool {
-        matches!(self.class(), StatementClass::Change | StatementClass::Definition | StatementClass::Account)
-    }
-
-    /// Whether this ends or begins a transaction, by itself or because it commits what is open.
-    pub fn ends_transaction(&self) -> bool {
-        matches!(
-            self.class(),
-            StatementClass::Definition | StatementClass::Account | StatementClass::Transaction
-        ) || matches!(self, Self::Maintenance(_))
-    }
-
     /// The name behind `Com_` that counts this statement: `select`, `insert`, `set_option`, ...
     pub fn kind(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What a literal token's bytes mean: escapes, hex and bit digits, identifiers.
+//! The meaning of a literal token's bytes: escapes, hex and bit digits, identifiers.
 
 use super::{Tok, Token};
 

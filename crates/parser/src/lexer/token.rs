@@ -1,4 +1,4 @@
-//! What the lexer produces: kinds and byte ranges, no text of their own.
+//! The tokens that the lexer produces: kinds and byte ranges, no text of their own.
 
 use super::keyword::Kw;
 

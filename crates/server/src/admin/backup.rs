@@ -1,36 +1,34 @@
 //! BACKUP TO 'folder'. The work is `coordination::backup`; here is the answer.
 
+use super::Admin;
 use crate::result_set::{ResultSet, integer_column, text_column};
-use crate::session::Session;
 use bytes::Bytes;
 use omnibus_parser::ast::Backup;
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 use std::path::Path;
 
-impl Session {
-    /// One row: the log position at which the copy is equal to this server, and its size.
-    pub(super) async fn backup(&mut self, backup: &Backup, more: bool) -> SqlResult<()> {
-        let Backup::To(path) = backup else {
-            return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
-        };
-        let path = String::from_utf8_lossy(path).into_owned();
-        let rule = self.shared.file_rule();
-        let info = tokio::task::block_in_place(|| {
-            let target = rule.backup_target(Path::new(&path))?;
-            self.server.log.backup_to(&target)
-        })?;
-        let text = |text: String| Value::Bytes(Bytes::from(text));
-        let bytes = Value::UInt(info.bytes());
-        let rows = ResultSet {
-            columns: vec![
-                text_column("File", 255),
-                integer_column("Position"),
-                text_column("Gtid_executed", 65_535),
-                integer_column("Bytes"),
-            ],
-            rows: vec![vec![text(info.file), Value::UInt(info.position), text(info.gtid_executed), bytes]],
-        };
-        self.reply_rows(&rows, more)
-    }
+/// One row: the log position at which the copy is equal to this server, and its size.
+pub(super) async fn backup(admin: &mut Admin<'_>, backup: &Backup, more: bool) -> SqlResult<()> {
+    let Backup::To(path) = backup else {
+        return Err(SqlError::not_supported_yet("BACKUP STAGE and BACKUP LOCK"));
+    };
+    let path = String::from_utf8_lossy(path).into_owned();
+    let rule = admin.settings.shared.file_rule();
+    let info = tokio::task::block_in_place(|| {
+        let target = rule.backup_target(Path::new(&path))?;
+        admin.server.log.backup_to(&target)
+    })?;
+    let text = |text: String| Value::Bytes(Bytes::from(text));
+    let bytes = Value::UInt(info.bytes());
+    let rows = ResultSet {
+        columns: vec![
+            text_column("File", 255),
+            integer_column("Position"),
+            text_column("Gtid_executed", 65_535),
+            integer_column("Bytes"),
+        ],
+        rows: vec![vec![text(info.file), Value::UInt(info.position), text(info.gtid_executed), bytes]],
+    };
+    admin.client.reply_rows(admin.sql, &rows, more)
 }

@@ -1,14 +1,11 @@
-//! The value of an expression in an administration statement: literals and variables directly,
-//! anything else by having the SQL layer select it.
+//! The value of an expression in an administration statement: literals and variables directly, anything else by having the SQL layer select it;
+//! and the transactions that such statements end.
 
-use crate::runner::{Parsed, RunContext};
-use crate::session::Session;
-use crate::sysvars::{double_type, integer_type, text_type};
+use super::Admin;
+use crate::connection::evaluate_plain;
 use bytes::Bytes;
-use omnibus_parser::ast::{
-    Expr, Limit, Literal, Query, QueryBody, Span, Spanned, Statement, UnaryOp, VarScope,
-};
-use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SessionHost, SqlError, SqlResult, VariableScope};
+use omnibus_parser::ast::{Expr, Limit, Query, QueryBody, Span, Spanned, Statement};
+use omnibus_sql::{Interrupt, Mode, ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,45 +30,10 @@ impl RowSink for FirstValue {
     }
 }
 
-fn literal(literal: &Literal) -> Option<(Value, ColumnType)> {
-    Some(match literal {
-        Literal::Null => (Value::Null, text_type(0)),
-        Literal::True => (Value::Int(1), integer_type(false)),
-        Literal::False => (Value::Int(0), integer_type(false)),
-        Literal::Int(n) => match i64::try_from(*n) {
-            Ok(n) => (Value::Int(n), integer_type(false)),
-            Err(_) => (Value::UInt(*n), integer_type(true)),
-        },
-        Literal::Float(x) => (Value::Double(*x), double_type()),
-        Literal::Str(s) => (Value::Bytes(s.clone()), text_type(s.len() as u32)),
-        _ => return None,
-    })
-}
-
-impl Session {
-    /// The value without asking the SQL layer, where that is plain.
+impl Admin<'_> {
+    /// As `connection::evaluate_plain`.
     pub(crate) fn evaluate_plain(&self, expr: &Expr) -> Option<SqlResult<(Value, ColumnType)>> {
-        match expr {
-            Expr::Literal(l) => literal(l).map(Ok),
-            Expr::Unary { op: UnaryOp::Minus, expr } => match self.evaluate_plain(expr)? {
-                Ok((Value::Int(n), ty)) => Some(Ok((Value::Int(-n), ty))),
-                Ok((Value::Double(x), ty)) => Some(Ok((Value::Double(-x), ty))),
-                _ => None,
-            },
-            Expr::SysVar { scope, name } => {
-                let scope = match scope {
-                    None => VariableScope::Either,
-                    Some(VarScope::Session) => VariableScope::Session,
-                    Some(_) => VariableScope::Global,
-                };
-                Some(self.shared.variable(scope, name))
-            }
-            Expr::UserVar(name) => {
-                let known = self.runner.state().user_variables.get(&name.to_ascii_lowercase());
-                Some(Ok(known.cloned().unwrap_or((Value::Null, text_type(0)))))
-            }
-            _ => None,
-        }
+        evaluate_plain(&self.settings.shared, &self.sql.state, expr)
     }
 
     /// The value of any expression.
@@ -96,11 +58,10 @@ impl Session {
 
     /// Runs a statement that the server made, where it may block.
     pub(super) fn run_internal(&mut self, statement: Statement, sink: &mut dyn RowSink) -> SqlResult<()> {
-        let kind = crate::status::com_index(statement.kind());
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
-        let parsed = Arc::new(Parsed { text: Bytes::new(), statement, kind, values: Vec::new() });
-        let context = RunContext { mode: Mode::Blocking, access: &self.identity.access };
-        let outcome = tokio::task::block_in_place(|| self.runner.execute(&parsed, &context, sink));
+        let outcome = tokio::task::block_in_place(|| {
+            self.sql.execute(&statement, &Bytes::new(), Mode::Blocking, &self.login.access, sink)
+        });
         match outcome {
             Ok(outcome) => match outcome.wait {
                 Some(ticket) => {
@@ -116,7 +77,7 @@ impl Session {
 
     /// Statements of administration commit what is open, as MySQL's do.
     pub(super) async fn commit_first(&mut self) -> SqlResult<()> {
-        if self.runner.trx().open {
+        if self.sql.in_transaction() {
             self.commit_now()?;
         }
         Ok(())
@@ -125,9 +86,9 @@ impl Session {
     /// Waits until no other session has LOCK INSTANCE FOR BACKUP: for what removes files, or changes accounts.
     pub(super) async fn await_backups(&mut self) -> SqlResult<()> {
         let begun = tokio::time::Instant::now();
-        let patience = self.runner.state().settings.metadata_lock_wait_timeout_ms;
-        while self.runner.others_back_up() {
-            self.process.kill.check()?;
+        let patience = self.sql.state.settings.metadata_lock_wait_timeout_ms;
+        while self.sql.others_back_up() {
+            self.client.process.kill.check()?;
             if begun.elapsed() >= Duration::from_millis(patience) {
                 return Err(SqlError::lock_wait_timeout());
             }

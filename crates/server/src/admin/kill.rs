@@ -1,62 +1,69 @@
 //! KILL and SHUTDOWN.
 
+use super::Admin;
 use crate::account::Privileges;
+use crate::connection::Login;
 use crate::errors;
-use crate::session::Session;
+use crate::process::Process;
+use crate::server::Server;
 use omnibus_parser::ast::{Kill, KillTarget};
 use omnibus_sql::{SqlError, SqlResult};
 
-impl Session {
-    pub(super) async fn kill_statement(&mut self, kill: &Kill) -> SqlResult<()> {
-        match &kill.target {
-            KillTarget::Connection(id) => {
-                let (value, _) = self.evaluate(id).await?;
-                let id = match value {
-                    omnibus_value::Value::Int(n) => u64::try_from(n).unwrap_or(0),
-                    omnibus_value::Value::UInt(n) => n,
-                    other => return Err(SqlError::no_such_thread(format!("{other:?}"))),
-                };
-                self.kill(id, kill.query)
-            }
-            KillTarget::User(_) => Err(SqlError::not_supported_yet("KILL USER")),
-            KillTarget::QueryId(_) => Err(SqlError::not_supported_yet("KILL QUERY ID")),
+pub(super) async fn kill_statement(admin: &mut Admin<'_>, kill: &Kill) -> SqlResult<()> {
+    match &kill.target {
+        KillTarget::Connection(id) => {
+            let (value, _) = admin.evaluate(id).await?;
+            let id = match value {
+                omnibus_value::Value::Int(n) => u64::try_from(n).unwrap_or(0),
+                omnibus_value::Value::UInt(n) => n,
+                other => return Err(SqlError::no_such_thread(format!("{other:?}"))),
+            };
+            self::kill(admin.server, &admin.client.process, admin.login, id, kill.query)
         }
+        KillTarget::User(_) => Err(SqlError::not_supported_yet("KILL USER")),
+        KillTarget::QueryId(_) => Err(SqlError::not_supported_yet("KILL QUERY ID")),
     }
+}
 
-    /// Ends a statement or a connection: one's own account's, or anybody's with the privilege.
-    pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> SqlResult<()> {
-        let process = self.server.processes.get(id).ok_or_else(|| SqlError::no_such_thread(id))?;
-        let account = process.identity.lock().account.clone();
-        let admin = self.identity.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
-        if account != self.account().plain() {
-            if !admin {
-                return Err(errors::kill_denied(id));
-            }
-            if let Some(other) = self.server.accounts.table().by_plain_name(&account) {
-                self.account().may_change(&other)?;
-            }
+/// Ends a statement or a connection: one's own account's, or anybody's with the privilege.
+pub(crate) fn kill(
+    server: &Server,
+    own: &Process,
+    login: &Login,
+    id: u64,
+    query_only: bool,
+) -> SqlResult<()> {
+    let process = server.processes.get(id).ok_or_else(|| SqlError::no_such_thread(id))?;
+    let account = process.identity.lock().account.clone();
+    let admin = login.access.has(Privileges::SUPER.with(Privileges::CONNECTION_ADMIN));
+    if account != login.account().plain() {
+        if !admin {
+            return Err(errors::kill_denied(id));
         }
-        if query_only {
-            process.kill_query();
-        } else {
-            process.kill_connection();
+        if let Some(other) = server.accounts.table().by_plain_name(&account) {
+            login.account().may_change(&other)?;
         }
-        // A session that kills itself learns of it by this statement's own failure.
-        self.process.kill.check()
     }
+    if query_only {
+        process.kill_query();
+    } else {
+        process.kill_connection();
+    }
+    // A session that kills itself learns of it by this statement's own failure.
+    own.kill.check()
+}
 
-    /// RESTART, where somebody starts the server again.
-    pub(super) fn restart(&mut self) -> SqlResult<()> {
-        if !self.server.supervisor.restarts() {
-            let message = "Restart server failed (mysqld is not managed by supervisor process).".into();
-            return Err(omnibus_sql::SqlError { code: 3707, state: *b"HY000", message });
-        }
-        self.server.restart();
-        Ok(())
+/// RESTART, where somebody starts the server again.
+pub(super) fn restart(server: &Server) -> SqlResult<()> {
+    if !server.supervisor.restarts() {
+        let message = "Restart server failed (mysqld is not managed by supervisor process).".into();
+        return Err(omnibus_sql::SqlError { code: 3707, state: *b"HY000", message });
     }
+    server.restart();
+    Ok(())
+}
 
-    pub(super) fn shutdown(&mut self) -> SqlResult<()> {
-        self.server.stop("SHUTDOWN");
-        Ok(())
-    }
+pub(super) fn shutdown(server: &Server) -> SqlResult<()> {
+    server.stop("SHUTDOWN");
+    Ok(())
 }

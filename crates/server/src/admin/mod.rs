@@ -1,7 +1,7 @@
 //! Statements that the server runs itself: SET, accounts, KILL, FLUSH, the log, and the SHOW forms
 //! that are about them. Everything else is the SQL layer's.
 //!
-//! One file per kind of statement. Runs in the session's task; what touches files runs in
+//! One file per kind of statement, functions that take what they touch: `Admin`, which is most of a session, or less. Runs in the session's task; what touches files runs in
 //! `block_in_place`.
 
 mod backup;
@@ -12,23 +12,37 @@ mod log;
 mod prepared;
 mod replication;
 mod set;
-mod set_for;
 mod set_gtid;
 mod set_names;
 mod setup;
 mod show;
 mod users;
 
+pub(crate) use kill::kill;
+pub(crate) use prepared::{administration_with, named_administration, with_text};
+pub(crate) use set::set_statement;
+
+use crate::connection::{Client, Login, Settings};
+use crate::parsed::Parsed;
 use crate::query_log::Class;
-use crate::runner::Parsed;
-use crate::session::Session;
-use omnibus_parser::ast::{Flush, FlushTarget, Show, Statement};
-use omnibus_sql::{AccessCheck, SqlResult};
+use crate::server::Server;
+use omnibus_parser::ast::{Flush, FlushTarget, RoleSet, Show, Statement};
+use omnibus_sql::{AccessCheck, SqlResult, SqlSession};
+use setup::update_setup;
 use std::sync::Arc;
 
-impl Session {
+/// What a statement of the server's may touch: the parts of its session, but for the statement that runs and those that are prepared.
+pub(crate) struct Admin<'a> {
+    pub(crate) server: &'a Arc<Server>,
+    pub(crate) client: &'a mut Client,
+    pub(crate) login: &'a mut Login,
+    pub(crate) settings: &'a mut Settings,
+    pub(crate) sql: &'a mut SqlSession,
+}
+
+impl Admin<'_> {
     /// Runs a statement of the server's and adds its reply. `None`: it is not one.
-    pub(crate) async fn administration(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
+    pub(crate) async fn run(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
         let was_on = self.server.query_log.audit.is_on();
         let done = self.administer(parsed, more).await;
         if let Some(done) = &done
@@ -36,7 +50,7 @@ impl Session {
             && Class::of(&parsed.statement.node).is_told_inside()
         {
             let code = done.as_ref().map_or_else(|error| error.code, |()| 0);
-            self.shared.audit_inside(&parsed.statement.node, &parsed.text, code, was_on);
+            self.settings.shared.audit_inside(&parsed.statement.node, &parsed.text, code, was_on);
             if !self.server.query_log.audit.is_on() {
                 tokio::task::block_in_place(|| self.server.query_log.end_audit());
             }
@@ -45,50 +59,61 @@ impl Session {
     }
 
     async fn administer(&mut self, parsed: &Arc<Parsed>, more: bool) -> Option<SqlResult<()>> {
-        if let Err(error) = self.identity.access.check_statement(&parsed.statement.node) {
+        if let Err(error) = self.login.access.check_statement(&parsed.statement.node) {
             return Some(Err(error));
         }
         let done = match &parsed.statement.node {
             Statement::Set(items) if let Some(alter) = users::random_password(items) => {
-                return Some(self.users(&alter, &parsed.text, more).await);
+                return Some(users::users(self, &alter, &parsed.text, more).await);
             }
-            Statement::Set(items) => self.set_statement(items).await,
-            Statement::Kill(kill) => self.kill_statement(kill).await,
+            Statement::Set(items) => set_statement(self, items).await,
+            Statement::Kill(kill) => kill::kill_statement(self, kill).await,
             // The locks are the SQL layer's.
-            Statement::Flush(flush) if !takes_locks(flush) => self.flush(flush).await,
-            Statement::Truncate(table) if flush::is_host_cache(table) => self.truncate_host_cache(),
-            Statement::Truncate(table) if flush::is_digests(table) => self.truncate_digests(),
-            Statement::Update(update) => {
-                return self.update_setup(update).map(|done| done.map(|()| self.reply_ok(more)));
+            Statement::Flush(flush) if !takes_locks(flush) => flush::flush(self, flush).await,
+            Statement::Truncate(table) if flush::is_host_cache(table) => {
+                flush::truncate_host_cache(self.server, self.login.account())
             }
-            Statement::Reset(list) => self.reset(list).await,
-            Statement::Purge(purge) => self.purge(purge).await,
+            Statement::Truncate(table) if flush::is_digests(table) => {
+                flush::truncate_digests(self.server, self.login.account())
+            }
+            Statement::Update(update) => {
+                update_setup(self.login.account(), self.sql.state.database.as_deref(), update)?
+            }
+            Statement::Reset(list) => flush::reset(self, list).await,
+            Statement::Purge(purge) => log::purge(self, purge).await,
             Statement::RotateBinlogMasterKey => {
                 tokio::task::block_in_place(|| self.server.log.rotate_master_key())
             }
-            Statement::Shutdown => self.shutdown(),
-            Statement::Restart => self.restart(),
+            Statement::Shutdown => kill::shutdown(self.server),
+            Statement::Restart => kill::restart(self.server),
             Statement::ChangeSource(_)
             | Statement::ChangeReplicationFilter(_)
             | Statement::StartReplica(_)
-            | Statement::StopReplica(_) => self.replication(&parsed.statement.node).await,
+            | Statement::StopReplica(_) => replication::replication(self, &parsed.statement.node).await,
             Statement::SetRole(set) => self.set_role(set),
             statement if statement.is_about_accounts() => {
-                return Some(self.users(statement, &parsed.text, more).await);
+                return Some(users::users(self, statement, &parsed.text, more).await);
             }
-            Statement::Backup(backup) => return Some(self.backup(backup, more).await),
+            Statement::Backup(backup) => return Some(backup::backup(self, backup, more).await),
             Statement::Show(show) if is_ours(show) => {
-                return Some(self.show(show, more).await);
+                return Some(show::show(self, show, more).await);
             }
             _ => return None,
         };
-        Some(done.map(|()| self.reply_ok(more)))
+        Some(done.map(|()| self.client.ok(self.sql, more)))
     }
 
-    fn reply_ok(&mut self, more: bool) {
-        let status = self.status();
-        let status = if more { status.with(omnibus_wire::Status::MORE_RESULTS) } else { status };
-        self.ok_packet(0, 0, "", status);
+    /// SET ROLE.
+    pub(crate) fn set_role(&mut self, set: &RoleSet) -> SqlResult<()> {
+        self.login.access.set_role(set, self.server.is_mariadb())?;
+        self.settings.shared.set_account(&self.login.access);
+        self.apply_settings();
+        Ok(())
+    }
+
+    /// Makes what a SET has changed act.
+    pub(crate) fn apply_settings(&mut self) {
+        self.settings.apply(self.client, &self.login.access, self.sql);
     }
 }
 

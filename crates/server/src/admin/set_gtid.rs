@@ -2,162 +2,127 @@
 //!
 //! On the session's task; what rotates the log runs where it may block.
 
+use super::Admin;
 use crate::errors::malformed_gtid_set;
 use crate::gtid::error;
-use crate::session::Session;
+use crate::server::Server;
 use crate::sysvars::{VarDef, VarValue};
 use omnibus_commit::{Ownership, SetGtidsError};
-use omnibus_format::events::MariadbGtid;
 use omnibus_format::{AnyGtid, BinlogState, GtidMode, GtidSet, Origin, Tag};
 use omnibus_sql::{GivenGtid, SqlError, SqlResult};
 
-/// Whether setting this variable is more than keeping its value.
-#[must_use]
-pub fn is_special(name: &str) -> bool {
-    matches!(name, "gtid_purged" | "gtid_binlog_state" | "gtid_next")
+/// Sets one of them.
+pub(crate) async fn set_special(admin: &mut Admin<'_>, def: &VarDef, value: &VarValue) -> SqlResult<()> {
+    match def.name {
+        "gtid_next" => set_gtid_next(admin, value.as_str()).await,
+        "gtid_purged" => tokio::task::block_in_place(|| set_gtid_purged(admin.server, value.as_str())),
+        _ => tokio::task::block_in_place(|| set_binlog_state(admin.server, value.as_str())),
+    }
 }
 
-impl Session {
-    /// Sets one of them.
-    pub(crate) async fn set_special(&mut self, def: &VarDef, value: &VarValue) -> SqlResult<()> {
-        match def.name {
-            "gtid_next" => self.set_gtid_next(value.as_str()).await,
-            "gtid_purged" => tokio::task::block_in_place(|| self.set_gtid_purged(value.as_str())),
-            _ => tokio::task::block_in_place(|| self.set_binlog_state(value.as_str())),
+fn set_gtid_purged(server: &Server, text: &str) -> SqlResult<()> {
+    let coordinator = server.log.coordinator().ok_or_else(|| error(1290, "no binary log"))?;
+    let (add, plain) = match text.trim().strip_prefix('+') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let set: GtidSet = plain.parse().map_err(|_| malformed_gtid_set(text))?;
+    coordinator.set_gtid_purged(&set, add).map_err(|failed| match failed {
+        SetGtidsError::Overlaps | SetGtidsError::Owned | SetGtidsError::NotSuperset => {
+            error(3546, format!("@@GLOBAL.GTID_PURGED cannot be changed: {failed}"))
         }
-    }
+        other => error(1026, format!("Error writing the binary log: {other}")),
+    })
+}
 
-    fn set_gtid_purged(&self, text: &str) -> SqlResult<()> {
-        let coordinator = self.server.log.coordinator().ok_or_else(|| error(1290, "no binary log"))?;
-        let (add, plain) = match text.trim().strip_prefix('+') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let set: GtidSet = plain.parse().map_err(|_| malformed_gtid_set(text))?;
-        coordinator.set_gtid_purged(&set, add).map_err(|failed| match failed {
-            SetGtidsError::Overlaps | SetGtidsError::Owned | SetGtidsError::NotSuperset => {
-                error(3546, format!("@@GLOBAL.GTID_PURGED cannot be changed: {failed}"))
+fn set_binlog_state(server: &Server, text: &str) -> SqlResult<()> {
+    let coordinator = server.log.coordinator().ok_or_else(|| error(1290, "no binary log"))?;
+    let state: BinlogState = text.parse().map_err(|_| bad_list())?;
+    coordinator.set_binlog_state(state).map_err(|failed| match failed {
+        SetGtidsError::NotEmpty => error(
+            1956,
+            "This operation is not allowed if any GTID has been logged to the binary log. Run RESET MASTER first to erase the log",
+        ),
+        other => error(1026, format!("Error writing the binary log: {other}")),
+    })
+}
+
+async fn set_gtid_next(admin: &mut Admin<'_>, text: &str) -> SqlResult<()> {
+    if admin.sql.in_transaction() {
+        return Err(error(
+            1766,
+            "The system variable gtid_next cannot be set when there is an ongoing transaction.",
+        ));
+    }
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("AUTOMATIC") {
+        admin.settings.anonymous = None;
+        return give(admin, GivenGtid::Automatic, "AUTOMATIC");
+    }
+    if let Some(tag) = automatic_tag(text) {
+        let tag: Tag =
+            tag.parse().map_err(|_| error(1774, format!("Malformed GTID specification '{text}'.")))?;
+        let mode = admin.server.log.coordinator().map(|coordinator| coordinator.gtid_mode());
+        if mode == Some(GtidMode::Off) {
+            return Err(off("AUTOMATIC:TAG"));
+        }
+        admin.settings.anonymous = None;
+        return give(admin, GivenGtid::Automatic, &format!("AUTOMATIC:{tag}"));
+    }
+    if text.eq_ignore_ascii_case("ANONYMOUS") {
+        let coordinator = admin.server.log.coordinator();
+        let guard = coordinator.and_then(|coordinator| coordinator.own_anonymity());
+        let guard = guard.ok_or_else(|| {
+            error(1782, "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.")
+        })?;
+        give(admin, GivenGtid::Automatic, "ANONYMOUS")?;
+        admin.settings.anonymous = Some(guard);
+        return Ok(());
+    }
+    let gtid = AnyGtid::parse_mysql(text)
+        .ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
+    // What was owned before is given back first: it may be this one.
+    give(admin, GivenGtid::Automatic, "AUTOMATIC")?;
+    admin.settings.anonymous = None;
+    let given = own(admin, gtid).await?;
+    give(admin, given, &gtid.to_string())
+}
+
+/// Takes an id, or learns that its transaction is over; waits for another session that has it.
+async fn own(admin: &mut Admin<'_>, gtid: AnyGtid) -> SqlResult<GivenGtid> {
+    let Some(coordinator) = admin.server.log.coordinator().cloned() else {
+        return Ok(GivenGtid::Automatic);
+    };
+    loop {
+        match coordinator.own_gtid(gtid) {
+            Ownership::Owned(guard) => {
+                let server_id = admin.sql.state.settings.server_id;
+                let origin = Origin { gtid: Some(gtid), server_id, ..Origin::default() };
+                return Ok(GivenGtid::Owned { origin, guard });
             }
-            other => error(1026, format!("Error writing the binary log: {other}")),
-        })
-    }
-
-    fn set_binlog_state(&self, text: &str) -> SqlResult<()> {
-        let coordinator = self.server.log.coordinator().ok_or_else(|| error(1290, "no binary log"))?;
-        let state: BinlogState = text.parse().map_err(|_| bad_list())?;
-        coordinator.set_binlog_state(state).map_err(|failed| match failed {
-            SetGtidsError::NotEmpty => error(
-                1956,
-                "This operation is not allowed if any GTID has been logged to the binary log. Run RESET MASTER first to erase the log",
-            ),
-            other => error(1026, format!("Error writing the binary log: {other}")),
-        })
-    }
-
-    async fn set_gtid_next(&mut self, text: &str) -> SqlResult<()> {
-        if self.runner.trx().open {
-            return Err(error(
-                1766,
-                "The system variable gtid_next cannot be set when there is an ongoing transaction.",
-            ));
-        }
-        let text = text.trim();
-        if text.eq_ignore_ascii_case("AUTOMATIC") {
-            self.gtids.anonymous = None;
-            return self.give(GivenGtid::Automatic, "AUTOMATIC");
-        }
-        if let Some(tag) = automatic_tag(text) {
-            let tag: Tag =
-                tag.parse().map_err(|_| error(1774, format!("Malformed GTID specification '{text}'.")))?;
-            let mode = self.server.log.coordinator().map(|coordinator| coordinator.gtid_mode());
-            if mode == Some(GtidMode::Off) {
-                return Err(off("AUTOMATIC:TAG"));
+            Ownership::Executed(no) => {
+                coordinator.wait_published(no).await.map_err(SqlError::of_commit)?;
+                return Ok(GivenGtid::Executed(gtid));
             }
-            self.gtids.anonymous = None;
-            return self.give(GivenGtid::Automatic, &format!("AUTOMATIC:{tag}"));
-        }
-        if text.eq_ignore_ascii_case("ANONYMOUS") {
-            let coordinator = self.server.log.coordinator();
-            let guard = coordinator.and_then(|coordinator| coordinator.own_anonymity());
-            let guard = guard.ok_or_else(|| {
-                error(1782, "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.")
-            })?;
-            self.give(GivenGtid::Automatic, "ANONYMOUS")?;
-            self.gtids.anonymous = Some(guard);
-            return Ok(());
-        }
-        let gtid = AnyGtid::parse_mysql(text)
-            .ok_or_else(|| error(1774, format!("Malformed GTID specification '{text}'.")))?;
-        // What was owned before is given back first: it may be this one.
-        self.give(GivenGtid::Automatic, "AUTOMATIC")?;
-        self.gtids.anonymous = None;
-        let given = self.own(gtid).await?;
-        self.give(given, &gtid.to_string())
-    }
-
-    /// Takes an id, or learns that its transaction is over; waits for another session that has it.
-    async fn own(&mut self, gtid: AnyGtid) -> SqlResult<GivenGtid> {
-        let Some(coordinator) = self.server.log.coordinator().cloned() else {
-            return Ok(GivenGtid::Automatic);
-        };
-        loop {
-            match coordinator.own_gtid(gtid) {
-                Ownership::Owned(guard) => {
-                    let server_id = self.runner.state().settings.server_id;
-                    let origin = Origin { gtid: Some(gtid), server_id, ..Origin::default() };
-                    return Ok(GivenGtid::Owned { origin, guard });
+            Ownership::Off => {
+                return Err(off("UUID:NUMBER"));
+            }
+            Ownership::Busy(ticket) => {
+                tokio::select! {
+                    result = ticket => drop(result),
+                    () = admin.client.process.killed.notified() => {}
                 }
-                Ownership::Executed(no) => {
-                    coordinator.wait_published(no).await.map_err(SqlError::of_commit)?;
-                    return Ok(GivenGtid::Executed(gtid));
-                }
-                Ownership::Off => {
-                    return Err(off("UUID:NUMBER"));
-                }
-                Ownership::Busy(ticket) => {
-                    tokio::select! {
-                        result = ticket => drop(result),
-                        () = self.process.killed.notified() => {}
-                    }
-                    self.process.kill.check()?;
-                }
+                admin.client.process.kill.check()?;
             }
         }
     }
+}
 
-    /// `gtid_seq_no`, `gtid_domain_id` or `server_id` was set for the session: the next transaction's id, if a number was given.
-    pub(crate) fn next_sequence(&mut self) -> SqlResult<()> {
-        let (sequence, domain) = {
-            let vars = self.shared.vars.lock();
-            (vars.named("gtid_seq_no").as_u64(), vars.named("gtid_domain_id").as_u64())
-        };
-        let server = self.runner.state().settings.server_id;
-        let gtid = MariadbGtid { domain: u32::try_from(domain).unwrap_or(u32::MAX), server, sequence };
-        let given = match sequence {
-            0 => GivenGtid::Automatic,
-            _ => GivenGtid::Once(Origin {
-                gtid: Some(AnyGtid::Mariadb(gtid)),
-                server_id: server,
-                ..Origin::default()
-            }),
-        };
-        self.runner.give_gtid(given)
-    }
-
-    /// After a statement: `gtid_seq_no` is for one transaction.
-    pub(crate) fn follow_sequence(&mut self) {
-        if self.gtids.sequence_given && !self.runner.gtid_waits() {
-            self.gtids.sequence_given = false;
-            self.shared.vars.lock().set_named("gtid_seq_no", VarValue::UInt(0));
-        }
-    }
-
-    fn give(&mut self, given: GivenGtid, shown: &str) -> SqlResult<()> {
-        self.runner.give_gtid(given)?;
-        self.shared.vars.lock().set_named("gtid_next", VarValue::Str(shown.into()));
-        self.apply_settings();
-        Ok(())
-    }
+fn give(admin: &mut Admin<'_>, given: GivenGtid, shown: &str) -> SqlResult<()> {
+    admin.sql.give_gtid(given)?;
+    admin.settings.shared.vars.lock().set_named("gtid_next", VarValue::Str(shown.into()));
+    admin.apply_settings();
+    Ok(())
 }
 
 /// 1941.

@@ -4,9 +4,8 @@
 //! the tables have no rows, and none is changed.
 
 use super::flush::PERFORMANCE_SCHEMA;
-use crate::account::Privileges;
+use crate::account::{Account, Privileges};
 use crate::errors;
-use crate::session::Session;
 use omnibus_parser::ast::{TableRef, Update};
 use omnibus_sql::{SqlError, SqlResult};
 
@@ -30,20 +29,21 @@ fn table_of(update: &Update, database: Option<&str>) -> Option<&'static str> {
     schema.eq_ignore_ascii_case(PERFORMANCE_SCHEMA).then_some(*named)
 }
 
-impl Session {
-    /// `None`: it is about another table.
-    pub(super) fn update_setup(&self, update: &Update) -> Option<SqlResult<()>> {
-        let table = table_of(update, self.runner.state().database.as_deref())?;
-        let account = self.account();
-        if !account.on_table(PERFORMANCE_SCHEMA, table).has(Privileges::UPDATE) {
-            return Some(Err(errors::command_denied("UPDATE", &account.user, account.host.as_str(), table)));
-        }
-        let columns = omnibus_sql::computed_columns(PERFORMANCE_SCHEMA, table);
-        let known = |column: &str| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
-        let mut set = update.assignments.iter().map(|assignment| assignment.column.name.as_str());
-        match set.find(|column| !known(column)) {
-            Some(column) => Some(Err(SqlError::bad_field(column, "field list"))),
-            None => Some(Ok(())),
-        }
+/// `None`: it is about another table.
+pub(super) fn update_setup(
+    account: &Account,
+    database: Option<&str>,
+    update: &Update,
+) -> Option<SqlResult<()>> {
+    let table = table_of(update, database)?;
+    if !account.on_table(PERFORMANCE_SCHEMA, table).has(Privileges::UPDATE) {
+        return Some(Err(errors::command_denied("UPDATE", &account.user, account.host.as_str(), table)));
+    }
+    let columns = omnibus_sql::computed_columns(PERFORMANCE_SCHEMA, table);
+    let known = |column: &str| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
+    let mut set = update.assignments.iter().map(|assignment| assignment.column.name.as_str());
+    match set.find(|column| !known(column)) {
+        Some(column) => Some(Err(SqlError::bad_field(column, "field list"))),
+        None => Some(Ok(())),
     }
 }

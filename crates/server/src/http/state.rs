@@ -68,7 +68,7 @@ fn channels(server: &Server) -> Vec<Value> {
 
 /// Who waits for whom. Connections, and no statement's text: that is for SHOW PROCESSLIST and its rights.
 fn waits(server: &Server, now: i64) -> Vec<Value> {
-    let mut waits = server.runners.lock_waits();
+    let mut waits = crate::held_locks::lock_waits(&server.database);
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.waited));
     waits.truncate(WAITS);
     let command = |id: u64| {

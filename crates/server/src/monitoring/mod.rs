@@ -8,8 +8,8 @@ mod files;
 mod memory;
 
 use crate::digests::{Figure, Kind};
+use crate::held_locks::{LockedOut, TableLocked};
 use crate::process::ProcessLine;
-use crate::runner::{LockedOut, TableLocked};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::Digest;
@@ -59,8 +59,10 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
             server.digests.for_each(|kind| rows.push(by_digest(kind)));
             rows
         }
-        "data_lock_waits" => server.runners.lock_waits().iter().flat_map(lock_waits).collect(),
-        "data_locks" => server.runners.lock_waits().iter().flat_map(locks).collect(),
+        "data_lock_waits" => {
+            crate::held_locks::lock_waits(&server.database).iter().flat_map(lock_waits).collect()
+        }
+        "data_locks" => crate::held_locks::lock_waits(&server.database).iter().flat_map(locks).collect(),
         "accounts" => accounts::connections(server, &["USER", "HOST"]),
         "users" => accounts::connections(server, &["USER"]),
         "hosts" => accounts::connections(server, &["HOST"]),
@@ -70,7 +72,9 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "events_statements_summary_by_user_by_event_name" => accounts::statements(server, &["USER"]),
         "events_statements_summary_by_host_by_event_name" => accounts::statements(server, &["HOST"]),
         "binary_log_transaction_compression_stats" => compression(server).into_iter().collect(),
-        "metadata_locks" => server.runners.table_locks().into_iter().map(table_lock).collect(),
+        "metadata_locks" => {
+            crate::held_locks::table_locks(&server.database).into_iter().map(table_lock).collect()
+        }
         "events_stages_current" => lines().iter().filter_map(|(_, line)| stage(line)).collect(),
         "file_summary_by_instance" => files::by_instance(server),
         "file_summary_by_event_name" => files::by_event_name(server),
@@ -79,7 +83,7 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "memory_summary_by_account_by_event_name" => memory::by(&server.processes, &["USER", "HOST"]),
         "memory_summary_by_user_by_event_name" => memory::by(&server.processes, &["USER"]),
         "memory_summary_by_host_by_event_name" => memory::by(&server.processes, &["HOST"]),
-        "memory_summary_global_by_event_name" => memory::global(server.runners.memory()),
+        "memory_summary_global_by_event_name" => memory::global(server.database.memory().used()),
         "session_connect_attrs" | "session_account_connect_attrs" => {
             lines().iter().flat_map(|(_, line)| attributes(line)).collect()
         }

@@ -31,7 +31,7 @@ impl Entry {
 
     /// What KILL does.
     pub(super) fn on_kill(&self, end: impl Fn() + Send + Sync + 'static) {
-        self.process.set_kill_hook(Some(Box::new(end)));
+        self.process.set_kill_hook(Box::new(end));
     }
 }
 

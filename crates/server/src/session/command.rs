@@ -2,17 +2,21 @@
 //! connection ends the session.
 
 use super::Session;
-use super::observe::Observed;
-use super::prepared::{NamedValues, attribute_values};
+use super::dumping::{binlog_dump, register_replica};
+use super::observe::{Observed, Observer};
+use super::prepared::{NamedValues, attribute_values, plan_prepared, stmt_close, stmt_long_data};
 use crate::account::Account;
+use crate::admin;
+use crate::connection::{Client, SessionAccess, SessionShared, has_to_change_password, put_field, status};
 use crate::errors;
-use crate::net::NetError;
+use crate::net::{Channel, NetError};
+use crate::parsed::parse;
 use crate::process::Activity;
 use crate::query_log::Operation;
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::to_parser;
-use omnibus_sql::{AccessCheck, Priv, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Priv, SessionState, SqlError, SqlResult, SqlSession};
 use omnibus_wire::{Capability, Command};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -51,6 +55,14 @@ fn argument(command: &Command<'_>) -> Bytes {
     }
 }
 
+/// Tells the general log of a command that is no statement.
+fn log(observer: &Observer<'_>, command: &Command<'_>) {
+    if observer.logs_commands() && !matches!(command, Command::ProcessInfo | Command::StmtSendLongData { .. })
+    {
+        observer.log_command(activity(command), argument(command));
+    }
+}
+
 /// Some clients (mysqlslap) send the NUL that ends their string.
 fn without_nul(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
@@ -61,52 +73,52 @@ fn utf8(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A name that the client sent by itself, from its character set.
+fn client_name(state: &SessionState, name: &[u8]) -> String {
+    utf8(&to_parser(name, state.settings.collation_client))
+}
+
+/// The text of COM_QUERY, and what stands in front of it.
+fn without_attributes(caps: Capability, client: u16, text: &[u8]) -> SqlResult<(&[u8], NamedValues)> {
+    if text.is_empty() || !caps.has(Capability::QUERY_ATTRIBUTES) {
+        return Ok((text, Vec::new()));
+    }
+    let malformed = |_| errors::malformed_packet();
+    let (attributes, text) = omnibus_wire::stmt::query_attributes(text).map_err(malformed)?;
+    Ok((text, attribute_values(&attributes, client)?))
+}
+
 impl Session {
-    /// A name that the client sent by itself, from its character set.
-    fn client_name(&self, name: &[u8]) -> String {
-        utf8(&to_parser(name, self.runner.state().settings.collation_client))
-    }
-
-    /// The text of COM_QUERY, and what stands in front of it.
-    fn without_attributes<'a>(&self, text: &'a [u8]) -> SqlResult<(&'a [u8], NamedValues)> {
-        if text.is_empty() || !self.channel.caps.has(Capability::QUERY_ATTRIBUTES) {
-            return Ok((text, Vec::new()));
-        }
-        let malformed = |_| errors::malformed_packet();
-        let (attributes, text) = omnibus_wire::stmt::query_attributes(text).map_err(malformed)?;
-        let client = self.runner.state().settings.collation_client;
-        Ok((text, attribute_values(&attributes, client)?))
-    }
-
     /// Runs the command in the input buffer and collects its reply.
     pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
-        let command = match Command::decode(self.channel.payload(range.clone())) {
+        let command = match Command::decode(self.client.channel.payload(range.clone())) {
             Ok(command) => command,
             Err(_) => {
-                self.channel.error(&errors::malformed_packet());
+                self.client.channel.error(&errors::malformed_packet());
                 return GO_ON;
             }
         };
         let now = crate::clock::now_us();
-        let start = self.reply_start();
-        if self.process.kill.check().is_err() {
-            self.process.kill.reset();
-            self.runner.clear_kill();
+        let start = self.client.reply_start();
+        if self.client.process.kill.check().is_err() {
+            self.client.process.kill.reset();
+            self.sql.lock_waiter().clear_kill();
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
-        let (text, attributes) = match self.without_attributes(text) {
+        let client = self.sql.state.settings.collation_client;
+        let (text, attributes) = match without_attributes(self.client.channel.caps, client, text) {
             Ok(split) => split,
             Err(error) => {
-                self.channel.error(&error);
+                self.client.channel.error(&error);
                 return GO_ON;
             }
         };
-        self.process.begin(activity(&command), text, now);
+        self.client.process.begin(activity(&command), text, now);
         let mut ended = None;
         let flow = match command {
             Command::Query(_) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
-                self.runner.state_mut().query_attributes = attributes;
+                self.sql.state.query_attributes = attributes;
                 ended = self.query(text, now).await;
                 GO_ON
             }
@@ -116,61 +128,64 @@ impl Session {
             }
             Command::StmtPrepare(text) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
-                self.log_command(Activity::Prepare, text.clone());
+                self.observer().log_command(Activity::Prepare, text.clone());
                 self.stmt_prepare(text).await;
                 GO_ON
             }
             _ => {
                 let (activity, begun) = (activity(&command), self.begin_observed(now));
                 let flow = self.other_command(range).await;
-                ended = Some(self.end_observed(begun, Observed::Command(activity)));
+                ended = Some(self.observer().end(begun, Observed::Command(activity)));
                 flow
             }
         };
-        self.settle(start).await;
-        self.runner.state_mut().command_over();
-        self.process.end(ended.unwrap_or_else(crate::clock::now_us));
+        self.client.settle(&mut self.sql, start).await;
+        self.sql.state.command_over();
+        self.client.process.end(ended.unwrap_or_else(crate::clock::now_us));
         flow
     }
 
     async fn other_command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         self.refresh();
-        let Ok(command) = Command::decode(self.channel.payload(range.clone())) else { return GO_ON };
-        self.process.counters.add(Counter::Queries, 1);
-        if self.logs_commands() && !matches!(command, Command::ProcessInfo | Command::StmtSendLongData { .. })
-        {
-            self.log_command(activity(&command), argument(&command));
-        }
-        if let Err(error) = self.identity.access.check_command(&command) {
+        let Ok(command) = Command::decode(self.client.channel.payload(range.clone())) else { return GO_ON };
+        self.client.process.counters.add(Counter::Queries, 1);
+        log(&self.observer(), &command);
+        if let Err(error) = self.login.access.check_command(&command) {
             self.failed(error);
             return GO_ON;
         }
         match command {
             Command::Quit => return Ok(ControlFlow::Break(())),
-            Command::Ping => self.ok(0, 0, ""),
+            Command::Ping => self.ok(),
             Command::InitDb(name) => {
-                let name = name.to_vec();
-                let name = self.client_name(&name);
+                let name = client_name(&self.sql.state, name);
                 let done = self.use_database(&name);
-                self.reply(done);
+                self.client.reply(&mut self.sql, done);
             }
-            Command::StmtClose(id) => self.stmt_close(id),
+            Command::StmtClose(id) => stmt_close(&self.client, &mut self.prepared, id),
             Command::StmtReset(id) => self.stmt_reset(id),
-            Command::StmtSendLongData { .. } => self.stmt_long_data(range),
+            Command::StmtSendLongData { .. } => stmt_long_data(
+                &self.client,
+                &mut self.prepared,
+                &self.settings.shared,
+                &self.sql.state,
+                range,
+            ),
             Command::StmtFetch { id, rows } => self.stmt_fetch(id, rows),
-            Command::SetOption(option) => self.set_option(option),
-            Command::Statistics => self.statistics(),
+            Command::SetOption(option) => set_option(&mut self.client, &self.sql, option),
+            Command::Statistics => statistics(&mut self.client.channel, &self.settings.shared),
             Command::ProcessKill(id) => {
-                let done = self.kill(u64::from(id), false);
-                self.reply(done);
+                let process = &self.client.process;
+                let done = admin::kill(&self.server, process, &self.login, u64::from(id), false);
+                self.client.reply(&mut self.sql, done);
             }
             Command::ProcessInfo => {
                 let text = Bytes::from_static(b"SHOW FULL PROCESSLIST");
                 self.query(text, crate::clock::now_us()).await;
             }
-            Command::Refresh(_) | Command::Debug => self.ok(0, 0, ""),
+            Command::Refresh(_) | Command::Debug => self.ok(),
             Command::Shutdown => {
-                self.ok(0, 0, "");
+                self.ok();
                 self.server.stop("COM_SHUTDOWN");
             }
             Command::ResetConnection => self.reset_connection(),
@@ -180,35 +195,25 @@ impl Session {
             }
             Command::FieldList { table, .. } => {
                 let table = table.to_vec();
-                self.field_list(&table).await;
+                field_list(&mut self.client, &mut self.sql, &self.login.access, &table);
             }
             Command::RegisterSlave(payload) => {
                 let payload = payload.to_vec();
-                let done = self.register_replica(&payload);
-                self.reply(done);
+                let done = register_replica(self, &payload);
+                self.client.reply(&mut self.sql, done);
             }
             Command::BinlogDump(payload) | Command::BinlogDumpGtid(payload) => {
                 let by_gtid = matches!(command, Command::BinlogDumpGtid(_));
                 let payload = payload.to_vec();
                 // Boxed: every connection would carry its state.
-                if Box::pin(self.binlog_dump(payload, by_gtid)).await? {
+                if Box::pin(binlog_dump(self, payload, by_gtid)).await? {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Command::Unknown(_) => self.channel.error(&errors::unknown_command()),
+            Command::Unknown(_) => self.client.channel.error(&errors::unknown_command()),
             Command::Query(_) | Command::StmtExecute(_) | Command::StmtPrepare(_) => {}
         }
         GO_ON
-    }
-
-    /// OK or an error.
-    pub(crate) fn reply(&mut self, done: SqlResult<()>) {
-        match done {
-            Ok(()) => self.ok(0, 0, ""),
-            Err(error) => {
-                self.failed(error);
-            }
-        }
     }
 
     /// USE.
@@ -217,72 +222,35 @@ impl Session {
             .into_iter()
             .find(|s| name.eq_ignore_ascii_case(s));
         if computed.is_none() {
-            self.identity.access.check(name, None, Priv::Any)?;
-            let exists = self.server.runners.database_exists(name);
-            if let Some(floor) = &self.replies.floor {
-                floor.see_definitions();
-            }
+            self.login.access.check(name, None, Priv::Any)?;
+            let exists = self.server.database.catalog().schema(name).is_ok();
+            self.client.replies.floor.see_definitions();
             if !exists {
                 return Err(SqlError::bad_db(name));
             }
         }
         let name: Arc<str> = computed.unwrap_or(name).into();
-        self.runner.state_mut().database = Some(name.clone());
-        self.process.identity.lock().db = Some(name);
-        self.replies.schema_changed = true;
+        self.sql.state.database = Some(name.clone());
+        self.client.process.identity.lock().db = Some(name);
+        self.client.replies.schema_changed = true;
         Ok(())
     }
 
-    fn set_option(&mut self, option: u16) {
-        match option {
-            0 => self.replies.multi_statements = true,
-            1 => self.replies.multi_statements = false,
-            _ => {
-                self.channel.error(&errors::unknown_command());
-                return;
-            }
-        }
-        // The reply has always been an EOF packet.
-        let (caps, status) = (self.channel.caps, self.status());
-        if caps.has(Capability::DEPRECATE_EOF) {
-            self.end_of_rows(false);
-        } else {
-            self.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
-        }
-    }
-
-    fn statistics(&mut self) {
-        use omnibus_sql::{SessionHost, VariableScope};
-        let status = self.shared.status(VariableScope::Global);
-        let get = |name: &str| status.iter().find(|(n, _)| n == name).map_or("0", |(_, v)| v.as_str());
-        let uptime: u64 = get("Uptime").parse().unwrap_or(0);
-        let questions: u64 = get("Questions").parse().unwrap_or(0);
-        let text = format!(
-            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  \
-             Open tables: 0  Queries per second avg: {:.3}",
-            get("Threads_connected"),
-            get("Slow_queries"),
-            questions as f64 / uptime.max(1) as f64
-        );
-        self.channel.out.packet(|out| out.extend_from_slice(text.as_bytes()));
-    }
-
     fn reset_connection(&mut self) {
-        tokio::task::block_in_place(|| self.runner.reset());
+        tokio::task::block_in_place(|| self.sql.reset());
         self.prepared.close_all();
-        *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
-        self.gtids.anonymous = None;
+        self.settings.begin_anew(&self.server.globals);
         // Whoever has to change the password goes on having to, and so do roles that a REVOKE has taken.
-        let _ = self.set_role(&omnibus_parser::ast::RoleSet::Default);
-        self.apply_settings();
-        self.ok(0, 0, "");
+        let _ = self.admin().set_role(&omnibus_parser::ast::RoleSet::Default);
+        self.admin().apply_settings();
+        self.ok();
     }
 
     async fn change_user(&mut self, payload: &[u8]) -> Result<Flow, NetError> {
         use crate::auth::{AuthFailure, Authenticated, authenticate, new_scramble};
         let refused = |error| -> Result<Flow, SqlError> { Err(error) };
         let attempt = async {
-            let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.channel.caps) else {
+            let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.client.channel.caps) else {
                 return refused(errors::malformed_packet());
             };
             let user = utf8(&login.user);
@@ -297,7 +265,7 @@ impl Session {
             let done = if self.server.skips_grants() {
                 Ok(Authenticated { account: Arc::new(Account::anybody()), proxy: None })
             } else {
-                let (channel, client) = (&mut self.channel, &self.identity.client);
+                let (channel, client) = (&mut self.client.channel, &self.login.host);
                 let done = authenticate(&authenticator, channel, scramble, &user, client, plugin, answer);
                 done.await
             };
@@ -310,19 +278,18 @@ impl Session {
                 }
             };
             let proved = proxy.as_ref().unwrap_or(&account);
-            let confined = self.server.has_to_change_password(proved, self.channel.caps)?;
-            self.identity.place.hand_over(&account)?;
-            tokio::task::block_in_place(|| self.runner.reset());
+            let confined = has_to_change_password(&self.server, proved, self.client.channel.caps)?;
+            self.login.place.hand_over(&account)?;
+            tokio::task::block_in_place(|| self.sql.reset());
             self.prepared.close_all();
             self.become_account(account, proxy.as_deref(), user);
-            self.identity.access.confine(confined);
-            *self.shared.vars.lock() = crate::sysvars::SessionVars::new(&self.server.globals);
-            self.gtids.anonymous = None;
-            self.shared.set_login_collation(login.collation);
-            self.apply_settings();
-            self.runner.state_mut().database = None;
+            self.login.access.confine(confined);
+            self.settings.begin_anew(&self.server.globals);
+            self.settings.shared.set_login_collation(login.collation);
+            self.admin().apply_settings();
+            self.sql.state.database = None;
             {
-                let mut identity = self.process.identity.lock();
+                let mut identity = self.client.process.identity.lock();
                 (identity.db, identity.attributes) = (None, self.server.kept_attributes(&login.attrs));
             }
             if let Some(db) = login.database {
@@ -332,68 +299,100 @@ impl Session {
         };
         match attempt.await {
             Ok(ControlFlow::Continue(())) => {
-                self.audit_connection(Operation::ChangeUser, self.runner.state().database.clone(), 0);
-                self.ok(0, 0, "");
+                self.observer().audit_connection(Operation::ChangeUser, self.sql.state.database.clone(), 0);
+                self.ok();
                 GO_ON
             }
             Ok(ControlFlow::Break(())) => Err(NetError::Closed),
             Err(error) => {
-                self.audit_connection(Operation::ChangeUser, None, error.code);
-                let start = self.reply_start();
-                self.channel.error(&error);
-                self.settle(start).await;
-                self.channel.close().await;
+                self.observer().audit_connection(Operation::ChangeUser, None, error.code);
+                let start = self.client.reply_start();
+                self.client.channel.error(&error);
+                self.client.settle(&mut self.sql, start).await;
+                self.client.channel.close().await;
                 Ok(ControlFlow::Break(()))
             }
         }
     }
 
     fn become_account(&mut self, account: Arc<Account>, proxy: Option<&Account>, user: String) {
-        self.identity.access = super::SessionAccess::new(
-            account.clone(),
-            &user,
-            &self.identity.client.name(),
-            &self.server.accounts,
-        )
-        .behind(proxy)
-        .logged_in();
-        self.shared.set_account(&self.identity.access);
+        self.login.access =
+            SessionAccess::new(account.clone(), &user, &self.login.host.name(), &self.server.accounts)
+                .behind(proxy)
+                .logged_in();
+        self.settings.shared.set_account(&self.login.access);
         {
-            let mut identity = self.process.identity.lock();
+            let mut identity = self.client.process.identity.lock();
             (identity.user, identity.account) = (user.clone(), account.plain());
         }
-        let state = self.runner.state_mut();
+        let state = &mut self.sql.state;
         state.user = user.clone();
         state.account = account.plain();
-        self.identity.user = user;
+        self.login.user = user;
     }
+}
 
-    /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
-    async fn field_list(&mut self, table: &[u8]) {
-        let mut text = b"SELECT * FROM `".to_vec();
-        for &byte in table {
-            text.push(byte);
-            if byte == b'`' {
-                text.push(byte);
-            }
+/// COM_SET_OPTION.
+fn set_option(client: &mut Client, sql: &SqlSession, option: u16) {
+    match option {
+        0 => client.replies.multi_statements = true,
+        1 => client.replies.multi_statements = false,
+        _ => {
+            client.channel.error(&errors::unknown_command());
+            return;
         }
-        text.extend_from_slice(b"` LIMIT 0");
-        let text = Bytes::from(text);
-        let prepared = match self.parse(&text) {
-            Ok((parsed, _)) => self.plan_prepared(&parsed),
-            Err(error) => Err(error),
-        };
-        match prepared {
-            Ok(info) => {
-                let collation = self.runner.state().settings.collation_results;
-                for column in &info.columns {
-                    super::sink::put_field(&mut self.channel.out, column, collation);
-                }
-                self.end_of_rows(false);
+    }
+    // The reply has always been an EOF packet.
+    let (caps, status) = (client.channel.caps, status(sql));
+    if caps.has(Capability::DEPRECATE_EOF) {
+        client.end_of_rows(sql, false);
+    } else {
+        client.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
+    }
+}
+
+/// COM_STATISTICS.
+fn statistics(channel: &mut Channel, shared: &SessionShared) {
+    use omnibus_sql::{SessionHost, VariableScope};
+    let status = shared.status(VariableScope::Global);
+    let get = |name: &str| status.iter().find(|(n, _)| n == name).map_or("0", |(_, v)| v.as_str());
+    let uptime: u64 = get("Uptime").parse().unwrap_or(0);
+    let questions: u64 = get("Questions").parse().unwrap_or(0);
+    let text = format!(
+        "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  \
+         Open tables: 0  Queries per second avg: {:.3}",
+        get("Threads_connected"),
+        get("Slow_queries"),
+        questions as f64 / uptime.max(1) as f64
+    );
+    channel.out.packet(|out| out.extend_from_slice(text.as_bytes()));
+}
+
+/// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
+fn field_list(client: &mut Client, sql: &mut SqlSession, access: &SessionAccess, table: &[u8]) {
+    let mut text = b"SELECT * FROM `".to_vec();
+    for &byte in table {
+        text.push(byte);
+        if byte == b'`' {
+            text.push(byte);
+        }
+    }
+    text.extend_from_slice(b"` LIMIT 0");
+    let text = Bytes::from(text);
+    let prepared = match parse(sql, &text) {
+        Ok((parsed, _)) => plan_prepared(sql, access, &parsed),
+        Err(error) => Err(error),
+    };
+    match prepared {
+        Ok(prepared) => {
+            let collation = sql.state.settings.collation_results;
+            for column in prepared.columns.iter() {
+                put_field(&mut client.channel.out, column, collation);
             }
-            Err(error) => {
-                self.failed(error);
-            }
+            client.end_of_rows(sql, false);
+        }
+        Err(error) => {
+            client.failed(sql, error);
         }
     }
 }

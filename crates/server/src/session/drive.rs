@@ -1,40 +1,31 @@
 //! Runs one statement to its end: through lock waits, restarts, blocking mode, and the wait for its
 //! commit. The only await points of a statement are here.
 
-use super::sink::{ReplySink, RowFormat};
-use super::{Session, SessionAccess};
-use crate::process::Stage;
-use crate::result_set::ResultSet;
-use crate::runner::{Parsed, PreparedHandle, RunContext};
+use super::Session;
+use crate::connection::{Client, Replied, ReplySink, SessionAccess, SessionShared};
+use crate::parsed::Parsed;
+use crate::process::{Process, Stage};
+use crate::server::Server;
 use crate::status::Counter;
 use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{
-    ExecResult, Interrupt, Mode, Outcome, Patience, RowSink, ServerStatement, SqlError, SqlResult,
+    ExecResult, Interrupt, Mode, Outcome, Patience, Prepared, ServerStatement, SqlError, SqlResult,
+    SqlSession,
 };
 use omnibus_value::Value;
-use omnibus_wire::session_state::StateChange;
-use omnibus_wire::{Capability, OkPacket, OutMark, Status};
+use omnibus_wire::OutMark;
 use std::pin::Pin;
 use std::sync::Arc;
 
 /// Inline waits after which a statement is run where it may block.
 const MAX_RESTARTS: u32 = 3;
 
-/// How a statement was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replied {
-    /// OK or rows.
-    Good,
-    /// ERR: statements behind it in the same text are not run.
-    Bad,
-}
-
 /// What is run.
-pub(crate) enum Job<'a> {
+pub(super) enum Job<'a> {
     /// A text statement.
     Text(&'a Arc<Parsed>),
     /// A prepared statement.
-    Prepared(&'a Arc<Parsed>, &'a mut PreparedHandle, &'a [Value]),
+    Prepared(&'a Arc<Parsed>, &'a mut Prepared, &'a [Value]),
 }
 
 impl Job<'_> {
@@ -45,17 +36,6 @@ impl Job<'_> {
 }
 
 impl Session {
-    pub(crate) fn row_format(&self, binary: bool) -> RowFormat {
-        let settings = &self.runner.state().settings;
-        RowFormat {
-            caps: self.channel.caps,
-            binary,
-            collation: settings.collation_results,
-            status: self.status(),
-            write_timeout: self.channel.write_timeout,
-        }
-    }
-
     /// One attempt.
     fn attempt(
         &mut self,
@@ -63,46 +43,48 @@ impl Session {
         mode: Mode,
         sink_state: &mut (bool, u64, Option<OutMark>),
     ) -> ExecResult<Outcome> {
-        let binary = matches!(job, Job::Prepared(..)) || self.running.inside.binary;
-        let format = self.row_format(binary);
-        let stream = (mode == Mode::Blocking).then_some(&mut self.channel.stream);
-        let mut sink = ReplySink::new(&mut self.channel.out, format, stream);
-        sink.room = self.channel.outgoing.as_mut();
-        sink.floor = self.replies.floor.as_deref();
-        sink.process = Some(&self.process);
-        let context = RunContext { mode, access: &self.identity.access };
+        let binary = matches!(job, Job::Prepared(..)) || self.client.replies.inside.binary;
+        let format = self.client.row_format(&self.sql, binary);
+        let stream = (mode == Mode::Blocking).then_some(&mut self.client.channel.stream);
+        let mut sink = ReplySink::new(&mut self.client.channel.out, format, stream);
+        sink.room = self.client.channel.outgoing.as_mut();
+        sink.floor = Some(&self.client.replies.floor);
+        sink.process = Some(&self.client.process);
+        let access = &self.login.access;
         let result = match job {
-            Job::Text(parsed) => self.runner.execute(parsed, &context, &mut sink),
-            Job::Prepared(parsed, handle, params) => {
-                self.runner.execute_prepared(parsed, handle, params, &context, &mut sink)
+            Job::Text(parsed) => {
+                let Parsed { statement, text, values, .. } = &***parsed;
+                self.sql.execute_read(statement, text, values, mode, access, &mut sink)
+            }
+            Job::Prepared(_, prepared, params) => {
+                self.sql.execute_prepared(prepared, params, mode, access, &mut sink)
             }
         };
         *sink_state = (sink.overflow, sink.flushed, sink.complete);
         let rows = sink.rows;
         if sink.broken {
             // Nothing more may be sent: the client would read the rest of a torn packet in it.
-            self.process.kill.kill_connection();
-            self.channel.stream = crate::net::Stream::Gone;
+            self.client.cut();
         }
-        self.channel.sent += sink_state.1;
+        self.client.channel.sent += sink_state.1;
         // What an attempt gives that is run again is not what the client gets.
         if matches!(result, Ok(_) | Err(Interrupt::Error(_) | Interrupt::Server(_))) && !sink_state.0 {
-            self.replies.rows_sent += rows;
+            self.client.replies.rows_sent += rows;
         }
         result
     }
 
     /// Runs a job until it is done and what it commits is durable (SESSION-1; what it saw is waited for in `settle`). Rows are in the output buffer; on an error
     /// nothing of it is, unless some of it was sent already.
-    pub(crate) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
-        let mut mark = self.channel.out.mark();
+    pub(super) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
+        let mut mark = self.client.channel.out.mark();
         let (mut mode, mut restarts) = (job.first_mode(), 0);
         let mut sink_state = (false, 0, None);
         loop {
             let result = match mode {
                 Mode::Inline => self.attempt(&mut job, mode, &mut sink_state),
                 Mode::Blocking => {
-                    self.process.counters.add(Counter::Blocking, 1);
+                    self.client.process.counters.add(Counter::Blocking, 1);
                     // Replies to commands before this one leave first: this may take long.
                     tokio::task::block_in_place(|| self.attempt(&mut job, mode, &mut sink_state))
                 }
@@ -111,10 +93,20 @@ impl Session {
             // What a procedure has given already stays.
             mark = complete.unwrap_or(mark);
             if result.is_err() && flushed == 0 {
-                self.channel.out.rollback(mark);
+                self.client.channel.out.rollback(mark);
             }
             match result {
-                Ok(outcome) => return self.durable(outcome, flushed == 0, mark).await,
+                Ok(outcome) => {
+                    return durable(
+                        &mut self.client,
+                        &self.settings.shared,
+                        &mut self.sql,
+                        outcome,
+                        flushed == 0,
+                        mark,
+                    )
+                    .await;
+                }
                 Err(Interrupt::Error(_)) if overflow && mode == Mode::Inline => mode = Mode::Blocking,
                 Err(Interrupt::Error(error)) => return Err(error),
                 Err(Interrupt::NeedBlocking) if mode == Mode::Inline => mode = Mode::Blocking,
@@ -124,24 +116,24 @@ impl Session {
                 Err(Interrupt::Server(inner)) => {
                     let binary = matches!(job, Job::Prepared(..));
                     let answer = self.inner_statement(*inner, binary).await;
-                    self.runner.answer(answer);
-                    mark = self.channel.out.mark();
+                    self.sql.answer(answer);
+                    mark = self.client.channel.out.mark();
                 }
                 Err(Interrupt::NeedFile(name)) => {
-                    match self.client_file(&name).await {
-                        Ok(file) => self.runner.supply_file(file),
+                    match self.client.file(&mut self.sql, &self.settings.shared, &name).await {
+                        Ok(file) => self.sql.supply_file(file),
                         Err(error) => {
-                            self.runner.give_up(&error);
+                            self.sql.give_up(&error);
                             return Err(error);
                         }
                     }
                     // What came before has been sent with the request.
-                    mark = self.channel.out.mark();
+                    mark = self.client.channel.out.mark();
                 }
                 Err(Interrupt::LockWait(wait)) => {
-                    self.lock_wait(wait).await?;
+                    lock_wait(&self.client.process, &mut self.sql, wait).await?;
                     restarts += 1;
-                    self.process.counters.add(Counter::Restarts, 1);
+                    self.client.process.counters.add(Counter::Restarts, 1);
                     if restarts >= MAX_RESTARTS {
                         mode = Mode::Blocking;
                     }
@@ -160,194 +152,127 @@ impl Session {
         Box::pin(async move {
             let access = match &inner.account {
                 None => None,
-                Some((user, host)) => Some(self.definer_access(user, host)?),
+                Some((user, host)) => Some(definer_access(&self.server, user, host)?),
             };
-            let own = access.map(|access| std::mem::replace(&mut self.identity.access, access));
+            let own = access.map(|access| std::mem::replace(&mut self.login.access, access));
             let kind = crate::status::com_index(inner.statement.node.kind());
             let parsed =
                 Arc::new(Parsed { text: inner.text, statement: inner.statement, kind, values: Vec::new() });
-            let outer = std::mem::replace(&mut self.running.inside.binary, binary);
-            self.running.inside.depth += 1;
+            let outer = std::mem::replace(&mut self.client.replies.inside.binary, binary);
+            self.client.replies.inside.depth += 1;
             // The program's `sql_mode` ends with the program: the session's own stays what it was.
             let mode = |bits: u64| crate::sysvars::VarValue::Str(crate::sysvars::sql_mode_text(bits).into());
-            let programs = mode(self.runner.state().settings.sql_mode);
+            let programs = mode(self.sql.state.settings.sql_mode);
             let sessions = {
-                let mut vars = self.shared.vars.lock();
+                let mut vars = self.settings.shared.vars.lock();
                 let sessions = vars.named("sql_mode").clone();
                 vars.set_named("sql_mode", programs);
                 sessions
             };
             let replied = self.run_statement(&parsed, true).await;
-            self.shared.vars.lock().set_named("sql_mode", sessions);
-            self.running.inside.depth -= 1;
-            self.running.inside.binary = outer;
+            self.settings.shared.vars.lock().set_named("sql_mode", sessions);
+            self.client.replies.inside.depth -= 1;
+            self.client.replies.inside.binary = outer;
             if let Some(own) = own {
-                self.identity.access = own;
-                self.shared.set_account(&self.identity.access);
+                self.login.access = own;
+                self.settings.shared.set_account(&self.login.access);
             }
-            match (replied, self.running.inside.error.take()) {
+            match (replied, self.client.replies.inside.error.take()) {
                 (Replied::Good, _) => Ok(()),
                 (Replied::Bad, error) => Err(error.unwrap_or_else(SqlError::unknown_error)),
             }
         })
     }
+}
 
-    fn definer_access(&self, user: &str, host: &str) -> SqlResult<SessionAccess> {
-        match self.server.accounts.table().exact(user, host) {
-            Some(account) => {
-                let role = self.is_mariadb() && account.is_role;
-                let access = SessionAccess::new(account, user, host, &self.server.accounts);
-                Ok(if role { access.of_role() } else { access.logged_in() })
-            }
-            None => Err(crate::errors::no_such_definer(user, host)),
+/// What the definer of a program may do.
+fn definer_access(server: &Server, user: &str, host: &str) -> SqlResult<SessionAccess> {
+    match server.accounts.table().exact(user, host) {
+        Some(account) => {
+            let role = server.is_mariadb() && account.is_role;
+            let access = SessionAccess::new(account, user, host, &server.accounts);
+            Ok(if role { access.of_role() } else { access.logged_in() })
         }
+        None => Err(crate::errors::no_such_definer(user, host)),
     }
+}
 
-    /// Awaits the commit.
-    async fn durable(
-        &mut self,
-        mut outcome: Outcome,
-        whole: bool,
-        mark: omnibus_wire::OutMark,
-    ) -> SqlResult<Outcome> {
-        let Some(ticket) = outcome.wait.take() else { return Ok(outcome) };
-        let result = match ticket.poll_now() {
-            Some(result) => result,
-            None => {
-                self.process.stage(Stage::CommitWait);
-                self.process.counters.add(Counter::CommitWaits, 1);
-                tokio::select! {
-                    biased;
-                    result = ticket => result,
-                    // The commit goes on without the session, and gives its locks back itself.
-                    () = self.process.connection_killed() => return Err(SqlError::query_interrupted()),
-                }
-            }
-        };
-        let number = match result {
-            Ok(number) => number,
-            Err(error) => {
-                if whole {
-                    self.channel.out.rollback(mark);
-                }
-                // What a refused commit would have released in the log's order is released here.
-                self.runner.commit_failed();
-                if let omnibus_commit::CommitError::Refused(refusal) = error {
-                    return Err(crate::errors::refused(&refusal));
-                }
-                tracing::error!(id = self.process.id, %error, "commit failed");
-                return Err(SqlError::of_commit(error));
-            }
-        };
-        if self.runner.has_committed() {
-            self.shared.committed(number.0);
-            self.gtids.committed(number);
-        }
-        // Backpressure: after the commit, when no lock is held that others would wait for.
-        let stall = self.runner.write_stall();
-        if !stall.is_zero() {
-            tokio::time::sleep(stall).await;
-        }
-        Ok(outcome)
-    }
-
-    /// Awaits a lock, within the timeout, until killed.
-    async fn lock_wait(&mut self, mut wait: LockWait) -> SqlResult<()> {
-        self.process.stage(wait.target().as_ref().map_or(Stage::LockWait, Stage::waiting_for));
-        self.process.counters.add(Counter::LockWaits, 1);
-        let limit = Patience::new(&self.runner.state().settings).of(wait.target().as_ref());
-        let since = wait.since();
-        let left = self.process.kill.time_left(limit.saturating_sub(since.elapsed()));
-        let outcome = loop {
+/// Awaits the commit.
+async fn durable(
+    client: &mut Client,
+    shared: &SessionShared,
+    sql: &mut SqlSession,
+    mut outcome: Outcome,
+    whole: bool,
+    mark: omnibus_wire::OutMark,
+) -> SqlResult<Outcome> {
+    let Some(ticket) = outcome.wait.take() else { return Ok(outcome) };
+    let result = match ticket.poll_now() {
+        Some(result) => result,
+        None => {
+            client.process.stage(Stage::CommitWait);
+            client.process.counters.add(Counter::CommitWaits, 1);
             tokio::select! {
                 biased;
-                outcome = &mut wait => break outcome,
-                () = self.process.killed.notified() => {
-                    if self.process.kill.check().is_err() {
-                        break match wait.cancel() {
-                            WaitOutcome::Granted => WaitOutcome::Granted,
-                            _ => WaitOutcome::Killed,
-                        };
-                    }
-                }
-                () = tokio::time::sleep(left) => break wait.cancel(),
+                result = ticket => result,
+                // The commit goes on without the session, and gives its locks back itself.
+                () = client.process.connection_killed() => return Err(SqlError::query_interrupted()),
             }
-        };
-        self.runner.state().budget.tally.waited(since.elapsed());
-        self.process.stage(Stage::Executing);
-        match outcome {
-            WaitOutcome::Granted => self.process.kill.check(),
-            other => Err(self.runner.wait_failed(other)),
         }
-    }
-
-    /// Adds the end of a successful statement to the reply.
-    pub(crate) fn reply_outcome(&mut self, outcome: &Outcome, more: bool) {
-        if outcome.result_set {
-            self.end_of_rows(more);
-        } else {
-            let status = if more { self.status().with(Status::MORE_RESULTS) } else { self.status() };
-            self.ok_packet(outcome.affected, outcome.last_insert_id, &outcome.info, status);
+    };
+    let number = match result {
+        Ok(number) => number,
+        Err(error) => {
+            if whole {
+                client.channel.out.rollback(mark);
+            }
+            // What a refused commit would have released in the log's order is released here.
+            sql.commit_failed();
+            if let omnibus_commit::CommitError::Refused(refusal) = error {
+                return Err(crate::errors::refused(&refusal));
+            }
+            tracing::error!(id = client.process.id, %error, "commit failed");
+            return Err(SqlError::of_commit(error));
         }
+    };
+    if sql.trx().has_committed() {
+        shared.committed(number.0);
+        client.told.committed(number);
     }
-
-    /// Adds an OK packet.
-    pub(crate) fn ok(&mut self, affected: u64, last_insert_id: u64, info: &str) {
-        let status = self.status();
-        self.ok_packet(affected, last_insert_id, info, status);
+    // Backpressure: after the commit, when no lock is held that others would wait for.
+    let stall = sql.database().port().engine().write_stall();
+    if !stall.is_zero() {
+        tokio::time::sleep(stall).await;
     }
+    Ok(outcome)
+}
 
-    pub(crate) fn ok_packet(&mut self, affected: u64, last_insert_id: u64, info: &str, status: Status) {
-        if self.running.inside.depth > 0 {
-            return;
+/// Awaits a lock, within the timeout, until killed.
+async fn lock_wait(process: &Process, sql: &mut SqlSession, mut wait: LockWait) -> SqlResult<()> {
+    process.stage(wait.target().as_ref().map_or(Stage::LockWait, Stage::waiting_for));
+    process.counters.add(Counter::LockWaits, 1);
+    let limit = Patience::new(&sql.state.settings).of(wait.target().as_ref());
+    let since = wait.since();
+    let left = process.kill.time_left(limit.saturating_sub(since.elapsed()));
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut wait => break outcome,
+            () = process.killed.notified() => {
+                if process.kill.check().is_err() {
+                    break match wait.cancel() {
+                        WaitOutcome::Granted => WaitOutcome::Granted,
+                        _ => WaitOutcome::Killed,
+                    };
+                }
+            }
+            () = tokio::time::sleep(left) => break wait.cancel(),
         }
-        self.replies.rows_affected = affected;
-        let warnings = self.runner.state().diagnostics.own_count();
-        let caps = self.channel.caps;
-        let track = std::mem::take(&mut self.replies.schema_changed) && caps.has(Capability::SESSION_TRACK);
-        let database = self.runner.state().database.clone().filter(|_| track);
-        let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
-        let mut changes = if track { vec![change] } else { Vec::new() };
-        let gtid = self.tracked_gtid();
-        if let Some(gtid) = &gtid {
-            changes.push(StateChange::Gtids(gtid.as_bytes()));
-        }
-        let changes = changes.as_slice();
-        let packet = OkPacket { affected, last_insert_id, status, warnings, info: info.as_bytes(), changes };
-        self.channel.out.packet(|out| packet.encode(out, caps, false));
-    }
-
-    /// What a client that tracks ids is told of the statement's.
-    fn tracked_gtid(&mut self) -> Option<String> {
-        let tracks = self.channel.caps.has(Capability::SESSION_TRACK);
-        let coordinator = self.server.log.coordinator().filter(|_| tracks);
-        self.gtids.take_told(coordinator.map(|coordinator| &**coordinator))
-    }
-
-    /// Adds the packet that ends rows.
-    pub(crate) fn end_of_rows(&mut self, more: bool) {
-        let mut status = self.status();
-        if more {
-            status = status.with(Status::MORE_RESULTS);
-        }
-        let caps = self.channel.caps;
-        let warnings = self.runner.state().diagnostics.own_count();
-        if caps.has(omnibus_wire::Capability::DEPRECATE_EOF) {
-            let packet = OkPacket { status, warnings, ..OkPacket::default() };
-            self.channel.out.packet(|out| packet.encode(out, caps, true));
-        } else {
-            self.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, warnings, status));
-        }
-    }
-
-    /// Adds a result that the server itself made, with its end.
-    pub(crate) fn reply_rows(&mut self, rows: &ResultSet, more: bool) -> SqlResult<()> {
-        let format = self.row_format(self.running.inside.binary);
-        let mut sink = ReplySink::new(&mut self.channel.out, format, None);
-        sink.room = self.channel.outgoing.as_mut();
-        rows.send(&mut sink as &mut dyn RowSink)?;
-        self.replies.rows_sent += rows.rows.len() as u64;
-        self.end_of_rows(more);
-        Ok(())
+    };
+    sql.state.budget.tally.waited(since.elapsed());
+    process.stage(Stage::Executing);
+    match outcome {
+        WaitOutcome::Granted => process.kill.check(),
+        other => Err(sql.wait_failed(other)),
     }
 }

@@ -3,6 +3,7 @@
 use super::Session;
 use super::sending::{Acknowledging, Sending, Waiting};
 use crate::account::Privileges;
+use crate::connection::{Client, status};
 use crate::dump::{DumpGuard, Replica};
 use crate::net::NetError;
 use crate::server::Server;
@@ -13,8 +14,10 @@ use omnibus_replication::source::{
     BlockReader, DumpRequest, Filter, MariadbFilter, Peer, Registration, SourceError, Stream, WantedChecksum,
     find,
 };
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{SessionState, SqlError, SqlResult};
+use omnibus_wire::Status;
 use omnibus_wire::reply::encode_eof;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a dump ended.
@@ -44,76 +47,88 @@ impl From<NetError> for End {
     }
 }
 
-impl Session {
-    /// COM_REGISTER_SLAVE.
-    pub(crate) fn register_replica(&mut self, payload: &[u8]) -> SqlResult<()> {
-        let registration = Registration::decode(payload).map_err(|_| crate::errors::malformed_packet())?;
-        let uuid = self.peer().uuid;
-        // The old guard goes first: it would take the new entry with it.
-        self.registered = None;
-        self.registered = Some(self.server.dumps.register(self.process.id, Replica { registration, uuid }));
-        Ok(())
-    }
+/// A connection that is sent the log.
+pub(super) struct Dump<'a> {
+    pub(super) server: &'a Arc<Server>,
+    pub(super) client: &'a mut Client,
+}
 
-    /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID. Says whether the connection is over.
-    pub(crate) async fn binlog_dump(&mut self, payload: Vec<u8>, by_gtid: bool) -> Result<bool, NetError> {
-        let request =
-            if by_gtid { DumpRequest::decode_gtid(&payload) } else { DumpRequest::decode(&payload) };
-        let end = match request {
-            Ok(request) => {
-                let peer = self.peer();
-                // What only recovery reads has changes that were kept out of the log, accounts' among them.
-                if peer.whole_files
-                    && let Err(error) = self.identity.access.require(Privileges::BACKUP_ADMIN)
-                {
-                    self.channel.error(&error);
-                    return Ok(false);
-                }
-                let guard = self.server.dumps.begin(&self.process, request.server_id, &peer.uuid);
-                let Err(end) = self.dump(&request, &peer, &guard).await;
-                end
-            }
-            Err(_) => {
-                self.channel.error(&crate::errors::malformed_packet());
+/// COM_REGISTER_SLAVE.
+pub(super) fn register_replica(session: &mut Session, payload: &[u8]) -> SqlResult<()> {
+    let registration = Registration::decode(payload).map_err(|_| crate::errors::malformed_packet())?;
+    let uuid = peer(&session.sql.state).uuid;
+    // The old guard goes first: it would take the new entry with it.
+    session.client.registered = None;
+    session.client.registered =
+        Some(session.server.dumps.register(session.client.process.id, Replica { registration, uuid }));
+    Ok(())
+}
+
+/// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID. Says whether the connection is over.
+pub(super) async fn binlog_dump(
+    session: &mut Session,
+    payload: Vec<u8>,
+    by_gtid: bool,
+) -> Result<bool, NetError> {
+    let request = if by_gtid { DumpRequest::decode_gtid(&payload) } else { DumpRequest::decode(&payload) };
+    let end = match request {
+        Ok(request) => {
+            let peer = peer(&session.sql.state);
+            // What only recovery reads has changes that were kept out of the log, accounts' among them.
+            if peer.whole_files
+                && let Err(error) = session.login.access.require(Privileges::BACKUP_ADMIN)
+            {
+                session.client.channel.error(&error);
                 return Ok(false);
             }
-        };
-        self.say_why(end).await?;
-        Ok(true)
-    }
+            let guard = session.server.dumps.begin(&session.client.process, request.server_id, &peer.uuid);
+            let marked = session.sql.state.settings.skip_replication;
+            let mut dump = Dump { server: &session.server, client: &mut session.client };
+            let Err(end) = dump.dump(&request, &peer, &guard, marked).await;
+            end
+        }
+        Err(_) => {
+            session.client.channel.error(&crate::errors::malformed_packet());
+            return Ok(false);
+        }
+    };
+    let status = status(&session.sql);
+    Dump { server: &session.server, client: &mut session.client }.say_why(end, status).await?;
+    Ok(true)
+}
 
+/// The attributes that the client sent at its login.
+fn peer(state: &SessionState) -> Peer {
+    let variables = &state.user_variables;
+    Peer::from_variables(|name| {
+        let (value, ty) = variables.get(name)?;
+        let mut text = Vec::new();
+        if matches!(value, omnibus_value::Value::Null) {
+            return None;
+        }
+        value.write_text(ty, &mut text);
+        Some(String::from_utf8_lossy(&text).into_owned())
+    })
+}
+
+impl Dump<'_> {
     /// The last packet.
-    async fn say_why(&mut self, end: End) -> Result<(), NetError> {
+    async fn say_why(&mut self, end: End, status: Status) -> Result<(), NetError> {
         match end {
             End::Eof => {
-                let status = self.status();
                 // An EOF even to clients that know none any more, as ever after a dump.
-                self.channel.out.packet(|out| encode_eof(out, 0, status));
+                self.client.channel.out.packet(|out| encode_eof(out, 0, status));
             }
             End::Source(error) => {
-                tracing::warn!(connection = self.process.id, %error, "sending the binary log to a replica ended");
-                self.channel.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
+                tracing::warn!(connection = self.client.process.id, %error, "sending the binary log to a replica ended");
+                self.client.channel.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
             }
             // Without a word: clients take an error for final and a lost connection for something to mend.
             End::Killed | End::Gone => return Ok(()),
             End::Net(error) => return Err(error),
         }
-        let farewell = tokio::time::timeout(Duration::from_secs(1), self.channel.flush()).await;
+        let farewell = tokio::time::timeout(Duration::from_secs(1), self.client.channel.flush()).await;
         farewell.unwrap_or(Ok(()))
-    }
-
-    /// What the client said about itself.
-    fn peer(&self) -> Peer {
-        let variables = &self.runner.state().user_variables;
-        Peer::from_variables(|name| {
-            let (value, ty) = variables.get(name)?;
-            let mut text = Vec::new();
-            if matches!(value, omnibus_value::Value::Null) {
-                return None;
-            }
-            value.write_text(ty, &mut text);
-            Some(String::from_utf8_lossy(&text).into_owned())
-        })
     }
 
     async fn dump(
@@ -121,24 +136,25 @@ impl Session {
         request: &DumpRequest,
         peer: &Peer,
         guard: &DumpGuard,
+        without_marked: bool,
     ) -> Result<std::convert::Infallible, End> {
         let Some(log) = self.server.log.handle() else {
             return Err(SourceError::Io("there is no binary log".into()).into());
         };
-        let (start, filter) = begin_at(&self.server.clone(), &log, request, peer).await?;
+        let (start, filter) = begin_at(self.server, &log, request, peer).await?;
         let server_id = self.server.globals.named("server_id").as_u64() as u32;
         let mut stream = Stream::new(peer, request, log.names().clone(), server_id, start)
             .with_filter(filter)
-            .without_marked(self.runner.state().settings.skip_replication);
+            .without_marked(without_marked);
         // Who gets events with their checksums looks at those. Who acknowledges events acknowledges whole ones.
         let verify = peer.checksum != WantedChecksum::Crc32
             || peer.semi_sync
             || self.server.globals.named("source_verify_checksum").as_bool();
         let (reader, pin, head) = open(&log, start, verify).await?;
-        stream.begin(head.as_deref(), &mut self.channel.out)?;
+        stream.begin(head.as_deref(), &mut self.client.channel.out)?;
         let tail = self.server.dumps.tail(&log).map_err(|error| SourceError::Io(error.to_string()))?;
         tracing::info!(
-            connection = self.process.id,
+            connection = self.client.process.id,
             server_id = request.server_id,
             uuid = peer.uuid,
             file = log.names().log(start.file),
@@ -147,8 +163,8 @@ impl Session {
         );
         let waiting = Waiting::new(&tail, peer);
         let coordinator = self.server.log.coordinator().filter(|_| peer.semi_sync);
-        let acks =
-            coordinator.map(|c| Acknowledging::new(self.server.dumps.semi_sync.connect(c, self.process.id)));
+        let acks = coordinator
+            .map(|c| Acknowledging::new(self.server.dumps.semi_sync.connect(c, self.client.process.id)));
         let reader = Some(reader);
         self.send_log(Sending { request, guard, log, stream, verify, reader, pin, tail, waiting, acks }).await
     }

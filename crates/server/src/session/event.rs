@@ -1,16 +1,16 @@
 //! An event that runs: a session of its own, in its definer's name, whose results nobody reads.
 
-use super::admission::ConnectionPlace;
 use super::{Cleanup, Session, login};
 use crate::account::Account;
+use crate::connection::ConnectionPlace;
 use crate::net::ClientHost;
 use crate::net::{Channel, Stream};
+use crate::parsed::{Parsed, parse};
 use crate::process::Activity;
-use crate::runner::Parsed;
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::ast::{EventStatus, ObjectName, Span, Spanned, Statement};
-use omnibus_sql::{Level, ProgramDef, SqlError, quote_ident};
+use omnibus_sql::{Database, Level, ProgramDef, SqlError, quote_ident};
 use omnibus_wire::Capability;
 use std::sync::Arc;
 use tokio::net::UnixStream;
@@ -29,19 +29,19 @@ pub(crate) async fn run_event(server: Arc<Server>, def: Arc<ProgramDef>, runs: b
         return;
     };
     let opened = ConnectionPlace::aside(&server, &account)
-        .and_then(|place| Session::of_event(&server, &process, account, place))
+        .and_then(|place| of_event(&server, &process, account, place))
         .inspect_err(tell);
     let Ok(mut session) = opened else { return };
-    session.keep_zone(&def);
+    keep_zone(&mut session, &def);
     let is_current = !last
-        || session.is_last(&def).await.unwrap_or_else(|error| {
+        || is_last(&mut session, &def).await.unwrap_or_else(|error| {
             tell(&error);
             false
         });
     if is_current && runs {
         let body = def.event_tree().ok().and_then(|tree| tree.clauses.program).map(|program| program.text);
-        session.run_body(&def, body.unwrap_or_default()).await;
-        for (level, condition) in session.runner.state().diagnostics.conditions() {
+        run_body(&mut session, &def, body.unwrap_or_default()).await;
+        for (level, condition) in session.sql.state.diagnostics.conditions() {
             match level {
                 Level::Error => tell(condition),
                 _ => tracing::warn!(code = condition.code, "event {event}: {}", condition.message),
@@ -54,9 +54,15 @@ pub(crate) async fn run_event(server: Arc<Server>, def: Arc<ProgramDef>, runs: b
     }
 }
 
+/// The events of all databases. Does not block.
+pub(crate) fn events(database: &Database) -> Vec<Arc<ProgramDef>> {
+    let catalog = database.catalog();
+    catalog.programs().filter(|def| def.event.is_some()).cloned().collect()
+}
+
 /// Drops an event that has run for the last time, unless its body, or somebody, has made another one of it.
 pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
-    let known = server.runners.events();
+    let known = events(&server.database);
     let current = known.iter().find(|now| now.key() == def.key() && now.db == def.db);
     let over = |now: &Arc<ProgramDef>| {
         let (Some(now), Some(old)) = (&now.event, &def.event) else { return false };
@@ -71,13 +77,13 @@ pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
     // Whoever made it need not be allowed to drop it any more.
     let anybody = Arc::new(Account::anybody());
     let place = ConnectionPlace::aside(server, &anybody);
-    let opened = place.and_then(|place| Session::of_event(server, &process, anybody, place));
+    let opened = place.and_then(|place| of_event(server, &process, anybody, place));
     let Ok(mut session) = opened else { return };
     let text = format!("DROP EVENT IF EXISTS {}.{}", quote_ident(&def.db), quote_ident(&def.name));
-    if let Ok((parsed, _)) = session.parse(&Bytes::from(text)) {
-        session.run_alone(&parsed).await;
+    if let Ok((parsed, _)) = parse(&mut session.sql, &Bytes::from(text)) {
+        run_alone(&mut session, &parsed).await;
     }
-    for (_, condition) in session.runner.state().diagnostics.conditions() {
+    for (_, condition) in session.sql.state.diagnostics.conditions() {
         tracing::error!(
             code = condition.code,
             "event {} is over and stays: {}",
@@ -88,82 +94,73 @@ pub(crate) async fn drop_if_over(server: &Arc<Server>, def: &ProgramDef) {
     session.close();
 }
 
-impl Session {
-    fn of_event(
-        server: &Arc<Server>,
-        process: &Arc<crate::process::Process>,
-        account: Arc<Account>,
-        place: ConnectionPlace,
-    ) -> Result<Session, SqlError> {
-        let (ours, theirs) = UnixStream::pair().map_err(|error| SqlError::internal(error.to_string()))?;
-        tokio::spawn(async move {
-            let mut theirs = theirs;
-            let _ = tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await;
-        });
-        let mut channel = Channel::new(Stream::Unix(ours));
-        channel.caps =
-            Capability::PROTOCOL_41.with(Capability::DEPRECATE_EOF).with(Capability::MULTI_RESULTS);
-        {
-            let mut identity = process.identity.lock();
-            identity.user.clone_from(&account.user);
-            identity.account = account.plain();
-            identity.host = "localhost".into();
-        }
-        let collation = server.globals.named("collation_server");
-        let collation =
-            crate::charset::by_name(collation.as_str()).map_or(crate::charset::DEFAULT_ID, |c| c.id);
-        let login = login::LoggedIn {
-            user: account.user.clone(),
-            account,
-            proxy: None,
-            database: None,
-            collation,
-            compression: None,
-            attributes: Default::default(),
-            must_change_password: false,
-            place,
-        };
-        Session::open(server.clone(), channel, process.clone(), ClientHost::local(), login)
-            .map_err(|refused| refused.1)
+fn of_event(
+    server: &Arc<Server>,
+    process: &Arc<crate::process::Process>,
+    account: Arc<Account>,
+    place: ConnectionPlace,
+) -> Result<Session, SqlError> {
+    let (ours, theirs) = UnixStream::pair().map_err(|error| SqlError::internal(error.to_string()))?;
+    tokio::spawn(async move {
+        let mut theirs = theirs;
+        let _ = tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await;
+    });
+    let mut channel = Channel::new(Stream::Unix(ours));
+    channel.caps = Capability::PROTOCOL_41.with(Capability::DEPRECATE_EOF).with(Capability::MULTI_RESULTS);
+    {
+        let mut identity = process.identity.lock();
+        identity.user.clone_from(&account.user);
+        identity.account = account.plain();
+        identity.host = "localhost".into();
     }
+    let collation = server.globals.named("collation_server");
+    let collation = crate::charset::by_name(collation.as_str()).map_or(crate::charset::DEFAULT_ID, |c| c.id);
+    let login = login::LoggedIn {
+        user: account.user.clone(),
+        account,
+        proxy: None,
+        database: None,
+        collation,
+        compression: None,
+        attributes: Default::default(),
+        must_change_password: false,
+        place,
+    };
+    Ok(Session::open(server.clone(), channel, process.clone(), ClientHost::local(), login))
+}
 
-    /// An event runs in the time zone that it was made in.
-    fn keep_zone(&mut self, def: &ProgramDef) {
-        let Some(event) = &def.event else { return };
-        let zone = crate::sysvars::VarValue::Str((*event.zone).into());
-        self.shared.vars.lock().set_named("time_zone", zone);
-        self.apply_settings();
-    }
+/// An event runs in the time zone that it was made in.
+fn keep_zone(session: &mut Session, def: &ProgramDef) {
+    let Some(event) = &def.event else { return };
+    let zone = crate::sysvars::VarValue::Str((*event.zone).into());
+    session.settings.shared.vars.lock().set_named("time_zone", zone);
+    session.admin().apply_settings();
+}
 
-    /// Notes that the event runs for the last time. `false`: it is another one meanwhile, or gone.
-    async fn is_last(&mut self, def: &Arc<ProgramDef>) -> Result<bool, SqlError> {
-        let runner = &mut self.runner;
-        let noted = tokio::task::block_in_place(|| match runner.sql_session() {
-            Some(session) => session.event_is_over(def),
-            None => Ok(None),
-        });
-        let ticket = noted.map_err(|interrupt| match interrupt {
-            omnibus_sql::Interrupt::Error(error) => error,
-            _ => SqlError::internal("the end of an event can't be noted"),
-        })?;
-        let Some(ticket) = ticket else { return Ok(false) };
-        ticket.await.map_err(SqlError::of_commit)?;
-        Ok(true)
-    }
+/// Notes that the event runs for the last time. `false`: it is another one meanwhile, or gone.
+async fn is_last(session: &mut Session, def: &Arc<ProgramDef>) -> Result<bool, SqlError> {
+    let noted = tokio::task::block_in_place(|| session.sql.event_is_over(def));
+    let ticket = noted.map_err(|interrupt| match interrupt {
+        omnibus_sql::Interrupt::Error(error) => error,
+        _ => SqlError::internal("the end of an event can't be noted"),
+    })?;
+    let Some(ticket) = ticket else { return Ok(false) };
+    ticket.await.map_err(SqlError::of_commit)?;
+    Ok(true)
+}
 
-    async fn run_body(&mut self, def: &ProgramDef, body: Bytes) {
-        let name = ObjectName { schema: Some((&*def.db).into()), name: (&*def.name).into() };
-        let node = Statement::RunEvent(name);
-        let kind = crate::status::com_index(node.kind());
-        let span = Span { start: 0, end: body.len() as u32 };
-        let statement = Arc::new(Spanned { node, span, params: 0 });
-        self.run_alone(&Arc::new(Parsed { text: body, statement, kind, values: Vec::new() })).await;
-    }
+async fn run_body(session: &mut Session, def: &ProgramDef, body: Bytes) {
+    let name = ObjectName { schema: Some((&*def.db).into()), name: (&*def.name).into() };
+    let node = Statement::RunEvent(name);
+    let kind = crate::status::com_index(node.kind());
+    let span = Span { start: 0, end: body.len() as u32 };
+    let statement = Arc::new(Spanned { node, span, params: 0 });
+    run_alone(session, &Arc::new(Parsed { text: body, statement, kind, values: Vec::new() })).await;
+}
 
-    async fn run_alone(&mut self, parsed: &Arc<Parsed>) {
-        self.process.begin(Activity::Connect, &parsed.text, crate::clock::now_us());
-        self.statement(parsed, false).await;
-        let _ = self.channel.flush().await;
-        self.process.end(crate::clock::now_us());
-    }
+async fn run_alone(session: &mut Session, parsed: &Arc<Parsed>) {
+    session.client.process.begin(Activity::Connect, &parsed.text, crate::clock::now_us());
+    session.statement(parsed, false).await;
+    let _ = session.client.channel.flush().await;
+    session.client.process.end(crate::clock::now_us());
 }

@@ -6,10 +6,10 @@
 //! warn, and the rest of the dump loads. Only inside what looks like a dump: its head switches `foreign_key_checks` and
 //! `unique_checks` off, and one without a head (`--compact`) keeps something in `@saved_cs_client`. Anybody else is told with an error.
 
-use super::Session;
-use crate::account::Privileges;
+use crate::account::{Account, Privileges};
 use crate::errors;
 use omnibus_parser::ast::{GrantTarget, GrantWhat, ObjectName, Statement};
+use omnibus_sql::SqlSession;
 
 /// The system tables of MySQL 5.7 to 9 and MariaDB 10 to 12 that dumps have.
 const SYSTEM_TABLES: [&str; 52] = [
@@ -96,50 +96,46 @@ fn targets(statement: &Statement) -> Option<(Vec<&ObjectName>, Privileges)> {
     })
 }
 
-impl Session {
-    /// Whether a statement is passed over, because it is a dump's and about system tables. Leaves the warnings.
-    pub(super) fn passes_over(&mut self, statement: &Statement) -> bool {
-        let state = self.runner.state();
-        let head = !state.settings.foreign_key_checks && !state.settings.unique_checks;
-        // Both programs keep the client's character set there around each definition, with `--compact`, too.
-        if !head && !state.user_variables.contains_key("saved_cs_client") {
-            return false;
-        }
-        let in_mysql = state.database.as_deref().is_some_and(|db| db.eq_ignore_ascii_case("mysql"));
-        let (names, needed): (Vec<String>, _) = match statement {
-            Statement::DropDatabase { name, .. } if name.eq_ignore_ascii_case("mysql") => {
-                (vec!["mysql".into()], Privileges::DROP)
-            }
-            Statement::Unsupported(what) if what.kind == "create_server" => {
-                (vec!["mysql.servers".into()], Privileges::INSERT)
-            }
-            other => {
-                let Some((tables, needed)) = targets(other) else { return false };
-                let system = |table: &&ObjectName| {
-                    table.schema.as_ref().map_or(in_mysql, |db| db.eq_ignore_ascii_case("mysql"))
-                        && is_system_table(&table.name)
-                };
-                if tables.is_empty() || !tables.iter().all(system) {
-                    return false;
-                }
-                (tables.iter().map(|table| format!("mysql.{}", table.name.as_str())).collect(), needed)
-            }
-        };
-        if !self.account().on_database("mysql").has(needed) || self.can_be_granted(statement) {
-            return false;
-        }
-        let diagnostics = &mut self.runner.state_mut().diagnostics;
-        diagnostics.clear();
-        names.iter().for_each(|name| diagnostics.warn(errors::no_system_table_access(name)));
-        true
+/// Whether a statement is passed over, because it is a dump's and about system tables. Leaves the warnings.
+pub(super) fn passes_over(account: &Account, sql: &mut SqlSession, statement: &Statement) -> bool {
+    let state = &sql.state;
+    let head = !state.settings.foreign_key_checks && !state.settings.unique_checks;
+    // Both programs keep the client's character set there around each definition, with `--compact`, too.
+    if !head && !state.user_variables.contains_key("saved_cs_client") {
+        return false;
     }
+    let in_mysql = state.database.as_deref().is_some_and(|db| db.eq_ignore_ascii_case("mysql"));
+    let (names, needed): (Vec<String>, _) = match statement {
+        Statement::DropDatabase { name, .. } if name.eq_ignore_ascii_case("mysql") => {
+            (vec!["mysql".into()], Privileges::DROP)
+        }
+        Statement::Unsupported(what) if what.kind == "create_server" => {
+            (vec!["mysql.servers".into()], Privileges::INSERT)
+        }
+        other => {
+            let Some((tables, needed)) = targets(other) else { return false };
+            let system = |table: &&ObjectName| {
+                table.schema.as_ref().map_or(in_mysql, |db| db.eq_ignore_ascii_case("mysql"))
+                    && is_system_table(&table.name)
+            };
+            if tables.is_empty() || !tables.iter().all(system) {
+                return false;
+            }
+            (tables.iter().map(|table| format!("mysql.{}", table.name.as_str())).collect(), needed)
+        }
+    };
+    if !account.on_database("mysql").has(needed) || can_be_granted(sql, statement) {
+        return false;
+    }
+    let diagnostics = &mut sql.state.diagnostics;
+    diagnostics.clear();
+    names.iter().for_each(|name| diagnostics.warn(errors::no_system_table_access(name)));
+    true
+}
 
-    /// Whether it is a GRANT on a system table that is here, too.
-    fn can_be_granted(&mut self, statement: &Statement) -> bool {
-        let Statement::Grant(grant) = statement else { return false };
-        let GrantWhat::Privileges { privileges, target } = &grant.what else { return false };
-        self.runner
-            .sql_session()
-            .is_some_and(|session| session.check_grant_target(target, privileges).is_ok())
-    }
+/// Whether it is a GRANT on a system table that is here, too.
+fn can_be_granted(sql: &mut SqlSession, statement: &Statement) -> bool {
+    let Statement::Grant(grant) = statement else { return false };
+    let GrantWhat::Privileges { privileges, target } = &grant.what else { return false };
+    sql.check_grant_target(target, privileges).is_ok()
 }

@@ -1,8 +1,8 @@
 //! From accept to the account: greeting, SSLRequest, login packet, authentication.
 
-use super::admission::ConnectionPlace;
 use crate::account::Account;
 use crate::auth::{AuthFailure, Authenticated, MAX_LOGIN_PACKET, authenticate, new_scramble};
+use crate::connection::{ConnectionPlace, has_to_change_password};
 use crate::errors;
 use crate::net::ClientHost;
 use crate::net::Gate;
@@ -187,10 +187,10 @@ async fn attempt(
         let given = login.plugin.as_deref();
         authenticate(&authenticator, channel, scramble, &user, client, given, &login.auth).await?
     };
-    let must_change_password = server
-        .has_to_change_password(proxy.as_ref().unwrap_or(&account), login.capabilities)
-        .map_err(refused)?;
-    let place = server.admit(&account, gate).map_err(refused)?;
+    let must_change_password =
+        has_to_change_password(server, proxy.as_ref().unwrap_or(&account), login.capabilities)
+            .map_err(refused)?;
+    let place = ConnectionPlace::admit(server, &account, gate).map_err(refused)?;
     let attributes = server.kept_attributes(&login.attrs);
     Ok(LoggedIn {
         attributes,

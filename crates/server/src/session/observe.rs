@@ -2,15 +2,16 @@
 //! general query log.
 
 use super::Session;
+use crate::connection::{Client, Login, Settings};
 use crate::digests::{Cost, Kept};
+use crate::parsed::Parsed;
 use crate::process::Activity;
 use crate::query_log::{Class, Entry, Operation, Record, Slow};
-use crate::runner::Parsed;
+use crate::server::Server;
 use crate::status::{COM_NAMES, Counter};
-use crate::sysvars::VarValue;
 use bytes::Bytes;
-use omnibus_sql::Level;
 use omnibus_sql::api::Tallied;
+use omnibus_sql::{Level, SqlSession};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,46 +22,20 @@ const ADMIN: [&str; 7] =
 /// ER_UNKNOWN_ERROR.
 const UNKNOWN_ERROR: u16 = 1105;
 
-/// The session's own settings of the logs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Watch {
-    /// `long_query_time`, in microseconds.
-    long_us: u64,
-    /// `min_examined_row_limit`.
-    least_rows: u64,
-    /// `sql_log_off`.
-    unlogged: bool,
-}
-
-impl Watch {
-    /// From the session's variables.
-    pub(super) fn of(vars: &crate::sysvars::SessionVars) -> Watch {
-        let seconds = match vars.named("long_query_time") {
-            VarValue::Double(seconds) => *seconds,
-            _ => 10.0,
-        };
-        Watch {
-            long_us: (seconds * 1e6).round() as u64,
-            least_rows: vars.named("min_examined_row_limit").as_u64(),
-            unlogged: vars.named("sql_log_off").as_bool(),
-        }
-    }
-}
-
 /// How things were when a statement began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
+pub(super) struct Begun {
     at_us: i64,
     tally: Tallied,
     rows_sent: u64,
 }
 
 /// A statement that ended.
-pub(crate) struct Statement<'a> {
+pub(super) struct Statement<'a> {
     /// It.
     pub parsed: &'a Parsed,
     /// Its text with its values, made when it is needed.
-    pub text: &'a dyn Fn(&Session) -> Bytes,
+    pub text: &'a dyn Fn() -> Bytes,
     /// It has given an error.
     pub failed: bool,
     /// A prepared statement's row among the digests.
@@ -68,28 +43,50 @@ pub(crate) struct Statement<'a> {
 }
 
 /// What ended.
-pub(crate) enum Observed<'a> {
+pub(super) enum Observed<'a> {
     /// A statement.
     Statement(Statement<'a>),
     /// A command without one.
     Command(Activity),
 }
 
+/// The facts that observers log of a session.
+pub(super) struct Observer<'a> {
+    server: &'a Server,
+    client: &'a Client,
+    login: &'a Login,
+    settings: &'a Settings,
+    sql: &'a SqlSession,
+}
+
 impl Session {
-    /// A statement begins.
-    pub(crate) fn begin_observed(&mut self, at_us: i64) -> Begun {
-        self.replies.rows_affected = 0;
-        self.shared.audited.store(false, Ordering::Relaxed);
-        Begun { at_us, tally: self.runner.state().budget.tally.read(), rows_sent: self.replies.rows_sent }
+    /// Of this session.
+    pub(super) fn observer(&self) -> Observer<'_> {
+        Observer {
+            server: &self.server,
+            client: &self.client,
+            login: &self.login,
+            settings: &self.settings,
+            sql: &self.sql,
+        }
     }
 
+    /// A statement begins.
+    pub(super) fn begin_observed(&mut self, at_us: i64) -> Begun {
+        self.client.replies.rows_affected = 0;
+        self.settings.shared.audited.store(false, Ordering::Relaxed);
+        Begun { at_us, tally: self.sql.state.budget.tally.read(), rows_sent: self.client.replies.rows_sent }
+    }
+}
+
+impl Observer<'_> {
     /// It is over, and its reply may leave. Returns the time, for who goes on from there.
-    pub(crate) fn end_observed(&self, begun: Begun, mut what: Observed<'_>) -> i64 {
+    pub(super) fn end(&self, begun: Begun, mut what: Observed<'_>) -> i64 {
         let now = crate::clock::now_us();
         let took_us = now.saturating_sub(begun.at_us) as u64;
-        let slow = took_us >= self.running.watch.long_us;
+        let slow = took_us >= self.settings.watch.long_us;
         if slow {
-            self.process.counters.add(Counter::SlowQueries, 1);
+            self.client.process.counters.add(Counter::SlowQueries, 1);
         }
         if self.server.query_log.logs_slow() {
             self.log_slow(begun, now, slow, &what);
@@ -102,14 +99,14 @@ impl Session {
         if let Observed::Statement(statement) = &mut what
             && self.server.digests.is_on()
         {
-            self.process.counters.add(Counter::StatementTime, took_us);
+            self.client.process.counters.add(Counter::StatementTime, took_us);
             self.count_digest(begun, now, statement);
         }
         now
     }
 
     fn count_digest(&self, begun: Begun, now: i64, statement: &mut Statement<'_>) {
-        let state = self.runner.state();
+        let state = &self.sql.state;
         let done = state.budget.tally.read().since(begun.tally);
         let cost = Cost {
             ended_us: now,
@@ -117,13 +114,13 @@ impl Session {
             lock_us: done.waited_us,
             failed: statement.failed,
             warnings: u64::from(state.diagnostics.own_count()),
-            affected: self.replies.rows_affected,
-            sent: self.replies.rows_sent - begun.rows_sent,
+            affected: self.client.replies.rows_affected,
+            sent: self.client.replies.rows_sent - begun.rows_sent,
             examined: done.examined,
             unindexed: done.whole > 0,
         };
         if cost.unindexed {
-            self.process.counters.add(Counter::Unindexed, 1);
+            self.client.process.counters.add(Counter::Unindexed, 1);
         }
         let kept = statement.kept.as_deref_mut();
         self.server.digests.count(statement.parsed, state.database.as_ref(), &cost, kept);
@@ -131,21 +128,21 @@ impl Session {
 
     fn audit_statement(&self, statement: &Statement<'_>) {
         let class = Class::of(&statement.parsed.statement.node);
-        let told = class.is_told_inside() && self.shared.audited.load(Ordering::Relaxed);
-        if told || !self.server.query_log.audit.has(class, &self.identity.user) {
+        let told = class.is_told_inside() && self.settings.shared.audited.load(Ordering::Relaxed);
+        if told || !self.server.query_log.audit.has(class, &self.login.user) {
             return;
         }
-        let conditions = self.runner.state().diagnostics.conditions();
+        let conditions = self.sql.state.diagnostics.conditions();
         let code = conditions.iter().rev().find(|(level, _)| *level == Level::Error).map(|(_, e)| e.code);
         let code = if statement.failed { code.unwrap_or(UNKNOWN_ERROR) } else { 0 };
-        self.audit(Operation::Query, self.runner.state().database.clone(), (statement.text)(self), code);
+        self.audit(Operation::Query, self.sql.state.database.clone(), (statement.text)(), code);
     }
 
     /// A text that is no statement.
     pub(super) fn audit_unparsed(&self, text: &Bytes, code: u16) {
         let audit = &self.server.query_log.audit;
-        if audit.is_on() && audit.has(Class::Other, &self.identity.user) {
-            self.audit(Operation::Query, self.runner.state().database.clone(), text.clone(), code);
+        if audit.is_on() && audit.has(Class::Other, &self.login.user) {
+            self.audit(Operation::Query, self.sql.state.database.clone(), text.clone(), code);
         }
     }
 
@@ -161,9 +158,9 @@ impl Session {
         let query = if operation == Operation::Query { log.audit.next_statement() } else { 0 };
         log.put(Entry::Audit(Box::new(Record {
             at_us: crate::clock::now_us(),
-            user: self.identity.user.as_str().into(),
-            host: self.identity.client.name().into(),
-            id: self.process.id,
+            user: self.login.user.as_str().into(),
+            host: self.login.host.name().into(),
+            id: self.client.process.id,
             query,
             operation,
             database,
@@ -174,7 +171,7 @@ impl Session {
 
     fn log_slow(&self, begun: Begun, now: i64, slow: bool, what: &Observed<'_>) {
         let log = &self.server.query_log;
-        let done = self.runner.state().budget.tally.read().since(begun.tally);
+        let done = self.sql.state.budget.tally.read().since(begun.tally);
         let unindexed = done.whole > 0 && log.logs_unindexed();
         let (text, command) = match what {
             Observed::Statement(Statement { parsed, text, .. }) => {
@@ -185,34 +182,34 @@ impl Session {
             }
             Observed::Command(activity) => (None, *activity),
         };
-        if !(slow || unindexed) || done.examined < self.running.watch.least_rows {
+        if !(slow || unindexed) || done.examined < self.settings.watch.least_rows {
             return;
         }
         log.put(Entry::Slow(Box::new(Slow {
             begun_us: begun.at_us,
             ended_us: now,
             who: self.who(),
-            id: self.process.id,
+            id: self.client.process.id,
             lock_us: done.waited_us,
-            rows_sent: self.replies.rows_sent - begun.rows_sent,
+            rows_sent: self.client.replies.rows_sent - begun.rows_sent,
             rows_examined: done.examined,
-            rows_affected: self.replies.rows_affected,
-            database: self.runner.state().database.clone(),
-            last_insert_id: self.runner.state().last_insert_id_set.unwrap_or(0),
-            text: text.map(|text| text(self)).unwrap_or_default(),
+            rows_affected: self.client.replies.rows_affected,
+            database: self.sql.state.database.clone(),
+            last_insert_id: self.sql.state.last_insert_id_set.unwrap_or(0),
+            text: text.map(|text| text()).unwrap_or_default(),
             command: command.text(),
         })));
     }
 
     /// Whether commands of this session are in the general log.
-    pub(crate) fn logs_commands(&self) -> bool {
-        self.server.query_log.logs_all() && !self.running.watch.unlogged
+    pub(super) fn logs_commands(&self) -> bool {
+        self.server.query_log.logs_all() && !self.settings.watch.unlogged
     }
 
     /// A command has come.
-    pub(crate) fn log_command(&self, activity: Activity, text: Bytes) {
+    pub(super) fn log_command(&self, activity: Activity, text: Bytes) {
         if self.logs_commands() {
-            let (id, at_us) = (self.process.id, crate::clock::now_us());
+            let (id, at_us) = (self.client.process.id, crate::clock::now_us());
             let command = activity.text();
             self.server.query_log.put(Entry::General { at_us, who: self.who(), id, command, text });
         }
@@ -223,21 +220,20 @@ impl Session {
         if !self.logs_commands() {
             return;
         }
-        let how = match (&self.channel.stream, self.channel.stream.tls_names()) {
+        let how = match (&self.client.channel.stream, self.client.channel.stream.tls_names()) {
             (_, Some(_)) => "SSL/TLS",
-            _ if self.identity.client.ip.is_none() => "Socket",
+            _ if self.login.host.ip.is_none() => "Socket",
             _ => "TCP/IP",
         };
-        let (user, host, db) =
-            (&self.identity.user, self.identity.client.name(), database.unwrap_or_default());
+        let (user, host, db) = (&self.login.user, self.login.host.name(), database.unwrap_or_default());
         let text = format!("{user}@{host} on {db} using {how}");
         self.log_command(Activity::Connect, text.into());
     }
 
     /// `user[user] @ host [address]`.
     fn who(&self) -> Arc<str> {
-        let address = self.identity.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
-        let host = if self.identity.client.is_local() { "localhost" } else { "" };
-        format!("{}[{}] @ {host} [{address}]", self.account().user, self.identity.user).into()
+        let address = self.login.host.ip.map(|ip| ip.to_string()).unwrap_or_default();
+        let host = if self.login.host.is_local() { "localhost" } else { "" };
+        format!("{}[{}] @ {host} [{address}]", self.login.account().user, self.login.user).into()
     }
 }

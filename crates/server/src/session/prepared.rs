@@ -6,17 +6,19 @@
 use super::Session;
 use super::drive::Job;
 use super::observe::{self, Observed};
-use super::sink::put_column;
-use super::statements::Statement;
+use super::query::count_use;
+use super::statements::{Statement, Statements};
+use crate::admin::administration_with;
+use crate::connection::{Client, SessionAccess, SessionShared, put_column, status};
 use crate::errors;
+use crate::parsed::{Parsed, filled, parse};
 use crate::process::Activity;
 use crate::result_set::column;
-use crate::runner::{Parsed, PreparedInfo, RunContext};
 use crate::status::Counter;
 use bytes::Bytes;
 use omnibus_sql::api::client_text::parameter;
 use omnibus_sql::memory::MemoryLimits;
-use omnibus_sql::{AccessCheck, Mode, SqlError, SqlResult};
+use omnibus_sql::{AccessCheck, Mode, Prepared, SessionState, SqlError, SqlResult, SqlSession};
 use omnibus_value::Value;
 use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk};
 use omnibus_wire::{Capability, Command};
@@ -53,8 +55,8 @@ pub(super) fn attribute_values(attributes: &Attributes<'_>, client: u16) -> SqlR
 
 impl Session {
     pub(super) async fn stmt_prepare(&mut self, text: Bytes) {
-        self.process.counters.add(Counter::StmtPrepare, 1);
-        self.process.counters.add(Counter::Queries, 1);
+        self.client.process.counters.add(Counter::StmtPrepare, 1);
+        self.client.process.counters.add(Counter::Queries, 1);
         self.refresh();
         if let Err(error) = self.try_prepare(&text) {
             self.failed(error);
@@ -63,59 +65,25 @@ impl Session {
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
         self.prepared.admit()?;
-        let (parsed, next) = self.parse(text)?;
+        let (parsed, next) = parse(&mut self.sql, text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }
-        self.identity.access.check_statement(&parsed.statement.node)?;
-        let info = self.plan_prepared(&parsed)?;
+        self.login.access.check_statement(&parsed.statement.node)?;
+        let prepared = plan_prepared(&mut self.sql, &self.login.access, &parsed)?;
         let params = parsed.statement.params as usize;
-        let id = self.prepared.add(Statement::new(parsed, info.handle, &self.runner.state().memory));
-        self.reply_prepare(id, params, &info.columns);
+        let columns = prepared.columns.clone();
+        let id = self.prepared.add(Statement::new(parsed, prepared, &self.sql.state.memory));
+        reply_prepare(&mut self.client, &self.sql, id, params, &columns);
         Ok(())
-    }
-
-    /// Plans a statement, on a thread that may block if that takes long.
-    pub(super) fn plan_prepared(&mut self, parsed: &Arc<Parsed>) -> SqlResult<PreparedInfo> {
-        let context = |mode| RunContext { mode, access: &self.identity.access };
-        if parsed.first_mode() == Mode::Inline {
-            match self.runner.prepare(parsed, &context(Mode::Inline)) {
-                Err(error) if error.is_needs_blocking() => {}
-                done => return done,
-            }
-        }
-        tokio::task::block_in_place(|| self.runner.prepare(parsed, &context(Mode::Blocking)))
-    }
-
-    fn reply_prepare(&mut self, id: u32, params: usize, columns: &[omnibus_sql::ResultColumn]) {
-        let warnings = self.runner.state().diagnostics.own_count();
-        let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
-        let collation = self.runner.state().settings.collation_results;
-        let (caps, status) = (self.channel.caps, self.status());
-        let out = &mut self.channel.out;
-        out.packet(|out| head.encode(out));
-        let marker = column("?", crate::sysvars::text_type(0));
-        let eof = !caps.has(Capability::DEPRECATE_EOF);
-        let mut section = |list: &mut dyn Iterator<Item = &omnibus_sql::ResultColumn>| {
-            let mut any = false;
-            for column in list {
-                any = true;
-                put_column(out, column, collation);
-            }
-            if any && eof {
-                out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
-            }
-        };
-        section(&mut std::iter::repeat_n(&marker, params));
-        section(&mut columns.iter());
     }
 
     /// Returns when the statement ended, if it was run.
     pub(super) async fn stmt_execute(&mut self, range: Range<usize>, came_us: i64) -> Option<i64> {
-        self.process.counters.add(Counter::StmtExecute, 1);
-        self.process.counters.add(Counter::Questions, 1);
-        self.process.counters.add(Counter::Queries, 1);
-        let (id, decoded) = self.decode_execute(range);
+        self.client.process.counters.add(Counter::StmtExecute, 1);
+        self.client.process.counters.add(Counter::Questions, 1);
+        self.client.process.counters.add(Counter::Queries, 1);
+        let (id, decoded) = decode_execute(&self.client, &mut self.prepared, &mut self.sql, range);
         let ended = match decoded {
             Ok(params) => self.execute_statement(id, &params, came_us).await,
             Err(error) => {
@@ -129,59 +97,19 @@ impl Session {
         ended
     }
 
-    /// The statement's id and its parameters.
-    fn decode_execute(&mut self, range: Range<usize>) -> (u32, SqlResult<Vec<Value>>) {
-        let malformed = |_| errors::malformed_packet();
-        let execute = match Execute::decode(self.channel.payload(range.clone())) {
-            Ok(execute) => execute,
-            Err(error) => return (0, Err(malformed(error))),
-        };
-        let id = execute.id;
-        let Some(statement) = self.prepared.get_mut(id) else {
-            return (id, Err(errors::unknown_stmt_handler(id, "mysqld_stmt_execute")));
-        };
-        if let Some(error) = statement.long_data_error.take() {
-            return (id, Err(error));
-        }
-        // Parameters are copies of what is in the packet, or of what came before.
-        if let Err(error) = self.runner.state_mut().ask(range.len()) {
-            return (id, Err(error));
-        }
-        let (bound, long) = (&mut statement.bound, &mut statement.long_data);
-        let given =
-            execute.params(statement.params, bound, self.channel.caps, |i| long.contains_key(&(i as u16)));
-        let (given, attributes) = match given {
-            Ok(given) => given,
-            Err(error) => return (id, Err(malformed(error))),
-        };
-        let settings = &self.runner.state().settings;
-        let (client, connection) = (settings.collation_client, settings.collation_connection);
-        let values = given.iter().zip(&bound.types).enumerate().map(|(i, (param, ty))| {
-            let long = || long.remove(&(i as u16)).unwrap_or_default().into();
-            value_of(param, *ty, client, connection, long)
-        });
-        let values = values.collect();
-        let attributes = attribute_values(&attributes, client);
-        match attributes {
-            Ok(attributes) => self.runner.state_mut().query_attributes = attributes,
-            Err(error) => return (id, Err(error)),
-        }
-        (id, values)
-    }
-
     async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
-        self.note_conditions();
+        self.settings.note_conditions(&self.sql);
         self.refresh();
         let mut statement = self.prepared.take(id)?;
-        let (begun, start) = (self.begin_observed(came_us), self.reply_start());
+        let (begun, start) = (self.begin_observed(came_us), self.client.reply_start());
         let parsed = statement.parsed.clone();
-        self.process.begin(Activity::Execute, &parsed.text, self.process.since_us());
-        self.process.counters.statement(parsed.kind);
-        if self.logs_commands() {
-            self.log_command(Activity::Execute, self.runner.with_params(&parsed.text, params));
+        self.client.process.begin(Activity::Execute, &parsed.text, self.client.process.since_us());
+        self.client.process.counters.statement(parsed.kind);
+        if self.observer().logs_commands() {
+            self.observer().log_command(Activity::Execute, filled(&self.sql, &parsed.text, params));
         }
-        let result = match self.count_use(&parsed) {
-            Ok(()) => self.administration_with(&parsed, params).await,
+        let result = match count_use(&self.server, self.login.account(), &parsed) {
+            Ok(()) => administration_with(&mut self.admin(), &parsed, params).await,
             Err(error) => Some(Err(error)),
         };
         let result = match result {
@@ -196,34 +124,29 @@ impl Session {
         match result {
             Ok(outcome) => {
                 if let Some(outcome) = outcome {
-                    self.reply_outcome(&outcome, false);
+                    self.client.reply_outcome(&self.sql, &outcome, false);
                 }
             }
             Err(error) => {
-                self.failed_in_sql(error);
+                self.client.failed_in_sql(&mut self.sql, error);
             }
         }
-        self.settle(start).await;
-        let text = |session: &Session| session.runner.with_params(&parsed.text, params);
+        self.client.settle(&mut self.sql, start).await;
+        let text = || filled(&self.sql, &parsed.text, params);
         let observed = observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut digest) };
-        let ended = self.end_observed(begun, Observed::Statement(observed));
+        let ended = self.observer().end(begun, Observed::Statement(observed));
         if let Some(statement) = self.prepared.get_mut(id) {
             statement.digest = digest;
         }
         Some(ended)
     }
 
-    pub(super) fn stmt_close(&mut self, id: u32) {
-        self.process.counters.add(Counter::StmtClose, 1);
-        self.prepared.close(id);
-    }
-
     pub(super) fn stmt_reset(&mut self, id: u32) {
-        self.process.counters.add(Counter::StmtReset, 1);
+        self.client.process.counters.add(Counter::StmtReset, 1);
         match self.prepared.get_mut(id) {
             Some(statement) => {
                 statement.reset();
-                self.ok(0, 0, "");
+                self.ok();
             }
             None => {
                 self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_reset"));
@@ -231,21 +154,120 @@ impl Session {
         }
     }
 
-    /// COM_STMT_SEND_LONG_DATA, which has no reply.
-    pub(super) fn stmt_long_data(&mut self, range: Range<usize>) {
-        self.process.counters.add(Counter::StmtSendLongData, 1);
-        let max = self.shared.max_allowed_packet();
-        let limits = MemoryLimits::of(&self.runner.state().settings);
-        if let Ok(Command::StmtSendLongData { id, param, data }) =
-            Command::decode(self.channel.payload(range))
-            && let Some(statement) = self.prepared.get_mut(id)
-        {
-            statement.add_long_data(param, data, max, limits);
+    pub(super) fn stmt_fetch(&mut self, id: u32, _rows: u32) {
+        self.client.process.counters.add(Counter::StmtFetch, 1);
+        self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"));
+    }
+}
+
+/// Plans a statement, on a thread that may block if that takes long.
+pub(super) fn plan_prepared(
+    sql: &mut SqlSession,
+    access: &SessionAccess,
+    parsed: &Arc<Parsed>,
+) -> SqlResult<Prepared> {
+    if parsed.first_mode() == Mode::Inline {
+        match sql.prepare_alone(&parsed.text, Mode::Inline, access) {
+            Err(error) if error.is_needs_blocking() => {}
+            done => return done,
         }
     }
+    tokio::task::block_in_place(|| sql.prepare_alone(&parsed.text, Mode::Blocking, access))
+}
 
-    pub(super) fn stmt_fetch(&mut self, id: u32, _rows: u32) {
-        self.process.counters.add(Counter::StmtFetch, 1);
-        self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"));
+fn reply_prepare(
+    client: &mut Client,
+    sql: &SqlSession,
+    id: u32,
+    params: usize,
+    columns: &[omnibus_sql::ResultColumn],
+) {
+    let warnings = sql.state.diagnostics.own_count();
+    let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
+    let collation = sql.state.settings.collation_results;
+    let (caps, status) = (client.channel.caps, status(sql));
+    let out = &mut client.channel.out;
+    out.packet(|out| head.encode(out));
+    let marker = column("?", crate::sysvars::text_type(0));
+    let eof = !caps.has(Capability::DEPRECATE_EOF);
+    let mut section = |list: &mut dyn Iterator<Item = &omnibus_sql::ResultColumn>| {
+        let mut any = false;
+        for column in list {
+            any = true;
+            put_column(out, column, collation);
+        }
+        if any && eof {
+            out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
+        }
+    };
+    section(&mut std::iter::repeat_n(&marker, params));
+    section(&mut columns.iter());
+}
+
+/// The statement's id and its parameters.
+fn decode_execute(
+    client: &Client,
+    prepared: &mut Statements,
+    sql: &mut SqlSession,
+    range: Range<usize>,
+) -> (u32, SqlResult<Vec<Value>>) {
+    let malformed = |_| errors::malformed_packet();
+    let execute = match Execute::decode(client.channel.payload(range.clone())) {
+        Ok(execute) => execute,
+        Err(error) => return (0, Err(malformed(error))),
+    };
+    let id = execute.id;
+    let Some(statement) = prepared.get_mut(id) else {
+        return (id, Err(errors::unknown_stmt_handler(id, "mysqld_stmt_execute")));
+    };
+    if let Some(error) = statement.long_data_error.take() {
+        return (id, Err(error));
+    }
+    // Parameters are copies of what is in the packet, or of what came before.
+    if let Err(error) = sql.state.ask(range.len()) {
+        return (id, Err(error));
+    }
+    let (bound, long) = (&mut statement.bound, &mut statement.long_data);
+    let given =
+        execute.params(statement.params, bound, client.channel.caps, |i| long.contains_key(&(i as u16)));
+    let (given, attributes) = match given {
+        Ok(given) => given,
+        Err(error) => return (id, Err(malformed(error))),
+    };
+    let settings = &sql.state.settings;
+    let (from, connection) = (settings.collation_client, settings.collation_connection);
+    let values = given.iter().zip(&bound.types).enumerate().map(|(i, (param, ty))| {
+        let long = || long.remove(&(i as u16)).unwrap_or_default().into();
+        value_of(param, *ty, from, connection, long)
+    });
+    let values = values.collect();
+    let attributes = attribute_values(&attributes, from);
+    match attributes {
+        Ok(attributes) => sql.state.query_attributes = attributes,
+        Err(error) => return (id, Err(error)),
+    }
+    (id, values)
+}
+
+pub(super) fn stmt_close(client: &Client, prepared: &mut Statements, id: u32) {
+    client.process.counters.add(Counter::StmtClose, 1);
+    prepared.close(id);
+}
+
+/// COM_STMT_SEND_LONG_DATA, which has no reply.
+pub(super) fn stmt_long_data(
+    client: &Client,
+    prepared: &mut Statements,
+    shared: &SessionShared,
+    state: &SessionState,
+    range: Range<usize>,
+) {
+    client.process.counters.add(Counter::StmtSendLongData, 1);
+    let max = shared.max_allowed_packet();
+    let limits = MemoryLimits::of(&state.settings);
+    if let Ok(Command::StmtSendLongData { id, param, data }) = Command::decode(client.channel.payload(range))
+        && let Some(statement) = prepared.get_mut(id)
+    {
+        statement.add_long_data(param, data, max, limits);
     }
 }

@@ -5,8 +5,7 @@
 //! that does not take them within `PATIENCE` takes the thread no longer: the rest goes out without one, and then on. Within
 //! the tail it is a task that waits without a thread. Either way it holds one block at most, however slow the client.
 
-use super::Session;
-use super::dumping::{End, open, read_error};
+use super::dumping::{Dump, End, open, read_error};
 use crate::dump::{DumpGuard, SemiSyncGuard, Tail};
 use crate::net::{Channel, NetError, Twin};
 use crate::process::Stage;
@@ -118,7 +117,7 @@ impl Sending<'_> {
     }
 }
 
-impl Session {
+impl Dump<'_> {
     pub(super) async fn send_log(
         &mut self,
         mut sending: Sending<'_>,
@@ -126,7 +125,7 @@ impl Session {
         match self.send_on(&mut sending).await {
             // Nothing can be said in the middle of a packet.
             Err(End::Source(error)) if sending.stream.is_inside() => {
-                tracing::warn!(connection = self.process.id, %error, "sending the binary log broke off inside an event");
+                tracing::warn!(connection = self.client.process.id, %error, "sending the binary log broke off inside an event");
                 Err(End::Gone)
             }
             // What is before a damaged place is the client's, at its own speed.
@@ -142,9 +141,9 @@ impl Session {
         loop {
             self.check_end(s)?;
             s.waiting.see();
-            self.process.stage(Stage::SendingEvents);
+            self.client.process.stage(Stage::SendingEvents);
             if s.reader.is_some() {
-                let (server, process) = (self.server.clone(), self.process.clone());
+                let (server, process) = (self.server.clone(), self.client.process.clone());
                 let turn = unless_killed(&process, server.dumps.turn_to_block()).await?;
                 let caught_up = tokio::task::block_in_place(|| self.catch_up(s))?;
                 drop(turn);
@@ -166,14 +165,14 @@ impl Session {
             s.check_reset()?;
             match found {
                 Found::Block(block) => {
-                    let fine = s.stream.block(&block, &mut self.channel.out);
-                    if s.has_enough(&self.channel.out) {
-                        s.ask(&mut self.channel);
+                    let fine = s.stream.block(&block, &mut self.client.channel.out);
+                    if s.has_enough(&self.client.channel.out) {
+                        s.ask(&mut self.client.channel);
                         self.flush_unless_killed(s, block.bytes(), 0).await?;
                     }
                     fine?;
                 }
-                Found::NextFile(file) => s.next_file(file, &mut self.channel.out)?,
+                Found::NextFile(file) => s.next_file(file, &mut self.client.channel.out)?,
                 Found::Elsewhere => s.reader = Some(open(&s.log, s.stream.position(), s.verify).await?.0),
                 Found::AtEnd => self.at_end(s).await?,
             }
@@ -182,7 +181,7 @@ impl Session {
 
     /// Sends what is in files. For a thread that may block.
     fn catch_up(&mut self, s: &mut Sending<'_>) -> Result<CaughtUp, End> {
-        let mut twin = Twin::of(&mut self.channel.stream, PATIENCE).map_err(NetError::from)?;
+        let mut twin = Twin::of(&mut self.client.channel.stream, PATIENCE).map_err(NetError::from)?;
         for _ in 0..TURN {
             self.check_end(s)?;
             if s.is_in_memory() {
@@ -194,9 +193,9 @@ impl Session {
             s.check_reset()?;
             match step {
                 BlockStep::Block(block) => {
-                    let then = s.stream.block(&block, &mut self.channel.out);
-                    if s.has_enough(&self.channel.out) {
-                        s.ask(&mut self.channel);
+                    let then = s.stream.block(&block, &mut self.client.channel.out);
+                    if s.has_enough(&self.client.channel.out) {
+                        s.ask(&mut self.client.channel);
                         if let Some(done) = self.write_blocking(twin.as_mut(), s, &block)? {
                             return Ok(CaughtUp::Stuck(block, done, then));
                         }
@@ -207,7 +206,7 @@ impl Session {
                         reader.give_back(block);
                     }
                 }
-                BlockStep::NextFile(file) => s.next_file(file, &mut self.channel.out)?,
+                BlockStep::NextFile(file) => s.next_file(file, &mut self.client.channel.out)?,
                 BlockStep::CaughtUp => return Ok(CaughtUp::AtEnd),
             }
         }
@@ -223,7 +222,7 @@ impl Session {
     ) -> Result<Option<usize>, End> {
         // An encrypted connection has none.
         let Some(twin) = twin else { return Ok(Some(0)) };
-        let (own, parts) = (self.channel.out.bytes(), s.stream.parts());
+        let (own, parts) = (self.client.channel.out.bytes(), s.stream.parts());
         let mut unsent = Unsent { own, parts, block: block.bytes(), done: 0 };
         while let slices = unsent.slices()
             && !slices.is_empty()
@@ -234,33 +233,33 @@ impl Session {
             }
         }
         let (done, all) = (unsent.done, unsent.len());
-        self.channel.sent += done as u64;
+        self.client.channel.sent += done as u64;
         if done < all {
             return Ok(Some(done));
         }
-        self.channel.collected_is_sent();
+        self.client.channel.collected_is_sent();
         Ok(None)
     }
 
     /// Everything durable was collected: sends it, and waits for more.
     async fn at_end(&mut self, s: &mut Sending<'_>) -> Result<(), End> {
-        s.stream.settle(&mut self.channel.out);
-        let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.channel.out);
+        s.stream.settle(&mut self.client.channel.out);
+        let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.client.channel.out);
         if let Some(acks) = &mut s.acks {
-            acks.at_end(&mut s.stream, &mut self.channel);
+            acks.at_end(&mut s.stream, &mut self.client.channel);
         }
-        if !self.channel.out.is_empty() {
+        if !self.client.channel.out.is_empty() {
             self.flush_unless_killed(s, &[], 0).await?;
         }
         if is_over {
             return Err(End::Eof);
         }
-        self.process.stage(Stage::WaitingForEvents);
+        self.client.process.stage(Stage::WaitingForEvents);
         // One large event must not be paid for as long as the client is here.
-        self.channel.out.shrink();
+        self.client.channel.out.shrink();
         match self.wait(&mut s.waiting, s.log.names()).await? {
             Woken::Heartbeat => {
-                s.stream.heartbeat(&mut self.channel.out);
+                s.stream.heartbeat(&mut self.client.channel.out);
                 self.flush_unless_killed(s, &[], 0).await?;
             }
             Woken::Acknowledged(at) => s.acks.iter_mut().for_each(|acks| acks.acknowledged(at)),
@@ -270,10 +269,10 @@ impl Session {
     }
 
     fn check_end(&self, s: &Sending<'_>) -> Result<(), End> {
-        if self.process.kill.check().is_ok() {
+        if self.client.process.kill.check().is_ok() {
             return Ok(());
         }
-        if s.guard.is_replaced() && !self.process.kill.connection_killed() {
+        if s.guard.is_replaced() && !self.client.process.kill.connection_killed() {
             let (file, position) = (s.stream.file_name(), s.stream.position().offset.0);
             return Err(SourceError::Replaced { file, position }.into());
         }
@@ -287,20 +286,20 @@ impl Session {
         block: &[u8],
         done: usize,
     ) -> Result<(), End> {
-        let process = self.process.clone();
-        unless_killed(&process, self.channel.flush_with(s.stream.parts(), block, done)).await??;
+        let process = self.client.process.clone();
+        unless_killed(&process, self.client.channel.flush_with(s.stream.parts(), block, done)).await??;
         s.sent();
         Ok(())
     }
 
     async fn wait(&mut self, waiting: &mut Waiting, names: &FileNames) -> Result<Woken, End> {
-        let process = self.process.clone();
+        let process = self.client.process.clone();
         let woken = tokio::select! {
             _ = waiting.moved.changed() => Woken::More,
             () = tokio::time::sleep_until(waiting.heartbeat_at) => Woken::Heartbeat,
             () = killed(&process) => Woken::Kill,
-            read = self.channel.read_aside(MAX_ASIDE) => match read {
-                Ok(range) => match self.channel.payload(range) {
+            read = self.client.channel.read_aside(MAX_ASIDE) => match read {
+                Ok(range) => match self.client.channel.payload(range) {
                     [SEMI_SYNC_MAGIC, at @ ..] => Woken::Acknowledged(position_of(at, names)),
                     // COM_QUIT, or anything else that is no acknowledgement.
                     _ => return Err(End::Gone),

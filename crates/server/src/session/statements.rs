@@ -2,10 +2,10 @@
 
 use crate::digests::Kept;
 use crate::errors;
-use crate::runner::{Parsed, PreparedHandle};
+use crate::parsed::Parsed;
 use crate::server::Server;
 use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{Prepared, SqlError, SqlResult};
 use omnibus_wire::stmt::Bound;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const PARAMETER: usize = 64;
 /// One prepared statement.
 pub(super) struct Statement {
     pub(super) parsed: Arc<Parsed>,
-    pub(super) handle: PreparedHandle,
+    pub(super) handle: Prepared,
     pub(super) params: usize,
     pub(super) bound: Bound,
     pub(super) digest: Option<Kept>,
@@ -28,7 +28,7 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    pub(super) fn new(parsed: Arc<Parsed>, handle: PreparedHandle, memory: &Arc<SessionMemory>) -> Statement {
+    pub(super) fn new(parsed: Arc<Parsed>, handle: Prepared, memory: &Arc<SessionMemory>) -> Statement {
         Statement {
             params: parsed.statement.params as usize,
             parsed,

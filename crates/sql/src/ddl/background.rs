@@ -357,7 +357,7 @@ impl Ddl<'_> {
             let mut cache = port.new_cache();
             write_set_event(&mut cache, &writes)?;
             let request = CommitRequest::new(cache, writes, false, omnibus_commit::now_us());
-            port.commit(request).wait().map_err(SqlError::of_commit)?;
+            port.commit_inline(request).wait().map_err(SqlError::of_commit)?;
             Ok(())
         })
     }

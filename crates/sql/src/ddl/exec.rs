@@ -221,7 +221,7 @@ impl Trx {
         write_set_event(&mut cache, &writes)?;
         let shared = self.shared().clone();
         let current = current.clone();
-        let ticket = shared.clone().port.commit(CommitRequest {
+        let ticket = shared.clone().port.commit_inline(CommitRequest {
             on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
             ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
         });

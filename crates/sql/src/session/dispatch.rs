@@ -1,5 +1,6 @@
 //! Which statement does what.
 
+use super::programs::ProgramDdl;
 use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
@@ -7,7 +8,7 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{
-    Completion, CreateTable, CreateView, ObjectName, ProgramKind, StartTransaction, Statement, TableOption,
+    Commits, Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
 };
 
 impl SqlSession {
@@ -194,17 +195,12 @@ impl SqlSession {
             Statement::AlterTable(tree) => ddl.alter_table(tree),
             Statement::CreateIndex(tree) => ddl.create_index(tree),
             Statement::DropIndex(tree) => ddl.drop_index(tree),
-            Statement::CreateRoutine(tree) => ddl.create_routine(tree),
-            Statement::AlterRoutine(tree) => ddl.alter_routine(tree),
-            Statement::CreateTrigger(tree) => ddl.create_trigger(tree),
-            Statement::CreateEvent(tree) => match times {
-                Some(times) => ddl.create_event(tree, times),
-                None => Err(SqlError::internal("an event without a schedule").into()),
-            },
-            Statement::AlterEvent(tree) => ddl.alter_event(tree, times),
-            Statement::DropProgram(tree) if tree.kind == ProgramKind::Trigger => ddl.drop_trigger(tree),
-            Statement::DropProgram(tree) if tree.kind == ProgramKind::Event => ddl.drop_event(tree),
-            Statement::DropProgram(tree) => ddl.drop_program(tree),
+            Statement::CreateRoutine(_)
+            | Statement::AlterRoutine(_)
+            | Statement::CreateTrigger(_)
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
+            | Statement::DropProgram(_) => ProgramDdl { ddl: &mut ddl }.run(statement, times),
             _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
         };
         self.end_definition(result)
@@ -288,11 +284,7 @@ impl SqlSession {
     /// Whether a statement is a transaction by itself, and ends the one that it is run in. What defines a temporary table
     /// is not.
     pub(crate) fn ends_transaction(&self, statement: &Statement) -> bool {
-        match statement {
-            Statement::CreateTable(tree) => !tree.temporary,
-            Statement::DropTable(tree) => !tree.temporary,
-            other => other.is_about_accounts() || commits_implicitly(other),
-        }
+        statement.traits().commits == Commits::First
     }
 }
 

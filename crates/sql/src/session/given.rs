@@ -12,7 +12,7 @@ use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::store::Applied;
 use omnibus_commit::GtidGuard;
 use omnibus_format::{AnyGtid, Origin};
-use omnibus_parser::ast::Statement;
+use omnibus_parser::ast::{Logged, Statement};
 
 /// What SET gives.
 #[derive(Debug)]
@@ -77,20 +77,7 @@ impl Class {
             Statement::Begin(_) => Class::Begin,
             Statement::Commit(_) => Class::Commit,
             Statement::Rollback(_) => Class::Rollback,
-            Statement::Select(_)
-            | Statement::Do(_)
-            | Statement::Show(_)
-            | Statement::Explain(_)
-            | Statement::Describe { .. }
-            | Statement::Use(_)
-            | Statement::Savepoint(_)
-            | Statement::RollbackTo(_)
-            | Statement::ReleaseSavepoint(_)
-            | Statement::LockTables(_)
-            | Statement::UnlockTables
-            | Statement::Xa(_)
-            | Statement::Prepare { .. }
-            | Statement::Deallocate(_) => Class::Reading,
+            other if other.traits().logged == Logged::Nothing => Class::Reading,
             _ => Class::Changing,
         }
     }

@@ -170,7 +170,7 @@ impl Trx {
             xid: logged.then_some(xid),
             ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
         };
-        self.shared.port.commit(request).wait().map(|_| ()).map_err(SqlError::of_commit)
+        self.shared.port.commit_inline(request).wait().map(|_| ()).map_err(SqlError::of_commit)
     }
 
     /// A row that a source wrote to a sequence takes the place of ours.

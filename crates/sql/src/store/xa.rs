@@ -174,7 +174,7 @@ impl Trx {
             on_ordered: Some(Box::new(move |_| take_effect(covers))),
             ..CommitRequest::new(self.log.take_cache(), writes, logged, now_us)
         };
-        let ticket = self.shared.port.commit(request);
+        let ticket = self.shared.port.commit_inline(request);
         let held = Held {
             owner: None,
             locks: self.locks.rows.owned.clone(),
@@ -264,7 +264,7 @@ impl Trx {
         if commit {
             count_rows(&mut held.deltas.clone());
         }
-        Ok(self.shared.port.commit(request))
+        Ok(self.shared.port.commit_inline(request))
     }
 }
 

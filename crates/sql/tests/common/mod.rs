@@ -111,7 +111,7 @@ impl CommitPort for TestPort {
     fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
-    fn commit(&self, mut request: CommitRequest) -> Ticket {
+    fn commit_inline(&self, mut request: CommitRequest) -> Ticket {
         let _order = self.order.lock();
         let no = CommitNo(self.last.load(Ordering::Acquire) + 1);
         self.engine.prepare_ordered(no, std::mem::take(&mut request.writes));
@@ -125,9 +125,9 @@ impl CommitPort for TestPort {
         self.engine.commit_ordered(no);
         Ticket::done(Ok(no))
     }
-    fn enrol(&self, request: CommitRequest) -> Ticket {
+    fn commit(&self, request: CommitRequest) -> Ticket {
         self.enrolled.fetch_add(1, Ordering::Relaxed);
-        self.commit(request)
+        self.commit_inline(request)
     }
     fn wait_published(&self, no: CommitNo) -> Ticket {
         Ticket::done(Ok(no))

@@ -1,7 +1,7 @@
 //! What kind of statement one is, as `server_audit_events` tells them apart.
 
 use crate::sysvars::AUDIT_PREFIX;
-use omnibus_parser::ast::{SetItem, Statement};
+use omnibus_parser::ast::{SetItem, Statement, StatementClass};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +31,14 @@ impl Class {
             Statement::Set(items) if items.iter().any(|item| matches!(item, SetItem::Password { .. })) => {
                 Class::Rights
             }
-            statement if statement.is_about_accounts() => Class::Rights,
-            statement if statement.is_definition() => Class::Definition,
-            Statement::Select(_) => Class::Read,
-            Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::LoadData(_)
-            | Statement::Do(_)
-            | Statement::Call { .. } => Class::Change,
-            // What they run may.
-            Statement::SetStatement(_) | Statement::Execute { .. } | Statement::ExecuteImmediate { .. } => {
-                Class::Change
-            }
-            _ => Class::Other,
+            statement => match statement.class() {
+                StatementClass::Account => Class::Rights,
+                StatementClass::Definition => Class::Definition,
+                StatementClass::Read => Class::Read,
+                // What a runner runs may change rows.
+                StatementClass::Change | StatementClass::Runner => Class::Change,
+                StatementClass::Transaction | StatementClass::Other => Class::Other,
+            },
         }
     }
 

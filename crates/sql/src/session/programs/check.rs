@@ -1,12 +1,12 @@
 //! What a kind of program may not do, said when it is made.
 
 use crate::error::{SqlError, SqlResult};
-use omnibus_parser::ast::{Flush, FlushTarget, Program, ProgramKind, ProgramNode, Statement};
+use omnibus_parser::ast::{Commits, InPrograms, Program, ProgramKind, ProgramNode, Statement};
 
 /// Fails if a body has what its kind of program may not have.
 ///
 /// # Errors
-/// 1314, 1336, 1415, 1422.
+/// 1303, 1314, 1336, 1357, 1415, 1422.
 pub(super) fn body(kind: ProgramKind, program: &Program) -> SqlResult<()> {
     if matches!(kind, ProgramKind::Function | ProgramKind::Trigger) && program.returns_rows {
         let what = if kind == ProgramKind::Function { "function" } else { "trigger" };
@@ -40,60 +40,32 @@ fn node(kind: ProgramKind, each: &ProgramNode) -> SqlResult<()> {
 }
 
 fn statement(kind: ProgramKind, statement: &Statement) -> SqlResult<()> {
-    let bad = match statement {
-        Statement::Use(_) => Some("USE"),
-        Statement::LoadData(_) => Some("LOAD DATA"),
-        Statement::LockTables(_) => Some("LOCK"),
-        Statement::UnlockTables => Some("UNLOCK"),
-        Statement::CreateRoutine(tree) => {
-            let what = tree.kind.name();
+    match statement.traits().programs {
+        InPrograms::Never(what) => Err(SqlError::sp_badstatement(what)),
+        InPrograms::NoCreate(what) => {
             let message = format!("Can't create a {what} from within another stored routine");
-            return Err(SqlError::new(1303, b"2F003", message));
+            Err(SqlError::new(1303, b"2F003", message))
         }
-        Statement::CreateTrigger(_) => {
-            return Err(SqlError::new(
-                1303,
-                b"2F003",
-                "Can't create a TRIGGER from within another stored routine",
-            ));
+        InPrograms::NoDrop(what) => {
+            let message = format!("Can't drop or alter a {what} from within another stored routine");
+            Err(SqlError::new(1357, b"HY000", message))
         }
-        Statement::AlterRoutine(_) => Some("ALTER ROUTINE"),
-        Statement::DropProgram(drop) if drop.kind != ProgramKind::Event => {
-            let message =
-                format!("Can't drop or alter a {} from within another stored routine", drop.kind.name());
-            return Err(SqlError::new(1357, b"HY000", message));
-        }
-        Statement::Binlog(_) => Some("BINLOG"),
-        _ => None,
-    };
-    if let Some(what) = bad {
-        return Err(SqlError::sp_badstatement(what));
-    }
-    match kind {
-        ProgramKind::Function | ProgramKind::Trigger => inside_statement(statement),
-        _ => Ok(()),
+        InPrograms::Allowed | InPrograms::OutsideStatements(_) => match kind {
+            ProgramKind::Function | ProgramKind::Trigger => inside_statement(statement),
+            ProgramKind::Procedure | ProgramKind::Event => Ok(()),
+        },
     }
 }
 
 /// What a program may not do that runs inside of a statement.
 pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
-    let temporary = match statement {
-        Statement::CreateTable(tree) => tree.temporary,
-        Statement::DropTable(tree) => tree.temporary,
-        _ => false,
-    };
-    match statement {
-        Statement::Prepare { .. }
-        | Statement::Execute { .. }
-        | Statement::ExecuteImmediate { .. }
-        | Statement::Deallocate(_) => Err(SqlError::stmt_not_allowed_in_sf_or_trg("Dynamic SQL")),
-        Statement::Flush(flush) if !is_harmless(flush) => {
-            Err(SqlError::stmt_not_allowed_in_sf_or_trg("FLUSH"))
+    let traits = statement.traits();
+    match (traits.programs, traits.commits) {
+        (InPrograms::OutsideStatements(what), _) => Err(SqlError::stmt_not_allowed_in_sf_or_trg(what)),
+        (_, Commits::No) => Ok(()),
+        (_, Commits::First | Commits::Itself | Commits::AsItGoes) => {
+            Err(SqlError::commit_not_allowed_in_sf_or_trg())
         }
-        Statement::Reset(_) => Err(SqlError::stmt_not_allowed_in_sf_or_trg("RESET")),
-        _ if temporary => Ok(()),
-        statement if statement.ends_transaction() => Err(SqlError::commit_not_allowed_in_sf_or_trg()),
-        _ => Ok(()),
     }
 }
 
@@ -105,8 +77,4 @@ pub(super) fn gives_rows(statement: &Statement) -> bool {
         Statement::Delete(delete) => !delete.returning.is_empty(),
         _ => false,
     }
-}
-
-fn is_harmless(flush: &Flush) -> bool {
-    flush.targets.iter().all(|target| matches!(target, FlushTarget::Status))
 }

@@ -4,7 +4,7 @@ use super::compile::{Compiled, variable_column};
 use crate::api::client_text::of_client;
 use crate::api::{Outcome, Priv, Routine, VariableScope};
 use crate::catalog::{
-    Definer, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
+    Definer, EventTimes, ProgramDef, charset, persist, program_key, quote_ident, quote_string, type_text,
 };
 use crate::ddl::{Change, Ddl, check_name, kept_definer, named_definer};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -12,7 +12,7 @@ use crate::state::SessionState;
 use crate::store::Names;
 use omnibus_parser::ast::{
     AlterRoutine, Characteristics, CreateRoutine, DataAccess, DropProgram, ObjectName, ProgramKind, Security,
-    UserName,
+    Statement, UserName,
 };
 use omnibus_value::Value;
 use std::fmt::Write;
@@ -34,23 +34,48 @@ pub(super) fn quoted(name: &str) -> String {
     quote_ident(name)
 }
 
-impl Ddl<'_> {
+/// A definition statement that is about a stored program.
+pub(crate) struct ProgramDdl<'d, 'a> {
+    pub ddl: &'d mut Ddl<'a>,
+}
+
+impl ProgramDdl<'_, '_> {
+    /// Runs a definition of a stored program. `times` are those of an event's schedule.
+    pub(crate) fn run(&mut self, statement: &Statement, times: Option<EventTimes>) -> ExecResult<Outcome> {
+        match statement {
+            Statement::CreateRoutine(tree) => self.create_routine(tree),
+            Statement::AlterRoutine(tree) => self.alter_routine(tree),
+            Statement::CreateTrigger(tree) => self.create_trigger(tree),
+            Statement::CreateEvent(tree) => match times {
+                Some(times) => self.create_event(tree, times),
+                None => Err(SqlError::internal("an event without a schedule").into()),
+            },
+            Statement::AlterEvent(tree) => self.alter_event(tree, times),
+            Statement::DropProgram(tree) => match tree.kind {
+                ProgramKind::Trigger => self.drop_trigger(tree),
+                ProgramKind::Event => self.drop_event(tree),
+                ProgramKind::Procedure | ProgramKind::Function => self.drop_program(tree),
+            },
+            _ => Err(SqlError::internal("not a definition of a stored program").into()),
+        }
+    }
+
     /// In whose name a program is made, with the right to say so.
     pub(super) fn named_definer(&mut self, written: Option<&UserName>) -> SqlResult<Definer> {
-        named_definer(written, self.access, self.state)
+        named_definer(written, self.ddl.access, self.ddl.state)
     }
 
     /// A program that is made now.
     pub(super) fn new_program(&self, kind: ProgramKind, db: &str, name: &str, text: String) -> ProgramDef {
-        let settings = &self.state.settings;
-        let catalog = self.trx.catalog();
+        let settings = &self.ddl.state.settings;
+        let catalog = self.ddl.trx.catalog();
         let database = catalog.schema(db).map_or(settings.collation_server, |schema| schema.collation);
         let mut def = ProgramDef {
             kind: Some(kind),
             db: Arc::from(db),
             name: Arc::from(name),
-            created_us: self.state.now_us,
-            modified_us: self.state.now_us,
+            created_us: self.ddl.state.now_us,
+            modified_us: self.ddl.state.now_us,
             sql_mode: settings.sql_mode,
             // Its text is kept in UTF-8.
             client: settings.collation_client,
@@ -64,24 +89,24 @@ impl Ddl<'_> {
 
     /// The text for the log, in the client's character set.
     pub(super) fn log_as(&self, text: &str) -> Vec<u8> {
-        of_client(text.as_bytes(), self.state.settings.collation_client).into_owned()
+        of_client(text.as_bytes(), self.ddl.state.settings.collation_client).into_owned()
     }
 
     /// CREATE PROCEDURE and CREATE FUNCTION.
     pub(crate) fn create_routine(&mut self, tree: &CreateRoutine) -> ExecResult<Outcome> {
-        let db = self.schema_of(&tree.name)?;
+        let db = self.ddl.schema_of(&tree.name)?;
         let (name, what) = (tree.name.name.as_str(), tree.kind.name());
         check_name(name)?;
         let routine = Routine { kind: tree.kind, db: &db, name };
-        self.access.check_routine(routine, None, Priv::CreateRoutine)?;
+        self.ddl.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
         self.trust(tree)?;
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         change.next.schema(&db)?;
         let old = change.next.program(tree.kind, &db, name).cloned();
         if old.is_some() && tree.if_not_exists {
-            self.state.diagnostics.note(SqlError::sp_already_exists(what, name));
-            self.trx.rollback();
+            self.ddl.state.diagnostics.note(SqlError::sp_already_exists(what, name));
+            self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         }
         if old.is_some() && !tree.or_replace {
@@ -90,12 +115,12 @@ impl Ddl<'_> {
         let text = self.routine_text(tree, &db, &definer)?;
         let mut def = self.new_program(tree.kind, &db, name, text);
         if let Some(old) = &old {
-            self.access.check_routine(routine, None, Priv::AlterRoutine)?;
+            self.ddl.access.check_routine(routine, None, Priv::AlterRoutine)?;
             def.created_us = old.created_us;
         }
         let def = Arc::new(def);
-        Compiled::new(&def, &self.state.settings, None)?;
-        persist::put_program(self.trx.writes_mut(), &def);
+        Compiled::new(&def, &self.ddl.state.settings, None)?;
+        persist::put_program(self.ddl.trx.writes_mut(), &def);
         change.next.put_program(def.clone());
         let replace = if tree.or_replace { "CREATE OR REPLACE " } else { "CREATE " };
         let logged = self.log_as(&def.text.replacen("CREATE ", replace, 1));
@@ -104,10 +129,10 @@ impl Ddl<'_> {
 
     /// Commits a definition whose text names no database: the log has `db` as the current one.
     pub(super) fn commit_in(&mut self, change: Change, db: &str, logged: &[u8]) -> ExecResult<Outcome> {
-        let current = self.state.database.replace(db.into());
-        let mut logging = Ddl { trx: self.trx, state: self.state, access: self.access, sql: logged };
-        let done = logging.commit(change);
-        self.state.database = current;
+        let Ddl { trx, state, access, .. } = &mut *self.ddl;
+        let current = state.database.replace(db.into());
+        let done = Ddl { trx, state, access: *access, sql: logged }.commit(change);
+        state.database = current;
         done
     }
 
@@ -118,8 +143,8 @@ impl Ddl<'_> {
             || matches!(what.access, Some(DataAccess::NoSql | DataAccess::ReadsSqlData));
         if tree.kind != ProgramKind::Function
             || safe
-            || !self.state.settings.sql_log_bin
-            || is_on(self.state, "log_bin_trust_function_creators")
+            || !self.ddl.state.settings.sql_log_bin
+            || is_on(self.ddl.state, "log_bin_trust_function_creators")
         {
             return Ok(());
         }
@@ -133,8 +158,8 @@ impl Ddl<'_> {
         let returns = match &tree.returns {
             None => None,
             Some(ty) => {
-                let collation = self.trx.catalog().schema(db)?.collation;
-                let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
+                let collation = self.ddl.trx.catalog().schema(db)?.collation;
+                let utf8mb4 = self.ddl.state.settings.default_collation_for_utf8mb4;
                 let column = variable_column("RETURN", ty, collation, utf8mb4)?;
                 let mut text = type_text(&column.ty);
                 if ty.name == omnibus_parser::ast::TypeName::Timestamp {
@@ -148,7 +173,7 @@ impl Ddl<'_> {
                 {
                     let name = charset::charset_name(column.ty.collation);
                     let _ = write!(text, " CHARSET {name}");
-                    if self.state.settings.mariadb || charset::is_not_default(column.ty.collation) {
+                    if self.ddl.state.settings.mariadb || charset::is_not_default(column.ty.collation) {
                         let _ = write!(text, " COLLATE {}", charset::collation_name(column.ty.collation));
                     }
                 }
@@ -166,15 +191,15 @@ impl Ddl<'_> {
     }
 
     fn may_alter(&self, kind: ProgramKind, db: &str, name: &str) -> SqlResult<()> {
-        let definer = self.trx.catalog().program(kind, db, name).map(|def| def.definer());
-        self.access.check_routine(Routine { kind, db, name }, definer.as_ref(), Priv::AlterRoutine)
+        let definer = self.ddl.trx.catalog().program(kind, db, name).map(|def| def.definer());
+        self.ddl.access.check_routine(Routine { kind, db, name }, definer.as_ref(), Priv::AlterRoutine)
     }
 
     /// ALTER PROCEDURE and ALTER FUNCTION: what is said of it, and not what it does.
     pub(crate) fn alter_routine(&mut self, alter: &AlterRoutine) -> ExecResult<Outcome> {
-        let db = self.schema_of(&alter.name)?;
+        let db = self.ddl.schema_of(&alter.name)?;
         self.may_alter(alter.kind, &db, &alter.name.name)?;
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         let Some(old) = change.next.program(alter.kind, &db, &alter.name.name).cloned() else {
             return Err(missing(alter.kind, &db, &alter.name).into());
         };
@@ -189,7 +214,7 @@ impl Ddl<'_> {
         let definer = old.definer();
         if new.security == Some(Security::Definer) {
             // From now on it acts in the definer's name, which is as good as to name one.
-            kept_definer(&definer, self.access, self.state)?;
+            kept_definer(&definer, self.ddl.access, self.ddl.state)?;
         }
         let returns =
             tree.returns.is_some().then(|| String::from_utf8_lossy(&tree.returns_text).into_owned());
@@ -202,35 +227,35 @@ impl Ddl<'_> {
         };
         let mut def = ProgramDef::clone(&old);
         def.set_text(head.text(&characteristics, &tree.program.text));
-        def.modified_us = self.state.now_us;
+        def.modified_us = self.ddl.state.now_us;
         let def = Arc::new(def);
-        persist::put_program(self.trx.writes_mut(), &def);
+        persist::put_program(self.ddl.trx.writes_mut(), &def);
         change.next.put_program(def);
-        self.commit(change)
+        self.ddl.commit(change)
     }
 
     /// DROP PROCEDURE and DROP FUNCTION.
     pub(crate) fn drop_program(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
         let (kind, name) = (drop.kind, &drop.name.name);
-        let db = match self.schema_of(&drop.name) {
+        let db = match self.ddl.schema_of(&drop.name) {
             // As MySQL: a user-defined function has no database.
             Err(_) if kind == ProgramKind::Function && drop.if_exists => String::new(),
             db => db?,
         };
         self.may_alter(kind, &db, name)?;
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         let Some(old) = change.next.program(kind, &db, name).cloned() else {
             let error = missing(kind, &db, &drop.name);
             if !drop.if_exists {
                 return Err(error.into());
             }
-            self.state.diagnostics.note(error);
+            self.ddl.state.diagnostics.note(error);
             // The statement is logged all the same: a replica may have what is not here.
-            return self.commit(change);
+            return self.ddl.commit(change);
         };
         change.next.remove_program(&db, &program_key(kind, name));
-        persist::delete_program(self.trx.writes_mut(), &old);
-        self.commit(change)
+        persist::delete_program(self.ddl.trx.writes_mut(), &old);
+        self.ddl.commit(change)
     }
 }
 

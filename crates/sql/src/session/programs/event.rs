@@ -2,6 +2,7 @@
 
 use super::check;
 use super::compile::Compiled;
+use super::define::ProgramDdl;
 use super::machine::Machine;
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
@@ -121,7 +122,8 @@ impl SqlSession {
         self.begin(call.text, false);
         let result = self.run(&mut call, |session, call| {
             let (trx, state) = (&mut session.trx, &mut session.state);
-            let result = Ddl { trx, state, access: call.access, sql: b"" }.event_is_over(def);
+            let mut ddl = Ddl { trx, state, access: call.access, sql: b"" };
+            let result = ProgramDdl { ddl: &mut ddl }.event_is_over(def);
             session.end_definition(result)
         });
         self.state.settings.sql_log_bin = logs;
@@ -165,26 +167,26 @@ fn cast(expr: &Expr, ty: CastType) -> Expr {
     Expr::Cast { expr: Box::new(expr.clone()), ty: Box::new(ty) }
 }
 
-impl Ddl<'_> {
+impl ProgramDdl<'_, '_> {
     /// CREATE EVENT.
     pub(crate) fn create_event(&mut self, tree: &CreateEvent, times: EventTimes) -> ExecResult<Outcome> {
-        let db = self.schema_of(&tree.name)?;
+        let db = self.ddl.schema_of(&tree.name)?;
         let name = tree.name.name.as_str();
         check_name(name)?;
         let Some(program) = &tree.clauses.program else { return Err(missing(&tree.name).into()) };
         check::body(ProgramKind::Event, program)?;
-        self.trx.catalog().schema(&db)?;
-        self.access.check(&db, None, Priv::Event)?;
+        self.ddl.trx.catalog().schema(&db)?;
+        self.ddl.access.check(&db, None, Priv::Event)?;
         let definer = self.named_definer(tree.definer.as_ref())?.quoted();
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         change.next.schema(&db)?;
         let old = change.next.program(ProgramKind::Event, &db, name).cloned();
         if old.is_some() && !tree.or_replace {
             if !tree.if_not_exists {
                 return Err(exists(name).into());
             }
-            self.state.diagnostics.note(exists(name));
-            self.trx.rollback();
+            self.ddl.state.diagnostics.note(exists(name));
+            self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         }
         let mut event = self.new_event(times, &tree.clauses);
@@ -195,13 +197,13 @@ impl Ddl<'_> {
         ));
         if let Some(old) = &old {
             change.next.remove_program(&db, &old.key());
-            persist::delete_program(self.trx.writes_mut(), old);
+            persist::delete_program(self.ddl.trx.writes_mut(), old);
         }
         if self.is_past(&event) {
             if !event.preserve {
                 let what = " and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation";
                 let message = in_the_past(what);
-                self.state.diagnostics.note(SqlError::new(1588, b"HY000", message));
+                self.ddl.state.diagnostics.note(SqlError::new(1588, b"HY000", message));
                 return self.commit_as(change, &logged);
             }
             self.disable_past(&mut event);
@@ -219,19 +221,19 @@ impl Ddl<'_> {
             times,
             status: self.event_status(clauses.status).unwrap_or_default(),
             preserve: clauses.preserve == Some(true),
-            zone: self.state.settings.time_zone.as_str().into(),
-            originator: self.state.settings.server_id,
+            zone: self.ddl.state.settings.time_zone.as_str().into(),
+            originator: self.ddl.state.settings.server_id,
             executed: Arc::default(),
         }
     }
 
     /// What came from a source does not run here.
     fn event_status(&self, written: Option<EventStatus>) -> Option<EventStatus> {
-        if self.state.settings.replicated { Some(EventStatus::ReplicaSideDisabled) } else { written }
+        if self.ddl.state.settings.replicated { Some(EventStatus::ReplicaSideDisabled) } else { written }
     }
 
     fn is_past(&self, event: &EventDef) -> bool {
-        let now = self.state.now_us.div_euclid(1_000_000);
+        let now = self.ddl.state.now_us.div_euclid(1_000_000);
         event.times.end().is_some_and(|end| end < now)
     }
 
@@ -240,20 +242,21 @@ impl Ddl<'_> {
             event.status = EventStatus::Disabled;
         }
         let message = in_the_past(". Event has been disabled");
-        self.state.diagnostics.note(SqlError::new(1544, b"HY000", message));
+        self.ddl.state.diagnostics.note(SqlError::new(1544, b"HY000", message));
     }
 
     fn put_event(&mut self, change: &mut Change, def: ProgramDef) -> ExecResult<()> {
         let def = Arc::new(def);
-        Compiled::new(&def, &self.state.settings, None)?;
-        persist::put_program(self.trx.writes_mut(), &def);
+        Compiled::new(&def, &self.ddl.state.settings, None)?;
+        persist::put_program(self.ddl.trx.writes_mut(), &def);
         change.next.put_program(def);
         Ok(())
     }
 
     /// Commits what is logged as another text than the client's.
     fn commit_as(&mut self, change: Change, logged: &[u8]) -> ExecResult<Outcome> {
-        Ddl { trx: self.trx, state: self.state, access: self.access, sql: logged }.commit(change)
+        let Ddl { trx, state, access, .. } = &mut *self.ddl;
+        Ddl { trx, state, access: *access, sql: logged }.commit(change)
     }
 
     /// ALTER EVENT. Who alters it is its definer from then on.
@@ -262,24 +265,24 @@ impl Ddl<'_> {
         tree: &AlterEvent,
         times: Option<EventTimes>,
     ) -> ExecResult<Outcome> {
-        let (db, clauses) = (self.schema_of(&tree.name)?, &tree.clauses);
+        let (db, clauses) = (self.ddl.schema_of(&tree.name)?, &tree.clauses);
         if let Some(program) = &clauses.program {
             check::body(ProgramKind::Event, program)?;
         }
-        self.access.check(&db, None, Priv::Event)?;
+        self.ddl.access.check(&db, None, Priv::Event)?;
         let definer = self.named_definer(tree.definer.as_ref())?.quoted();
         let (new_db, new_name) = match &tree.rename {
             None => (db.clone(), None),
-            Some(to) => (self.schema_of(to)?, Some(to.name.to_string())),
+            Some(to) => (self.ddl.schema_of(to)?, Some(to.name.to_string())),
         };
         if let Some(name) = &new_name {
             check_name(name)?;
-            self.access.check(&new_db, None, Priv::Event)?;
+            self.ddl.access.check(&new_db, None, Priv::Event)?;
             if new_db == db && name.eq_ignore_ascii_case(&tree.name.name) {
                 return Err(SqlError::new(1551, b"HY000", "Same old and new event name").into());
             }
         }
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         let Some(old) = change.next.program(ProgramKind::Event, &db, &tree.name.name).cloned() else {
             return Err(missing(&tree.name).into());
         };
@@ -291,12 +294,12 @@ impl Ddl<'_> {
         change.next.schema(&new_db)?;
         if let Some(times) = times {
             event.times = times;
-            event.zone = self.state.settings.time_zone.as_str().into();
+            event.zone = self.ddl.state.settings.time_zone.as_str().into();
             event.executed = Arc::default();
         }
         event.preserve = clauses.preserve.unwrap_or(event.preserve);
         event.status = self.event_status(clauses.status).unwrap_or(event.status);
-        event.originator = self.state.settings.server_id;
+        event.originator = self.ddl.state.settings.server_id;
         if times.is_some() && self.is_past(&event) {
             if !event.preserve {
                 let what = " and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
@@ -314,11 +317,11 @@ impl Ddl<'_> {
                 (own.sql_mode, own.client, own.connection, own.database);
         }
         (def.db, def.name) = (new_db.as_str().into(), name.as_str().into());
-        def.modified_us = self.state.now_us;
+        def.modified_us = self.ddl.state.now_us;
         def.set_text(event.text(&definer, &name, comment, body, true));
         def.event = Some(event);
         change.next.remove_program(&db, &old.key());
-        persist::delete_program(self.trx.writes_mut(), &old);
+        persist::delete_program(self.ddl.trx.writes_mut(), &old);
         self.put_event(&mut change, def)?;
         let logged = format!("ALTER DEFINER={definer} {}", String::from_utf8_lossy(&tree.tail));
         let logged = self.log_as(&logged);
@@ -327,37 +330,37 @@ impl Ddl<'_> {
 
     /// DROP EVENT.
     pub(crate) fn drop_event(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
-        let (db, name) = (self.schema_of(&drop.name)?, &drop.name.name);
-        self.access.check(&db, None, Priv::Event)?;
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let (db, name) = (self.ddl.schema_of(&drop.name)?, &drop.name.name);
+        self.ddl.access.check(&db, None, Priv::Event)?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         match change.next.remove_program(&db, &program_key(ProgramKind::Event, name)) {
-            Some(old) => persist::delete_program(self.trx.writes_mut(), &old),
+            Some(old) => persist::delete_program(self.ddl.trx.writes_mut(), &old),
             None if drop.if_exists => {
                 let message = format!("Event {name} does not exist");
-                self.state.diagnostics.note(SqlError::new(1305, b"42000", message));
+                self.ddl.state.diagnostics.note(SqlError::new(1305, b"42000", message));
             }
             None => return Err(missing(&drop.name).into()),
         }
-        self.commit(change)
+        self.ddl.commit(change)
     }
 
     fn event_is_over(&mut self, def: &Arc<ProgramDef>) -> ExecResult<Outcome> {
-        let mut change = self.begin(Names::Tables(&[]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[]))?;
         let current = change.next.program(ProgramKind::Event, &def.db, &def.name).cloned();
         let event = def.event.as_ref().filter(|_| current.is_some_and(|current| Arc::ptr_eq(&current, def)));
         let Some(event) = event else {
-            self.trx.rollback();
+            self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         };
         let mut event = event.clone();
         event.status = EventStatus::Disabled;
-        event.executed.store(self.state.now_us.div_euclid(1_000_000), Ordering::Relaxed);
+        event.executed.store(self.ddl.state.now_us.div_euclid(1_000_000), Ordering::Relaxed);
         let (comment, program) = def.event_parts()?;
         let mut over = ProgramDef::clone(def);
         over.set_text(event.text(&def.definer().quoted(), &def.name, &comment, &program.text, true));
         over.event = Some(event);
         self.put_event(&mut change, over)?;
-        self.commit(change)
+        self.ddl.commit(change)
     }
 }
 

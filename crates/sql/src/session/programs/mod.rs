@@ -26,5 +26,6 @@ mod trigger;
 
 pub(crate) use call::takes_call;
 use compile::Compiled;
+pub(crate) use define::ProgramDdl;
 pub(crate) use function::Interpreter;
 pub(crate) use machine::Machine;

@@ -10,7 +10,9 @@ use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::eval;
 use crate::session::{Call, SqlSession};
 use crate::state::Inside;
-use omnibus_parser::ast::{Expr, HandlerKind, InnerStatement, SetItem, SetValue, Statement, VarScope};
+use omnibus_parser::ast::{
+    Expr, HandlerKind, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope,
+};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -193,7 +195,10 @@ impl SqlSession {
             let called = self.open_call(name, args, call)?;
             return Ok(Flow::Into(Box::new(called)));
         }
-        if runs_on_server(node) {
+        if self.state.programs.inside == Inside::Statement {
+            check::inside_statement(node)?;
+        }
+        if node.traits().runs_in == RunsIn::Session {
             if self.state.programs.inside == Inside::Statement
                 && let Statement::Set(items) = node
                 && let [SetItem::System { scope, name, value }] = &items[..]
@@ -208,11 +213,8 @@ impl SqlSession {
             }
             return Ok(Flow::Server(inner.clone()));
         }
-        if self.state.programs.inside == Inside::Statement {
-            check::inside_statement(node)?;
-            if check::gives_rows(node) {
-                return Err(SqlError::sp_no_retset("function").into());
-            }
+        if self.state.programs.inside == Inside::Statement && check::gives_rows(node) {
+            return Err(SqlError::sp_no_retset("function").into());
         }
         let program = frame.program.clone();
         if self.state.programs.inside == Inside::Procedure {
@@ -422,36 +424,6 @@ fn may_warn(instruction: &Instruction) -> bool {
         | Instruction::Fetch { .. } => true,
         _ => false,
     }
-}
-
-/// Statements that the server runs itself.
-fn runs_on_server(statement: &Statement) -> bool {
-    !matches!(
-        statement,
-        Statement::Select(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Do(_)
-            | Statement::Begin(_)
-            | Statement::Commit(_)
-            | Statement::Rollback(_)
-            | Statement::Savepoint(_)
-            | Statement::RollbackTo(_)
-            | Statement::ReleaseSavepoint(_)
-            | Statement::CreateDatabase(_)
-            | Statement::AlterDatabase(_)
-            | Statement::DropDatabase { .. }
-            | Statement::CreateTable(_)
-            | Statement::AlterTable(_)
-            | Statement::DropTable(_)
-            | Statement::CreateIndex(_)
-            | Statement::DropIndex(_)
-            | Statement::Truncate(_)
-            | Statement::RenameTable(_)
-            | Statement::Signal(_)
-            | Statement::GetDiagnostics(_)
-    )
 }
 
 impl SqlSession {

@@ -2,10 +2,11 @@
 
 use super::check;
 use super::compile::{Compiled, Instruction};
+use super::define::ProgramDdl;
 use super::machine::Machine;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{ProgramDef, Table, persist};
-use crate::ddl::{Change, Ddl, check_name, trigger_text, triggers_of};
+use crate::ddl::{Change, check_name, trigger_text, triggers_of};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
 use crate::store::Names;
@@ -17,10 +18,10 @@ fn missing() -> SqlError {
     SqlError::new(1360, b"HY000", "Trigger does not exist")
 }
 
-impl Ddl<'_> {
+impl ProgramDdl<'_, '_> {
     /// CREATE TRIGGER.
     pub(crate) fn create_trigger(&mut self, tree: &CreateTrigger) -> ExecResult<Outcome> {
-        let table_db = self.schema_of(&tree.table)?;
+        let table_db = self.ddl.schema_of(&tree.table)?;
         let db = match &tree.name.schema {
             Some(schema) => schema.to_string(),
             None => table_db.clone(),
@@ -34,13 +35,13 @@ impl Ddl<'_> {
             return Err(SqlError::new(1465, b"HY000", "Triggers can not be created on system tables").into());
         }
         check::body(ProgramKind::Trigger, &tree.program)?;
-        if self.trx.temp.table(&db, &table_name).is_some() {
+        if self.ddl.trx.temp.table(&db, &table_name).is_some() {
             let message = format!("Trigger's '{table_name}' is view or temporary table");
             return Err(SqlError::new(1361, b"HY000", message).into());
         }
-        self.access.check(&db, Some(&table_name), Priv::Trigger)?;
+        self.ddl.access.check(&db, Some(&table_name), Priv::Trigger)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
-        let mut change = self.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
+        let mut change = self.ddl.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
         let table = change.next.table(&db, &table_name)?.clone();
         let old = change.next.program(ProgramKind::Trigger, &db, name).cloned();
         if old.is_some() && !tree.or_replace {
@@ -48,17 +49,17 @@ impl Ddl<'_> {
             if !tree.if_not_exists {
                 return Err(error.into());
             }
-            self.state.diagnostics.note(error);
-            self.trx.rollback();
+            self.ddl.state.diagnostics.note(error);
+            self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         }
         if let Some(old) = &old {
             change.next.remove_program(&db, &old.key());
-            persist::delete_program(self.trx.writes_mut(), old);
+            persist::delete_program(self.ddl.trx.writes_mut(), old);
         }
         let text = trigger_text(tree, &definer.quoted(), &table_name, "");
         let def = Arc::new(self.new_program(ProgramKind::Trigger, &db, name, text));
-        let compiled = Compiled::new(&def, &self.state.settings, Some(&table))?;
+        let compiled = Compiled::new(&def, &self.ddl.state.settings, Some(&table))?;
         for instruction in &compiled.code {
             if let Instruction::AssignNew { column, .. } = instruction
                 && table.column_index(column).is_none()
@@ -68,7 +69,7 @@ impl Ddl<'_> {
         }
         self.put_in_order(&mut change, tree, &table, def)?;
         // Statements that were planned without it are planned again.
-        self.replace_def(&mut change, &table, table.def.clone());
+        self.ddl.replace_def(&mut change, &table, table.def.clone());
         let order = match &tree.order {
             None => String::new(),
             Some((follows, other)) => {
@@ -118,7 +119,7 @@ impl Ddl<'_> {
             }
             let mut placed = ProgramDef::clone(&each);
             placed.order = at as u64 + 1;
-            persist::put_program(self.trx.writes_mut(), &placed);
+            persist::put_program(self.ddl.trx.writes_mut(), &placed);
             change.next.put_program(Arc::new(placed));
         }
         Ok(())
@@ -126,25 +127,25 @@ impl Ddl<'_> {
 
     /// DROP TRIGGER.
     pub(crate) fn drop_trigger(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
-        let db = self.schema_of(&drop.name)?;
-        let known = self.trx.catalog().program(ProgramKind::Trigger, &db, &drop.name.name).cloned();
+        let db = self.ddl.schema_of(&drop.name)?;
+        let known = self.ddl.trx.catalog().program(ProgramKind::Trigger, &db, &drop.name.name).cloned();
         let Some(known) = known else {
             if !drop.if_exists {
                 return Err(missing().into());
             }
-            self.state.diagnostics.note(missing());
-            let change = self.begin(Names::Tables(&[]))?;
-            return self.commit(change);
+            self.ddl.state.diagnostics.note(missing());
+            let change = self.ddl.begin(Names::Tables(&[]))?;
+            return self.ddl.commit(change);
         };
         let table_name = known.trigger()?.table.name.to_string();
-        self.access.check(&db, Some(&table_name), Priv::Trigger)?;
-        let mut change = self.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
+        self.ddl.access.check(&db, Some(&table_name), Priv::Trigger)?;
+        let mut change = self.ddl.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
         let Some(def) = change.next.remove_program(&db, &known.key()) else { return Err(missing().into()) };
-        persist::delete_program(self.trx.writes_mut(), &def);
+        persist::delete_program(self.ddl.trx.writes_mut(), &def);
         if let Some(table) = change.next.find_table(&db, &table_name).cloned() {
-            self.replace_def(&mut change, &table, table.def.clone());
+            self.ddl.replace_def(&mut change, &table, table.def.clone());
         }
-        self.commit(change)
+        self.ddl.commit(change)
     }
 }
 

@@ -3,7 +3,11 @@
 //! The statement behind FOR runs as if it stood alone, and is logged alone: its context carries what the log carries of the
 //! variables, and other servers need not know the form.
 
-use crate::session::{Replied, Session};
+use super::Session;
+use crate::admin::set_statement;
+use crate::connection::{Replied, SessionShared};
+use crate::parsed::parse;
+use crate::server::Server;
 use crate::sysvars::{Registry, VarId, VarValue};
 use omnibus_parser::ast::{SetItem, SetStatement};
 use omnibus_sql::{SqlError, SqlResult};
@@ -28,43 +32,43 @@ const NOT_FOR_ONE: &[&str] = &[
 impl Session {
     /// Runs the statement and adds its reply. The variables are as before then, whatever became of it.
     pub(crate) async fn set_for(&mut self, tree: &SetStatement, more: bool) -> Replied {
-        let (parsed, _) = match self.parse(&tree.text) {
+        let (parsed, _) = match parse(&mut self.sql, &tree.text) {
             Ok(parsed) => parsed,
             Err(error) => return self.failed(error),
         };
-        let before = match self.kept(&tree.items) {
+        let before = match kept(&self.server, &self.settings.shared, &tree.items) {
             Ok(before) => before,
             Err(error) => return self.failed(error),
         };
-        let replied = match self.set_statement(&tree.items).await {
+        let replied = match set_statement(&mut self.admin(), &tree.items).await {
             Ok(()) => self.run_statement(&parsed, more).await,
             Err(error) => self.failed(error),
         };
         for (id, value) in before {
-            self.shared.set_with_companions(id, Registry::get().def(id), value);
+            self.settings.shared.set_with_companions(id, Registry::get().def(id), value);
         }
-        self.apply_settings();
+        self.admin().apply_settings();
         replied
     }
+}
 
-    /// The variables as they are now.
-    fn kept(&self, items: &[SetItem]) -> SqlResult<Vec<(VarId, VarValue)>> {
-        let registry = Registry::get();
-        let mut kept = Vec::with_capacity(items.len());
-        for item in items {
-            let SetItem::System { name, .. } = item else { continue };
-            let id = registry.find_in(name, self.server.log.dialect());
-            let id = id.ok_or_else(|| SqlError::unknown_system_variable(name))?;
-            let def = registry.def(id);
-            if NOT_FOR_ONE.contains(&def.name)
-                || def.name.starts_with("character_set_")
-                || def.name.starts_with("collation_")
-            {
-                let message = format!("The system variable {name} cannot be set in SET STATEMENT.");
-                return Err(SqlError::new(1971, b"42000", message));
-            }
-            kept.push((id, self.shared.vars.lock().get(id).clone()));
+/// The variables as they are now.
+fn kept(server: &Server, shared: &SessionShared, items: &[SetItem]) -> SqlResult<Vec<(VarId, VarValue)>> {
+    let registry = Registry::get();
+    let mut kept = Vec::with_capacity(items.len());
+    for item in items {
+        let SetItem::System { name, .. } = item else { continue };
+        let id = registry.find_in(name, server.log.dialect());
+        let id = id.ok_or_else(|| SqlError::unknown_system_variable(name))?;
+        let def = registry.def(id);
+        if NOT_FOR_ONE.contains(&def.name)
+            || def.name.starts_with("character_set_")
+            || def.name.starts_with("collation_")
+        {
+            let message = format!("The system variable {name} cannot be set in SET STATEMENT.");
+            return Err(SqlError::new(1971, b"42000", message));
         }
-        Ok(kept)
+        kept.push((id, shared.vars.lock().get(id).clone()));
     }
+    Ok(kept)
 }

@@ -4,40 +4,50 @@
 //! Whatever goes wrong on this side, the client sends to the end: the rest is read and thrown away, so that
 //! its next command is understood.
 
-use super::Session;
+use super::client::Client;
+use super::host::SessionShared;
 use crate::errors;
-use crate::net::{NetError, Stream};
+use crate::net::NetError;
 use crate::process::Stage;
 use omnibus_sql::load::{LoadInput, Spool};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{SqlError, SqlResult, SqlSession};
 
 /// Bytes collected between two writes to the spool.
 const BATCH: usize = 1 << 20;
 /// What asks for a file, in front of its name.
 const LOCAL_INFILE: u8 = 0xfb;
 
-impl Session {
+impl Client {
     /// The client's file of this name.
-    pub(super) async fn client_file(&mut self, name: &[u8]) -> SqlResult<LoadInput> {
+    pub(crate) async fn file(
+        &mut self,
+        sql: &mut SqlSession,
+        shared: &SessionShared,
+        name: &[u8],
+    ) -> SqlResult<LoadInput> {
         self.process.stage(Stage::ReadingFile);
-        let received = self.receive_file(name).await;
+        let received = self.receive_file(sql, shared, name).await;
         self.process.stage(Stage::Executing);
         match received {
             Ok(file) => file,
             Err(error) => {
                 // What comes next on this connection cannot be told from the rest of the file.
                 tracing::debug!(id = self.process.id, %error, "LOAD DATA LOCAL broken off");
-                self.process.kill.kill_connection();
-                self.channel.stream = Stream::Gone;
+                self.cut();
                 Err(errors::net_read())
             }
         }
     }
 
-    async fn receive_file(&mut self, name: &[u8]) -> Result<SqlResult<LoadInput>, NetError> {
+    async fn receive_file(
+        &mut self,
+        sql: &mut SqlSession,
+        shared: &SessionShared,
+        name: &[u8],
+    ) -> Result<SqlResult<LoadInput>, NetError> {
         // To be asked for a file tells that the table is there.
         let start = self.reply_start();
-        if !self.settle(start).await {
+        if !self.settle(sql, start).await {
             return Err(NetError::Closed);
         }
         self.channel.out.packet(|out| {
@@ -45,8 +55,8 @@ impl Session {
             out.extend_from_slice(name);
         });
         self.channel.flush().await?;
-        let limit = self.shared.read_timeout();
-        let max = self.shared.max_allowed_packet();
+        let limit = shared.read_timeout();
+        let max = shared.max_allowed_packet();
         let tmpdir = self.server.globals.named("tmpdir");
         let mut file = Collected { spool: Spool::in_dir(tmpdir.as_str().as_ref()), ..Collected::default() };
         loop {

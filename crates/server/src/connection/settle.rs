@@ -3,10 +3,10 @@
 //! The one place: behind every statement, so that what follows in the same text sees what was told, and behind every
 //! command, whatever it is. Rows that leave while their statement still runs wait in the sink, for the same floor.
 
-use super::Session;
+use super::client::Client;
 use crate::process::Stage;
 use crate::status::Counter;
-use omnibus_sql::SqlError;
+use omnibus_sql::{SqlError, SqlSession};
 use omnibus_wire::OutMark;
 
 /// Where a reply began.
@@ -17,14 +17,14 @@ pub(crate) struct ReplyStart {
     sent: u64,
 }
 
-impl Session {
+impl Client {
     pub(crate) fn reply_start(&self) -> ReplyStart {
         ReplyStart { mark: self.channel.out.mark(), sent: self.channel.sent }
     }
 
     /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
-    pub(crate) async fn settle(&mut self, start: ReplyStart) -> bool {
-        let Some(ticket) = self.replies.floor.as_ref().and_then(|floor| floor.ticket()) else { return true };
+    pub(crate) async fn settle(&mut self, sql: &mut SqlSession, start: ReplyStart) -> bool {
+        let Some(ticket) = self.replies.floor.ticket() else { return true };
         self.process.stage(Stage::CommitWait);
         self.process.counters.add(Counter::CommitWaits, 1);
         let settled = tokio::select! {
@@ -36,10 +36,9 @@ impl Session {
         let Err(error) = settled else { return true };
         if self.channel.sent == start.sent {
             self.channel.out.rollback(start.mark);
-            self.failed(error);
+            self.failed(sql, error);
         } else {
-            self.process.kill.kill_connection();
-            self.channel.stream = crate::net::Stream::Gone;
+            self.cut();
         }
         false
     }

@@ -10,14 +10,15 @@ use crate::files::FileRule;
 use crate::gtid;
 use crate::process::Process;
 use crate::query_log::{Class, Entry, Operation, Record};
-use crate::runner::SnapshotPlace;
 use crate::server::Server;
 use crate::status::Transport;
 use crate::sysvars::{
     Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
 };
 use bytes::Bytes;
+use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
+use omnibus_log::LogPosition;
 use omnibus_parser::ast::{HintValue, Ident, Statement};
 use omnibus_sql::api::Assignment;
 use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
@@ -50,11 +51,23 @@ pub struct SessionShared {
     /// A function or trigger has changed the session's variables.
     changed_inside: AtomicBool,
     /// What the statement defines, or changes of accounts, is in the audit log.
-    pub(super) audited: AtomicBool,
+    pub(crate) audited: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
-    snapshot: Mutex<Option<(SnapshotPlace, String)>>,
+    snapshot: Mutex<Option<SnapshotPlace>>,
+}
+
+/// Where a snapshot is in the log.
+struct SnapshotPlace {
+    /// The commit number of the last transaction in it.
+    number: CommitNo,
+    /// The log file's name without its folder.
+    file: String,
+    /// Offset behind that transaction.
+    position: u64,
+    /// `gtid_executed` of there.
+    executed: String,
 }
 
 impl SessionShared {
@@ -207,14 +220,15 @@ impl SessionShared {
     }
 
     /// A transaction may have begun or ended.
-    pub fn follow_snapshot(&self, place: Option<SnapshotPlace>) {
+    pub fn follow_snapshot(&self, place: Option<(CommitNo, LogPosition)>) {
         let mut snapshot = self.snapshot.lock();
-        if snapshot.as_ref().map(|(place, _)| place) == place.as_ref() {
+        if snapshot.as_ref().map(|place| place.number) == place.map(|(number, _)| number) {
             return;
         }
-        *snapshot = place.map(|place| {
-            let executed = self.server.log.gtid_executed_at(place.number);
-            (place, executed)
+        *snapshot = place.and_then(|(number, position)| {
+            let file = self.server.log.handle()?.names().log(position.file);
+            let executed = self.server.log.gtid_executed_at(number.0);
+            Some(SnapshotPlace { number, file, position: position.offset.0, executed })
         });
     }
 
@@ -426,12 +440,14 @@ impl SessionHost for SessionShared {
         let own = (scope != VariableScope::Global).then_some(&self.process.counters);
         let mut lines = self.server.status_lines(own, &self.transport);
         // mysqldump --single-transaction --master-data asks for the position of its own snapshot.
-        if let Some((place, executed)) = &*self.snapshot.lock() {
+        if let Some(place) = &*self.snapshot.lock() {
             for (name, value) in &mut lines {
                 match name.as_str() {
                     "Binlog_snapshot_file" => value.clone_from(&place.file),
                     "Binlog_snapshot_position" => *value = place.position.to_string(),
-                    "Binlog_snapshot_gtid" | "Binlog_snapshot_gtid_executed" => value.clone_from(executed),
+                    "Binlog_snapshot_gtid" | "Binlog_snapshot_gtid_executed" => {
+                        value.clone_from(&place.executed)
+                    }
                     _ => {}
                 }
             }

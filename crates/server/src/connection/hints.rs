@@ -68,7 +68,7 @@ type Checked = (VarValue, Option<SqlError>);
 
 impl SessionShared {
     /// Sets variables until `restore_hinted`: the settings with them, and a warning of each that is not as the hint has it.
-    pub(super) fn set_hinted(
+    pub(crate) fn set_hinted(
         &self,
         hints: &[(&Ident, &HintValue)],
         access: &dyn AccessCheck,
@@ -107,7 +107,7 @@ impl SessionShared {
     }
 
     /// Ends what the last `set_hinted` began.
-    pub(super) fn restore_hinted(&self, before: &SessionSettings) -> SessionSettings {
+    pub(crate) fn restore_hinted(&self, before: &SessionSettings) -> SessionSettings {
         let values = self.hinted.lock().pop().unwrap_or_default();
         let mut vars = self.vars.lock();
         for (id, value) in values {

@@ -1,11 +1,11 @@
-//! What each kind of statement and command asks of an account before it runs: one rule for each, in one table.
+//! What each statement and command asks of an account before it runs, as privileges.
 //!
 //! A statement's rule is asked where the session takes it and where the SQL layer dispatches it, so that it is the same for
-//! text, prepared statements, EXECUTE IMMEDIATE and what comes after. The matches have no wildcard: a new kind of statement does not
-//! compile before it has a rule (ACCESS-1). What statements do with databases and tables is asked by name, in `AccessCheck::check`.
+//! text, prepared statements, EXECUTE IMMEDIATE and what comes after. Which kind of statement asks what stands in the parser's table of statements,
+//! which has no wildcard: a new kind does not compile before it has a rule (ACCESS-1). What statements do with databases and tables is asked by name, in `AccessCheck::check`.
 
 use crate::account::Privileges;
-use omnibus_parser::ast::{Backup, Flush, FlushTarget, Reset, Show, Statement, Xa};
+use omnibus_parser::ast::{Backup, Flush, FlushTarget, GlobalRight, Reset, Right, Show, Statement, Xa};
 use omnibus_wire::Command;
 
 /// What is asked.
@@ -28,94 +28,43 @@ fn any(privileges: Privileges) -> Rule {
 const REPLICATION_ADMIN: Privileges = Privileges::REPLICATION_SLAVE_ADMIN.with(Privileges::SUPER);
 const REPLICATION_READER: Privileges = Privileges::REPLICATION_CLIENT.with(Privileges::SUPER);
 const LOG_ADMIN: Privileges = Privileges::BINLOG_ADMIN.with(Privileges::SUPER);
-const ROLE_MAKER: Privileges = Privileges::CREATE_ROLE.with(Privileges::CREATE_USER);
-const ROLE_DROPPER: Privileges = Privileges::DROP_ROLE.with(Privileges::CREATE_USER);
 
-/// The rule of a statement.
+/// The rule of a statement: its row in the parser's table of statements says which, and its form where that decides.
 #[must_use]
 pub fn of_statement(statement: &Statement) -> Rule {
+    match statement.traits().right {
+        Right::Free => Rule::Free,
+        Right::Names => Rule::Names,
+        Right::Parts => Rule::Parts,
+        Right::Global(right) => any(privileges(right)),
+        Right::Form => of_form(statement),
+    }
+}
+
+/// The privileges that each give a right.
+fn privileges(right: GlobalRight) -> Privileges {
+    match right {
+        GlobalRight::Backups => Privileges::BACKUP_ADMIN,
+        GlobalRight::LogKeys => Privileges::BINLOG_ENCRYPTION_ADMIN,
+        GlobalRight::Log => LOG_ADMIN,
+        GlobalRight::Events => LOG_ADMIN.with(Privileges::REPLICATION_APPLIER),
+        GlobalRight::Replication => REPLICATION_ADMIN,
+        GlobalRight::Shutdown => Privileges::SHUTDOWN,
+        GlobalRight::Users => Privileges::CREATE_USER,
+        GlobalRight::MakeRoles => Privileges::CREATE_ROLE.with(Privileges::CREATE_USER),
+        GlobalRight::DropRoles => Privileges::DROP_ROLE.with(Privileges::CREATE_USER),
+    }
+}
+
+fn of_form(statement: &Statement) -> Rule {
     match statement {
-        Statement::Select(_)
-        | Statement::Insert(_)
-        | Statement::Update(_)
-        | Statement::Delete(_)
-        | Statement::LoadData(_)
-        | Statement::Do(_)
-        | Statement::CreateDatabase(_)
-        | Statement::AlterDatabase(_)
-        | Statement::DropDatabase { .. }
-        | Statement::CreateTable(_)
-        | Statement::AlterTable(_)
-        | Statement::DropTable(_)
-        | Statement::CreateView(_)
-        | Statement::DropView(_)
-        | Statement::CreateIndex(_)
-        | Statement::DropIndex(_)
-        | Statement::Truncate(_)
-        | Statement::RenameTable(_)
-        | Statement::CreateSequence(_)
-        | Statement::AlterSequence(_)
-        | Statement::DropSequence(_)
-        | Statement::LockTables(_)
-        | Statement::Use(_)
-        | Statement::Describe { .. }
-        | Statement::Explain(_)
-        | Statement::Maintenance(_)
-        | Statement::Call { .. }
-        | Statement::CreateRoutine(_)
-        | Statement::AlterRoutine(_)
-        | Statement::CreateTrigger(_)
-        | Statement::CreateEvent(_)
-        | Statement::AlterEvent(_)
-        | Statement::RunEvent(_)
-        | Statement::DropProgram(_) => Rule::Names,
-
-        Statement::Begin(_)
-        | Statement::Commit(_)
-        | Statement::Rollback(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::UnlockTables
-        | Statement::Deallocate(_)
-        | Statement::Help(_)
-        | Statement::SetRole(_)
-        | Statement::Signal(_)
-        | Statement::GetDiagnostics(_) => Rule::Free,
-
-        // What they run is a statement with a rule of its own.
-        Statement::Prepare { .. }
-        | Statement::Execute { .. }
-        | Statement::ExecuteImmediate { .. }
-        | Statement::SetStatement(_) => Rule::Free,
-        // Answered with 1235.
-        Statement::Unsupported(_) => Rule::Free,
-
         Statement::Xa(xa) => of_xa(xa),
         Statement::Show(show) => of_show(show),
         Statement::Flush(flush) => of_flush(flush),
         Statement::Reset(list) => Rule::Each(list.iter().map(of_reset).collect()),
         Statement::Backup(backup) => of_backup(backup),
-        Statement::RotateBinlogMasterKey => any(Privileges::BINLOG_ENCRYPTION_ADMIN),
-        Statement::LockInstance | Statement::UnlockInstance => any(Privileges::BACKUP_ADMIN),
-        Statement::Purge(_) => any(LOG_ADMIN),
-        Statement::ChangeSource(_)
-        | Statement::ChangeReplicationFilter(_)
-        | Statement::StartReplica(_)
-        | Statement::StopReplica(_) => any(REPLICATION_ADMIN),
-        Statement::Binlog(_) => any(LOG_ADMIN.with(Privileges::REPLICATION_APPLIER)),
-        Statement::Shutdown | Statement::Restart => any(Privileges::SHUTDOWN),
-        Statement::CreateUser(_) | Statement::DropUser { .. } | Statement::RenameUser(_) => {
-            any(Privileges::CREATE_USER)
-        }
-        Statement::CreateRole(_) => any(ROLE_MAKER),
-        Statement::DropRole { .. } => any(ROLE_DROPPER),
-        Statement::AlterUser(_)
-        | Statement::Grant(_)
-        | Statement::Revoke(_)
-        | Statement::SetDefaultRole(_)
-        | Statement::Set(_)
-        | Statement::Kill(_) => Rule::Parts,
+        // Nobody has it: a statement that has forms is one of these.
+        _ => any(Privileges::NONE),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What a session has of global transaction ids: what it asked for the next transaction, and what its client is told of the last.
+//! What a client is told of the session's global transaction ids.
 
-use omnibus_commit::{AnonymousGuard, Coordinator};
+use omnibus_commit::Coordinator;
 use omnibus_engine::CommitNo;
 
 /// `session_track_gtids`: what an OK packet says to clients that track the session's state.
@@ -15,17 +15,13 @@ enum Track {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Gtids {
-    /// `gtid_next` is ANONYMOUS.
-    pub(crate) anonymous: Option<AnonymousGuard>,
-    /// `gtid_seq_no` may have been set.
-    pub(crate) sequence_given: bool,
     track: Track,
     committed: Option<CommitNo>,
 }
 
 impl Gtids {
     /// The value of `session_track_gtids`.
-    pub(super) fn track(&mut self, value: &str) {
+    pub(crate) fn track(&mut self, value: &str) {
         self.track = match value {
             "OWN_GTID" => Track::Own,
             "ALL_GTIDS" => Track::All,
@@ -34,12 +30,12 @@ impl Gtids {
     }
 
     /// The statement has committed.
-    pub(super) fn committed(&mut self, number: CommitNo) {
+    pub(crate) fn committed(&mut self, number: CommitNo) {
         self.committed = Some(number);
     }
 
     /// The id of what the statement committed, or all that there is then; for the client, once.
-    pub(super) fn take_told(&mut self, coordinator: Option<&Coordinator>) -> Option<String> {
+    pub(crate) fn take_told(&mut self, coordinator: Option<&Coordinator>) -> Option<String> {
         let number = self.committed.take()?;
         match self.track {
             Track::Off => None,

@@ -1,0 +1,144 @@
+//! The connection itself: its socket and buffers, its entry in the process list, and how it ends.
+
+use super::gtids::Gtids;
+use super::host::SessionShared;
+use super::replies::Replies;
+use crate::dump::RegisteredGuard;
+use crate::net::{Channel, NetError};
+use crate::process::{Process, Watched};
+use crate::server::Server;
+use crate::status::Counter;
+use omnibus_sql::memory::MemoryLimits;
+use omnibus_sql::{Floor, SessionState};
+use omnibus_wire::Capability;
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Client {
+    pub(super) server: Arc<Server>,
+    /// In front of the channel: it goes first.
+    _watched: Watched,
+    pub(crate) channel: Channel,
+    pub(crate) process: Arc<Process>,
+    pub(crate) replies: Replies,
+    /// What it is told of global transaction ids.
+    pub(crate) told: Gtids,
+    /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
+    pub(crate) registered: Option<RegisteredGuard>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// COM_QUIT, KILL or shutdown.
+    Properly,
+    /// The peer vanished, timed out or broke the protocol.
+    Aborted,
+}
+
+impl Client {
+    /// `floor`: what its replies wait for.
+    pub(crate) fn new(
+        server: Arc<Server>,
+        channel: Channel,
+        process: Arc<Process>,
+        floor: Arc<Floor>,
+    ) -> Client {
+        Client {
+            server,
+            _watched: process.watch(channel.stream.socket()),
+            replies: Replies::new(floor, channel.caps.has(Capability::MULTI_STATEMENTS)),
+            channel,
+            process,
+            told: Gtids::default(),
+            registered: None,
+        }
+    }
+
+    /// Follows settings that packets depend on; what they take is the session's.
+    pub(crate) fn set_up(&mut self, shared: &SessionShared, state: &SessionState) {
+        self.channel.write_timeout = shared.write_timeout();
+        self.channel.read_timeout = shared.read_timeout();
+        self.channel.messages = state.settings.collation_results;
+        self.channel.count_with(&state.memory, MemoryLimits::of(&state.settings));
+    }
+
+    /// The next command of at most `max` bytes, or nothing if the connection was killed while idle.
+    pub(crate) async fn next_command(
+        &mut self,
+        max: usize,
+    ) -> Result<Option<std::ops::Range<usize>>, NetError> {
+        loop {
+            if self.process.kill.connection_killed() {
+                return Ok(None);
+            }
+            tokio::select! {
+                biased;
+                read = self.channel.read_command(max) => return read.map(Some),
+                () = self.process.killed.notified() => {}
+            }
+        }
+    }
+
+    /// Sends what was collected, unless the connection is killed: a client that does not read its reply holds nobody who is to go.
+    pub(crate) async fn flush(&mut self) -> Result<(), NetError> {
+        let process = self.process.clone();
+        tokio::select! {
+            biased;
+            flushed = self.channel.flush() => flushed,
+            () = process.connection_killed() => Err(NetError::Closed),
+        }
+    }
+
+    /// Tells the client why it is let go, where the protocol lets it read that.
+    pub(crate) async fn killed(&mut self) -> Ended {
+        if self.process.idle_ended() {
+            self.channel.refuse(&crate::errors::inactivity_timeout()).await;
+            return Ended::Aborted;
+        }
+        if self.server.is_stopping() {
+            // Without a word, as MySQL: a pool takes a connection that closes for one to open again, while an error that
+            // it reads as the answer to its next statement is the statement's failure.
+            let _ = self.channel.flush().await;
+            return Ended::Properly;
+        }
+        let error =
+            omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() };
+        // It answers no command, which is what its number says.
+        self.channel.out.set_seq(0);
+        self.channel.refuse(&error).await;
+        Ended::Properly
+    }
+
+    /// Ends a connection that broke, with the error that its protocol still lets it read.
+    pub(crate) async fn broken(&mut self, error: &NetError) -> Ended {
+        match error {
+            NetError::Frame(omnibus_wire::FrameError::TooBig) => {
+                self.channel.refuse(&crate::errors::packet_too_large()).await;
+            }
+            NetError::Frame(_) => self.channel.refuse(&crate::errors::packets_out_of_order()).await,
+            NetError::Io(error) => {
+                if let Some(answer) = crate::net::broken_frame(error) {
+                    self.channel.refuse(&answer).await;
+                }
+            }
+            NetError::NoMemory(error) => self.channel.refuse(error).await,
+            NetError::Closed => {}
+        }
+        tracing::debug!(id = self.process.id, %error, "connection ended");
+        Ended::Aborted
+    }
+
+    /// Ends the connection without a word: what the client would read next is not what it waits for.
+    pub(crate) fn cut(&mut self) {
+        self.process.kill.kill_connection();
+        self.channel.stream = crate::net::Stream::Gone;
+    }
+
+    /// Brings the counters of bytes up to date.
+    pub(crate) fn count(&self) {
+        let counters = &self.process.counters;
+        counters.set(Counter::BytesReceived, self.channel.received);
+        counters.set(Counter::BytesSent, self.channel.sent);
+    }
+}
