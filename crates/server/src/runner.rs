@@ -100,6 +100,11 @@ pub trait Runner: Send {
     fn state_mut(&mut self) -> &mut SessionState;
     /// Parses the first statement of a text and says where the next one starts.
     fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
+    /// The same of a text that is prepared: it may have `?`.
+    fn parse_to_prepare(
+        &mut self,
+        text: &bytes::Bytes,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
     /// SET TRANSACTION without a scope; error 1568 inside a transaction.
     fn set_next_transaction(
         &mut self,

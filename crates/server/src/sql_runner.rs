@@ -141,6 +141,10 @@ impl Runner for SqlRunner {
         self.session.parse(text)
     }
 
+    fn parse_to_prepare(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        self.session.parse_to_prepare(text)
+    }
+
     fn set_next_transaction(
         &mut self,
         isolation: Option<Isolation>,

@@ -56,7 +56,7 @@ impl Session {
             },
             _ => return None,
         };
-        let (inner, _) = self.parse(&text).ok()?;
+        let (inner, _) = self.parse_to_prepare(&text).ok()?;
         if !is_administration(&inner.statement.node) {
             return None;
         }

@@ -184,7 +184,13 @@ impl Runner for FakeRunner {
         &mut self.state
     }
     fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let parsed = parse_first(text, &ParseOptions::default());
+        self.parse_to_prepare(text)
+    }
+    fn parse_to_prepare(
+        &mut self,
+        text: &bytes::Bytes,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let parsed = parse_first(text, &ParseOptions { markers: true, ..ParseOptions::default() });
         let (statement, next) = parsed.map_err(|e| SqlError {
             code: e.code(),
             state: e.state().as_bytes().try_into().unwrap(),

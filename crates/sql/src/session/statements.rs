@@ -55,14 +55,15 @@ impl StatementCache {
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
+        markers: bool,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let before = account.used();
-        match self.try_parse(text, settings, account) {
+        match self.try_parse(text, settings, markers, account) {
             Err(error) if error.is_memory_exceeded() && !self.recent.is_empty() => {
                 account.shrink_to(before);
                 self.recent.clear();
-                self.try_parse(text, settings, account)
+                self.try_parse(text, settings, markers, account)
             }
             parsed => parsed,
         }
@@ -72,9 +73,11 @@ impl StatementCache {
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
+        markers: bool,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let options = ParseOptions { markers, ..settings.parse_options() };
+        let client = settings.collation_client;
         self.clock += 1;
         let hit = self
             .recent
@@ -231,7 +234,7 @@ mod tests {
         let settings = SessionSettings::default();
         let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
         for number in 0..100 {
-            cache.parse(&list(number, number % 50), &settings, &mut account).unwrap();
+            cache.parse(&list(number, number % 50), &settings, false, &mut account).unwrap();
             assert!(memory.used() <= MOST_KEPT as u64, "{} bytes", memory.used());
         }
         let kept = cache.recent.len();
@@ -239,7 +242,7 @@ mod tests {
         assert!(cache.recent.iter().any(|recent| recent.text == list(99, 49)), "the last one is");
         account.clear();
         let before = memory.used();
-        cache.parse(&list(100, 200), &settings, &mut account).unwrap();
+        cache.parse(&list(100, 200), &settings, false, &mut account).unwrap();
         account.clear();
         assert_eq!((cache.recent.len(), memory.used()), (kept, before), "a large one is not kept");
         cache.clear();
@@ -252,14 +255,18 @@ mod tests {
         let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
         let mut settings = SessionSettings::default();
         while memory.used() < MOST_KEPT as u64 * 3 / 4 {
-            cache.parse(&list(cache.recent.len(), 20), &settings, &mut account).unwrap();
+            cache.parse(&list(cache.recent.len(), 20), &settings, false, &mut account).unwrap();
         }
         settings.connection_memory_limit = MOST_KEPT as u64 + (128 << 10);
         let large = list(0, 300);
-        cache.parse(&large, &settings, &mut account).unwrap();
+        cache.parse(&large, &settings, false, &mut account).unwrap();
         assert!(cache.recent.is_empty());
         account.clear();
         let much = list(0, 900);
-        assert_eq!(cache.parse(&much, &settings, &mut account).unwrap_err().code, 3170, "more than there is");
+        assert_eq!(
+            cache.parse(&much, &settings, false, &mut account).unwrap_err().code,
+            3170,
+            "more than there is"
+        );
     }
 }
