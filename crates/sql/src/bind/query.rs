@@ -20,6 +20,7 @@ use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey
 use crate::plan::{join_order, order, rows, shared};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Binds a whole statement's query.
@@ -109,12 +110,14 @@ pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(Que
 
 pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     binder.descend()?;
+    // Each clause by its name, here and in `query_body`: one that nobody reads does not compile.
+    let Query { with, body: _, order_by: _, limit: _, locking: _, into } = query;
     let visible = binder.common.len();
     let outer = binder.blocks.len();
-    let bound = with_clause(binder, query.with.as_deref(), outer).and_then(|()| query_body(binder, query));
+    let bound = with_clause(binder, with.as_deref(), outer).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);
     let mut plan = bound?;
-    if let Some(into) = &query.into {
+    if let Some(into) = into {
         match &**into {
             ast::Into::Variables(names) => {
                 if names.len() != plan.types.len() {
@@ -152,17 +155,27 @@ pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, out
 }
 
 fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
-    match &query.body {
+    let Query { with: _, body, order_by, limit, locking, into: _ } = query;
+    let bare = order_by.is_empty() && limit.is_none();
+    match body {
         QueryBody::Select(select) => block(binder, select, query),
         QueryBody::Table(name) => block(binder, &select_all(name), query),
         // One row goes out as it is; several need a common type.
-        QueryBody::Values(rows) if rows.len() == 1 && query.order_by.is_empty() && query.limit.is_none() => {
-            super::compound::values(binder, rows)
-        }
-        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
-            bind_query(binder, inner)
-        }
+        QueryBody::Values(rows) if rows.len() == 1 && bare => super::compound::values(binder, rows),
+        QueryBody::Nested(inner) if bare => bind_query(binder, &locked(inner, locking)),
         body => compound(binder, body, query),
+    }
+}
+
+/// A query in parentheses with the locks that stand behind them.
+pub(super) fn locked<'q>(inner: &'q Query, locking: &[ast::Locking]) -> Cow<'q, Query> {
+    match locking {
+        [] => Cow::Borrowed(inner),
+        more => {
+            let mut inner = inner.clone();
+            inner.locking.extend(more.iter().cloned());
+            Cow::Owned(inner)
+        }
     }
 }
 
