@@ -433,7 +433,9 @@ impl Accumulator {
         // What was gathered is there until the result is.
         let mut account = Account::new(&cx.session.memory);
         account.grow(self.result_memory(), &cx.session.settings)?;
-        Ok(match self.result(spec, cx) {
+        let result = self.result(spec, cx);
+        cx.refuse_bad_data()?;
+        Ok(match result {
             Value::Bytes(text) => Value::Bytes(held::hold(text, cx.session)?),
             Value::Json(document) => Value::Json(held::hold(document, cx.session)?),
             other => other,
