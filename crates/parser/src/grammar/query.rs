@@ -299,10 +299,19 @@ impl Parser<'_> {
         self.expect_kw(Kw::BY)?;
         if !self.options.mariadb && self.is_word("ROLLUP") && self.peek().kind == Tok::LParen {
             self.advance();
-            return Ok((self.paren_list(Self::order_item)?, true));
+            return Ok((self.paren_list(Self::grouped)?, true));
         }
-        let list = self.comma_list(Self::order_item)?;
+        let list = self.comma_list(Self::grouped)?;
         Ok((list, self.eat_words(&["WITH", "ROLLUP"])))
+    }
+
+    /// A member of GROUP BY. MySQL has no direction there since 8.0; MariaDB sorts by it.
+    fn grouped(&mut self) -> Rule<OrderItem> {
+        if self.options.mariadb {
+            self.order_item()
+        } else {
+            Ok(OrderItem { expr: self.expr()?, descending: false })
+        }
     }
 
     /// ORDER BY or nothing.

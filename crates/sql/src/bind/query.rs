@@ -226,6 +226,8 @@ pub(super) struct Clauses {
     pub outputs: Vec<Expr>,
     pub names: Vec<Arc<str>>,
     pub group: Vec<Expr>,
+    /// Which output each of them names, if it is one.
+    pub grouped_outputs: Vec<Option<usize>>,
     pub having: Option<Expr>,
     pub order: Vec<(Expr, bool)>,
     pub limit: Limit,
@@ -253,6 +255,7 @@ pub(super) fn clauses(
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
+        let condition = binder.with_zero_dates(condition)?;
         crate::plan::rules::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
@@ -265,13 +268,17 @@ pub(super) fn clauses(
     set_aggregates(binder, false);
     binder.allow_windows(false);
     binder.set_clause(Clause::Group);
-    let mut group = Vec::with_capacity(select.group_by.len());
+    let mut group: Vec<Expr> = Vec::with_capacity(select.group_by.len());
+    let mut grouped_outputs = Vec::with_capacity(select.group_by.len());
     for item in &select.group_by {
-        let named = match position(&item.expr, outputs.len(), "group statement")? {
+        let place = position(&item.expr, outputs.len(), "group statement")?;
+        let named = match place {
             Some(at) => Some(outputs[at].clone()),
             None => grouped_name(binder, &item.expr)?,
         };
-        group.push(named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?);
+        let key = named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?;
+        grouped_outputs.push(place.or_else(|| rollup::output_of(&item.expr, &key, &names, &outputs)));
+        group.push(key);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
@@ -300,7 +307,7 @@ pub(super) fn clauses(
     let limit = limit(binder, query.limit.as_ref())?;
     let plain = group.is_empty() && !select.options.distinct && having.is_none();
     use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
-    Ok(Clauses { nest, outputs, names, group, having, order, limit })
+    Ok(Clauses { nest, outputs, names, group, grouped_outputs, having, order, limit })
 }
 
 /// Whether the rows come as the one view says that they are read from.
@@ -455,9 +462,9 @@ fn finish_block(
     clauses: Clauses,
     mut scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
-    let Clauses { nest, mut outputs, names, group, mut having, mut order, limit } = clauses;
+    let Clauses { nest, mut outputs, names, group, grouped_outputs, mut having, mut order, limit } = clauses;
     if select.with_rollup {
-        rollup::make_nullable(&group, &mut outputs);
+        rollup::make_nullable(&group, &grouped_outputs, &mut outputs);
     }
     let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
     let own: SlotSet = tables().map(|table| table.slot).collect();
@@ -490,7 +497,13 @@ fn finish_block(
         true => {
             let slot = binder.new_slot();
             let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
-            outputs.iter_mut().chain(&mut having).try_for_each(&mut put)?;
+            for (at, output) in outputs.iter_mut().enumerate() {
+                match grouped_outputs.iter().position(|own| *own == Some(at)) {
+                    Some(key) => *output = rollup::key(key, slot, &output.ty),
+                    None => put(output)?,
+                }
+            }
+            having.iter_mut().try_for_each(&mut put)?;
             order.iter_mut().try_for_each(|(e, _)| put(e))?;
             if let Some(windows) = &mut windows {
                 windows.row_slots.push(slot);

@@ -68,6 +68,7 @@ impl DeletePlan {
         with_clause(&mut binder, with.as_deref(), 0)?;
         binder.set_clause(Clause::Where);
         let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
+        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
         let order = bind_order(&mut binder, order_by)?;
         let limit = bind_limit(&mut binder, limit.as_ref())?;
         let returning = Returning::bind(&mut binder, returning)?;

@@ -67,6 +67,7 @@ impl UpdatePlan {
         let assignments = bind_assignments(&mut binder, &names, assignments)?;
         binder.set_clause(Clause::Where);
         let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
+        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
         let order = bind_order(&mut binder, order_by)?;
         let limit = bind_limit(&mut binder, limit.as_ref())?;
         let hints = hinted_indexes(&mut binder, &names, index_hints, hints);

@@ -66,7 +66,12 @@ struct Joined {
 fn joined(collation: &'static Collation) -> Option<&'static Joined> {
     static KNOWN: RwLock<Option<HashMap<u16, Option<&'static Joined>>>> = RwLock::new(None);
     let Kind::Uca(levels) = collation.kind else { return None };
-    if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|known| known.get(&collation.id)) {
+    if let Some(known) = KNOWN
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .and_then(|known| known.get(&collation.id))
+    {
         return *known;
     }
     let mut made = Joined { firsts: HashSet::new(), pairs: HashSet::new() };

@@ -145,7 +145,10 @@ fn keys_of_all_texts_that_match_begin_as_the_prefix_says() {
             let behind: Vec<char> = (0..2).map(|_| letter()).collect();
             let length = 1 + draw(4);
             // The same letters, and others that are equal to them for LIKE.
-            let text: Vec<char> = written[..length].iter().map(|c| if draw(4) == 0 { c.to_uppercase().next().unwrap_or(*c) } else { *c }).collect();
+            let text: Vec<char> = written[..length]
+                .iter()
+                .map(|c| if draw(4) == 0 { c.to_uppercase().next().unwrap_or(*c) } else { *c })
+                .collect();
             let pattern = [encode(&written[..length]), b"%".to_vec()].concat();
             let text = [encode(&text), encode(&behind)].concat();
             let made = LikePattern::new(collation, &pattern, None);
