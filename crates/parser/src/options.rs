@@ -17,6 +17,9 @@ pub struct ParseOptions {
     pub version: u32,
     /// MariaDB's comment rules: `/*M!NNNNNN */` runs, and `/*!50700` to `/*!99999` do not.
     pub mariadb: bool,
+    /// `?` stands for a value that comes with the execution. Only a text that is prepared has such values: a value that never comes
+    /// would be NULL, and UPDATE would write it.
+    pub markers: bool,
 }
 
 impl ParseOptions {
@@ -44,6 +47,7 @@ impl Default for ParseOptions {
             ignore_space: false,
             version: 80400,
             mariadb: false,
+            markers: false,
         }
     }
 }

@@ -5,7 +5,8 @@ use omnibus_parser::ast::*;
 use omnibus_parser::{ParseOptions, parse};
 
 fn one(sql: &str) -> Statement {
-    let mut list = parse(sql.as_bytes(), &ParseOptions::default()).unwrap_or_else(|e| panic!("{sql}\n{e}"));
+    let options = ParseOptions { markers: true, ..ParseOptions::default() };
+    let mut list = parse(sql.as_bytes(), &options).unwrap_or_else(|e| panic!("{sql}\n{e}"));
     assert_eq!(list.len(), 1, "{sql}");
     list.remove(0).node
 }

@@ -51,7 +51,9 @@ fn nothing_is_an_empty_query() {
 #[test]
 fn statements_have_their_spans_and_parameters() {
     let sql = b" SELECT ?, ? ;; -- x\n INSERT INTO t VALUES (?) ; /*!40101 SET @a=1 */ ;\n";
-    let list = parse(sql, &ParseOptions::default()).unwrap();
+    let options = ParseOptions { markers: true, ..ParseOptions::default() };
+    assert!(parse(sql, &ParseOptions::default()).is_err(), "a text that runs at once has no parameters");
+    let list = parse(sql, &options).unwrap();
     let texts: Vec<_> = list.iter().map(|s| String::from_utf8_lossy(s.span.of(sql)).into_owned()).collect();
     assert_eq!(texts, ["SELECT ?, ?", "-- x\n INSERT INTO t VALUES (?)", "/*!40101 SET @a=1 */"]);
     assert_eq!(list.iter().map(|s| s.params).collect::<Vec<_>>(), [2, 1, 0]);
@@ -238,4 +240,36 @@ fn a_tree_is_asked_for_while_it_grows() {
         assert_eq!(refused.unwrap_err(), ParseError::NoMemory);
         assert!(told <= most + 512, "{told} words were told where {most} were allowed");
     }
+}
+
+#[test]
+fn into_is_the_statements_or_refused() {
+    let into = |sql: &str| match parse(sql.as_bytes(), &ParseOptions::default())
+        .map(|mut list| list.remove(0).node)
+    {
+        Ok(Statement::Select(query)) => Ok(query.into.is_some()),
+        Ok(other) => panic!("{sql}: {other:?}"),
+        Err(error) => Err(error.code()),
+    };
+    for sql in [
+        "SELECT 1 UNION SELECT 2 INTO @v",
+        "SELECT 1 INTERSECT SELECT 2 EXCEPT SELECT 3 INTO @v",
+        "SELECT 1 UNION SELECT 2 ORDER BY 1 LIMIT 1 INTO @v",
+        "SELECT 1 UNION (SELECT 2) INTO @v",
+        "(SELECT 1 INTO @v)",
+        "SELECT 1 UNION SELECT 2 INTO @v FOR UPDATE",
+    ] {
+        assert_eq!(into(sql), Ok(true), "{sql}");
+    }
+    for sql in [
+        "SELECT 1 INTO @v UNION SELECT 2",
+        "SELECT 1 UNION SELECT 2 INTO @v UNION SELECT 3",
+        "(SELECT 1 INTO @v) UNION SELECT 2",
+        "SELECT (SELECT 1 INTO @v)",
+        "SELECT * FROM (SELECT 1 UNION SELECT 2 INTO @v) d",
+        "WITH c AS (SELECT 1 INTO @v) SELECT * FROM c",
+    ] {
+        assert_eq!(into(sql), Err(3954), "{sql}");
+    }
+    assert_eq!(into("SELECT 1 UNION SELECT 2"), Ok(false));
 }

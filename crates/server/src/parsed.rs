@@ -37,6 +37,18 @@ pub fn parse(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Opti
     Ok(cut(ReadText { span: statement.span, statement, next, values: Vec::new() }, text))
 }
 
+/// Parses a text that is prepared: it may have `?`.
+///
+/// # Errors
+/// As `parse`.
+pub fn parse_to_prepare(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+    let (statement, next) = match first_mode(text) {
+        Mode::Inline => sql.parse_to_prepare(text)?,
+        Mode::Blocking => tokio::task::block_in_place(|| sql.parse_to_prepare(text))?,
+    };
+    Ok(cut(ReadText { span: statement.span, statement, next, values: Vec::new() }, text))
+}
+
 /// Parses the first statement of a client's text as `parse` does, or finds one that was prepared for texts with other values.
 ///
 /// # Errors

@@ -59,6 +59,7 @@ errors! {
     wrong_field_spec(column) = 1063, b"42000", "Incorrect column specifier for column '{column}'";
     parse_error(text) = 1064, b"42000", "{text}";
     empty_query() = 1065, b"42000", "Query was empty";
+    partition_clause() = 1747, b"HY000", "PARTITION () clause on non partitioned table";
     nonuniq_table(table) = 1066, b"42000", "Not unique table/alias: '{table}'";
     invalid_default(column) = 1067, b"42000", "Invalid default value for '{column}'";
     multiple_pri_key() = 1068, b"42000", "Multiple primary key defined";

@@ -15,6 +15,7 @@ fn split(input: &[u8]) -> Option<(ParseOptions, &[u8])> {
         high_not_precedence: is(3),
         ignore_space: is(4),
         mariadb: is(5),
+        markers: !is(6),
         ..ParseOptions::default()
     };
     Some((options, sql))

@@ -22,7 +22,7 @@ impl Parser<'_> {
             Tok::Str => Ok(Expr::Literal(Literal::Str(self.string_value()?))),
             Tok::Word => self.word_primary(),
             Tok::Quoted => self.name_primary(),
-            Tok::Param => {
+            Tok::Param if self.options.markers => {
                 self.advance();
                 self.params += 1;
                 Ok(Expr::Param(self.params - 1))

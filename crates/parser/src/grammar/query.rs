@@ -1,6 +1,8 @@
 //! Queries: SELECT, VALUES, TABLE, set operations and the clauses around them.
 
+use super::program::other;
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     CommonTable, Expr, Into, Limit, Literal, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody,
     Select, SelectItem, SelectOptions, SetOp, With,
@@ -10,8 +12,17 @@ use crate::lexer::keyword::Kw;
 use std::sync::Arc;
 
 impl Parser<'_> {
-    /// A query expression with all its clauses.
+    /// A query inside of a statement: its rows go to what stands around it, and nowhere else.
     pub(super) fn query(&mut self) -> Rule<Query> {
+        let query = self.whole_query()?;
+        match query.into {
+            None => Ok(query),
+            Some(_) => Err(misplaced_into()),
+        }
+    }
+
+    /// A query expression with all its clauses: a statement.
+    pub(super) fn whole_query(&mut self) -> Rule<Query> {
         self.nest(|p| {
             let with = p.with()?;
             let (first, into) = p.query_term()?;
@@ -77,7 +88,7 @@ impl Parser<'_> {
     }
 
     fn finish_query(&mut self, first: QueryBody, mut into: Option<Box<Into>>) -> Rule<Query> {
-        let body = self.set_operations(first, false)?;
+        let body = self.set_operations(first, &mut into, false)?;
         let order_by = self.order_by()?;
         let limit = self.limit()?;
         let bare = order_by.is_empty() && limit.is_none() && into.is_none();
@@ -113,7 +124,14 @@ impl Parser<'_> {
     }
 
     /// INTERSECT binds tighter than UNION and EXCEPT; all lean left.
-    fn set_operations(&mut self, first: QueryBody, only_intersect: bool) -> Rule<QueryBody> {
+    ///
+    /// `into` is what stood behind the last term so far: what another term follows was misplaced.
+    fn set_operations(
+        &mut self,
+        first: QueryBody,
+        into: &mut Option<Box<Into>>,
+        only_intersect: bool,
+    ) -> Rule<QueryBody> {
         let mut left = first;
         loop {
             let op = match self.token.kw {
@@ -122,14 +140,18 @@ impl Parser<'_> {
                 Kw::EXCEPT if !only_intersect => SetOp::Except,
                 _ => return Ok(left),
             };
+            if into.is_some() {
+                return Err(misplaced_into());
+            }
             self.advance();
             let all = self.eat_kw(Kw::ALL);
             if !all {
                 self.eat_kw(Kw::DISTINCT);
             }
-            let (mut right, _) = self.query_term()?;
+            let (mut right, behind) = self.query_term()?;
+            *into = behind;
             if op != SetOp::Intersect {
-                right = self.set_operations(right, true)?;
+                right = self.set_operations(right, into, true)?;
             }
             left = QueryBody::SetOperation { op, all, left: Box::new(left), right: Box::new(right) };
             self.grow()?;
@@ -153,8 +175,12 @@ impl Parser<'_> {
                 Ok((QueryBody::Table(self.object_name()?), None))
             }
             _ if self.is(Tok::LParen) => {
-                let query = self.paren_query()?;
-                Ok((QueryBody::Nested(Box::new(query)), None))
+                // Around a whole statement they mean nothing, and its INTO is the statement's.
+                self.expect(Tok::LParen)?;
+                let mut query = self.whole_query()?;
+                self.expect(Tok::RParen)?;
+                let into = query.into.take();
+                Ok((QueryBody::Nested(Box::new(query)), into))
             }
             _ => Err(self.error()),
         }
@@ -273,10 +299,19 @@ impl Parser<'_> {
         self.expect_kw(Kw::BY)?;
         if !self.options.mariadb && self.is_word("ROLLUP") && self.peek().kind == Tok::LParen {
             self.advance();
-            return Ok((self.paren_list(Self::order_item)?, true));
+            return Ok((self.paren_list(Self::grouped)?, true));
         }
-        let list = self.comma_list(Self::order_item)?;
+        let list = self.comma_list(Self::grouped)?;
         Ok((list, self.eat_words(&["WITH", "ROLLUP"])))
+    }
+
+    /// A member of GROUP BY. MySQL has no direction there since 8.0; MariaDB sorts by it.
+    fn grouped(&mut self) -> Rule<OrderItem> {
+        if self.options.mariadb {
+            self.order_item()
+        } else {
+            Ok(OrderItem { expr: self.expr()?, descending: false })
+        }
     }
 
     /// ORDER BY or nothing.
@@ -366,6 +401,11 @@ impl Parser<'_> {
         }
         Ok(Some(Box::new(Into::Variables(self.comma_list(Self::target)?))))
     }
+}
+
+fn misplaced_into() -> ParseError {
+    let message = "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.";
+    other(3954, "42000", message)
 }
 
 /// A query of a body alone.

@@ -9,7 +9,7 @@ impl Parser<'_> {
     /// One statement, up to but not including its `;`.
     pub(super) fn statement(&mut self) -> Rule<Statement> {
         match self.token.kw {
-            Kw::SELECT | Kw::VALUES | Kw::TABLE => Ok(Statement::Select(Box::new(self.query()?))),
+            Kw::SELECT | Kw::VALUES | Kw::TABLE => Ok(Statement::Select(Box::new(self.whole_query()?))),
             Kw::INSERT | Kw::REPLACE => self.insert(),
             Kw::UPDATE => self.update(None),
             Kw::DELETE => self.delete(None),
@@ -51,7 +51,7 @@ impl Parser<'_> {
     /// Statements whose first word is not reserved.
     fn word_statement(&mut self) -> Rule<Statement> {
         if self.is(Tok::LParen) {
-            return Ok(Statement::Select(Box::new(self.query()?)));
+            return Ok(Statement::Select(Box::new(self.whole_query()?)));
         }
         if !self.is(Tok::Word) {
             return Err(self.error());
@@ -132,7 +132,7 @@ impl Parser<'_> {
             Kw::DELETE => self.delete(with),
             _ => {
                 self.reset(start);
-                Ok(Statement::Select(Box::new(self.query()?)))
+                Ok(Statement::Select(Box::new(self.whole_query()?)))
             }
         }
     }

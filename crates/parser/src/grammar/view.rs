@@ -64,7 +64,7 @@ impl Parser<'_> {
         let columns = if self.is(Tok::LParen) { self.ident_list()? } else { Vec::new() };
         self.expect_kw(Kw::AS)?;
         let start = self.token.start;
-        let query = Box::new(self.query()?);
+        let query = Box::new(self.whole_query()?);
         let text = self.text_since(start);
         let mut check = None;
         if self.eat_kw(Kw::WITH) {

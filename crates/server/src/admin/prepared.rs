@@ -1,7 +1,7 @@
 //! Prepared statements of the server's own kind: SET, KILL and their like run as the text that their parameters make of them.
 
 use super::Admin;
-use crate::parsed::{Parsed, filled, parse};
+use crate::parsed::{Parsed, filled, parse, parse_to_prepare};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
 use omnibus_sql::{SqlError, SqlResult};
@@ -54,7 +54,7 @@ pub(crate) async fn named_administration(
         },
         _ => return None,
     };
-    let (inner, _) = parse(admin.sql, &text).ok()?;
+    let (inner, _) = parse_to_prepare(admin.sql, &text).ok()?;
     if !is_administration(&inner.statement.node) {
         return None;
     }

@@ -11,7 +11,7 @@ use super::statements::{Statement, Statements};
 use crate::admin::administration_with;
 use crate::connection::{Client, SessionAccess, SessionShared, put_column, status};
 use crate::errors;
-use crate::parsed::{Parsed, filled, parse};
+use crate::parsed::{Parsed, filled, parse_to_prepare};
 use crate::process::Activity;
 use crate::result_set::column;
 use crate::status::Counter;
@@ -65,7 +65,7 @@ impl Session {
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
         self.prepared.admit()?;
-        let (parsed, next) = parse(&mut self.sql, text)?;
+        let (parsed, next) = parse_to_prepare(&mut self.sql, text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }

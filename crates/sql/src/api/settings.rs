@@ -307,6 +307,7 @@ impl SessionSettings {
             high_not_precedence: has(sql_mode::HIGH_NOT_PRECEDENCE),
             mariadb: self.mariadb,
             version: if self.mariadb { 110_405 } else { 80_400 },
+            markers: false,
         }
     }
 

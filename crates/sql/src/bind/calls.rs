@@ -107,6 +107,10 @@ impl Binder<'_> {
             args.into_iter().map(|arg| self.in_utf8(arg)).collect()
         } else if def.traits & (ONE_CHARSET | COLLATES) != 0 {
             self.in_one_charset(args, def.name)?
+        } else if def.name == "IF" {
+            let mut args = args;
+            args[0] = truth_of_number(std::mem::replace(&mut args[0], Expr::null()));
+            args
         } else {
             args
         };
@@ -301,7 +305,7 @@ impl Binder<'_> {
                     self.compare(CompareOp::Eq, as_text(operand.clone()), condition)?
                 }
                 Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
-                None => condition,
+                None => truth_of_number(condition),
             };
             ty = Some(match ty {
                 None => result.ty.clone().as_chosen(),
@@ -591,4 +595,13 @@ impl Binder<'_> {
         let kind = Kind::Sequence(Box::new(SequenceCall { table, what, args: args.into() }));
         Ok(Some(Expr { kind, ty: ExprType::bigint().nullable(true) }))
     }
+}
+
+/// A condition of IF or CASE: of a document the number that it is decides, where WHERE and NOT ask whether it is another document than 0.
+fn truth_of_number(condition: Expr) -> Expr {
+    if condition.ty.family() != Family::Json {
+        return condition;
+    }
+    let ty = ExprType::double().nullable(condition.ty.nullable);
+    Expr { kind: Kind::Cast(Box::new(condition)), ty }
 }

@@ -1,7 +1,7 @@
 //! Binds set operations and VALUES: queries made of queries.
 
 use super::binder::{Binder, Clause, computed_column};
-use super::query::{bind_query, block, limit, plan_of, position, select_all};
+use super::query::{bind_query, block, limit, locked, plan_of, position, select_all};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
@@ -12,22 +12,26 @@ use crate::plan::tree::{Body, Compound, QueryPlan, SetOperation, SortBy, SortKey
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
 
-/// A body that stands alone: an operand of a set operation.
-pub(super) fn operand(binder: &mut Binder<'_>, body: &QueryBody) -> SqlResult<QueryPlan> {
-    let bare = |body: QueryBody| Query {
+/// A body that stands alone: an operand of a set operation, with the locks of its rows.
+pub(super) fn operand(
+    binder: &mut Binder<'_>,
+    body: &QueryBody,
+    locking: &[ast::Locking],
+) -> SqlResult<QueryPlan> {
+    let bare = Query {
         with: None,
-        body,
+        body: QueryBody::Values(Vec::new()),
         order_by: Vec::new(),
         limit: None,
-        locking: Vec::new(),
+        locking: locking.to_vec(),
         into: None,
     };
     match body {
-        QueryBody::Select(select) => block(binder, select, &bare(QueryBody::Values(Vec::new()))),
-        QueryBody::Table(name) => block(binder, &select_all(name), &bare(QueryBody::Values(Vec::new()))),
-        QueryBody::Nested(query) => bind_query(binder, query),
+        QueryBody::Select(select) => block(binder, select, &bare),
+        QueryBody::Table(name) => block(binder, &select_all(name), &bare),
+        QueryBody::Nested(query) => bind_query(binder, &locked(query, locking)),
         QueryBody::Values(rows) => values(binder, rows),
-        QueryBody::SetOperation { .. } => compound(binder, body, &bare(QueryBody::Values(Vec::new()))),
+        QueryBody::SetOperation { .. } => compound(binder, body, &bare),
     }
 }
 
@@ -71,11 +75,14 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         left = inner;
     }
     rest.reverse();
-    let left = operand(binder, left)?;
+    // Locks behind a set operation are those of its last operand.
+    let Query { with: _, body: _, order_by: _, limit: _, locking, into: _ } = query;
+    let left = operand(binder, left, if rest.is_empty() { locking } else { &[] })?;
     let mut types = left.types.clone();
     let mut bound = Vec::with_capacity(rest.len());
-    for (operation, body) in rest {
-        let plan = operand(binder, body)?;
+    let last = rest.len();
+    for (at, (operation, body)) in rest.into_iter().enumerate() {
+        let plan = operand(binder, body, if at + 1 == last { locking } else { &[] })?;
         if plan.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
         }

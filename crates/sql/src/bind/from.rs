@@ -146,7 +146,7 @@ impl<'q> From<'q> {
         nest: &mut Nest,
     ) -> SqlResult<()> {
         if !factor.partitions.is_empty() {
-            return Err(SqlError::not_supported_yet("PARTITION"));
+            return Err(SqlError::partition_clause());
         }
         let name: &str = &factor.name.name;
         let alias = factor.alias.as_deref().map_or(name, |a| a);

@@ -109,10 +109,14 @@ impl Binder<'_> {
             }
             L::Timestamp(text) => {
                 let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
-                Expr::constant(
-                    Value::DateTime(parsed.value),
-                    ExprType::datetime(parsed.fraction_digits.min(6)),
-                )
+                // With a displacement it is that moment in the session's zone.
+                let value = match parsed.offset {
+                    None => parsed.value,
+                    Some(seconds) => crate::expr::convert::shift(parsed.value, -seconds)
+                        .utc_to_local(self.session.settings.zone)
+                        .unwrap_or(parsed.value),
+                };
+                Expr::constant(Value::DateTime(value), ExprType::datetime(parsed.fraction_digits.min(6)))
             }
         })
     }

@@ -20,6 +20,7 @@ use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey
 use crate::plan::{join_order, order, rows, shared};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Binds a whole statement's query.
@@ -109,12 +110,14 @@ pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(Que
 
 pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     binder.descend()?;
+    // Each clause by its name, here and in `query_body`: one that nobody reads does not compile.
+    let Query { with, body: _, order_by: _, limit: _, locking: _, into } = query;
     let visible = binder.common.len();
     let outer = binder.blocks.len();
-    let bound = with_clause(binder, query.with.as_deref(), outer).and_then(|()| query_body(binder, query));
+    let bound = with_clause(binder, with.as_deref(), outer).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);
     let mut plan = bound?;
-    if let Some(into) = &query.into {
+    if let Some(into) = into {
         match &**into {
             ast::Into::Variables(names) => {
                 if names.len() != plan.types.len() {
@@ -152,17 +155,27 @@ pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, out
 }
 
 fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
-    match &query.body {
+    let Query { with: _, body, order_by, limit, locking, into: _ } = query;
+    let bare = order_by.is_empty() && limit.is_none();
+    match body {
         QueryBody::Select(select) => block(binder, select, query),
         QueryBody::Table(name) => block(binder, &select_all(name), query),
         // One row goes out as it is; several need a common type.
-        QueryBody::Values(rows) if rows.len() == 1 && query.order_by.is_empty() && query.limit.is_none() => {
-            super::compound::values(binder, rows)
-        }
-        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
-            bind_query(binder, inner)
-        }
+        QueryBody::Values(rows) if rows.len() == 1 && bare => super::compound::values(binder, rows),
+        QueryBody::Nested(inner) if bare => bind_query(binder, &locked(inner, locking)),
         body => compound(binder, body, query),
+    }
+}
+
+/// A query in parentheses with the locks that stand behind them.
+pub(super) fn locked<'q>(inner: &'q Query, locking: &[ast::Locking]) -> Cow<'q, Query> {
+    match locking {
+        [] => Cow::Borrowed(inner),
+        more => {
+            let mut inner = inner.clone();
+            inner.locking.extend(more.iter().cloned());
+            Cow::Owned(inner)
+        }
     }
 }
 
@@ -213,6 +226,8 @@ pub(super) struct Clauses {
     pub outputs: Vec<Expr>,
     pub names: Vec<Arc<str>>,
     pub group: Vec<Expr>,
+    /// Which output each of them names, if it is one.
+    pub grouped_outputs: Vec<Option<usize>>,
     pub having: Option<Expr>,
     pub order: Vec<(Expr, bool)>,
     pub limit: Limit,
@@ -240,6 +255,7 @@ pub(super) fn clauses(
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
+        let condition = binder.with_zero_dates(condition)?;
         crate::plan::rules::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
@@ -252,13 +268,17 @@ pub(super) fn clauses(
     set_aggregates(binder, false);
     binder.allow_windows(false);
     binder.set_clause(Clause::Group);
-    let mut group = Vec::with_capacity(select.group_by.len());
+    let mut group: Vec<Expr> = Vec::with_capacity(select.group_by.len());
+    let mut grouped_outputs = Vec::with_capacity(select.group_by.len());
     for item in &select.group_by {
-        let named = match position(&item.expr, outputs.len(), "group statement")? {
+        let place = position(&item.expr, outputs.len(), "group statement")?;
+        let named = match place {
             Some(at) => Some(outputs[at].clone()),
             None => grouped_name(binder, &item.expr)?,
         };
-        group.push(named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?);
+        let key = named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?;
+        grouped_outputs.push(place.or_else(|| rollup::output_of(&item.expr, &key, &names, &outputs)));
+        group.push(key);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
@@ -287,7 +307,7 @@ pub(super) fn clauses(
     let limit = limit(binder, query.limit.as_ref())?;
     let plain = group.is_empty() && !select.options.distinct && having.is_none();
     use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
-    Ok(Clauses { nest, outputs, names, group, having, order, limit })
+    Ok(Clauses { nest, outputs, names, group, grouped_outputs, having, order, limit })
 }
 
 /// Whether the rows come as the one view says that they are read from.
@@ -442,9 +462,9 @@ fn finish_block(
     clauses: Clauses,
     mut scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
-    let Clauses { nest, mut outputs, names, group, mut having, mut order, limit } = clauses;
+    let Clauses { nest, mut outputs, names, group, grouped_outputs, mut having, mut order, limit } = clauses;
     if select.with_rollup {
-        rollup::make_nullable(&group, &mut outputs);
+        rollup::make_nullable(&group, &grouped_outputs, &mut outputs);
     }
     let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
     let own: SlotSet = tables().map(|table| table.slot).collect();
@@ -477,7 +497,13 @@ fn finish_block(
         true => {
             let slot = binder.new_slot();
             let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
-            outputs.iter_mut().chain(&mut having).try_for_each(&mut put)?;
+            for (at, output) in outputs.iter_mut().enumerate() {
+                match grouped_outputs.iter().position(|own| *own == Some(at)) {
+                    Some(key) => *output = rollup::key(key, slot, &output.ty),
+                    None => put(output)?,
+                }
+            }
+            having.iter_mut().try_for_each(&mut put)?;
             order.iter_mut().try_for_each(|(e, _)| put(e))?;
             if let Some(windows) = &mut windows {
                 windows.row_slots.push(slot);

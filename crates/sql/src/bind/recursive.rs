@@ -41,7 +41,7 @@ pub(super) fn recursive(
         binder.common.truncate(place);
         return plan;
     };
-    let seed = operand(binder, first)?;
+    let seed = operand(binder, first, &[])?;
     let mut columns = seed.columns.to_vec();
     rename(&mut columns, names)?;
     for column in &mut columns {
@@ -52,7 +52,7 @@ pub(super) fn recursive(
     for part in parts {
         own.columns = Some(columns.clone().into());
         binder.common[place].definition = CommonDefinition::Recursion(own.clone());
-        let plan = operand(binder, part)?;
+        let plan = operand(binder, part, &[])?;
         if plan.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
         }

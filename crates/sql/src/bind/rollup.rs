@@ -1,14 +1,36 @@
 //! WITH ROLLUP: what is grouped by is NULL in the rows that sum up, so expressions behind the grouping read it from a slot of its
 //! own, and GROUPING() says which of it is.
 
+use super::scope::same;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::ArithOp;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use omnibus_parser::ast;
+use std::sync::Arc;
+
+/// The output that a member of GROUP BY names: the one of its name, of several that are the same, for each is NULL by itself.
+pub(super) fn output_of(item: &ast::Expr, key: &Expr, names: &[Arc<str>], outputs: &[Expr]) -> Option<usize> {
+    let alike = |at: &usize| {
+        outputs[*at].same(key) || key.as_const().is_some() && outputs[*at].as_const() == key.as_const()
+    };
+    let named = match item {
+        ast::Expr::Column(column) if column.table().is_none() => {
+            (0..outputs.len()).find(|at| same(&names[*at], &column.name) && alike(at))
+        }
+        _ => None,
+    };
+    named.or_else(|| (0..outputs.len()).find(|at| outputs[*at].same(key)))
+}
+
+/// A member of GROUP BY, as it is in the rows of groups.
+pub(super) fn key(at: usize, slot: u16, ty: &ExprType) -> Expr {
+    Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty: ty.clone().nullable(true) }
+}
 
 /// What is grouped by may be NULL.
-pub(super) fn make_nullable(group: &[Expr], outputs: &mut [Expr]) {
-    for output in outputs {
-        if group.iter().any(|key| key.same(output)) {
+pub(super) fn make_nullable(group: &[Expr], named: &[Option<usize>], outputs: &mut [Expr]) {
+    for (at, output) in outputs.iter_mut().enumerate() {
+        if named.contains(&Some(at)) || group.iter().any(|key| key.same(output)) {
             output.ty.nullable = true;
         }
     }

@@ -28,6 +28,7 @@ struct Around<'a> {
     common: Vec<CommonTable>,
     author: Author<'a>,
     lock: LockMode,
+    catalog: &'a Catalog,
 }
 
 /// A view whose tables stand in its place.
@@ -100,7 +101,9 @@ fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlRe
     let client = charset::server_default();
     let author = Author { access, account, client, connection: def.connection };
     binder.expanding.push(view.clone());
+    let own = binder.catalog.under.as_deref().unwrap_or(binder.catalog);
     Ok(Around {
+        catalog: std::mem::replace(&mut binder.catalog, own),
         blocks: std::mem::take(&mut binder.blocks),
         common: std::mem::take(&mut binder.common),
         author: std::mem::replace(&mut binder.author, author),
@@ -114,6 +117,7 @@ fn leave<'a>(binder: &mut Binder<'a>, around: Around<'a>) {
     binder.common = around.common;
     binder.author = around.author;
     binder.default_lock = around.lock;
+    binder.catalog = around.catalog;
 }
 
 /// Whose rights are asked inside of a view that `around` may use.

@@ -35,7 +35,8 @@ pub use index::{Index, IndexKind, IndexPart};
 pub use program::{ProgramDef, ProgramKey, program_key};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{
-    engine_text, foreign_key_text, quote_ident, quote_string, show_create_table, show_table, type_text,
+    comment_text, defaults_text, engine_text, foreign_key_text, quote_ident, quote_string, show_create_table,
+    show_table, type_text,
 };
 pub use statistics::{IndexStatistics, RowSample, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};

@@ -54,6 +54,8 @@ pub struct Catalog {
     pub next_table_id: u64,
     /// The next space id.
     pub next_space_id: u32,
+    /// The server's catalog, where a session's temporary tables are laid over it: they hide nothing from views.
+    pub(crate) under: Option<Arc<Catalog>>,
 }
 
 impl Catalog {

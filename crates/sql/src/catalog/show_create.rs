@@ -116,19 +116,33 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
     if column.auto_increment {
         out.push_str(" AUTO_INCREMENT");
     }
+    out.push_str(&defaults_text(column, zone));
+    if column.invisible {
+        out.push_str(" /*!80023 INVISIBLE */");
+    }
+    out.push_str(&comment_text(column));
+    out
+}
+
+/// DEFAULT and ON UPDATE, with a space in front.
+pub fn defaults_text(column: &Column, zone: Zone) -> String {
+    let mut out = String::new();
     if let Some(default) = default_text(column, zone) {
         let _ = write!(out, " DEFAULT {default}");
     }
     if column.on_update_now {
         let _ = write!(out, " ON UPDATE {}", now_text(column.ty.decimals));
     }
-    if column.invisible {
-        out.push_str(" /*!80023 INVISIBLE */");
-    }
-    if !column.comment.is_empty() {
-        let _ = write!(out, " COMMENT {}", quote_string(&column.comment));
-    }
     out
+}
+
+/// COMMENT, with a space in front.
+pub fn comment_text(column: &Column) -> String {
+    if column.comment.is_empty() {
+        String::new()
+    } else {
+        format!(" COMMENT {}", quote_string(&column.comment))
+    }
 }
 
 fn now_text(digits: u8) -> String {

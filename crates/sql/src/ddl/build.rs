@@ -12,7 +12,9 @@ use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
-use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, TableOption, TypeName};
+use omnibus_parser::ast::{
+    ColumnDef, CreateTable, DefaultValue, Expr, Ident, Literal, TableOption, TypeName,
+};
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, FixedKind, Value};
 use std::sync::Arc;
@@ -272,7 +274,8 @@ fn build_column(
     let mut column = Column {
         name: Arc::from(tree.name.as_str()),
         ty,
-        nullable: tree.nullable.unwrap_or(true) && !serial && !tree.primary_key,
+        // A column that gets numbers never has none, whatever it says.
+        nullable: tree.nullable.unwrap_or(true) && !serial && !tree.primary_key && !tree.auto_increment,
         default: ColumnDefault::None,
         generated: None,
         on_update_now: tree.on_update.is_some(),
@@ -301,10 +304,12 @@ fn build_column(
         column.generated = Some(Generated { expr, stored: generated.stored });
     }
     if let Some(default) = &tree.default {
-        if column.auto_increment {
+        if column.auto_increment && !matches!(default, DefaultValue::Value(Expr::Literal(Literal::Null))) {
             return Err(SqlError::invalid_default(&column.name));
         }
-        column.default = defaults::build(&column, default, table, context)?;
+        if !column.auto_increment {
+            column.default = defaults::build(&column, default, table, context)?;
+        }
     }
     Ok(column)
 }

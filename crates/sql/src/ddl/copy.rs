@@ -5,21 +5,22 @@
 //! holds whole: conversions are not repeated at recovery. Who else may use the table meanwhile is the caller's matter.
 
 use super::exec::Ddl;
-use crate::api::Work;
+use crate::api::{Work, sql_mode};
+use crate::bind::scope::same;
 use crate::catalog::codec::{Origin, RowVersions};
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::into_column;
-use crate::dml::defaults::{default_value, implicit_default};
+use crate::dml::defaults::{default_value, implicit_default, now_for};
 use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Context;
 use crate::sort::{ExternalSort, KeyForm, Sorted};
 use crate::state::SessionState;
 use crate::storage::Storage;
-use crate::store::{CommitPort, KeyRange, by_ref, duplicate_error, whole_index};
+use crate::store::{CommitPort, KeyRange, auto_value, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
 /// Where a column's values come from.
@@ -36,7 +37,23 @@ pub(super) fn rows_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]
     let in_place = |(at, source): (usize, &ColumnSource)| *source == ColumnSource::Old(at);
     old.columns.len() == new.columns.len()
         && sources.iter().enumerate().all(in_place)
-        && old.columns.iter().zip(&new.columns).all(|(a, b)| values_stay(a, b))
+        && (0..new.columns.len()).all(|at| column_stays(old, new, sources, at))
+}
+
+/// Whether what is stored of a column is right for the new definition: a generated one's if that of the columns that it names is, too.
+fn column_stays(old: &TableDef, new: &TableDef, sources: &[ColumnSource], at: usize) -> bool {
+    let ColumnSource::Old(from) = sources[at] else { return false };
+    let column = &new.columns[at];
+    let base_stays = |name: &str| {
+        let base = new.columns[..].iter().position(|base| same(&base.name, name));
+        base.is_some_and(|base| {
+            let named_so =
+                matches!(sources[base], ColumnSource::Old(from) if same(&old.columns[from].name, name));
+            base != at && named_so && column_stays(old, new, sources, base)
+        })
+    };
+    let named = column.generated.as_ref().map(|generated| generated.expr.tree.column_names());
+    values_stay(&old.columns[from], column) && named.unwrap_or_default().iter().all(|name| base_stays(name))
 }
 
 /// Whether what is stored of column `a` is right for column `b`.
@@ -69,11 +86,11 @@ pub(super) fn versions_after(
     new: &TableDef,
     sources: &[ColumnSource],
 ) -> ExecResult<Option<RowVersions>> {
-    let stays = |(column, source): (&Column, &ColumnSource)| match source {
-        ColumnSource::Old(at) => values_stay(&table.def.columns[*at], column),
-        ColumnSource::Added => !column.auto_increment && !column.is_computed(),
+    let stays = |(at, source): (usize, &ColumnSource)| match source {
+        ColumnSource::Old(_) => column_stays(&table.def, new, sources, at),
+        ColumnSource::Added => !new.columns[at].auto_increment && !new.columns[at].is_computed(),
     };
-    if !new.columns.iter().zip(sources).all(stays) {
+    if !sources.iter().enumerate().all(stays) {
         return Ok(None);
     }
     let mut filled = false;
@@ -298,6 +315,7 @@ pub(super) fn copy_rows(
     let rows = Rows::at(&*latest, table);
     let added = added_values(ddl, def, sources)?;
     let (mut count, mut next_id) = (0_u64, 1_u64);
+    let mut numbers = Numbers::of(table, def, sources);
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Ddl { trx, state, .. } = ddl;
     state.budget.progress.begin(Work::Copy, table.rows_estimate());
@@ -312,6 +330,7 @@ pub(super) fn copy_rows(
             refuse_zero_dates(def, sources, state)?;
         }
         let mut values = new_values(table, def, sources, &added, &old, count, state)?;
+        numbers.give(&mut values, def, state);
         apply_expressions(expressions.as_ref(), sources, &mut values, count, state, *trx)?;
         let row = new.rows.encode(&values)?;
         let key = if def.hidden_key {
@@ -444,6 +463,37 @@ pub(super) fn new_values(
     sources.iter().enumerate().map(value).collect()
 }
 
+/// The numbers of a column that becomes AUTO_INCREMENT: zeros get the next ones, as if the rows were inserted.
+struct Numbers {
+    column: Option<usize>,
+    next: u64,
+}
+
+impl Numbers {
+    fn of(table: &Table, def: &TableDef, sources: &[ColumnSource]) -> Numbers {
+        let becomes = |at: usize| match &sources[at] {
+            ColumnSource::Old(from) => {
+                def.columns[at].auto_increment && !table.def.columns[*from].auto_increment
+            }
+            ColumnSource::Added => false,
+        };
+        Numbers { column: (0..sources.len()).find(|at| becomes(*at)), next: 1 }
+    }
+
+    fn give(&mut self, values: &mut [Value], def: &TableDef, state: &SessionState) {
+        let Some(at) = self.column else { return };
+        let kept = state.settings.sql_mode & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
+        let wanted = match &values[at] {
+            Value::Null => true,
+            zero => !kept && *zero == number(&def.columns[at], 0),
+        };
+        if wanted {
+            values[at] = number(&def.columns[at], self.next);
+        }
+        self.next = self.next.max(auto_value(&values[at]).saturating_add(1));
+    }
+}
+
 /// Rows that are there have no date to get in a new column that must have one.
 fn refuse_zero_dates(def: &TableDef, sources: &[ColumnSource], state: &SessionState) -> SqlResult<()> {
     let strict = state.settings.strict() && state.settings.date_mode().no_zero_date;
@@ -492,8 +542,15 @@ fn convert(value: Value, from: &Column, to: &Column, row: u64, state: &mut Sessi
         if to.nullable {
             return Ok(Value::Null);
         }
+        // `Numbers` has one for it.
+        if to.auto_increment {
+            return Ok(Value::Null);
+        }
         if state.settings.strict() {
             return Err(SqlError::new(1138, b"22004", "Invalid use of NULL value"));
+        }
+        if to.ty.kind == ColumnKind::Timestamp {
+            return Ok(now_for(to, state));
         }
         state.diagnostics.warn(SqlError::warn_data_truncated(&to.name, row));
         return Ok(implicit_default(&to.ty));
@@ -502,6 +559,12 @@ fn convert(value: Value, from: &Column, to: &Column, row: u64, state: &mut Sessi
         // Stored as UTC, assigned as the session sees it.
         Value::DateTime(at) if from.ty.kind == ColumnKind::Timestamp => {
             Value::DateTime(at.utc_to_local(state.zone()).unwrap_or(at))
+        }
+        // Its text may be a document, where the value itself is none.
+        value if to.ty.kind == ColumnKind::Json && from.ty.kind != ColumnKind::Json => {
+            let text = Value::Bytes(value.to_bytes(&from.ty));
+            let ty = ColumnType::string(ColumnKind::LongText, 0, crate::expr::json::COLLATION);
+            return into_column(text, &ty, to, row, false, state);
         }
         value => value,
     };

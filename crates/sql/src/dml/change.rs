@@ -6,7 +6,7 @@ use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
 use super::{NewRow, RowExpressions, Run, ViewCheck};
 use crate::catalog::{Column, ColumnDefault, Table};
-use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::context::Context;
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -107,17 +107,41 @@ pub(crate) struct RowUpdate<'a> {
 }
 
 impl RowUpdate<'_> {
+    /// Looks for NULL where none may be, which triggers were free to change; false if IGNORE made a warning of one.
+    fn may_be_null(&self, run: &mut Run<'_>, new: &mut [Value]) -> SqlResult<bool> {
+        for (value, column) in new.iter_mut().zip(self.table.columns()) {
+            let kept = column.nullable || column.auto_increment || column.generated.is_some();
+            if kept || !matches!(value, Value::Null) {
+                continue;
+            }
+            if self.ignore {
+                run.state.diagnostics.warn(SqlError::bad_null(&column.name));
+                return Ok(false);
+            }
+            *value = not_null(Value::Null, column, false, run.state)?;
+        }
+        Ok(true)
+    }
+
     /// Writes `new`, which has the assigned values; it is what was written then.
     pub(crate) fn write(&self, run: &mut Run<'_>, new: &mut Vec<Value>) -> ExecResult<Written> {
         let table = self.table;
         let fire = |time, new: &mut Vec<Value>, run: &mut Run<'_>| match self.expressions {
-            Some(one) => one.fire((time, TriggerEvent::Update), Some(self.old), Some(new), self.ignore, run),
+            Some(one) => one.fire((time, TriggerEvent::Update), Some(self.old), Some(new), run),
             None => Ok(()),
         };
         let mut changed = changed_columns(self.old, new, self.assigned.iter().copied());
-        if self.expressions.is_some_and(|one| one.triggers.is_some()) {
-            fire(TriggerTime::Before, new, run)?;
-            changed = changed_columns(self.old, new, 0..new.len());
+        if let Some(expressions) = self.expressions.filter(|one| one.triggers.is_some()) {
+            if expressions.fires(TriggerTime::Before, TriggerEvent::Update) {
+                let mut row = NewRow { values: new, number: self.number, ignore: self.ignore };
+                expressions.foresee(&mut row, run.state, run.trx)?;
+                fire(TriggerTime::Before, new, run)?;
+                if !self.may_be_null(run, new)? {
+                    return Ok(Written::Refused);
+                }
+            }
+            let given = (0..new.len()).filter(|at| table.columns()[*at].generated.is_none());
+            changed = changed_columns(self.old, new, given);
         }
         if changed == 0 {
             fire(TriggerTime::After, new, run)?;

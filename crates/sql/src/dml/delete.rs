@@ -15,7 +15,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::Change;
 use crate::expr::node::Expr;
 use crate::store::RowAt;
-use omnibus_parser::ast::{Delete, TableRef, TriggerEvent, TriggerTime};
+use omnibus_parser::ast::{Delete, TableFactor, TableRef, TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -37,31 +37,49 @@ impl DeletePlan {
 
     /// Compiles the one-table form.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Delete) -> SqlResult<DeletePlan> {
-        let (true, [TableRef::Table(factor)]) = (tree.is_single(), tree.from.as_slice()) else {
+        // Each clause by its name: one that nobody reads does not compile.
+        let Delete {
+            with,
+            hints,
+            low_priority: _,
+            quick: _,
+            ignore,
+            targets,
+            from,
+            filter,
+            order_by,
+            limit,
+            returning,
+        } = tree;
+        let ([], [TableRef::Table(factor)]) = (targets.as_slice(), from.as_slice()) else {
             return Err(SqlError::not_supported_yet("multi-table DELETE"));
         };
-        let alias = factor.alias.as_deref();
-        let opened = match planner.open(&factor.name, alias, &[Priv::Delete], "DELETE")? {
+        let TableFactor { name, alias, partitions, hints: index_hints } = &**factor;
+        if !partitions.is_empty() {
+            return Err(SqlError::partition_clause());
+        }
+        let opened = match planner.open(name, alias.as_deref(), &[Priv::Delete], "DELETE")? {
             Meant::Table(opened) => *opened,
             Meant::Join(join) => {
                 return Err(SqlError::view_delete_merge_view(join.merged.view.qualified()));
             }
         };
         let Opened { mut binder, slot, names, mut conditions } = opened;
-        with_clause(&mut binder, tree.with.as_deref(), 0)?;
+        with_clause(&mut binder, with.as_deref(), 0)?;
         binder.set_clause(Clause::Where);
-        let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
-        let order = bind_order(&mut binder, &tree.order_by)?;
-        let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
-        let returning = Returning::bind(&mut binder, &tree.returning)?;
-        let hints = hinted_indexes(&mut binder, &names, &factor.hints, &tree.hints);
+        let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
+        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
+        let order = bind_order(&mut binder, order_by)?;
+        let limit = bind_limit(&mut binder, limit.as_ref())?;
+        let returning = Returning::bind(&mut binder, returning)?;
+        let hints = hinted_indexes(&mut binder, &names, index_hints, hints);
         let target = TargetTable::new(names.table, slot, &binder);
         conditions.extend(filter);
         let conditions = by_computed_columns(planner, &target, conditions)?;
-        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &hints)?;
+        let finder = Finder::new(&target, conditions, order, *ignore, planner.known(), &hints)?;
         // Nothing of a row that goes is computed: these are for the triggers.
         let expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
-        Ok(DeletePlan { target, finder, limit, ignore: tree.ignore, expressions, returning })
+        Ok(DeletePlan { target, finder, limit, ignore: *ignore, expressions, returning })
     }
 
     /// Runs it.
@@ -96,7 +114,7 @@ pub(super) fn delete_row(
     run: &mut Run<'_>,
 ) -> ExecResult<bool> {
     let fire = |time, run: &mut Run<'_>| match expressions {
-        Some(one) => one.fire((time, TriggerEvent::Delete), Some(values), None, ignore, run),
+        Some(one) => one.fire((time, TriggerEvent::Delete), Some(values), None, run),
         None => Ok(()),
     };
     fire(TriggerTime::Before, run)?;

@@ -81,16 +81,19 @@ impl MultiPlan {
 
     /// Compiles UPDATE.
     pub(crate) fn update(planner: &Planner<'_>, tree: &Update) -> SqlResult<MultiPlan> {
-        if !tree.order_by.is_empty() || tree.limit.is_some() {
+        // Each clause by its name: one that nobody reads does not compile.
+        let Update { with, hints, low_priority: _, ignore, tables, assignments, filter, order_by, limit } =
+            tree;
+        if !order_by.is_empty() || limit.is_some() {
             return Err(SqlError::new(1221, b"HY000", "Incorrect usage of UPDATE and ORDER BY or LIMIT"));
         }
-        let columns = tree.assignments.iter().map(|set| item(Expr::Column(set.column.clone())));
-        let values = tree.assignments.iter().filter(|set| !matches!(set.value, Expr::Default));
+        let columns = assignments.iter().map(|set| item(Expr::Column(set.column.clone())));
+        let values = assignments.iter().filter(|set| !matches!(set.value, Expr::Default));
         let items = columns.chain(values.map(|set| item(set.value.clone()))).collect();
-        let select = select(&tree.hints, items, &tree.tables, tree.filter.clone());
+        let select = select(hints, items, tables, filter.clone());
         let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
-        let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
-            let values = outputs.split_off(tree.assignments.len());
+        let query = changing(&mut binder, with.as_deref(), &select, &mut |binder, nest, outputs| {
+            let values = outputs.split_off(assignments.len());
             targets = assigned(planner, binder, tree)?;
             *outputs = Vec::new();
             read_rows(binder, nest, outputs, &mut targets);
@@ -105,17 +108,37 @@ impl MultiPlan {
             target.on_update = on_update_columns(&target.table, &target.assigned);
             target.expressions = planner.row_expressions(&target.table)?;
         }
-        Ok(MultiPlan { query, targets, delete: false, ignore: tree.ignore })
+        Ok(MultiPlan { query, targets, delete: false, ignore: *ignore })
     }
 
     /// Compiles DELETE.
     pub(crate) fn delete(planner: &Planner<'_>, tree: &Delete) -> SqlResult<MultiPlan> {
+        let Delete {
+            with,
+            hints,
+            low_priority: _,
+            quick: _,
+            ignore,
+            targets: names,
+            from,
+            filter,
+            order_by,
+            limit,
+            returning,
+        } = tree;
+        if !order_by.is_empty() || limit.is_some() || !returning.is_empty() {
+            return Err(SqlError::new(
+                1221,
+                b"HY000",
+                "Incorrect usage of DELETE and ORDER BY, LIMIT or RETURNING",
+            ));
+        }
         let items = vec![item(Expr::Literal(Literal::Null))];
-        let select = select(&tree.hints, items, &tree.from, tree.filter.clone());
+        let select = select(hints, items, from, filter.clone());
         let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
-        let query = changing(&mut binder, tree.with.as_deref(), &select, &mut |binder, nest, outputs| {
+        let query = changing(&mut binder, with.as_deref(), &select, &mut |binder, nest, outputs| {
             outputs.clear();
-            for name in &tree.targets {
+            for name in names {
                 deleted(planner, binder, tree, name, &mut targets)?;
             }
             read_rows(binder, nest, outputs, &mut targets);
@@ -124,7 +147,7 @@ impl MultiPlan {
         for target in &mut targets {
             target.expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
         }
-        Ok(MultiPlan { query, targets, delete: true, ignore: tree.ignore })
+        Ok(MultiPlan { query, targets, delete: true, ignore: *ignore })
     }
 
     /// The tables that change.
@@ -354,8 +377,13 @@ fn deleted(
     targets: &mut Vec<Target>,
 ) -> SqlResult<()> {
     let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
-    let found = tables.iter().find(|table| !table.is_inner() && *table.alias == *name.name);
-    let scope = found.ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
+    let database = binder.session.database.as_deref();
+    let mut found =
+        tables.iter().filter(|table| !table.is_inner() && names(name, table, &tree.from, database));
+    let scope = found.next().ok_or_else(|| SqlError::unknown_table(&name.name, "MULTI DELETE"))?;
+    if found.next().is_some() {
+        return Err(SqlError::nonuniq_table(&name.name));
+    }
     let slot = match &scope.source {
         Source::Table(_) => scope.slot,
         Source::Columns(_) => return Err(SqlError::non_updatable_table(&scope.alias, "DELETE")),
@@ -370,8 +398,31 @@ fn deleted(
             }
         }
     };
-    target(planner, binder, targets, (scope, slot), place_of(&tree.from, &scope.alias), Priv::Delete)?;
-    Ok(())
+    let known = targets.len();
+    let at =
+        target(planner, binder, targets, (scope, slot), place_of(&tree.from, &scope.alias), Priv::Delete)?;
+    if at < known { Err(SqlError::nonuniq_table(&name.name)) } else { Ok(()) }
+}
+
+/// Whether a target of DELETE is this table. A table that goes by its own name is where the target says, or in the default database; one
+/// that has an alias goes by it alone.
+fn names(target: &ObjectName, table: &ScopeTable, from: &[TableRef], database: Option<&str>) -> bool {
+    let is_it = |factor: &&&TableFactor| {
+        let schema = factor.name.schema.as_deref().or(database);
+        **alias(factor) == *table.alias && schema.is_none_or(|schema| *schema == *table.schema)
+    };
+    let factors = factors(from);
+    let factor = factors.iter().find(is_it);
+    match (&target.schema, factor) {
+        (Some(schema), Some(factor)) if factor.alias.is_none() => {
+            *factor.name.name == *target.name && **schema == *table.schema
+        }
+        (None, Some(factor)) if factor.alias.is_none() => {
+            *factor.name.name == *target.name && database == Some(&*table.schema)
+        }
+        (None, _) => *table.alias == *target.name,
+        (Some(_), _) => false,
+    }
 }
 
 /// The target of a slot, which a table or view of the statement has.

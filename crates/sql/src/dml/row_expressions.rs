@@ -118,11 +118,10 @@ impl RowExpressions {
         when: (TriggerTime, TriggerEvent),
         old: Option<&[Value]>,
         new: Option<&mut Vec<Value>>,
-        ignore: bool,
         run: &mut Run<'_>,
     ) -> ExecResult<()> {
         match &self.triggers {
-            Some(triggers) => triggers.fire(when, &self.table, old, new, ignore, run),
+            Some(triggers) => triggers.fire(when, &self.table, old, new, run),
             None => Ok(()),
         }
     }
@@ -157,11 +156,30 @@ impl RowExpressions {
     ) -> ExecResult<()> {
         for one in self.defaults.iter().filter(|one| columns(one.column)) {
             if one.reads_generated {
-                self.compute(self.generated.iter().filter(|g| g.column < one.column), row, state, storage)?;
+                self.compute(
+                    self.generated.iter().filter(|g| g.column < one.column),
+                    row,
+                    false,
+                    state,
+                    storage,
+                )?;
             }
-            self.compute(std::iter::once(one), row, state, storage)?;
+            self.compute(std::iter::once(one), row, false, state, storage)?;
         }
         Ok(())
+    }
+
+    /// Computes the generated columns for BEFORE triggers, of the values that are given; what triggers change is computed of anew.
+    ///
+    /// # Errors
+    /// What the expressions say.
+    pub(crate) fn foresee(
+        &self,
+        row: &mut NewRow<'_>,
+        state: &mut SessionState,
+        storage: &mut dyn Storage,
+    ) -> ExecResult<()> {
+        self.compute(self.generated.iter(), row, true, state, storage)
     }
 
     /// Computes the generated columns and asks the checks; false if IGNORE made a warning of one that refuses the row.
@@ -174,7 +192,7 @@ impl RowExpressions {
         state: &mut SessionState,
         storage: &mut dyn Storage,
     ) -> ExecResult<bool> {
-        self.compute(self.generated.iter(), row, state, storage)?;
+        self.compute(self.generated.iter(), row, false, state, storage)?;
         self.check(row, state, storage)
     }
 
@@ -190,7 +208,7 @@ impl RowExpressions {
         storage: &mut dyn Storage,
     ) -> ExecResult<()> {
         self.fill_defaults(&missing, row, state, storage)?;
-        self.compute(self.generated.iter().filter(|one| missing(one.column)), row, state, storage)
+        self.compute(self.generated.iter().filter(|one| missing(one.column)), row, false, state, storage)
     }
 
     /// The generated columns.
@@ -202,6 +220,7 @@ impl RowExpressions {
         &'r self,
         expressions: impl Iterator<Item = &'r Computed>,
         row: &mut NewRow<'_>,
+        may_be_null: bool,
         state: &mut SessionState,
         storage: &mut dyn Storage,
     ) -> ExecResult<()> {
@@ -215,7 +234,8 @@ impl RowExpressions {
             let column = &self.table.def.columns[one.column];
             let value = self.evaluate(image.clone(), row.ignore, state, storage, |cx| one.value.eval(cx))?;
             let stored = cast_into(value, &one.value, column, row.number, row.ignore, state)?;
-            row.values[one.column] = not_null(stored, column, row.ignore, state)?;
+            row.values[one.column] =
+                if may_be_null { stored } else { not_null(stored, column, row.ignore, state)? };
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 //! row events, or that a foreign key takes along, fire none.
 
 use super::Run;
-use super::change::not_null;
 use crate::catalog::{Catalog, ProgramDef, Table};
 use crate::error::ExecResult;
 use omnibus_parser::ast::{ProgramKind, TriggerEvent, TriggerTime};
@@ -38,14 +37,13 @@ impl Triggers {
         self.0.iter().any(|(at, of, _)| (*at, *of) == (time, event))
     }
 
-    /// Fires those for this. BEFORE triggers may change `new`, which has no NULL then where none may be.
+    /// Fires those for this. BEFORE triggers may change `new`, and leave NULL where none may be.
     pub(crate) fn fire(
         &self,
         (time, event): (TriggerTime, TriggerEvent),
         table: &Arc<Table>,
         old: Option<&[Value]>,
         mut new: Option<&mut Vec<Value>>,
-        ignore: bool,
         run: &mut Run<'_>,
     ) -> ExecResult<()> {
         if !self.has(time, event) {
@@ -55,13 +53,6 @@ impl Triggers {
         let fired = self.0.iter().filter(|(at, of, _)| (*at, *of) == (time, event));
         for (.., def) in fired {
             runner.fire(def, table, old, new.as_deref_mut(), run.state, run.trx)?;
-        }
-        if let (TriggerTime::Before, Some(new)) = (time, new) {
-            for (value, column) in new.iter_mut().zip(table.columns()) {
-                if matches!(value, Value::Null) && !column.auto_increment && column.generated.is_none() {
-                    *value = not_null(Value::Null, column, ignore, run.state)?;
-                }
-            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::exec::Change;
 use crate::expr::context::Row;
 use crate::expr::node::Expr;
 use crate::store::RowAt;
-use omnibus_parser::ast::{TableRef, Update};
+use omnibus_parser::ast::{TableFactor, TableRef, Update};
 use omnibus_value::Value;
 
 /// UPDATE, compiled.
@@ -48,27 +48,34 @@ impl UpdatePlan {
 
     /// Compiles the one-table form; `None` if it means a view of several.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Update) -> SqlResult<Option<UpdatePlan>> {
-        let [TableRef::Table(factor)] = tree.tables.as_slice() else {
+        // Each clause by its name: one that nobody reads does not compile.
+        let Update { with, hints, low_priority: _, ignore, tables, assignments, filter, order_by, limit } =
+            tree;
+        let [TableRef::Table(factor)] = tables.as_slice() else {
             return Err(SqlError::not_supported_yet("multi-table UPDATE"));
         };
-        let alias = factor.alias.as_deref();
-        let opened = match planner.open(&factor.name, alias, &[Priv::Update], "UPDATE")? {
+        let TableFactor { name, alias, partitions, hints: index_hints } = &**factor;
+        if !partitions.is_empty() {
+            return Err(SqlError::partition_clause());
+        }
+        let opened = match planner.open(name, alias.as_deref(), &[Priv::Update], "UPDATE")? {
             Meant::Table(opened) => *opened,
             Meant::Join(_) => return Ok(None),
         };
         let Opened { mut binder, slot, names, mut conditions } = opened;
-        with_clause(&mut binder, tree.with.as_deref(), 0)?;
-        let assignments = bind_assignments(&mut binder, &names, &tree.assignments)?;
+        with_clause(&mut binder, with.as_deref(), 0)?;
+        let assignments = bind_assignments(&mut binder, &names, assignments)?;
         binder.set_clause(Clause::Where);
-        let filter = tree.filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
-        let order = bind_order(&mut binder, &tree.order_by)?;
-        let limit = bind_limit(&mut binder, tree.limit.as_ref())?;
-        let hints = hinted_indexes(&mut binder, &names, &factor.hints, &tree.hints);
+        let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
+        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
+        let order = bind_order(&mut binder, order_by)?;
+        let limit = bind_limit(&mut binder, limit.as_ref())?;
+        let hints = hinted_indexes(&mut binder, &names, index_hints, hints);
         let target = TargetTable::new(names.table.clone(), slot, &binder);
         let check = ViewCheck::of(&names, &target, &binder);
         conditions.extend(filter);
         let conditions = by_computed_columns(planner, &target, conditions)?;
-        let finder = Finder::new(&target, conditions, order, tree.ignore, planner.known(), &hints)?;
+        let finder = Finder::new(&target, conditions, order, *ignore, planner.known(), &hints)?;
         let assigned: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&target.table, &assigned);
         let expressions = planner.row_expressions(&target.table)?;
@@ -81,7 +88,7 @@ impl UpdatePlan {
             on_update,
             limit,
             expressions,
-            ignore: tree.ignore,
+            ignore: *ignore,
         }))
     }
 

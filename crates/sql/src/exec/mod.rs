@@ -26,6 +26,7 @@ use crate::expr::{Context, eval};
 use crate::plan::{QueryPlan, tree};
 use crate::state::SessionState;
 use crate::storage::Storage;
+use omnibus_parser::ast::Target;
 use omnibus_value::Value;
 use run::Flow;
 
@@ -45,6 +46,9 @@ pub fn execute(
     cx.keeps_results = true;
     let mut rows = 0;
     if !plan.into.is_empty() {
+        // Those of programs have types, and are assigned to.
+        let typed = plan.into.iter().any(|target| matches!(target, Target::Local(_)));
+        cx.strict = typed && cx.session.settings.strict();
         return into_variables(plan, &mut cx);
     }
     sink.columns(&plan.columns)?;

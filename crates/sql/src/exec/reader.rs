@@ -4,7 +4,6 @@
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::text_to_f64;
-use crate::expr::like::LikeMatcher;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Context, Expr, Row};
 use crate::plan::access::{Access, Among, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
@@ -336,8 +335,7 @@ impl<'p> RowReader<'p> {
             }
             Tail::Begins { pattern, escape } => {
                 let Some(text) = pattern.eval_str(cx)? else { return Ok(None) };
-                let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
-                key::prefix_range(self.table, index, values, matcher.prefix(), zone)
+                key::prefix_range(self.table, index, values, (&text, *escape), zone)
             }
         }))
     }

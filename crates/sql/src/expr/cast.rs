@@ -47,7 +47,10 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
             if let Value::Bytes(text) = &value {
                 cx.ask(omnibus_value::json::memory_of_text(text))?;
             }
-            to_json(&value, &e.ty)?
+            match value {
+                Value::Int(_) if e.is_truth() => json::to_value(&json::member(e, &value)),
+                value => to_json(&value, &e.ty)?,
+            }
         }
         Family::Fixed => fit_common(e, value, ty, cx),
         // Its bytes, where all else gives the bytes of its text.

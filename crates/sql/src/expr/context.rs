@@ -51,7 +51,7 @@ impl Slot {
 
 /// What strict mode makes an error of: text that is no number or time, numbers, texts and groups that are cut.
 fn is_bad_data(code: u16) -> bool {
-    matches!(code, 1260 | 1264 | 1292 | 1411 | 1441)
+    matches!(code, 1260 | 1264 | 1292 | 1301 | 1411 | 1441 | 3155 | 3156)
 }
 
 /// A running statement.
@@ -230,7 +230,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// What it met.
     #[inline]
-    pub(super) fn refuse_bad_data(&mut self) -> ExecResult<()> {
+    pub(in crate::expr) fn refuse_bad_data(&mut self) -> ExecResult<()> {
         match self.bad_data.take() {
             None => Ok(()),
             Some(condition) => Err((*condition).into()),
@@ -292,6 +292,13 @@ impl<'a> Context<'a> {
             return Ok(Value::DateTime(self.to_local(at)));
         }
         Ok(value)
+    }
+
+    /// The name of the column that an expression is.
+    pub(super) fn column_name(&self, e: &Expr) -> Option<String> {
+        let super::Kind::Column { slot, column, .. } = &e.kind else { return None };
+        let table = self.frame.get(usize::from(*slot))?.table.as_ref()?;
+        Some(table.columns().get(usize::from(*column))?.name.to_string())
     }
 
     /// What an expression gives for the row that groups now take up, computed when it is first asked for.

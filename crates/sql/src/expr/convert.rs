@@ -7,6 +7,7 @@ use super::context::Context;
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
+use omnibus_value::convert::Converted;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -186,9 +187,19 @@ impl Expr {
                 n
             }
             Value::Fixed(_) => self.to_int(&Value::Bytes(self.to_str(value)), cx),
-            Value::Json(json) => clip(super::json::to_f64(json)),
+            Value::Json(json) => self.of_json(super::json::decode(json).to_int(), cx),
             Value::Null => 0,
         }
+    }
+
+    /// What a document of this expression was read as; complains of one that is nothing of the kind.
+    fn of_json<T>(&self, read: Converted<T>, cx: &mut Context<'_>) -> T {
+        if let Some(problem) = read.problem {
+            let state = problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
+            let name = cx.column_name(self).unwrap_or_default();
+            cx.warn(SqlError::new(problem.code(), &state, problem.message(&name, 1, b"")));
+        }
+        read.value
     }
 
     /// Evaluates to an integer.
@@ -214,7 +225,7 @@ impl Expr {
                 }
                 number
             }
-            Value::Json(json) => super::json::to_f64(json),
+            Value::Json(json) => self.of_json(super::json::decode(json).to_f64(), cx),
             value => super::compare::as_f64(value),
         }
     }
@@ -259,7 +270,7 @@ impl Expr {
                     .rescale(self.ty.column.decimals.min(6))
             }
             Value::Fixed(_) => self.to_decimal(&Value::Bytes(self.to_str(value)), cx),
-            Value::Json(json) => Decimal::from_f64(super::json::to_f64(json)).unwrap_or_default(),
+            Value::Json(json) => self.of_json(super::json::decode(json).to_decimal(), cx),
             value => Decimal::from_i128(self.to_int(value, cx), 0),
         }
     }
@@ -273,6 +284,7 @@ impl Expr {
             Value::UInt(n) => Some(*n != 0),
             Value::Decimal(d) => Some(!d.is_zero()),
             Value::Fixed(v) => Some(!v.is_zero()),
+            Value::Json(json) => Some(super::json::decode(json).is_true()),
             value => Some(self.to_f64(value, cx) != 0.0),
         }
     }
@@ -300,6 +312,10 @@ impl Expr {
                 }
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
+            Value::Json(json) => {
+                let read = super::json::decode(json).to_datetime(DateMode::RELAXED, "DATETIME/TIMESTAMP");
+                self.of_json(read, cx)
+            }
             Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_datetime(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
@@ -364,6 +380,7 @@ impl Expr {
                     None
                 }
             },
+            Value::Json(json) => self.of_json(super::json::decode(json).to_time(), cx),
             Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_time(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }

@@ -6,7 +6,7 @@
 
 use super::context::Context;
 use super::convert::text_to_f64;
-use super::node::{BitOp, CompareOp, Expr, IsKind, Kind};
+use super::node::{CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
 use super::{compare, in_place, in_place_number};
 use crate::error::ExecResult;
@@ -88,8 +88,8 @@ impl Expr {
             | Kind::Like(_)
             | Kind::Regexp(_) => Ok(truth(self.eval_bool(cx)?)),
             Kind::Negate(e) => super::arith::negate(e, &self.ty, cx),
-            Kind::Bits(op, pair) => bits(*op, pair, cx),
-            Kind::BitNot(e) => Ok(e.eval_int(cx)?.map_or(Value::Null, |n| Value::UInt(!(n as u64)))),
+            Kind::Bits(op, pair) => super::bits::binary(*op, pair, &self.ty, cx),
+            Kind::BitNot(e) => super::bits::not(e, &self.ty, cx),
             Kind::Call(def, args) => (def.eval)(args, &self.ty, cx),
             Kind::Case { whens, otherwise } => self.case(whens, otherwise.as_deref(), cx),
             Kind::Cast(e) => super::cast::cast(e, &self.ty, cx),
@@ -332,20 +332,6 @@ pub(super) fn both(low: Option<bool>, high: Option<bool>) -> Option<bool> {
         (Some(true), Some(true)) => Some(true),
         _ => None,
     }
-}
-
-fn bits(op: BitOp, pair: &[Expr; 2], cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(a) = pair[0].eval_int(cx)? else { return Ok(Value::Null) };
-    let Some(b) = pair[1].eval_int(cx)? else { return Ok(Value::Null) };
-    let (a, b) = (a as u64, b as u64);
-    let shift = u32::try_from(b).ok();
-    Ok(Value::UInt(match op {
-        BitOp::And => a & b,
-        BitOp::Or => a | b,
-        BitOp::Xor => a ^ b,
-        BitOp::ShiftLeft => shift.and_then(|s| a.checked_shl(s)).unwrap_or(0),
-        BitOp::ShiftRight => shift.and_then(|s| a.checked_shr(s)).unwrap_or(0),
-    }))
 }
 
 fn assign(name: &str, value: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {

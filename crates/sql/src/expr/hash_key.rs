@@ -38,10 +38,7 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
         }
         Value::Json(json) => {
             out.push(7);
-            let mut text = Vec::new();
-            super::json::print(json, &mut text);
-            out.extend_from_slice(&(text.len() as u64).to_be_bytes());
-            out.extend_from_slice(&text);
+            super::json::decode(json).write_hash_key(out);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::types::{ExprType, Family};
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
+use omnibus_value::json::Json;
 use omnibus_value::temporal::{DateTime, Interval, IntervalUnit, Time, parse_time};
 
 /// The amount of an INTERVAL; `None` for NULL or what is no amount.
@@ -104,6 +105,15 @@ pub fn date_arith(
 
 /// Text in, text out: a date stays a date unless a time of day comes into it.
 fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &mut Context<'_>) -> Value {
+    // A document's date prints with a time of day, and its string with quotes.
+    if let Value::Json(document) = value {
+        let string = matches!(super::json::decode(document), Json::String(_));
+        let out = match string && !unit.has_time() && sum.time() == Time::ZERO {
+            true => print(&Value::Date(sum.date()), 0),
+            false => print(&Value::DateTime(sum), if sum.micros() == 0 { 0 } else { 6 }),
+        };
+        return Value::Bytes(out.into());
+    }
     let text = e.to_str(value);
     let parsed =
         omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);

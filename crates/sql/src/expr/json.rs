@@ -33,17 +33,6 @@ pub fn compare_value(binary: &[u8], value: &Value) -> Ordering {
     decode(binary).compare(&from_value(value))
 }
 
-/// A number in a document, or a string's numeric prefix.
-#[must_use]
-pub fn to_f64(binary: &[u8]) -> f64 {
-    let json = decode(binary);
-    json.as_f64().unwrap_or_else(|| {
-        let mut text = Vec::new();
-        json.unquote(&mut text);
-        super::convert::text_to_f64(&text).0
-    })
-}
-
 /// An SQL value as JSON: text becomes a string, numbers numbers.
 #[must_use]
 pub fn from_value(value: &Value) -> Json {

@@ -5,6 +5,7 @@
 
 pub mod arith;
 pub(crate) mod assign;
+pub(crate) mod bits;
 pub mod cast;
 pub mod charset;
 pub mod comparable;

@@ -10,7 +10,7 @@ use super::slot_set::SlotSet;
 use super::types::ExprType;
 use crate::api::VariableScope;
 use crate::expr::functions::Def;
-use crate::expr::subquery::Subquery;
+use crate::expr::subquery::{Subquery, SubqueryKind};
 use omnibus_value::Value;
 use omnibus_value::temporal::IntervalUnit;
 
@@ -297,6 +297,8 @@ impl Expr {
             | Kind::Is { .. } => true,
             Kind::In { .. } | Kind::Between { .. } | Kind::Like(_) | Kind::Regexp(_) => true,
             Kind::Const(Value::Int(0 | 1)) => self.ty.column.length == 1,
+            Kind::Subquery(subquery) => !matches!(subquery.kind, SubqueryKind::Scalar { .. }),
+            Kind::Call(def, _) => super::functions::is_truth(def.name),
             _ => false,
         }
     }

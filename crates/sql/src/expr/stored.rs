@@ -33,9 +33,18 @@ impl StoredCall {
     /// As its statements; `NeedBlocking` where it may not block.
     pub(crate) fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         let mut values = Vec::with_capacity(self.args.len());
+        // They are assigned to parameters.
+        let strict = std::mem::replace(&mut cx.strict, cx.session.settings.strict());
         for arg in &self.args {
-            values.push((arg.eval(cx)?, arg.ty.column.clone()));
+            match arg.eval(cx) {
+                Ok(value) => values.push((value, arg.ty.column.clone())),
+                Err(error) => {
+                    cx.strict = strict;
+                    return Err(error);
+                }
+            }
         }
+        cx.strict = strict;
         let runner = cx.session.programs.runner.clone();
         let trx = cx.storage.transaction().and_then(|trx| trx.downcast_mut::<Trx>());
         match (runner, trx) {

@@ -69,7 +69,7 @@ impl LoadPlan {
     /// Compiles. The account's right to read files is the caller's business.
     pub(crate) fn build(planner: &Planner<'_>, tree: &LoadData) -> SqlResult<LoadPlan> {
         if !tree.partitions.is_empty() {
-            return Err(SqlError::not_supported_yet("PARTITION in LOAD DATA"));
+            return Err(SqlError::partition_clause());
         }
         let state = planner.session;
         if let Some(name) = &tree.charset
@@ -128,7 +128,7 @@ impl LoadPlan {
     /// Runs it.
     pub(crate) fn run(&self, run: &mut Run<'_>, input: &LoadInput) -> ExecResult<Effect> {
         run.trx.start_write(&self.insert.target.table)?;
-        let template = self.insert.template(run)?;
+        let template = self.insert.template(run, false)?;
         if self.format.has_non_ascii() {
             let message = "Non-ASCII separator arguments are not fully supported";
             run.state.diagnostics.warn(SqlError::new(1638, b"HY000", message));
@@ -260,7 +260,8 @@ impl LoadPlan {
     /// NULL in the file.
     fn null(&self, run: &mut Run<'_>, at: usize, row: u64) -> SqlResult<Value> {
         let column = self.column(at);
-        if column.nullable || column.auto_increment || column.generated.is_some() {
+        let kept = column.nullable || column.auto_increment || column.generated.is_some();
+        if kept || self.insert.null_may_go() {
             return Ok(Value::Null);
         }
         if column.ty.kind == ColumnKind::Timestamp {

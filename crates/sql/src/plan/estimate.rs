@@ -5,7 +5,6 @@ use super::condition::{Says, says};
 use super::sampled::{Count, Sampled};
 use crate::catalog::{IndexKind, IndexStatistics, Table};
 use crate::expr::SlotSet;
-use crate::expr::like::LikeMatcher;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::expr::subquery::SubqueryKind;
 use crate::plan::key::{self, BoundValue, Fit, KeyRange};
@@ -116,8 +115,7 @@ impl Known<'_> {
             }
             Tail::Begins { pattern, escape } => {
                 let Value::Bytes(text) = value_of(pattern)? else { return None };
-                let matcher = LikeMatcher::new(&text, *escape, pattern.ty.column.collation);
-                key::prefix_range(table, index, &values, matcher.prefix(), self.zone)
+                key::prefix_range(table, index, &values, (&text, *escape), self.zone)
             }
         };
         let KeyRange::Scan(scan, _) = range else { return Some(0.0) };

@@ -8,6 +8,7 @@ use crate::catalog::codec::successor;
 use crate::catalog::{Column, Table};
 use crate::expr::compare::as_f64;
 use crate::expr::convert::text_to_f64;
+use crate::expr::like::LikeMatcher;
 use crate::storage::Scan;
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
@@ -293,24 +294,28 @@ fn finish(
     }
 }
 
-/// The range of index `index` whose leading parts equal `equal` and whose next part, which is text,
-/// begins with `prefix`.
+/// The range of index `index` whose leading parts equal `equal` and whose next part, which is text, begins as the pattern of a LIKE does.
+/// The column's collation says how, whatever the pattern's own is.
 #[must_use]
 pub fn prefix_range(
     table: &Table,
     index: usize,
     equal: &[(Value, bool)],
-    prefix: &[u8],
+    (pattern, escape): (&[u8], Option<u32>),
     zone: Zone,
 ) -> KeyRange {
     let KeyRange::Scan(whole, exact) = range(table, index, equal, None, None, zone) else {
         return KeyRange::Empty;
     };
-    let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact && !prefix.is_empty())
-    else {
+    let Some(part) = table.indexes()[index].parts.get(equal.len()).filter(|_| exact) else {
         return KeyRange::Scan(whole, exact);
     };
     let column = &table.columns()[part.column];
+    let matcher = LikeMatcher::new(pattern, escape, column.ty.collation);
+    let prefix = matcher.prefix();
+    if prefix.is_empty() {
+        return KeyRange::Scan(whole, exact);
+    }
     // The end of a text is written behind its weights; without it the key of the prefix is how the
     // keys of all texts begin that begin with it.
     let mut end = Vec::new();

@@ -3,7 +3,7 @@
 
 use super::{Call, SqlSession};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{self, Table, same_name};
+use crate::catalog::{self, Column, Table, same_name};
 use crate::ddl::{Ddl, parse_create};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -11,9 +11,10 @@ use crate::expr::Kind;
 use crate::expr::charset;
 use crate::expr::types::{BINARY, Family, column_type, family};
 use crate::plan::QueryPlan;
-use crate::plan::tree::Body;
+use crate::plan::tree::{Body, Node, NodeSource};
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ impl SqlSession {
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
         let plan = self.plan_reads(query, call.access, Some(call.params), self.source_lock())?;
-        let (full, names) = with_columns_of(tree, &plan)?;
+        let (full, names) = with_columns_of(tree, &plan, self.state.zone())?;
         call.access.check(&self.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
         // What it reads before the lock that all definitions wait for.
         self.trx.locks.lock_views(&plan.views)?;
@@ -64,18 +65,50 @@ impl SqlSession {
     }
 }
 
-/// The definition with the query's columns in it, and their names.
-pub(super) fn with_columns_of(tree: &CreateTable, plan: &QueryPlan) -> SqlResult<(CreateTable, Vec<Ident>)> {
+/// The definition with the query's columns in it, and their names. Columns that only the list has stand first; one that both have is what
+/// the list says, where the query has it.
+pub(super) fn with_columns_of(
+    tree: &CreateTable,
+    plan: &QueryPlan,
+    zone: Zone,
+) -> SqlResult<(CreateTable, Vec<Ident>)> {
     let mut full = tree.clone();
     full.query = None;
     let mut names = Vec::with_capacity(plan.columns.len());
+    let mut selected = Vec::with_capacity(plan.columns.len());
     for (at, (column, ty)) in plan.columns.iter().zip(&plan.types).enumerate() {
         names.push(Ident::new(&*column.name));
-        if !full.columns.iter().any(|own| same_name(&own.name, &column.name)) {
-            full.columns.push(column_def(&column.name, &in_collation(&stored_type(plan, at)), ty.nullable)?);
-        }
+        let own = full.columns.iter().position(|own| same_name(&own.name, &column.name));
+        selected.push(match own {
+            Some(own) => full.columns.remove(own),
+            None => {
+                let text = in_collation(&stored_type(plan, at));
+                column_def(&column.name, &text, ty.nullable, base_column(plan, at), zone)?
+            }
+        });
     }
+    full.columns.extend(selected);
     Ok((full, names))
+}
+
+/// The table's column that an output is, not by way of a view or a derived table.
+fn base_column(plan: &QueryPlan, at: usize) -> Option<&Column> {
+    fn table_of(nodes: &[Node], wanted: u16) -> Option<&Arc<Table>> {
+        nodes.iter().find_map(|node| match node {
+            Node::Scan(scan) => match &scan.source {
+                NodeSource::Table { table, .. } if scan.slot == wanted => Some(table),
+                _ => None,
+            },
+            Node::Outer(outer) => table_of(&outer.nodes, wanted),
+        })
+    }
+    let Body::Block(block) = &plan.body else { return None };
+    let Kind::Column { slot, column, .. } = &block.outputs.get(at)?.kind else { return None };
+    let table = table_of(&block.nodes, *slot)?;
+    let column = table.columns().get(usize::from(*column))?;
+    let (shown, def) = (&plan.columns[at], &table.def);
+    (*shown.org_table == *def.name && *shown.schema == *def.db && *shown.org_name == *column.name)
+        .then_some(column)
 }
 
 /// The type of a column that holds a result column. What comes from no table is as narrow as its digits allow; literals and
@@ -111,10 +144,22 @@ fn in_collation(ty: &ColumnType) -> String {
     format!("{text} CHARACTER SET {set} COLLATE {collation}")
 }
 
-/// A column definition from its type's text.
-fn column_def(name: &str, ty: &str, nullable: bool) -> SqlResult<ColumnDef> {
-    let null = if nullable { "" } else { " NOT NULL" };
-    let text = format!("CREATE TABLE `t` ({} {ty}{null})", catalog::quote_ident(name));
+/// A column definition from its type's text, with what else the column of a table has that it comes from.
+fn column_def(
+    name: &str,
+    ty: &str,
+    nullable: bool,
+    base: Option<&Column>,
+    zone: Zone,
+) -> SqlResult<ColumnDef> {
+    let null = if nullable { " NULL" } else { " NOT NULL" };
+    let rest = match base {
+        // The numbers that it has are kept, and no more are made.
+        Some(base) if base.auto_increment => format!(" DEFAULT '0'{}", catalog::comment_text(base)),
+        Some(base) => catalog::defaults_text(base, zone) + &catalog::comment_text(base),
+        None => String::new(),
+    };
+    let text = format!("CREATE TABLE `t` ({} {ty}{null}{rest})", catalog::quote_ident(name));
     let tree = parse_create(&text)?;
     tree.columns.into_iter().next().ok_or_else(SqlError::table_must_have_columns)
 }

@@ -9,7 +9,7 @@ use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::state::same_type;
 use crate::storage::LockMode;
 use bytes::Bytes;
-use omnibus_parser::ast::{Ident, PrepareSource, Spanned, Statement};
+use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
@@ -95,6 +95,12 @@ impl Prepared {
         Ok(())
     }
 
+    /// A name where it was meant.
+    pub(super) fn qualified(&self, name: &ObjectName) -> ObjectName {
+        let schema = name.schema.clone().or_else(|| self.database.as_deref().map(Into::into));
+        ObjectName { schema, name: name.name.clone() }
+    }
+
     /// Whether the plan is for parameters of these types. NULL is of any.
     fn takes(&self, params: &[Value]) -> bool {
         let fits =
@@ -176,6 +182,7 @@ impl SqlSession {
             Statement::Prepare { .. }
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
+            | Statement::Use(_)
             | Statement::Xa(_)
             | Statement::LoadData(_)
             | Statement::SetStatement(_)
@@ -225,14 +232,30 @@ impl SqlSession {
         }
     }
 
-    /// Makes the statement's plan, in the database it was prepared in.
+    /// Runs `body` with the default database that was current when the statement was prepared: what it names without a schema is there,
+    /// and the log says so too.
+    fn in_database<T>(
+        &mut self,
+        database: Option<&Arc<str>>,
+        body: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
+    ) -> ExecResult<T> {
+        if self.state.database.as_ref() == database {
+            // Here it may drop or change the session's own.
+            return body(self);
+        }
+        let current = std::mem::replace(&mut self.state.database, database.cloned());
+        let result = body(self);
+        self.state.database = current;
+        result
+    }
+
+    /// Makes the statement's plan; the database that it was prepared in is the default one.
     fn plan(
         &mut self,
         prepared: &mut Prepared,
         access: &dyn AccessCheck,
         params: Option<&[Value]>,
     ) -> SqlResult<()> {
-        let current = std::mem::replace(&mut self.state.database, prepared.database.clone());
         let key = self.plan_key(&prepared.statement.node, access);
         let plan = match &prepared.statement.node {
             Statement::Select(query) => {
@@ -243,7 +266,6 @@ impl SqlSession {
                 self.plan_write(other, &catalog, access, params).map(Plan::Write)
             }
         };
-        self.state.database = current;
         prepared.plan = Some((key, plan?));
         Ok(())
     }
@@ -295,10 +317,19 @@ impl SqlSession {
             if params.len() != prepared.params {
                 return Err(SqlError::wrong_arguments("EXECUTE").into());
             }
+            if let Statement::Call { name, args } = &statement.node {
+                let node = Statement::Call { name: prepared.qualified(name), args: args.clone() };
+                return session
+                    .called(&node, &mut call)
+                    .unwrap_or_else(|| Err(SqlError::unknown_error().into()));
+            }
             if let Some(result) = session.called(&statement.node, &mut call) {
                 return result;
             }
-            session.run(&mut call, |session, call| session.run_prepared(prepared, call))
+            let database = prepared.database.clone();
+            session.in_database(database.as_ref(), |session| {
+                session.run(&mut call, |session, call| session.run_prepared(prepared, call))
+            })
         })
     }
 
@@ -404,7 +435,8 @@ impl SqlSession {
         let statement = prepared.statement.clone();
         self.hinted(&statement.node, call.access, |session| {
             session.bound_time(&statement.node);
-            session.run_prepared(prepared, &mut inner)
+            let database = prepared.database.clone();
+            session.in_database(database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
         })
     }
 

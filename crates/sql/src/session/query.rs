@@ -57,7 +57,7 @@ impl SqlSession {
             }
             Statement::Do(list) => {
                 for expr in list {
-                    self.evaluate_with(expr, call.params, call.access)?;
+                    self.evaluate_with(expr, call.params, false, call.access)?;
                 }
                 Ok(Outcome::ok())
             }
@@ -359,13 +359,15 @@ impl SqlSession {
         expr: &ast::Expr,
         access: &dyn AccessCheck,
     ) -> ExecResult<(Value, ColumnType)> {
-        self.evaluate_with(expr, &[], access)
+        self.evaluate_with(expr, &[], false, access)
     }
 
+    /// The same; `strict`: bad data is an error if `sql_mode` is strict, as it is where the value goes into something that has a type.
     pub(crate) fn evaluate_with(
         &mut self,
         expr: &ast::Expr,
         params: &[Value],
+        strict: bool,
         access: &dyn AccessCheck,
     ) -> ExecResult<(Value, ColumnType)> {
         let catalog = self.catalog_to_plan();
@@ -382,6 +384,7 @@ impl SqlSession {
         }
         let mut exec = Context::new(&mut self.state, &mut self.trx, params);
         exec.reserve(slots, subqueries);
+        exec.strict = strict && exec.session.settings.strict();
         let value = bound.eval(&mut exec)?;
         Ok((value, bound.ty.column))
     }
@@ -391,6 +394,7 @@ impl SqlSession {
     pub(crate) fn evaluate_plainly(
         &mut self,
         expr: &ast::Expr,
+        strict: bool,
         access: &dyn AccessCheck,
     ) -> ExecResult<Option<(Value, ColumnType)>> {
         let catalog = self.catalog_to_plan();
@@ -407,6 +411,7 @@ impl SqlSession {
             return Ok(None);
         }
         let mut exec = Context::new(&mut self.state, &mut self.trx, &[]);
+        exec.strict = strict && exec.session.settings.strict();
         let value = bound.eval(&mut exec)?;
         Ok(Some((value, bound.ty.column)))
     }

@@ -208,6 +208,16 @@ impl SqlSession {
     /// 1064 and its kind.
     pub fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         self.state.command.clear();
+        let SessionState { settings, command, .. } = &mut self.state;
+        self.statements.parse(text, settings, false, command)
+    }
+
+    /// The same of a text that is prepared: it may have `?`.
+    ///
+    /// # Errors
+    /// As `parse`.
+    pub fn parse_to_prepare(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        self.state.command.clear();
         self.parse_within(text)
     }
 
@@ -227,7 +237,7 @@ impl SqlSession {
         text: &Bytes,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let SessionState { settings, command, .. } = &mut self.state;
-        self.statements.parse(text, settings, command)
+        self.statements.parse(text, settings, true, command)
     }
 
     /// SET TRANSACTION without a scope.

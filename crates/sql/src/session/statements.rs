@@ -67,8 +67,7 @@ struct Recent {
     text: Bytes,
     /// The kinds of a template's values.
     kinds: Option<Box<[Kind]>>,
-    options: ParseOptions,
-    client: u16,
+    form: Form,
     statement: Arc<Spanned<Statement>>,
     used: u64,
     /// Its plan, kept from the second use on.
@@ -86,21 +85,21 @@ impl StatementCache {
         settings: &SessionSettings,
         account: &mut Account,
     ) -> SqlResult<ReadText> {
-        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let form = Form::of(settings, false);
         self.clock += 1;
-        if let Some(statement) = self.find(text, None, &options, client) {
+        if let Some(statement) = self.find(text, None, form) {
             return Ok(ReadText::plain((statement, None)));
         }
         if text.len() <= LONGEST {
             let mut template = std::mem::take(&mut self.template);
-            let is_one = template.read(text, &options);
+            let is_one = template.read(text, &form.options);
             let read = is_one.then(|| self.of_template(&template, settings, account)).flatten();
             self.template = template;
             if let Some(read) = read {
                 return Ok(read);
             }
         }
-        self.parse(text, settings, account).map(ReadText::plain)
+        self.parse(text, settings, false, account).map(ReadText::plain)
     }
 
     fn of_template(
@@ -109,8 +108,7 @@ impl StatementCache {
         settings: &SessionSettings,
         account: &Account,
     ) -> Option<ReadText> {
-        let (options, client) = (settings.parse_options(), settings.collation_client);
-        let statement = match self.find(&template.text, Some(&template.values), &options, client) {
+        let statement = match self.find(&template.text, Some(&template.values), Form::of(settings, true)) {
             Some(statement) => statement,
             None => self.keep_template(template, settings, account)?,
         };
@@ -124,14 +122,14 @@ impl StatementCache {
         settings: &SessionSettings,
         account: &Account,
     ) -> Option<Arc<Spanned<Statement>>> {
-        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let form = Form::of(settings, true);
         let mut words = 0;
         let mut count = |more| {
             words += more;
             tree(words) <= LARGEST
         };
         let (statement, next) =
-            client_text::parse_first(&template.text, &options, client, &mut count).ok()?;
+            client_text::parse_first(&template.text, &form.options, form.client, &mut count).ok()?;
         if next.is_some()
             || statement.params as usize != template.values.len()
             || !is_planned(&statement.node)
@@ -141,7 +139,8 @@ impl StatementCache {
         let statement = Arc::new(statement);
         self.words = words;
         let kinds = template.values.iter().map(Kind::of).collect();
-        self.keep(&template.text, Some(kinds), settings, &statement, account).then_some(statement)
+        self.keep(&template.text, Some(kinds), form, &statement, account, MemoryLimits::of(settings))
+            .then_some(statement)
     }
 
     /// The statement of the same text, or of the same template with values of the same kinds.
@@ -149,20 +148,17 @@ impl StatementCache {
         &mut self,
         text: &[u8],
         values: Option<&[Constant]>,
-        options: &ParseOptions,
-        client: u16,
+        form: Form,
     ) -> Option<Arc<Spanned<Statement>>> {
         let same = |kinds: Option<&[Kind]>| match (kinds, values) {
             (Some(kinds), Some(values)) => values.iter().map(Kind::of).eq(kinds.iter().copied()),
             (None, None) => true,
             _ => false,
         };
-        let recent = self.recent.iter_mut().find(|recent| {
-            recent.text == *text
-                && recent.options == *options
-                && recent.client == client
-                && same(recent.kinds.as_deref())
-        })?;
+        let recent = self
+            .recent
+            .iter_mut()
+            .find(|recent| recent.text == *text && recent.form == form && same(recent.kinds.as_deref()))?;
         recent.used = self.clock;
         recent.repeated = true;
         self.words = recent.words;
@@ -175,14 +171,15 @@ impl StatementCache {
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
+        markers: bool,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let before = account.used();
-        match self.try_parse(text, settings, account) {
+        match self.try_parse(text, settings, markers, account) {
             Err(error) if error.is_memory_exceeded() && !self.recent.is_empty() => {
                 account.shrink_to(before);
                 self.recent.clear();
-                self.try_parse(text, settings, account)
+                self.try_parse(text, settings, markers, account)
             }
             parsed => parsed,
         }
@@ -192,11 +189,12 @@ impl StatementCache {
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
+        markers: bool,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let (options, client) = (settings.parse_options(), settings.collation_client);
+        let form = Form::of(settings, markers);
         self.clock += 1;
-        if let Some(statement) = self.find(text, None, &options, client) {
+        if let Some(statement) = self.find(text, None, form) {
             return Ok((statement, None));
         }
         let limits = MemoryLimits::of(settings);
@@ -212,7 +210,7 @@ impl StatementCache {
             refused = asked.err();
             refused.is_none()
         };
-        let parsed = client_text::parse_first(text, &options, client, &mut has_room);
+        let parsed = client_text::parse_first(text, &form.options, form.client, &mut has_room);
         let (statement, next) = match (refused, parsed) {
             (Some(refused), _) => return Err(refused),
             (None, parsed) => parsed.map_err(parse_error)?,
@@ -220,7 +218,7 @@ impl StatementCache {
         let statement = Arc::new(statement);
         self.words = words;
         if next.is_none() {
-            self.keep(text, None, settings, &statement, account);
+            self.keep(text, None, form, &statement, account, limits);
         }
         Ok((statement, next))
     }
@@ -240,9 +238,10 @@ impl StatementCache {
         &mut self,
         text: &[u8],
         kinds: Option<Box<[Kind]>>,
-        settings: &SessionSettings,
+        form: Form,
         statement: &Arc<Spanned<Statement>>,
         account: &Account,
+        limits: MemoryLimits,
     ) -> bool {
         let memory = text.len() + tree(self.words);
         if memory > LARGEST {
@@ -250,14 +249,13 @@ impl StatementCache {
         }
         self.make_place(memory as u64);
         let mut account = account.like();
-        if account.grow_exactly(memory, MemoryLimits::of(settings)).is_err() {
+        if account.grow_exactly(memory, limits).is_err() {
             return false;
         }
         self.recent.push(Recent {
             text: Bytes::copy_from_slice(text),
             kinds,
-            options: settings.parse_options(),
-            client: settings.collation_client,
+            form,
             statement: statement.clone(),
             used: self.clock,
             plan: None,
@@ -332,6 +330,21 @@ impl StatementCache {
     }
 }
 
+/// The settings of a session that say what a text means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Form {
+    options: ParseOptions,
+    /// `collation_client`.
+    client: u16,
+}
+
+impl Form {
+    fn of(settings: &SessionSettings, markers: bool) -> Form {
+        let options = ParseOptions { markers, ..settings.parse_options() };
+        Form { options, client: settings.collation_client }
+    }
+}
+
 /// The kind of a value, for which a plan is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -381,7 +394,7 @@ mod tests {
         let settings = SessionSettings::default();
         let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
         for number in 0..100 {
-            cache.parse(&list(number, number % 50), &settings, &mut account).unwrap();
+            cache.parse(&list(number, number % 50), &settings, false, &mut account).unwrap();
             assert!(memory.used() <= MOST_KEPT as u64, "{} bytes", memory.used());
         }
         let kept = cache.recent.len();
@@ -389,7 +402,7 @@ mod tests {
         assert!(cache.recent.iter().any(|recent| recent.text == list(99, 49)), "the last one is");
         account.clear();
         let before = memory.used();
-        cache.parse(&list(100, 200), &settings, &mut account).unwrap();
+        cache.parse(&list(100, 200), &settings, false, &mut account).unwrap();
         account.clear();
         assert_eq!((cache.recent.len(), memory.used()), (kept, before), "a large one is not kept");
         cache.clear();
@@ -402,14 +415,18 @@ mod tests {
         let (mut cache, mut account) = (StatementCache::default(), Account::new(&memory));
         let mut settings = SessionSettings::default();
         while memory.used() < MOST_KEPT as u64 * 3 / 4 {
-            cache.parse(&list(cache.recent.len(), 20), &settings, &mut account).unwrap();
+            cache.parse(&list(cache.recent.len(), 20), &settings, false, &mut account).unwrap();
         }
         settings.connection_memory_limit = MOST_KEPT as u64 + (128 << 10);
         let large = list(0, 300);
-        cache.parse(&large, &settings, &mut account).unwrap();
+        cache.parse(&large, &settings, false, &mut account).unwrap();
         assert!(cache.recent.is_empty());
         account.clear();
         let much = list(0, 900);
-        assert_eq!(cache.parse(&much, &settings, &mut account).unwrap_err().code, 3170, "more than there is");
+        assert_eq!(
+            cache.parse(&much, &settings, false, &mut account).unwrap_err().code,
+            3170,
+            "more than there is"
+        );
     }
 }

@@ -352,7 +352,9 @@ impl Trx {
                 Some((_, after)) => new[column] = after[nth].clone(),
                 None => new[column] = Value::Null,
             }
-            if !fits(&new[column], &table.def.columns[column].ty) {
+            let def = &table.def.columns[column];
+            let missing = matches!(new[column], Value::Null) && !def.nullable;
+            if missing || !fits(&new[column], &def.ty) {
                 return Err(has_children(table, key).into());
             }
         }

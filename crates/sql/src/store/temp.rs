@@ -159,7 +159,7 @@ impl TempStore {
         {
             return catalog.clone();
         }
-        let mut catalog = Catalog::clone(&base);
+        let mut catalog = Catalog { under: Some(base.clone()), ..Catalog::clone(&base) };
         for (table, _) in &self.tables {
             catalog.put_table(table.clone());
         }

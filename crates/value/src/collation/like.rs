@@ -5,7 +5,9 @@
 //! most text length times pattern length.
 
 use super::{Collation, Kind, tables};
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::sync::{PoisonError, RwLock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -52,6 +54,40 @@ fn next_unit(collation: &Collation, text: &[u8]) -> Option<(u32, usize)> {
     Some(collation.charset.decode(text).unwrap_or((0x11_0000 + u32::from(first), 1)))
 }
 
+/// What of a collation's characters may count as one with what follows, by weight.
+struct Joined {
+    /// All that another character of such a sequence follows.
+    firsts: HashSet<u64>,
+    /// Each with the one that follows.
+    pairs: HashSet<(u64, u64)>,
+}
+
+/// `None`: each character of the collation counts alone.
+fn joined(collation: &'static Collation) -> Option<&'static Joined> {
+    static KNOWN: RwLock<Option<HashMap<u16, Option<&'static Joined>>>> = RwLock::new(None);
+    let Kind::Uca(levels) = collation.kind else { return None };
+    if let Some(known) = KNOWN
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .and_then(|known| known.get(&collation.id))
+    {
+        return *known;
+    }
+    let mut made = Joined { firsts: HashSet::new(), pairs: HashSet::new() };
+    for sequence in levels.iter().flat_map(|level| level.table().sequences()) {
+        for pair in sequence.windows(2) {
+            let (first, second) = (weight(collation, pair[0]), weight(collation, pair[1]));
+            made.firsts.insert(first);
+            made.pairs.insert((first, second));
+        }
+    }
+    // One a collation, for as long as the process.
+    let made = (!made.firsts.is_empty()).then(|| &*Box::leak(Box::new(made)));
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    *known.get_or_insert_default().entry(collation.id).or_insert(made)
+}
+
 impl LikePattern {
     /// `escape` is the escape character's code (a byte in single-byte sets), by default `\`.
     pub fn new(collation: &'static Collation, pattern: &[u8], escape: Option<u32>) -> LikePattern {
@@ -73,7 +109,30 @@ impl LikePattern {
                 _ => made.literal(code, unit),
             }
         }
+        made.cut_prefix();
         made
+    }
+
+    /// Ends the prefix where a text that matches may have characters that its key has as one: `l%` matches `ll`, which Spanish sorts
+    /// behind all other words with `l`.
+    fn cut_prefix(&mut self) {
+        let Some(joined) = joined(self.collation) else { return };
+        let units: Vec<(usize, u64)> = {
+            let mut at = 0;
+            std::iter::from_fn(|| {
+                let (code, len) = next_unit(self.collation, &self.prefix[at..])?;
+                at += len;
+                Some((at - len, weight(self.collation, code)))
+            })
+            .collect()
+        };
+        let unsafe_at = units.iter().enumerate().find(|(nth, (_, first))| match units.get(nth + 1) {
+            Some((_, second)) => joined.pairs.contains(&(*first, *second)),
+            None => joined.firsts.contains(first),
+        });
+        if let Some((_, (at, _))) = unsafe_at {
+            self.prefix.truncate(*at);
+        }
     }
 
     fn literal(&mut self, code: u32, unit: &[u8]) {
@@ -91,7 +150,7 @@ impl LikePattern {
         self.tokens.push(token);
     }
 
-    /// Literal text before the first wildcard, for an index range.
+    /// How the keys of all texts begin that match, as text: what is literal before the first wildcard, or a part of it.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }

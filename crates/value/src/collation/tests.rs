@@ -99,6 +99,70 @@ fn like_matches_by_collation() {
     }
 }
 
+/// Letters, and what some collation has as one with what follows.
+fn like_letters() -> Vec<char> {
+    let mut letters: Vec<char> = "aAbcCçdDžeghHijlLłmnNñostTuyzZßä ".chars().collect();
+    for collation in all() {
+        if let Kind::Uca(levels) = collation.kind {
+            let of_level = |level: &tailoring::Level| level.table().sequences().take(40).collect::<Vec<_>>();
+            letters.extend(levels.iter().flat_map(of_level).flatten().filter_map(char::from_u32));
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    letters
+}
+
+#[test]
+fn keys_of_all_texts_that_match_begin_as_the_prefix_says() {
+    let letters = like_letters();
+    let mut state = 7u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let spanish = by_name("utf8mb4_spanish2_ci").unwrap();
+    assert!(spanish.like(b"llama", b"l%", None), "else the test means nothing");
+    for collation in all() {
+        let encode = |text: &[char]| {
+            let (text, mut out) = (text.iter().collect::<String>(), Vec::new());
+            Charset::Utf8mb4.convert(collation.charset, text.as_bytes(), &mut out);
+            out
+        };
+        let own: Vec<char> = match collation.kind {
+            Kind::Uca(levels) => {
+                let sequences = levels.iter().flat_map(|level| level.table().sequences());
+                sequences.take(200).flatten().filter_map(char::from_u32).collect()
+            }
+            _ => Vec::new(),
+        };
+        for _ in 0..400 {
+            let mut letter = || match draw(3) {
+                0 if !own.is_empty() => own[draw(own.len())],
+                _ => letters[draw(letters.len())],
+            };
+            let written: Vec<char> = (0..4).map(|_| letter()).collect();
+            let behind: Vec<char> = (0..2).map(|_| letter()).collect();
+            let length = 1 + draw(4);
+            // The same letters, and others that are equal to them for LIKE.
+            let text: Vec<char> = written[..length]
+                .iter()
+                .map(|c| if draw(4) == 0 { c.to_uppercase().next().unwrap_or(*c) } else { *c })
+                .collect();
+            let pattern = [encode(&written[..length]), b"%".to_vec()].concat();
+            let text = [encode(&text), encode(&behind)].concat();
+            let made = LikePattern::new(collation, &pattern, None);
+            if !made.matches(&text, |_| Ok::<_, ()>(())).unwrap() {
+                continue;
+            }
+            let (end, start) = (key(collation, b""), key(collation, made.prefix()));
+            if let Some(start) = start.strip_suffix(&end[..]) {
+                assert!(key(collation, &text).starts_with(start), "{} {pattern:?} {text:?}", collation.name);
+            }
+        }
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         prop_oneof![

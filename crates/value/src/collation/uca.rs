@@ -288,6 +288,14 @@ impl Table {
         }
     }
 
+    /// The sequences of characters that weigh otherwise than one by one.
+    pub(super) fn sequences(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
+        let whole = |first: u32, rest: &[u32]| [&[first], rest].concat();
+        self.contractions
+            .iter()
+            .flat_map(move |(first, list)| list.iter().map(move |(rest, _)| whole(*first, rest)))
+    }
+
     /// A number below 2^21 that is equal for characters of equal weight, for LIKE.
     pub(super) fn identity(&self, code: u32) -> u32 {
         match self.entry(code) {

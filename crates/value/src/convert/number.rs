@@ -97,11 +97,7 @@ impl Value {
             Value::UInt(n) | Value::Bit(n) | Value::Set(n) => *n != 0,
             Value::Decimal(n) => !n.is_zero(),
             Value::Fixed(v) => !v.is_zero(),
-            Value::Json(binary) => match Json::decode(binary) {
-                Ok(Json::Bool(b)) => b,
-                Ok(json) => json.as_f64().is_none_or(|n| n != 0.0),
-                Err(_) => false,
-            },
+            Value::Json(binary) => document(binary).is_true(),
             other => other.to_f64().value != 0.0,
         })
     }
@@ -125,10 +121,7 @@ impl Value {
                 n
             }
             Value::Fixed(_) => return self.text().to_f64(),
-            Value::Json(binary) => match json_number(binary) {
-                Some(json) => json.as_f64().unwrap_or(0.0),
-                None => return Converted::lossy(0.0, Problem::TruncatedWrong("DOUBLE")),
-            },
+            Value::Json(binary) => return document(binary).to_f64(),
         })
     }
 
@@ -151,6 +144,13 @@ impl Value {
                         let clipped = if n < 0 { i64::MIN } else { i64::MAX };
                         Converted::lossy(clipped, Problem::TruncatedWrong("INTEGER"))
                     }
+                }
+            }
+            Value::Json(binary) => {
+                let Converted { value, problem } = document(binary).to_int();
+                match i64::try_from(value) {
+                    Ok(value) => Converted { value, problem },
+                    Err(_) => Converted::lossy(i64::MAX, Problem::OutOfRange),
                 }
             }
             other => {
@@ -189,6 +189,11 @@ impl Value {
                     return Converted::lossy(u64::MAX, Problem::OutOfRange);
                 }
                 Converted::exact(n as u64)
+            }
+            Value::Json(binary) => {
+                let Converted { value, problem } = document(binary).to_int();
+                let below = (value < 0).then_some(Problem::OutOfRange);
+                Converted { value: value as u64, problem: problem.or(below) }
             }
             other => {
                 let Converted { value, problem } = other.in_seconds().to_decimal();
@@ -242,40 +247,14 @@ impl Value {
                 parsed.value
             }
             Value::Fixed(_) => return self.text().to_decimal(),
-            Value::Json(binary) => match json_number(binary) {
-                Some(json) => match json.as_f64().map(Decimal::from_f64) {
-                    _ if matches!(json, Json::Int(_) | Json::UInt(_) | Json::Decimal(_)) => {
-                        json_decimal(&json)
-                    }
-                    Some(Ok(d)) => d,
-                    _ => return Converted::lossy(Decimal::ZERO, wrong),
-                },
-                None => return Converted::lossy(Decimal::ZERO, wrong),
-            },
+            Value::Json(binary) => return document(binary).to_decimal(),
         })
     }
 }
 
-fn json_decimal(json: &Json) -> Decimal {
-    match json {
-        Json::Int(n) => Decimal::from(*n),
-        Json::UInt(n) => Decimal::from(*n),
-        Json::Decimal(n) => *n,
-        _ => Decimal::ZERO,
-    }
-}
-
-/// A JSON scalar as a number: numbers, booleans, and strings by their leading number.
-fn json_number(binary: &[u8]) -> Option<Json> {
-    match Json::decode(binary).ok()? {
-        Json::Bool(b) => Some(Json::Int(i64::from(b))),
-        Json::String(s) => {
-            let (n, whole) = parse_f64_prefix(s.as_bytes());
-            whole.then_some(Json::Double(n))
-        }
-        n @ (Json::Int(_) | Json::UInt(_) | Json::Double(_) | Json::Decimal(_)) => Some(n),
-        _ => None,
-    }
+/// A stored document; damaged bytes read as null, since the codec checked them.
+pub(super) fn document(binary: &[u8]) -> Json {
+    Json::decode(binary).unwrap_or(Json::Null)
 }
 
 /// YYYYMMDDhhmmss[.uuuuuu] and the like.

@@ -56,6 +56,15 @@ pub enum Problem {
     /// 3144: a string of character set `binary` where JSON is wanted.
     #[error("cannot create a JSON value from a string with CHARACTER SET 'binary'")]
     BinaryJson,
+    /// 3156: a document that is no number or time. Carries the type that was wanted.
+    #[error("invalid JSON value for CAST to {0}")]
+    JsonCast(&'static str),
+    /// 3155: a document's number that the type does not hold.
+    #[error("out of range JSON value for CAST to {0}")]
+    JsonRange(&'static str),
+    /// 3140: a value that is no text, where JSON is wanted.
+    #[error("not a JSON text, may need CAST")]
+    NoJsonText,
     /// 1416: bytes that are no geometry.
     #[error("cannot get geometry object")]
     InvalidGeometry,
@@ -76,7 +85,9 @@ impl Problem {
             Problem::InvalidTimestamp => 1299,
             Problem::IncorrectNumber(_) | Problem::IncorrectString => 1366,
             Problem::TooLong | Problem::TooManyBits => 1406,
-            Problem::InvalidJson => 3140,
+            Problem::InvalidJson | Problem::NoJsonText => 3140,
+            Problem::JsonCast(_) => 3156,
+            Problem::JsonRange(_) => 3155,
             Problem::BinaryJson => 3144,
             Problem::InvalidGeometry => 1416,
         }
@@ -95,7 +106,9 @@ impl Problem {
             Problem::CannotCast { .. } => "HY000",
             Problem::IncorrectNumber(_) | Problem::IncorrectString | Problem::InvalidTimestamp => "HY000",
             Problem::TooLong | Problem::TooManyBits => "22001",
-            Problem::InvalidJson => "22032",
+            Problem::InvalidJson | Problem::NoJsonText => "22032",
+            Problem::JsonCast(_) => "22018",
+            Problem::JsonRange(_) => "22003",
             Problem::BinaryJson => "22032",
         }
     }
@@ -151,6 +164,15 @@ impl Problem {
                     _ => ("Invalid value.", 0),
                 };
                 format!("Invalid JSON text: \"{why}\" at position {at} in value for column '{column}'.")
+            }
+            Problem::JsonCast(what) => {
+                format!("Invalid JSON value for CAST to {what} from column {column} at row {row}")
+            }
+            Problem::JsonRange(what) => {
+                format!("Out of range JSON value for CAST to {what} from column {column} at row {row}")
+            }
+            Problem::NoJsonText => {
+                format!("Invalid JSON text: \"{self}\" at position 0 in value for column '{column}'.")
             }
             Problem::BinaryJson => {
                 "Cannot create a JSON value from a string with CHARACTER SET 'binary'.".to_owned()

@@ -73,7 +73,10 @@ impl Value {
 
 /// JSON and GEOMETRY have no nearest value.
 fn always_fails(problem: Problem) -> bool {
-    matches!(problem, Problem::InvalidJson | Problem::BinaryJson | Problem::InvalidGeometry)
+    matches!(
+        problem,
+        Problem::InvalidJson | Problem::NoJsonText | Problem::BinaryJson | Problem::InvalidGeometry
+    )
 }
 
 fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
@@ -209,10 +212,10 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
             let (stored, range) = integer(rounded(&parsed.value), ty);
             (stored, range.or(parsed.truncated.then_some(Problem::Truncated)))
         }
-        Value::Json(_) => {
-            let n = value.to_decimal();
-            let (stored, range) = integer(rounded(&n.value), ty);
-            (stored, range.or(n.problem.map(|_| Problem::IncorrectNumber("integer"))))
+        Value::Json(binary) => {
+            let n = super::number::document(binary).to_int();
+            let (stored, range) = integer(n.value, ty);
+            (stored, n.problem.or(range))
         }
         other => {
             let n = other.in_seconds().to_decimal().value;
@@ -225,7 +228,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
 }
 
 /// Half away from zero; beyond 127 bits saturated.
-pub(super) fn rounded(n: &Decimal) -> i128 {
+pub(crate) fn rounded(n: &Decimal) -> i128 {
     match n.to_i64() {
         Ok(n) => i128::from(n),
         Err(_) => {
@@ -243,7 +246,8 @@ fn store_real(value: &Value, ty: &ColumnType) -> Raw {
         }
         other => {
             let c = other.to_f64();
-            (c.value, c.problem.map(|_| Problem::Truncated))
+            let json = matches!(c.problem, Some(Problem::JsonCast(_)));
+            (c.value, if json { c.problem } else { c.problem.map(|_| Problem::Truncated) })
         }
     };
     if ty.decimals < NOT_FIXED {
@@ -322,6 +326,11 @@ fn store_bit(value: &Value, ty: &ColumnType) -> Raw {
             if raw.len() <= 8 { Some(bits) } else { None }
         }
         Value::Int(n) => Some(*n as u64),
+        // Its text, as MySQL stores it.
+        Value::Json(_) => {
+            let text = value.to_bytes(&ColumnType::of(ColumnKind::LongText));
+            return store_bit(&Value::Bytes(text), ty);
+        }
         Value::Time(_) => Some(value.to_i64().value as u64),
         Value::Decimal(n) if n.is_negative() && !n.is_zero() => {
             return (Value::Bit(0), Some(Problem::OutOfRange));
@@ -345,7 +354,7 @@ fn store_json(value: &Value, ctx: &StoreContext) -> Raw {
             ctx.charset.convert(Charset::Utf8mb4, text, &mut utf8);
             Json::parse(&utf8).and_then(|json| json.encode())
         }
-        other => scalar_json(other).encode(),
+        _ => return (Value::Null, Some(Problem::NoJsonText)),
     };
     match made {
         Ok(binary) => (Value::Json(binary), None),

@@ -45,7 +45,12 @@ fn read(
             };
             Ok((value, p.truncated.then_some(wrong)))
         }
-        Value::Json(_) => Err(wrong),
+        Value::Json(binary) => {
+            let what = if what == "date" { "DATE" } else { "DATETIME/TIMESTAMP" };
+            let read = super::number::document(binary).to_datetime(ctx.dates, what);
+            let dt = read.value.ok_or(read.problem.unwrap_or(wrong))?;
+            checked(dt)?.fit(fsp, ctx.dates).map(|dt| (dt, None)).ok_or(wrong)
+        }
         other => {
             let dt = number_datetime(other, ctx.dates).and_then(|dt| dt.fit(fsp, ctx.dates));
             dt.map(|dt| (dt, None)).ok_or(wrong)
@@ -70,7 +75,7 @@ fn date(value: &Value, ctx: &StoreContext) -> Raw {
     // The fraction is rounded first, so the last half second of a day belongs to the next.
     match read(value, 0, ctx, "date") {
         Ok((dt, problem)) => {
-            let dropped = dt.time() != Time::ZERO;
+            let dropped = dt.time() != Time::ZERO && !matches!(value, Value::Json(_));
             (Value::Date(dt.date()), problem.or(dropped.then_some(Problem::Rounded)))
         }
         Err(problem) => (Value::Date(Date::ZERO), Some(problem)),
@@ -106,7 +111,10 @@ fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
         Value::DateTime(dt) => {
             return (Value::Time(fit(dt.time())), (!dt.date().is_zero()).then_some(Problem::Rounded));
         }
-        Value::Json(_) => Err(TemporalError::Malformed),
+        Value::Json(binary) => {
+            let read = super::number::document(binary).to_time();
+            return (Value::Time(fit(read.value.unwrap_or(Time::ZERO))), read.problem);
+        }
         other => number_time(other).map(fit),
     };
     // So many digits have a date in front, which is left out.
@@ -139,6 +147,11 @@ pub(super) fn year(value: &Value, ctx: &StoreContext) -> Raw {
         },
         Value::Date(d) => stored_year(i64::from(d.year())),
         Value::DateTime(dt) => stored_year(i64::from(dt.date().year())),
+        Value::Json(_) => {
+            let read = value.to_i64();
+            let (year, problem) = stored_year(read.value);
+            (year, read.problem.or(problem))
+        }
         other => stored_year(other.to_i64().value),
     }
 }

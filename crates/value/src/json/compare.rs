@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Json;
-use crate::decimal::Decimal;
+use super::equal::Number;
 
 /// Higher is greater; numbers are one class.
 fn class(json: &Json) -> u8 {
@@ -41,8 +41,10 @@ impl Json {
                 };
                 a.iter().zip(b).map(pair).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
             }),
-            _ if class(self) == 1 && class(other) == 1 => numbers(self, other),
-            _ => class(self).cmp(&class(other)),
+            _ => match (Number::of(self), Number::of(other)) {
+                (Some(a), Some(b)) => a.compare(b),
+                _ => class(self).cmp(&class(other)),
+            },
         }
     }
 
@@ -55,29 +57,5 @@ impl Json {
             Json::Decimal(n) => n.to_f64(),
             _ => return None,
         })
-    }
-
-    fn as_decimal(&self) -> Option<Decimal> {
-        Some(match self {
-            Json::Int(n) => Decimal::from(*n),
-            Json::UInt(n) => Decimal::from(*n),
-            Json::Decimal(n) => *n,
-            Json::Double(n) => Decimal::from_f64(*n).ok()?,
-            _ => return None,
-        })
-    }
-}
-
-/// Exactly where both fit DECIMAL, else as doubles.
-fn numbers(a: &Json, b: &Json) -> Ordering {
-    if let (Json::Double(x), Json::Double(y)) = (a, b) {
-        return x.partial_cmp(y).unwrap_or(Ordering::Equal);
-    }
-    match (a.as_decimal(), b.as_decimal()) {
-        (Some(x), Some(y)) => x.cmp(&y),
-        _ => {
-            let (x, y) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
-            x.partial_cmp(&y).unwrap_or(Ordering::Equal)
-        }
     }
 }

@@ -5,10 +5,12 @@
 
 mod binary;
 mod compare;
+mod equal;
 mod modify;
 mod number;
 mod parse;
 mod path;
+mod scalar;
 mod text;
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! JSON text, binary form, paths and changes.
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::decimal::Decimal;
+use crate::temporal::DateMode;
 use proptest::prelude::*;
 use std::cmp::Ordering;
 
@@ -266,7 +268,70 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
+/// Numbers that are often equal, of all kinds.
+fn near_number() -> impl Strategy<Value = Json> {
+    let whole = prop_oneof![-3i64..4, Just(i64::MAX), Just(i64::MIN), Just(1 << 53), Just((1 << 53) + 1)];
+    let text = prop_oneof![
+        Just("0.1"),
+        Just("0.10"),
+        Just("1.50"),
+        Just("1e-50"),
+        Just("1e19"),
+        Just("1e40"),
+        Just("0"),
+        Just("-0.0")
+    ];
+    prop_oneof![
+        whole.clone().prop_map(Json::Int),
+        whole.clone().prop_map(|n| Json::UInt(n as u64)),
+        whole.clone().prop_map(|n| Json::Double(n as f64)),
+        whole.prop_map(|n| Json::Decimal(Decimal::from_i128(n.into(), 0).rescale(2))),
+        text.clone().prop_map(|n| Json::Double(n.parse().unwrap())),
+        text.prop_map(|n| Json::Decimal(Decimal::parse(n.as_bytes()).value)),
+    ]
+}
+
+fn key(json: &Json) -> Vec<u8> {
+    let mut out = Vec::new();
+    json.write_hash_key(&mut out);
+    out
+}
+
+#[test]
+fn documents_are_numbers_and_times_in_one_way() {
+    assert_eq!(json("true").to_int().value, 1);
+    assert_eq!(json("false").to_f64().value, 0.0);
+    assert_eq!(json("2.5").to_int().value, 2, "doubles round to even");
+    assert_eq!(json("1e30").to_int().problem.map(|p| p.code()), Some(3155));
+    for (what, code) in [("\"7x\"", 3156), ("null", 3156), ("[1]", 3156), ("{}", 3156)] {
+        assert_eq!(json(what).to_int().problem.map(|p| p.code()), Some(code), "{what}");
+        assert_eq!(json(what).to_decimal().problem.map(|p| p.code()), Some(code), "{what}");
+    }
+    assert!(json("\"2020-01-02\"").to_datetime(DateMode::RELAXED, "DATE").value.is_some());
+    assert!(json("20200102").to_datetime(DateMode::RELAXED, "DATE").value.is_none());
+    assert!(json("\"01:02:03\"").to_time().value.is_some() && json("\"7\"").to_time().value.is_none());
+    assert!(
+        json("false").is_true() && json("null").is_true() && !json("0.0").is_true(),
+        "WHERE compares with 0"
+    );
+}
+
 proptest! {
+    #[test]
+    fn equal_documents_have_one_key_and_others_another(a in near_number(), b in near_number(), deep in any::<bool>()) {
+        let wrap = |n: Json| if deep { Json::object([("k".to_owned(), Json::Array(vec![n]))]) } else { n };
+        let (a, b) = (wrap(a), wrap(b));
+        prop_assert_eq!(a.compare(&b).is_eq(), key(&a) == key(&b), "{:?} {:?}", a, b);
+        prop_assert_eq!(a.compare(&b), b.compare(&a).reverse());
+    }
+
+    #[test]
+    fn numbers_have_one_order(a in near_number(), b in near_number(), c in near_number()) {
+        if a.compare(&b).is_le() && b.compare(&c).is_le() {
+            prop_assert!(a.compare(&c).is_le(), "{:?} {:?} {:?}", a, b, c);
+        }
+    }
+
     #[test]
     fn any_document_round_trips(doc in any_json()) {
         prop_assert_eq!(&Json::decode(&doc.encode().unwrap()).unwrap(), &doc);

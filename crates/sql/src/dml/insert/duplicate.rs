@@ -26,7 +26,7 @@ impl InsertPlan {
         if self.replace {
             let old = table.decode(&duplicate.existing.row)?;
             let fire = |time, run: &mut Run<'_>| match &self.expressions {
-                Some(one) => one.fire((time, TriggerEvent::Delete), Some(&old), None, self.ignore, run),
+                Some(one) => one.fire((time, TriggerEvent::Delete), Some(&old), None, run),
                 None => Ok(()),
             };
             fire(TriggerTime::Before, run)?;

@@ -68,7 +68,7 @@ impl InsertPlan {
     /// Compiles.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Insert) -> SqlResult<InsertPlan> {
         if !tree.partitions.is_empty() {
-            return Err(SqlError::not_supported_yet("PARTITION in INSERT"));
+            return Err(SqlError::partition_clause());
         }
         let mut needs = vec![Priv::Insert];
         needs.extend(tree.replace.then_some(Priv::Delete));

@@ -3,6 +3,7 @@
 use super::auto_increment::is_auto_key;
 use super::plan::InsertPlan;
 use super::source::Source;
+use crate::catalog::ColumnDefault;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, implicit_default, null_value};
 use crate::dml::returning::Returned;
@@ -20,7 +21,7 @@ use crate::state::NewInsertId;
 use crate::storage::Storage;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
 use omnibus_parser::ast::{TriggerEvent, TriggerTime};
-use omnibus_value::Value;
+use omnibus_value::{ColumnKind, Value};
 use std::rc::Rc;
 
 /// Longer lists of rows are not even begun on an async worker.
@@ -53,7 +54,7 @@ impl InsertPlan {
     }
 
     /// Whether a trigger may still put something in the place of NULL.
-    fn null_may_go(&self) -> bool {
+    pub(crate) fn null_may_go(&self) -> bool {
         let expressions = self.expressions.as_ref();
         expressions.is_some_and(|one| one.fires(TriggerTime::Before, TriggerEvent::Insert))
     }
@@ -70,7 +71,7 @@ impl InsertPlan {
     pub(crate) fn run(&self, run: &mut Run<'_>) -> ExecResult<Effect> {
         run.trx.start_write(&self.target.table)?;
         self.refuse_generated(run)?;
-        let template = self.template(run)?;
+        let template = self.template(run, self.null_may_go())?;
         let mut counts = Counts::default();
         match &self.source {
             Source::Values(rows) => {
@@ -131,33 +132,85 @@ impl InsertPlan {
         Effect { affected: counts.affected, last_insert_id, info, rows: None }
     }
 
-    /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT.
-    pub(crate) fn template(&self, run: &mut Run<'_>) -> SqlResult<Vec<Value>> {
+    /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT. `later`: a column that has none is NULL, and triggers
+    /// give it a value or `fire_before` complains.
+    pub(crate) fn template(&self, run: &mut Run<'_>, later: bool) -> SqlResult<Vec<Value>> {
         let table = &self.target.table;
         let mut template = vec![Value::Null; table.columns().len()];
         for &at in &self.rest {
-            template[at] = self.default_for(run, at)?;
+            if !(later && self.has_no_default(at)) {
+                template[at] = self.default_for(run, at)?;
+            }
         }
         Ok(template)
+    }
+
+    fn has_no_default(&self, at: usize) -> bool {
+        let column = &self.target.table.def.columns[at];
+        let has_one = column.auto_increment || column.generated.is_some();
+        matches!(column.default, ColumnDefault::None) && !has_one
     }
 
     /// What DEFAULT gives a column here.
     pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {
-            Err(error) if error.code == 1364 => {
-                let error = match &self.view {
-                    Some(view) => SqlError::no_default_for_view_field(view),
-                    None => error,
-                };
-                if !self.lenient(run) {
-                    return Err(error);
-                }
-                run.state.diagnostics.warn(error);
-                Ok(implicit_default(&column.ty))
-            }
+            Err(error) if error.code == 1364 => self.without_default(run, at),
             other => other,
         }
+    }
+
+    /// What a column gets that has no default and was given nothing.
+    fn without_default(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
+        let column = &self.target.table.def.columns[at];
+        // The first label is one.
+        if column.ty.kind == ColumnKind::Enum {
+            return Ok(implicit_default(&column.ty));
+        }
+        let error = match &self.view {
+            Some(view) => SqlError::no_default_for_view_field(view),
+            None => SqlError::no_default_for_field(&column.name),
+        };
+        if !self.lenient(run) {
+            return Err(error);
+        }
+        run.state.diagnostics.warn(error);
+        Ok(implicit_default(&column.ty))
+    }
+
+    /// Fires the BEFORE triggers for a row. What they leave NULL is looked at only then.
+    fn fire_before(&self, run: &mut Run<'_>, values: &mut Vec<Value>, number: u64) -> ExecResult<()> {
+        let Some(expressions) = self.expressions.as_ref().filter(|_| self.null_may_go()) else {
+            return Ok(());
+        };
+        let table = &self.target.table;
+        // A number that is still to come is 0 for them.
+        let coming = table.auto_column.filter(|at| matches!(values[*at], Value::Null));
+        if let Some(at) = coming {
+            values[at] = implicit_default(&table.columns()[at].ty);
+        }
+        let mut row = NewRow { values, number, ignore: self.ignore };
+        expressions.foresee(&mut row, run.state, run.trx)?;
+        expressions.fire((TriggerTime::Before, TriggerEvent::Insert), None, Some(values), run)?;
+        if let Some(at) = coming.filter(|at| auto_value(&values[*at]) == 0) {
+            values[at] = Value::Null;
+        }
+        let one = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
+        let bare = matches!(&self.source, Source::Values(rows) if rows.iter().any(|row| is_bare(row)));
+        let lenient = self.ignore || (!one && !run.state.settings.strict());
+        for (at, column) in table.columns().iter().enumerate() {
+            let may_be = column.nullable || column.auto_increment || column.generated.is_some();
+            if may_be || !matches!(values[at], Value::Null) {
+                continue;
+            }
+            values[at] = match (bare || self.rest.contains(&at)) && self.has_no_default(at) {
+                // What a statement says of all its rows is said once.
+                true if number > 1 && self.lenient(run) => implicit_default(&column.ty),
+                true => self.without_default(run, at)?,
+                false => null_value(column, lenient, run.state)?,
+            };
+        }
+        Ok(())
     }
 
     fn values(
@@ -178,8 +231,13 @@ impl InsertPlan {
             }
         }
         let lenient = self.ignore || (multiple && !run.state.settings.strict());
+        let later = is_bare(row) && self.null_may_go();
         for (&at, expr) in self.columns.iter().zip(row) {
             let column = &self.target.table.def.columns[at];
+            if later && self.has_no_default(at) {
+                values[at] = Value::Null;
+                continue;
+            }
             let Some(expr) = expr.as_ref().filter(|_| column.generated.is_none()) else {
                 values[at] = self.default_for(run, at)?;
                 continue;
@@ -285,19 +343,7 @@ impl InsertPlan {
     ) -> ExecResult<()> {
         let table = &self.target.table;
         counts.records += 1;
-        if let Some(expressions) = &self.expressions {
-            let when = (TriggerTime::Before, TriggerEvent::Insert);
-            // A number that is still to come is 0 for them.
-            let coming =
-                table.auto_column.filter(|at| matches!(values[*at], Value::Null) && self.null_may_go());
-            if let Some(at) = coming {
-                values[at] = implicit_default(&table.columns()[at].ty);
-            }
-            expressions.fire(when, None, Some(&mut values), self.ignore, run)?;
-            if let Some(at) = coming.filter(|at| auto_value(&values[*at]) == 0) {
-                values[at] = Value::Null;
-            }
-        }
+        self.fire_before(run, &mut values, counts.records)?;
         let generated = self.generate(run, &mut values, counts, left)?;
         if let Some(expressions) = &self.expressions {
             let mut row = NewRow { values: &mut values, number: counts.records, ignore: self.ignore };
@@ -339,7 +385,7 @@ impl InsertPlan {
         }
         if let Some(expressions) = &self.expressions {
             let when = (TriggerTime::After, TriggerEvent::Insert);
-            expressions.fire(when, None, Some(&mut values), self.ignore, run)?;
+            expressions.fire(when, None, Some(&mut values), run)?;
         }
         self.give_back(run, &values, counts)?;
         counts.inserted += 1;
@@ -352,4 +398,9 @@ impl InsertPlan {
         }
         Ok(())
     }
+}
+
+/// Whether a row is nothing but defaults: `VALUES ()`.
+fn is_bare(row: &[Option<Expr>]) -> bool {
+    row.iter().all(Option::is_none)
 }

@@ -4,8 +4,8 @@
 //! thread.
 
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::types::{ExprType, Family, NOT_FIXED};
-use crate::expr::{BindContext, Context, Expr, Kind as ExprKind, compare, eval, hash_key, json};
+use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED};
+use crate::expr::{BindContext, Context, Expr, Kind as ExprKind, bits, compare, eval, hash_key, json};
 use crate::memory::{Account, memory_of};
 use crate::rows::distinct::{Distinct, KEY_COST, Seen};
 use crate::rows::{Flow, codec, held};
@@ -66,6 +66,11 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
             let mut ty = ExprType::bigint();
             ty.column.length = 21;
             ty
+        }
+        (Kind::BitAnd | Kind::BitOr | Kind::BitXor, Some(ty))
+            if !cx.session.settings.mariadb && bits::is_bits_of_bytes(ty) =>
+        {
+            ExprType::varchar(ty.column.length, BINARY)
         }
         (Kind::BitAnd | Kind::BitOr | Kind::BitXor, _) => ExprType::ubigint(),
         (Kind::Sum, Some(ty)) => match ty.family() {
@@ -146,6 +151,7 @@ enum AggregateState {
     Extreme(Value),
     Any(Option<Value>),
     Bits(u64),
+    BitsOfBytes(Option<Vec<u8>>),
     /// Count, mean, sum of squared differences (Welford).
     Variance(u64, f64, f64),
     /// Sort keys and text of each part.
@@ -169,6 +175,9 @@ impl AggregateSpec {
             Kind::Avg => AggregateState::Avg(Decimal::ZERO, 0),
             Kind::Min | Kind::Max => AggregateState::Extreme(Value::Null),
             Kind::AnyValue => AggregateState::Any(None),
+            Kind::BitAnd | Kind::BitOr | Kind::BitXor if self.ty.family() == Family::String => {
+                AggregateState::BitsOfBytes(None)
+            }
             Kind::BitAnd => AggregateState::Bits(u64::MAX),
             Kind::BitOr | Kind::BitXor => AggregateState::Bits(0),
             Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp => {
@@ -271,6 +280,15 @@ impl Accumulator {
                         Kind::BitOr => *bits | n,
                         _ => *bits ^ n,
                     };
+                }
+            }
+            AggregateState::BitsOfBytes(so_far) => {
+                if let Some(bytes) = spec.args[0].eval_str(cx)? {
+                    if so_far.is_none() {
+                        account.grow(bytes.len(), &cx.session.settings)?;
+                    }
+                    let so_far = so_far.get_or_insert_with(|| bits::neutral(spec.kind, bytes.len()));
+                    bits::take(so_far, &bytes, spec.kind)?;
                 }
             }
             AggregateState::Variance(count, mean, squares) => {
@@ -433,7 +451,9 @@ impl Accumulator {
         // What was gathered is there until the result is.
         let mut account = Account::new(&cx.session.memory);
         account.grow(self.result_memory(), &cx.session.settings)?;
-        Ok(match self.result(spec, cx) {
+        let result = self.result(spec, cx);
+        cx.refuse_bad_data()?;
+        Ok(match result {
             Value::Bytes(text) => Value::Bytes(held::hold(text, cx.session)?),
             Value::Json(document) => Value::Json(held::hold(document, cx.session)?),
             other => other,
@@ -474,6 +494,11 @@ impl Accumulator {
             AggregateState::Extreme(value) => value,
             AggregateState::Any(value) => value.unwrap_or(Value::Null),
             AggregateState::Bits(bits) => Value::UInt(bits),
+            AggregateState::BitsOfBytes(bytes) => {
+                // A blob may be long, and no row says how long the others would be.
+                let length = spec.args[0].ty.column.length.min(LONGEST_BITS) as usize;
+                Value::Bytes(bytes.unwrap_or_else(|| bits::neutral(spec.kind, length)).into())
+            }
             AggregateState::Variance(count, _, squares) => variance(spec.kind, count, squares),
             AggregateState::Concat(parts, _) => concat(parts, spec, cx),
             AggregateState::Array(items) if items.is_empty() => Value::Null,
@@ -511,6 +536,9 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
     let root = matches!(kind, Kind::StdDevPop | Kind::StdDevSamp);
     Value::Double(if root { variance.sqrt() } else { variance })
 }
+
+/// The most bytes that MySQL's aggregates of bits take.
+const LONGEST_BITS: u32 = 511;
 
 /// What a part of GROUP_CONCAT takes beside its text and keys.
 const PART_COST: usize = 64;

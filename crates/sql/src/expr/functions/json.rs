@@ -18,16 +18,16 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_LENGTH", 1, 2, ty::small_int, length),
     Def::new("JSON_DEPTH", 1, 1, ty::int, depth),
     Def::new("JSON_KEYS", 1, 2, ty::json, keys),
-    Def::new("JSON_CONTAINS", 2, 3, ty::small_int, contains),
-    Def::new("JSON_CONTAINS_PATH", 3, MANY, ty::small_int, contains_path),
+    Def::new("JSON_CONTAINS", 2, 3, ty::perhaps, contains),
+    Def::new("JSON_CONTAINS_PATH", 3, MANY, ty::perhaps, contains_path),
     Def::new("JSON_SET", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Set, cx)),
     Def::new("JSON_INSERT", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Insert, cx)),
     Def::new("JSON_REPLACE", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Replace, cx)),
     Def::new("JSON_REMOVE", 2, MANY, ty::json, remove),
     Def::new("JSON_ARRAY_APPEND", 3, MANY, ty::json, array_append),
-    Def::new("JSON_MERGE_PRESERVE", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_preserve, cx)),
-    Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_preserve, cx)),
-    Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge(a, Json::merge_patch, cx)),
+    Def::new("JSON_MERGE_PRESERVE", 2, MANY, ty::json, |a, _, cx| merge_preserve(a, cx)),
+    Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge_preserve(a, cx)),
+    Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge_patch(a, cx)),
     Def::new("JSON_PRETTY", 1, 1, long_text, pretty),
     Def::new("JSON_STORAGE_FREE", 1, 1, ty::int, storage_free),
     Def::new("JSON_STORAGE_SIZE", 1, 1, ty::int, storage_size),
@@ -342,13 +342,26 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult
     result(&doc, cx)
 }
 
-fn merge(args: &[Expr], with: fn(Json, Json) -> Json, cx: &mut Context<'_>) -> ExecResult<Value> {
+fn merge_preserve(args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(mut doc) = document(args, 0, "json_merge", cx)? else { return Ok(Value::Null) };
     for at in 1..args.len() {
         let Some(other) = document(args, at, "json_merge", cx)? else { return Ok(Value::Null) };
-        doc = with(doc, other);
+        doc = doc.merge_preserve(other);
     }
     result(&doc, cx)
+}
+
+/// NULL is a document that is not known, until something that is no object takes its place.
+fn merge_patch(args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Value> {
+    let mut merged = document(args, 0, "json_merge_patch", cx)?;
+    for at in 1..args.len() {
+        merged = match (merged, document(args, at, "json_merge_patch", cx)?) {
+            (_, None) | (None, Some(Json::Object(_))) => None,
+            (None, Some(other)) => Some(other),
+            (Some(doc), Some(patch)) => Some(doc.merge_patch(patch)),
+        };
+    }
+    merged.map_or(Ok(Value::Null), |doc| result(&doc, cx))
 }
 
 fn line(out: &mut Vec<u8>, depth: usize, cx: &mut Context<'_>) -> ExecResult<()> {

@@ -9,7 +9,7 @@ use omnibus_value::Value;
 use omnibus_value::json::{Index, Json, Leg};
 
 pub(super) const DEFS: &[Def] = &[
-    Def::new("JSON_OVERLAPS", 2, 2, ty::small_int, overlaps),
+    Def::new("JSON_OVERLAPS", 2, 2, ty::perhaps, overlaps),
     Def::new("JSON_SEARCH", 3, MANY, ty::json, search),
     Def::new("JSON_ARRAY_INSERT", 3, MANY, ty::json, array_insert),
 ];

@@ -66,6 +66,26 @@ pub struct Def {
 pub const MANY: u8 = u8::MAX;
 /// The result depends on more than the arguments: never folded into a constant.
 pub const VOLATILE: u8 = 1;
+
+/// Whether what a function gives is a truth value and no number.
+pub(super) fn is_truth(name: &str) -> bool {
+    matches!(
+        name,
+        "ISNULL"
+            | "IS_IPV4"
+            | "IS_IPV4_COMPAT"
+            | "IS_IPV4_MAPPED"
+            | "IS_IPV6"
+            | "IS_UUID"
+            | "JSON_CONTAINS"
+            | "JSON_CONTAINS_PATH"
+            | "JSON_OVERLAPS"
+            | "JSON_SCHEMA_VALID"
+            | "JSON_VALID"
+            | "MEMBER_OF"
+            | "REGEXP_LIKE"
+    )
+}
 /// The result depends on the session: computed when the statement runs, not when it is bound.
 pub const SESSION: u8 = 8;
 /// String arguments are brought to the result's character set first.
@@ -211,6 +231,10 @@ pub(crate) mod ty {
     /// A small integer that may be NULL whatever the arguments are.
     pub fn small_int(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
         Ok(ExprType::int(4).nullable(true))
+    }
+    /// A truth value that may be NULL whatever the arguments are.
+    pub fn perhaps(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::boolean().nullable(true))
     }
     /// An integer, NULL if an argument is.
     pub fn int(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {

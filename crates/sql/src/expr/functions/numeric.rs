@@ -1,9 +1,9 @@
 //! Numbers: ABS, ROUND, POW, logarithms, trigonometry, RAND.
 
-use super::{Def, int_arg, real_arg, ty, value_arg};
+use super::{Def, int_arg, real_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, NOT_FIXED};
-use crate::expr::{BindContext, Context, Expr, ExprType};
+use crate::expr::{BindContext, Context, Expr, ExprType, bits};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 
@@ -381,5 +381,9 @@ fn rand(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
 }
 
 fn bit_count(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    if !cx.session.settings.mariadb && bits::is_bits_of_bytes(&args[0].ty) {
+        let bytes = str_arg!(args, 0, cx);
+        return Ok(Value::Int(bytes.iter().map(|byte| i64::from(byte.count_ones())).sum()));
+    }
     Ok(Value::Int(i64::from((int_arg!(args, 0, cx) as u64).count_ones())))
 }

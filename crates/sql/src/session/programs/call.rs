@@ -143,9 +143,9 @@ impl SqlSession {
             return Ok((value, ty.column));
         }
         if call.params.is_empty() {
-            return self.value_of(arg, call);
+            return self.value_of(arg, true, call);
         }
-        self.evaluate_with(arg, call.params, call.access)
+        self.evaluate_with(arg, call.params, true, call.access)
     }
 
     fn check_recursion(&self, def: &Arc<ProgramDef>) -> SqlResult<()> {

@@ -52,7 +52,7 @@ impl SqlSession {
             .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error.is_same(error)));
         let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
         for (item, value) in &signal.items {
-            let (value, ty) = self.evaluate_with(value, call.params, call.access)?;
+            let (value, ty) = self.evaluate_with(value, call.params, false, call.access)?;
             self.condition_item(*item, value, &ty, &mut error, &mut items)?;
         }
         // The condition that is raised again is no second one.
@@ -147,7 +147,7 @@ impl SqlSession {
                 }
             }
             DiagnosticsPart::Condition(which, list) => {
-                let (value, _) = self.evaluate_with(which, call.params, call.access)?;
+                let (value, _) = self.evaluate_with(which, call.params, false, call.access)?;
                 let at = match value {
                     Value::Int(at) => usize::try_from(at).ok(),
                     Value::UInt(at) => usize::try_from(at).ok(),

@@ -60,12 +60,12 @@ impl SqlSession {
                 if unit.has_micros() {
                     return Err(SqlError::not_supported_yet("MICROSECOND").into());
                 }
-                let (number, _) = self.evaluate_with(value, &[], call.access)?;
+                let (number, _) = self.evaluate_with(value, &[], false, call.access)?;
                 if matches!(number, Value::Null) {
                     return Err(wrong_value("INTERVAL", "NULL").into());
                 }
                 let kind = if unit.is_compound() { text_type() } else { CastType::Signed };
-                let given = match self.evaluate_with(&cast(value, kind), &[], call.access)?.0 {
+                let given = match self.evaluate_with(&cast(value, kind), &[], false, call.access)?.0 {
                     Value::Bytes(text) => Interval::parse(&text, *unit),
                     Value::Int(n) => Interval::of(n, *unit),
                     _ => None,
@@ -92,13 +92,13 @@ impl SqlSession {
         let local = cast(expr, CastType::DateTime(0));
         let seconds = FunctionCall { schema: None, name: "unix_timestamp".into(), args: vec![local] };
         let known = self.state.diagnostics.clone();
-        let (seconds, _) = self.evaluate_with(&Expr::Function(Box::new(seconds)), &[], call.access)?;
+        let (seconds, _) = self.evaluate_with(&Expr::Function(Box::new(seconds)), &[], false, call.access)?;
         match seconds {
             Value::Int(seconds) if seconds > 0 => return Ok(seconds),
             Value::UInt(seconds) if seconds > 0 => return Ok(seconds.cast_signed()),
             _ => self.state.diagnostics = known,
         }
-        let text = match self.evaluate_with(&cast(expr, text_type()), &[], call.access)?.0 {
+        let text = match self.evaluate_with(&cast(expr, text_type()), &[], false, call.access)?.0 {
             Value::Bytes(text) => String::from_utf8_lossy(&text).into_owned(),
             _ => "NULL".to_owned(),
         };

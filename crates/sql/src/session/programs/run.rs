@@ -120,13 +120,13 @@ impl SqlSession {
             Instruction::Statement(inner) => return self.inner(machine, inner, call),
             Instruction::Assign { local, value } => {
                 let (value, ty) = match value {
-                    Some(value) => self.value_of(value, call)?,
+                    Some(value) => self.value_of(value, true, call)?,
                     None => (Value::Null, crate::expr::ExprType::null().column),
                 };
                 self.state.assign_local(*local, value, &ty)?;
             }
             Instruction::Keep { local, value } => {
-                let (value, ty) = self.value_of(value, call)?;
+                let (value, ty) = self.value_of(value, false, call)?;
                 self.state.set_local(*local, eval::own(value))?;
                 let locals = &mut self.state.programs.locals;
                 let at = *local as usize - locals.columns.len();
@@ -135,11 +135,11 @@ impl SqlSession {
                 }
             }
             Instruction::AssignUser { name, value } => {
-                let (value, ty) = self.value_of(value, call)?;
+                let (value, ty) = self.value_of(value, false, call)?;
                 self.state.assign_user(name, value, &ty)?;
             }
             Instruction::AssignNew { column, value } => {
-                let (value, ty) = self.value_of(value, call)?;
+                let (value, ty) = self.value_of(value, true, call)?;
                 self.state.assign_new(column, value, &ty)?;
             }
             Instruction::Jump(to) => return Ok(Flow::To(*to)),
@@ -171,7 +171,7 @@ impl SqlSession {
                 _ => return Err(SqlError::sp_cursor_not_open().into()),
             },
             Instruction::Return(value) => {
-                let (value, ty) = self.value_of(value, call)?;
+                let (value, ty) = self.value_of(value, true, call)?;
                 let Some(frame) = machine.frames.last() else { return Ok(Flow::Next) };
                 let Some(column) = frame.program.returns.clone() else { return Ok(Flow::Next) };
                 let value = self.state.as_column(value, &ty, &column)?;
@@ -253,7 +253,7 @@ impl SqlSession {
         let value = match value {
             SetValue::Default => None,
             SetValue::Word(word) => Some(Value::Bytes(word.as_str().to_owned().into())),
-            SetValue::Expr(expr) => Some(self.value_of(expr, call)?.0),
+            SetValue::Expr(expr) => Some(self.value_of(expr, false, call)?.0),
         };
         let access = self.state.programs.access.clone();
         let access = access.as_deref().unwrap_or(call.access);
@@ -294,10 +294,16 @@ impl SqlSession {
     }
 
     /// The value of an expression. One that reads tables or calls functions runs as a statement does.
-    pub(super) fn value_of(&mut self, expr: &Expr, call: &mut Call<'_>) -> ExecResult<(Value, ColumnType)> {
+    /// `strict`: it goes into a variable of a program, or another thing that has a type.
+    pub(super) fn value_of(
+        &mut self,
+        expr: &Expr,
+        strict: bool,
+        call: &mut Call<'_>,
+    ) -> ExecResult<(Value, ColumnType)> {
         let access = self.state.programs.access.clone();
         let access = access.as_deref().unwrap_or(call.access);
-        if let Some(plain) = self.evaluate_plainly(expr, access)? {
+        if let Some(plain) = self.evaluate_plainly(expr, strict, access)? {
             return Ok(plain);
         }
         let mut found = None;
@@ -313,7 +319,7 @@ impl SqlSession {
         let (row_count, inside) = (self.state.row_count, self.state.programs.inside);
         let outcome = self.run_within(inside, &mut inner, false, |session, call| {
             session.enter();
-            found = Some(session.evaluate_with(expr, &[], call.access)?);
+            found = Some(session.evaluate_with(expr, &[], strict, call.access)?);
             Ok(Outcome::ok())
         });
         self.state.row_count = row_count;
@@ -325,7 +331,11 @@ impl SqlSession {
     }
 
     fn truth_of(&mut self, expr: &Expr, call: &mut Call<'_>) -> ExecResult<bool> {
-        let (value, _) = self.value_of(expr, call)?;
+        let (value, _) = self.value_of(expr, false, call)?;
+        // As IF() has it: a document is the number that it is.
+        if let Value::Json(document) = &value {
+            return Ok(crate::expr::json::decode(document).to_f64().value != 0.0);
+        }
         let mut exec = crate::expr::Context::new(&mut self.state, &mut self.trx, &[]);
         let constant = crate::expr::Expr::constant(value, crate::expr::ExprType::null());
         Ok(constant.eval_bool(&mut exec)? == Some(true))
