@@ -99,11 +99,11 @@ pub trait Runner: Send {
     /// Session state, to be changed between statements.
     fn state_mut(&mut self) -> &mut SessionState;
     /// Parses the first statement of a text and says where the next one starts.
-    fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
-    /// The same of a text that is prepared: it may have `?`.
-    fn parse_to_prepare(
+    /// Only a text that is prepared may have `?`.
+    fn parse(
         &mut self,
         text: &bytes::Bytes,
+        to_prepare: bool,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>;
     /// SET TRANSACTION without a scope; error 1568 inside a transaction.
     fn set_next_transaction(

@@ -137,12 +137,12 @@ impl Runner for SqlRunner {
         &mut self.session.state
     }
 
-    fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.session.parse(text)
-    }
-
-    fn parse_to_prepare(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.session.parse_to_prepare(text)
+    fn parse(
+        &mut self,
+        text: &Bytes,
+        to_prepare: bool,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        self.session.parse(text, to_prepare)
     }
 
     fn set_next_transaction(

@@ -56,7 +56,7 @@ impl Session {
             },
             _ => return None,
         };
-        let (inner, _) = self.parse_to_prepare(&text).ok()?;
+        let (inner, _) = crate::session::query::parse_to_prepare(self, &text).ok()?;
         if !is_administration(&inner.statement.node) {
             return None;
         }

@@ -24,7 +24,7 @@ mod local_file;
 mod login;
 mod observe;
 mod prepared;
-mod query;
+pub(crate) mod query;
 mod rule;
 mod sending;
 mod settle;

@@ -63,7 +63,7 @@ impl Session {
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
         self.prepared.admit()?;
-        let (parsed, next) = self.parse_to_prepare(text)?;
+        let (parsed, next) = super::query::parse_to_prepare(self, text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
         }

@@ -4,11 +4,11 @@ use super::Session;
 use super::drive::{Job, Replied};
 use super::observe::{self, Observed};
 use crate::process::Activity;
-use crate::runner::{Parsed, Runner, first_mode};
+use crate::runner::{Parsed, first_mode};
 use crate::status::{Counter, com_index};
 use bytes::Bytes;
 use omnibus_parser::ParseError;
-use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_parser::ast::Statement;
 use omnibus_sql::{Level, Mode, SqlError, SqlResult};
 use std::sync::Arc;
 
@@ -27,26 +27,7 @@ pub(crate) fn parse_error(error: &ParseError) -> SqlError {
 impl Session {
     /// The first statement of a text, and where the next one starts.
     pub(crate) fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
-        self.parse_by(text, |runner, text| runner.parse(text))
-    }
-
-    /// The same of a text that is prepared: it may have `?`.
-    pub(crate) fn parse_to_prepare(&mut self, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
-        self.parse_by(text, |runner, text| runner.parse_to_prepare(text))
-    }
-
-    fn parse_by(
-        &mut self,
-        text: &Bytes,
-        parse: impl FnOnce(&mut dyn Runner, &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)>,
-    ) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
-        let (statement, next) = match first_mode(text) {
-            Mode::Inline => parse(&mut *self.runner, text)?,
-            Mode::Blocking => tokio::task::block_in_place(|| parse(&mut *self.runner, text))?,
-        };
-        let kind = com_index(statement.node.kind());
-        let text = text.slice_ref(statement.span.of(text));
-        Ok((Arc::new(Parsed { text, statement, kind }), next))
+        parse_by(self, text, false)
     }
 
     /// Runs a text and adds all its replies.
@@ -231,4 +212,27 @@ impl Session {
         self.end_of_insert_id();
         self.follow_sequence();
     }
+}
+
+/// As `Session::parse`, of a text that is prepared: it may have `?`.
+pub(crate) fn parse_to_prepare(
+    session: &mut Session,
+    text: &Bytes,
+) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+    parse_by(session, text, true)
+}
+
+fn parse_by(
+    session: &mut Session,
+    text: &Bytes,
+    to_prepare: bool,
+) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+    let runner = &mut session.runner;
+    let (statement, next) = match first_mode(text) {
+        Mode::Inline => runner.parse(text, to_prepare)?,
+        Mode::Blocking => tokio::task::block_in_place(|| runner.parse(text, to_prepare))?,
+    };
+    let kind = com_index(statement.node.kind());
+    let text = text.slice_ref(statement.span.of(text));
+    Ok((Arc::new(Parsed { text, statement, kind }), next))
 }

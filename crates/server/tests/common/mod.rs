@@ -183,14 +183,12 @@ impl Runner for FakeRunner {
     fn state_mut(&mut self) -> &mut SessionState {
         &mut self.state
     }
-    fn parse(&mut self, text: &bytes::Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.parse_to_prepare(text)
-    }
-    fn parse_to_prepare(
+    fn parse(
         &mut self,
         text: &bytes::Bytes,
+        markers: bool,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let parsed = parse_first(text, &ParseOptions { markers: true, ..ParseOptions::default() });
+        let parsed = parse_first(text, &ParseOptions { markers, ..ParseOptions::default() });
         let (statement, next) = parsed.map_err(|e| SqlError {
             code: e.code(),
             state: e.state().as_bytes().try_into().unwrap(),

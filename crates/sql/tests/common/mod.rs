@@ -212,7 +212,7 @@ impl Client {
 
     pub fn run_mode(&mut self, sql: &str, mode: Mode) -> Result<(Outcome, Rows), Interrupt> {
         let text = Bytes::copy_from_slice(sql.as_bytes());
-        let (statement, _) = self.session.parse(&text).map_err(Interrupt::Error)?;
+        let (statement, _) = self.session.parse(&text, false).map_err(Interrupt::Error)?;
         let mut rows = Rows::default();
         let mut outcome = self.session.execute(&statement, &text, mode, &AllowAll, &mut rows)?;
         if let Some(ticket) = outcome.wait.take() {
