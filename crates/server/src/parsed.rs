@@ -30,9 +30,13 @@ pub fn first_mode(text: &[u8]) -> Mode {
 
 /// The first statement of a text, and where the next one starts.
 pub fn parse(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
+    parse_as(sql, text, false)
+}
+
+fn parse_as(sql: &mut SqlSession, text: &Bytes, to_prepare: bool) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
     let (statement, next) = match first_mode(text) {
-        Mode::Inline => sql.parse(text)?,
-        Mode::Blocking => tokio::task::block_in_place(|| sql.parse(text))?,
+        Mode::Inline => sql.parse(text, to_prepare)?,
+        Mode::Blocking => tokio::task::block_in_place(|| sql.parse(text, to_prepare))?,
     };
     Ok(cut(ReadText { span: statement.span, statement, next, values: Vec::new() }, text))
 }
@@ -42,11 +46,7 @@ pub fn parse(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Opti
 /// # Errors
 /// As `parse`.
 pub fn parse_to_prepare(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
-    let (statement, next) = match first_mode(text) {
-        Mode::Inline => sql.parse_to_prepare(text)?,
-        Mode::Blocking => tokio::task::block_in_place(|| sql.parse_to_prepare(text))?,
-    };
-    Ok(cut(ReadText { span: statement.span, statement, next, values: Vec::new() }, text))
+    parse_as(sql, text, true)
 }
 
 /// Parses the first statement of a client's text as `parse` does, or finds one that was prepared for texts with other values.

@@ -117,7 +117,7 @@ impl Client {
     /// Rows of a statement, when its reply may leave (SESSION-1).
     fn run(&mut self, sql: &str) -> SqlResult<Vec<Vec<Value>>> {
         let text = Bytes::copy_from_slice(sql.as_bytes());
-        let (statement, _) = self.0.parse(&text)?;
+        let (statement, _) = self.0.parse(&text, false)?;
         let mut rows = Kept::default();
         let done = self.0.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut rows);
         if let Some(ticket) = self.0.floor().ticket() {

@@ -34,7 +34,7 @@ STATEMENTS = [
     ("DELETE FROM app.t", ["DELETE ON app.*"]),
     ("DELETE FROM app.t WHERE id = 1", ["DELETE ON app.*", "SELECT ON app.*"]),
     ("UPDATE app.t JOIN app.u USING (id) SET t.v = u.v", ["UPDATE ON app.*", "SELECT ON app.*"]),
-    ("DELETE t FROM app.t JOIN app.u USING (id)", ["DELETE ON app.*", "SELECT ON app.*"]),
+    ("DELETE app.t FROM app.t JOIN app.u USING (id)", ["DELETE ON app.*", "SELECT ON app.*"]),
     ("DO (SELECT MAX(id) FROM app.t)", ["SELECT ON app.*"]),
     ("CREATE DATABASE app2", ["CREATE ON app2.*"]),
     ("ALTER DATABASE app CHARACTER SET utf8mb4", ["ALTER ON app.*"]),

@@ -68,7 +68,7 @@ RIGHTS = [
     ("DELETE FROM d.v", ["DELETE ON view"], ["SELECT"], 1356),
     ("UPDATE d.v JOIN d.mine ON mine.a = v.a SET v.b = 1", ["UPDATE ON view", "SELECT ON view"], ["SELECT", "UPDATE"], 0),
     ("UPDATE d.v JOIN d.mine ON mine.a = v.a SET v.b = 1", ["UPDATE ON view", "SELECT ON view"], ["SELECT"], 1356),
-    ("DELETE v FROM d.v JOIN d.mine ON mine.a = v.a", ["DELETE ON view", "SELECT ON view"], ["SELECT"], 1356),
+    ("DELETE d.v FROM d.v JOIN d.mine ON mine.a = v.a", ["DELETE ON view", "SELECT ON view"], ["SELECT"], 1356),
     ("EXPLAIN SELECT * FROM d.v", ["SELECT ON view"], ["SELECT"], 1345),
     ("EXPLAIN SELECT * FROM d.v", ["SELECT ON view", "SHOW VIEW ON view", "SELECT ON table"], ["SELECT"], 0),
     ("SHOW CREATE VIEW d.v", ["SELECT ON view"], ["SELECT"], 1142),

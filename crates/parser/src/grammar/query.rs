@@ -101,16 +101,6 @@ impl Parser<'_> {
         if into.is_none() {
             into = self.into()?;
         }
-        self.query_tail(body, order_by, limit, into)
-    }
-
-    fn query_tail(
-        &mut self,
-        body: QueryBody,
-        order_by: Vec<OrderItem>,
-        limit: Option<Limit>,
-        mut into: Option<Box<Into>>,
-    ) -> Rule<Query> {
         let mut locking = Vec::new();
         while matches!(self.token.kw, Kw::FOR | Kw::LOCK)
             && let Some(lock) = self.locking()?
@@ -299,19 +289,10 @@ impl Parser<'_> {
         self.expect_kw(Kw::BY)?;
         if !self.options.mariadb && self.is_word("ROLLUP") && self.peek().kind == Tok::LParen {
             self.advance();
-            return Ok((self.paren_list(Self::grouped)?, true));
+            return Ok((self.paren_list(grouped)?, true));
         }
-        let list = self.comma_list(Self::grouped)?;
+        let list = self.comma_list(grouped)?;
         Ok((list, self.eat_words(&["WITH", "ROLLUP"])))
-    }
-
-    /// A member of GROUP BY. MySQL has no direction there since 8.0; MariaDB sorts by it.
-    fn grouped(&mut self) -> Rule<OrderItem> {
-        if self.options.mariadb {
-            self.order_item()
-        } else {
-            Ok(OrderItem { expr: self.expr()?, descending: false })
-        }
     }
 
     /// ORDER BY or nothing.
@@ -400,6 +381,14 @@ impl Parser<'_> {
             return Ok(Some(Box::new(Into::Dumpfile(self.string()?))));
         }
         Ok(Some(Box::new(Into::Variables(self.comma_list(Self::target)?))))
+    }
+}
+
+/// A member of GROUP BY. MySQL has no direction there since 8.0; MariaDB sorts by it.
+fn grouped(parser: &mut Parser<'_>) -> Rule<OrderItem> {
+    match parser.options.mariadb {
+        true => parser.order_item(),
+        false => Ok(OrderItem { expr: parser.expr()?, descending: false }),
     }
 }
 

@@ -227,7 +227,7 @@ impl Applier {
     /// Parses a statement in its context, to which what SET STATEMENT says is added.
     fn read(&mut self, mut text: Bytes) -> Result<Meant, SqlError> {
         loop {
-            let (statement, _) = self.session.parse(&text)?;
+            let (statement, _) = self.session.parse(&text, false)?;
             let Statement::SetStatement(tree) = &statement.node else { return Ok(Meant { statement, text }) };
             super::set_statement::set(&mut self.session.state.settings, &tree.items)?;
             text = tree.text.clone();

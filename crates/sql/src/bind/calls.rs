@@ -3,6 +3,7 @@
 
 use super::binder::{Binder, BlockScope, OuterReads};
 use super::compare::refuse_lossy;
+use super::compare::truth_of_number;
 use super::operators::{as_text, binary_string, number_literal};
 use super::scope::Source;
 use crate::api::Priv;
@@ -595,13 +596,4 @@ impl Binder<'_> {
         let kind = Kind::Sequence(Box::new(SequenceCall { table, what, args: args.into() }));
         Ok(Some(Expr { kind, ty: ExprType::bigint().nullable(true) }))
     }
-}
-
-/// A condition of IF or CASE: of a document the number that it is decides, where WHERE and NOT ask whether it is another document than 0.
-fn truth_of_number(condition: Expr) -> Expr {
-    if condition.ty.family() != Family::Json {
-        return condition;
-    }
-    let ty = ExprType::double().nullable(condition.ty.nullable);
-    Expr { kind: Kind::Cast(Box::new(condition)), ty }
 }

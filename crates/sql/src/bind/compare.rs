@@ -452,3 +452,12 @@ fn prepare_side(e: Expr, other: &ExprType) -> Expr {
     }
     e
 }
+
+/// A condition of IF or CASE: of a document the number that it is decides, where WHERE and NOT ask whether it is another document than 0.
+pub(super) fn truth_of_number(condition: Expr) -> Expr {
+    if condition.ty.family() != Family::Json {
+        return condition;
+    }
+    let ty = ExprType::double().nullable(condition.ty.nullable);
+    Expr { kind: Kind::Cast(Box::new(condition)), ty }
+}

@@ -1,7 +1,7 @@
 //! Binds set operations and VALUES: queries made of queries.
 
 use super::binder::{Binder, Clause, computed_column};
-use super::query::{bind_query, block, limit, locked, plan_of, position, select_all};
+use super::query::{bind_query, block, limit, plan_of, position};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
@@ -9,7 +9,8 @@ use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
 use crate::plan::rules::is_volatile;
 use crate::plan::tree::{Body, Compound, QueryPlan, SetOperation, SortBy, SortKey};
-use omnibus_parser::ast::{self, Query, QueryBody};
+use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A body that stands alone: an operand of a set operation, with the locks of its rows.
@@ -179,4 +180,36 @@ pub(super) fn rename(columns: &mut [ResultColumn], names: &[ast::Ident]) -> SqlR
         column.name = Arc::from(&**name);
     }
     Ok(())
+}
+
+/// A query in parentheses with the locks that stand behind them.
+pub(super) fn locked<'q>(inner: &'q Query, locking: &[ast::Locking]) -> Cow<'q, Query> {
+    match locking {
+        [] => Cow::Borrowed(inner),
+        more => {
+            let mut inner = inner.clone();
+            inner.locking.extend(more.iter().cloned());
+            Cow::Owned(inner)
+        }
+    }
+}
+
+/// `TABLE t` as a SELECT.
+pub(crate) fn select_all(name: &ast::ObjectName) -> Select {
+    Select {
+        options: ast::SelectOptions::default(),
+        hints: Vec::new(),
+        items: vec![SelectItem::Wildcard],
+        from: vec![ast::TableRef::Table(Box::new(ast::TableFactor {
+            name: name.clone(),
+            alias: None,
+            partitions: Vec::new(),
+            hints: Vec::new(),
+        }))],
+        filter: None,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    }
 }

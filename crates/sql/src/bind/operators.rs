@@ -5,7 +5,7 @@ use super::compare::comparison;
 use super::scope::{ScopeTable, Source};
 use crate::api::sql_mode;
 use crate::error::{SqlError, SqlResult};
-use crate::expr::bits;
+use crate::expr::bits as expr_bits;
 use crate::expr::charset;
 use crate::expr::convert::bytes_as_number;
 use crate::expr::functions;
@@ -58,7 +58,7 @@ impl Binder<'_> {
                 ty.nullable = nullable;
                 self.fold(Expr { kind: Kind::Negate(Box::new(e)), ty })
             }
-            UnaryOp::BitNot if self.has_bits_of_bytes(&e) => {
+            UnaryOp::BitNot if has_bits_of_bytes(self, &e) => {
                 let ty = ExprType::varchar(e.ty.column.length, BINARY).nullable(nullable);
                 Expr { kind: Kind::BitNot(Box::new(e)), ty }
             }
@@ -92,11 +92,11 @@ impl Binder<'_> {
             B::Div => Ok(self.arith(ArithOp::Div, l, r)),
             B::IntDiv => Ok(self.arith(ArithOp::IntDiv, l, r)),
             B::Mod => Ok(self.arith(ArithOp::Mod, l, r)),
-            B::BitOr => Ok(self.bits(BitOp::Or, l, r)),
-            B::BitAnd => Ok(self.bits(BitOp::And, l, r)),
-            B::BitXor => Ok(self.bits(BitOp::Xor, l, r)),
-            B::ShiftLeft => Ok(self.bits(BitOp::ShiftLeft, l, r)),
-            B::ShiftRight => Ok(self.bits(BitOp::ShiftRight, l, r)),
+            B::BitOr => Ok(bits(self, BitOp::Or, l, r)),
+            B::BitAnd => Ok(bits(self, BitOp::And, l, r)),
+            B::BitXor => Ok(bits(self, BitOp::Xor, l, r)),
+            B::ShiftLeft => Ok(bits(self, BitOp::ShiftLeft, l, r)),
+            B::ShiftRight => Ok(bits(self, BitOp::ShiftRight, l, r)),
             B::Concat => self.call_function("CONCAT", vec![l, r]),
             B::JsonExtract => self.call_function("JSON_EXTRACT", vec![l, r]),
             B::JsonUnquote => {
@@ -109,30 +109,6 @@ impl Binder<'_> {
                 self.compare(CompareOp::Eq, l, r)
             }
         }
-    }
-
-    /// Whether MySQL has the bits of an operand as bytes. MariaDB takes them for a number.
-    fn has_bits_of_bytes(&self, e: &Expr) -> bool {
-        !self.session.settings.mariadb && bits::is_bits_of_bytes(&e.ty)
-    }
-
-    fn bits(&self, op: BitOp, left: Expr, right: Expr) -> Expr {
-        let nullable = left.ty.nullable || right.ty.nullable;
-        let bytes = match op {
-            BitOp::ShiftLeft | BitOp::ShiftRight => self.has_bits_of_bytes(&left),
-            _ => {
-                (self.has_bits_of_bytes(&left) || self.has_bits_of_bytes(&right))
-                    && bits::may_be_bytes(&left.ty)
-                    && bits::may_be_bytes(&right.ty)
-            }
-        };
-        if bytes {
-            let length = left.ty.column.length.max(right.ty.column.length);
-            let ty = ExprType::varchar(length, BINARY).nullable(nullable);
-            return Expr { kind: Kind::Bits(op, Box::new([left, right])), ty };
-        }
-        let pair = Box::new([number_literal(left), number_literal(right)]);
-        Expr { kind: Kind::Bits(op, pair), ty: ExprType::ubigint().nullable(nullable) }
     }
 
     /// AND and OR, flattened: a chain of a thousand ORs is one node, and no recursion.
@@ -274,44 +250,6 @@ impl Binder<'_> {
         Ok(Expr::boolean(Kind::Is { expr: Box::new(expr), what, negated }, false))
     }
 
-    /// A condition of WHERE in which IS NULL of a column finds its zero dates, if it is one of those that AND joins: ODBC wants that of a
-    /// DATE or DATETIME that is NOT NULL. Inside of other conditions IS NULL means what it says.
-    pub(crate) fn with_zero_dates(&mut self, condition: Expr) -> SqlResult<Expr> {
-        let Expr { kind, ty } = condition;
-        match kind {
-            Kind::And(list) => {
-                let list = list
-                    .into_vec()
-                    .into_iter()
-                    .map(|e| self.with_zero_dates(e))
-                    .collect::<SqlResult<Vec<_>>>()?;
-                Ok(Expr { kind: Kind::And(list.into()), ty })
-            }
-            Kind::Is { expr, what: IsKind::Null, negated: false } if self.may_be_zero_date(&expr) => {
-                let zero = Expr::constant(Value::DateTime(DateTime::ZERO), ExprType::datetime(0));
-                let is_zero = self.compare(CompareOp::Eq, (*expr).clone(), zero)?;
-                if !expr.ty.nullable {
-                    return Ok(is_zero);
-                }
-                // An outer join may have found no row.
-                let is_null = Expr { kind: Kind::Is { expr, what: IsKind::Null, negated: false }, ty };
-                Ok(Expr::boolean(Kind::Or(Box::new([is_null, is_zero])), true))
-            }
-            kind => Ok(Expr { kind, ty }),
-        }
-    }
-
-    fn may_be_zero_date(&self, expr: &Expr) -> bool {
-        let Kind::Column { slot, column, .. } = expr.kind else { return false };
-        let table = self.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
-        matches!(expr.ty.column.kind, ColumnKind::Date | ColumnKind::DateTime)
-            && matches!(
-                table,
-                Some(ScopeTable { source: Source::Table(table), .. })
-                    if table.columns().get(usize::from(column)).is_some_and(|column| !column.nullable)
-            )
-    }
-
     /// Whether IS NULL asks for the row that was inserted last (`sql_auto_is_null`).
     fn is_new_id(&self, expr: &Expr) -> bool {
         let Kind::Column { slot, column, .. } = expr.kind else { return false };
@@ -429,4 +367,66 @@ pub(super) fn binary_string(e: Expr) -> Expr {
     let mut ty = ExprType::varchar(bytes(&e.ty), BINARY).nullable(e.ty.nullable);
     ty.coercibility = Coercibility::Implicit;
     Expr { kind: Kind::Retype(Box::new(e)), ty }
+}
+
+/// Whether MySQL has the bits of an operand as bytes. MariaDB takes them for a number.
+fn has_bits_of_bytes(binder: &Binder<'_>, e: &Expr) -> bool {
+    !binder.session.settings.mariadb && expr_bits::is_bits_of_bytes(&e.ty)
+}
+
+fn bits(binder: &Binder<'_>, op: BitOp, left: Expr, right: Expr) -> Expr {
+    let nullable = left.ty.nullable || right.ty.nullable;
+    let bytes = match op {
+        BitOp::ShiftLeft | BitOp::ShiftRight => has_bits_of_bytes(binder, &left),
+        _ => {
+            (has_bits_of_bytes(binder, &left) || has_bits_of_bytes(binder, &right))
+                && expr_bits::may_be_bytes(&left.ty)
+                && expr_bits::may_be_bytes(&right.ty)
+        }
+    };
+    if bytes {
+        let length = left.ty.column.length.max(right.ty.column.length);
+        let ty = ExprType::varchar(length, BINARY).nullable(nullable);
+        return Expr { kind: Kind::Bits(op, Box::new([left, right])), ty };
+    }
+    let pair = Box::new([number_literal(left), number_literal(right)]);
+    Expr { kind: Kind::Bits(op, pair), ty: ExprType::ubigint().nullable(nullable) }
+}
+
+/// A condition of WHERE in which IS NULL of a column finds its zero dates, if it is one of those that AND joins: ODBC wants that of a
+/// DATE or DATETIME that is NOT NULL. Inside of other conditions IS NULL means what it says.
+pub(crate) fn with_zero_dates(binder: &mut Binder<'_>, condition: Expr) -> SqlResult<Expr> {
+    let Expr { kind, ty } = condition;
+    match kind {
+        Kind::And(list) => {
+            let list = list
+                .into_vec()
+                .into_iter()
+                .map(|e| with_zero_dates(binder, e))
+                .collect::<SqlResult<Vec<_>>>()?;
+            Ok(Expr { kind: Kind::And(list.into()), ty })
+        }
+        Kind::Is { expr, what: IsKind::Null, negated: false } if may_be_zero_date(binder, &expr) => {
+            let zero = Expr::constant(Value::DateTime(DateTime::ZERO), ExprType::datetime(0));
+            let is_zero = binder.compare(CompareOp::Eq, (*expr).clone(), zero)?;
+            if !expr.ty.nullable {
+                return Ok(is_zero);
+            }
+            // An outer join may have found no row.
+            let is_null = Expr { kind: Kind::Is { expr, what: IsKind::Null, negated: false }, ty };
+            Ok(Expr::boolean(Kind::Or(Box::new([is_null, is_zero])), true))
+        }
+        kind => Ok(Expr { kind, ty }),
+    }
+}
+
+fn may_be_zero_date(binder: &Binder<'_>, expr: &Expr) -> bool {
+    let Kind::Column { slot, column, .. } = expr.kind else { return false };
+    let table = binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    matches!(expr.ty.column.kind, ColumnKind::Date | ColumnKind::DateTime)
+        && matches!(
+            table,
+            Some(ScopeTable { source: Source::Table(table), .. })
+                if table.columns().get(usize::from(column)).is_some_and(|column| !column.nullable)
+        )
 }

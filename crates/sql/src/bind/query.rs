@@ -4,7 +4,7 @@
 
 use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
-use super::compound::compound;
+use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
 use super::from::From;
 use super::scope::{ScopeTable, same};
@@ -20,7 +20,6 @@ use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey
 use crate::plan::{join_order, order, rows, shared};
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Binds a whole statement's query.
@@ -167,38 +166,6 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
     }
 }
 
-/// A query in parentheses with the locks that stand behind them.
-pub(super) fn locked<'q>(inner: &'q Query, locking: &[ast::Locking]) -> Cow<'q, Query> {
-    match locking {
-        [] => Cow::Borrowed(inner),
-        more => {
-            let mut inner = inner.clone();
-            inner.locking.extend(more.iter().cloned());
-            Cow::Owned(inner)
-        }
-    }
-}
-
-/// `TABLE t` as a SELECT.
-pub(crate) fn select_all(name: &ast::ObjectName) -> Select {
-    Select {
-        options: ast::SelectOptions::default(),
-        hints: Vec::new(),
-        items: vec![SelectItem::Wildcard],
-        from: vec![ast::TableRef::Table(Box::new(ast::TableFactor {
-            name: name.clone(),
-            alias: None,
-            partitions: Vec::new(),
-            hints: Vec::new(),
-        }))],
-        filter: None,
-        group_by: Vec::new(),
-        with_rollup: false,
-        having: None,
-        windows: Vec::new(),
-    }
-}
-
 /// The output column that a bare integer in ORDER BY or GROUP BY names.
 pub(crate) fn position(e: &ast::Expr, outputs: usize, clause: &str) -> SqlResult<Option<usize>> {
     let ast::Expr::Literal(ast::Literal::Int(n)) = e else { return Ok(None) };
@@ -255,7 +222,7 @@ pub(super) fn clauses(
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
-        let condition = binder.with_zero_dates(condition)?;
+        let condition = super::operators::with_zero_dates(binder, condition)?;
         crate::plan::rules::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
@@ -463,9 +430,7 @@ fn finish_block(
     mut scope: BlockScope,
 ) -> SqlResult<QueryPlan> {
     let Clauses { nest, mut outputs, names, group, grouped_outputs, mut having, mut order, limit } = clauses;
-    if select.with_rollup {
-        rollup::make_nullable(&group, &grouped_outputs, &mut outputs);
-    }
+    rollup::make_nullable(select, &group, &grouped_outputs, &mut outputs);
     let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
     let own: SlotSet = tables().map(|table| table.slot).collect();
     let columns: Vec<ResultColumn> =
@@ -497,12 +462,7 @@ fn finish_block(
         true => {
             let slot = binder.new_slot();
             let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
-            for (at, output) in outputs.iter_mut().enumerate() {
-                match grouped_outputs.iter().position(|own| *own == Some(at)) {
-                    Some(key) => *output = rollup::key(key, slot, &output.ty),
-                    None => put(output)?,
-                }
-            }
+            rollup::replace_outputs(&mut outputs, &grouped_outputs, slot, &mut put)?;
             having.iter_mut().try_for_each(&mut put)?;
             order.iter_mut().try_for_each(|(e, _)| put(e))?;
             if let Some(windows) = &mut windows {

@@ -22,13 +22,38 @@ pub(super) fn output_of(item: &ast::Expr, key: &Expr, names: &[Arc<str>], output
     named.or_else(|| (0..outputs.len()).find(|at| outputs[*at].same(key)))
 }
 
-/// A member of GROUP BY, as it is in the rows of groups.
-pub(super) fn key(at: usize, slot: u16, ty: &ExprType) -> Expr {
-    Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty: ty.clone().nullable(true) }
+/// Has each output that a member of GROUP BY names read that one, and all others what `put` says.
+///
+/// # Errors
+/// Those of `put`.
+pub(super) fn replace_outputs(
+    outputs: &mut [Expr],
+    named: &[Option<usize>],
+    slot: u16,
+    put: &mut dyn FnMut(&mut Expr) -> SqlResult<()>,
+) -> SqlResult<()> {
+    for (at, output) in outputs.iter_mut().enumerate() {
+        match named.iter().position(|own| *own == Some(at)) {
+            Some(key) => {
+                let ty = output.ty.clone().nullable(true);
+                *output = Expr { kind: Kind::Column { slot, column: key as u16, utc: false }, ty };
+            }
+            None => put(output)?,
+        }
+    }
+    Ok(())
 }
 
-/// What is grouped by may be NULL.
-pub(super) fn make_nullable(group: &[Expr], named: &[Option<usize>], outputs: &mut [Expr]) {
+/// What is grouped by may be NULL, if the query rolls up.
+pub(super) fn make_nullable(
+    select: &ast::Select,
+    group: &[Expr],
+    named: &[Option<usize>],
+    outputs: &mut [Expr],
+) {
+    if !select.with_rollup {
+        return;
+    }
     for (at, output) in outputs.iter_mut().enumerate() {
         if named.contains(&Some(at)) || group.iter().any(|key| key.same(output)) {
             output.ty.nullable = true;

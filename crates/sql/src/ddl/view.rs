@@ -8,7 +8,7 @@ use super::exec::{Change, Ddl, ids};
 use crate::api::client_text::of_client;
 use crate::api::{AccessCheck, Outcome, Priv, Rights};
 use crate::bind::scope::same;
-use crate::bind::{Binder, outline, query};
+use crate::bind::{Binder, compound, outline, query};
 use crate::catalog::{Catalog, Definer, View, ViewDef, parse_view, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::plan::VirtualTables;
@@ -313,7 +313,7 @@ impl Ddl<'_> {
 /// `TABLE t` as a SELECT of a list of columns, where that is the query or a part of its set operations.
 fn list_columns(body: &mut QueryBody) {
     match body {
-        QueryBody::Table(name) => *body = QueryBody::Select(Box::new(query::select_all(name))),
+        QueryBody::Table(name) => *body = QueryBody::Select(Box::new(compound::select_all(name))),
         QueryBody::SetOperation { left, right, .. } => {
             list_columns(left);
             list_columns(right);

@@ -30,6 +30,12 @@ pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<
     }
 }
 
+/// Whether nothing but an implicit value is there for a column that is given none.
+pub(crate) fn has_no_default(column: &Column) -> bool {
+    let has_one = column.auto_increment || column.generated.is_some();
+    matches!(column.default, ColumnDefault::None) && !has_one
+}
+
 /// NULL for a NOT NULL column: error 1048, or a warning and the implicit default.
 pub(crate) fn null_value(column: &Column, lenient: bool, state: &mut SessionState) -> SqlResult<Value> {
     let error = SqlError::bad_null(&column.name);

@@ -9,6 +9,7 @@ use super::view::{Meant, Opened};
 use super::{Effect, RowExpressions, Run};
 use crate::api::Priv;
 use crate::bind::Clause;
+use crate::bind::operators::with_zero_dates;
 use crate::bind::query::with_clause;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -68,7 +69,7 @@ impl DeletePlan {
         with_clause(&mut binder, with.as_deref(), 0)?;
         binder.set_clause(Clause::Where);
         let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
-        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
+        let filter = filter.map(|filter| with_zero_dates(&mut binder, filter)).transpose()?;
         let order = bind_order(&mut binder, order_by)?;
         let limit = bind_limit(&mut binder, limit.as_ref())?;
         let returning = Returning::bind(&mut binder, returning)?;

@@ -8,6 +8,7 @@ use super::view::{Meant, Opened};
 use super::{Effect, NewRow, RowExpressions, Run, ViewCheck};
 use crate::api::Priv;
 use crate::bind::Clause;
+use crate::bind::operators::with_zero_dates;
 use crate::bind::query::with_clause;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::Change;
@@ -67,7 +68,7 @@ impl UpdatePlan {
         let assignments = bind_assignments(&mut binder, &names, assignments)?;
         binder.set_clause(Clause::Where);
         let filter = filter.as_ref().map(|filter| binder.expr(filter)).transpose()?;
-        let filter = filter.map(|filter| binder.with_zero_dates(filter)).transpose()?;
+        let filter = filter.map(|filter| with_zero_dates(&mut binder, filter)).transpose()?;
         let order = bind_order(&mut binder, order_by)?;
         let limit = bind_limit(&mut binder, limit.as_ref())?;
         let hints = hinted_indexes(&mut binder, &names, index_hints, hints);

@@ -6,6 +6,8 @@ use super::context::Context;
 use super::node::BitOp;
 use super::types::{BINARY, ExprType, Family};
 use crate::error::{ExecResult, SqlError};
+use crate::expr::functions::aggregate::AggregateSpec;
+use crate::memory::Account;
 use omnibus_parser::ast::AggregateKind;
 use omnibus_value::Value;
 
@@ -61,17 +63,26 @@ pub(in crate::expr) fn neutral(kind: AggregateKind, length: usize) -> Vec<u8> {
     vec![if kind == AggregateKind::BitAnd { 0xff } else { 0 }; length]
 }
 
-/// Takes a value up into an aggregate of bytes.
+/// Takes the value for the row in the frame up into an aggregate of bytes.
 ///
 /// # Errors
-/// 3513.
-pub(in crate::expr) fn take(so_far: &mut [u8], bytes: &[u8], kind: AggregateKind) -> ExecResult<()> {
-    let op = match kind {
+/// 3513; as evaluation.
+pub(in crate::expr) fn take(
+    so_far: &mut Option<Vec<u8>>,
+    spec: &AggregateSpec,
+    account: &mut Account,
+    cx: &mut Context<'_>,
+) -> ExecResult<()> {
+    let Some(bytes) = spec.args[0].eval_str(cx)? else { return Ok(()) };
+    if so_far.is_none() {
+        account.grow(bytes.len(), &cx.session.settings)?;
+    }
+    let op = match spec.kind {
         AggregateKind::BitAnd => BitOp::And,
         AggregateKind::BitOr => BitOp::Or,
         _ => BitOp::Xor,
     };
-    combine(so_far, bytes, op)
+    combine(so_far.get_or_insert_with(|| neutral(spec.kind, bytes.len())), &bytes, op)
 }
 
 fn combine(a: &mut [u8], b: &[u8], op: BitOp) -> ExecResult<()> {

@@ -294,13 +294,6 @@ impl<'a> Context<'a> {
         Ok(value)
     }
 
-    /// The name of the column that an expression is.
-    pub(super) fn column_name(&self, e: &Expr) -> Option<String> {
-        let super::Kind::Column { slot, column, .. } = &e.kind else { return None };
-        let table = self.frame.get(usize::from(*slot))?.table.as_ref()?;
-        Some(table.columns().get(usize::from(*column))?.name.to_string())
-    }
-
     /// What an expression gives for the row that groups now take up, computed when it is first asked for.
     pub(super) fn once(&mut self, number: usize, e: &Expr) -> ExecResult<Value> {
         if let SubqueryState::Once(row, value) = &self.subqueries[number]

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
-use omnibus_value::convert::Converted;
+use omnibus_value::convert::{Converted, document};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -187,19 +187,9 @@ impl Expr {
                 n
             }
             Value::Fixed(_) => self.to_int(&Value::Bytes(self.to_str(value)), cx),
-            Value::Json(json) => self.of_json(super::json::decode(json).to_int(), cx),
+            Value::Json(json) => of_json(self, document::to_int(&super::json::decode(json)), cx),
             Value::Null => 0,
         }
-    }
-
-    /// What a document of this expression was read as; complains of one that is nothing of the kind.
-    fn of_json<T>(&self, read: Converted<T>, cx: &mut Context<'_>) -> T {
-        if let Some(problem) = read.problem {
-            let state = problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
-            let name = cx.column_name(self).unwrap_or_default();
-            cx.warn(SqlError::new(problem.code(), &state, problem.message(&name, 1, b"")));
-        }
-        read.value
     }
 
     /// Evaluates to an integer.
@@ -225,7 +215,7 @@ impl Expr {
                 }
                 number
             }
-            Value::Json(json) => self.of_json(super::json::decode(json).to_f64(), cx),
+            Value::Json(json) => of_json(self, document::to_f64(&super::json::decode(json)), cx),
             value => super::compare::as_f64(value),
         }
     }
@@ -270,7 +260,7 @@ impl Expr {
                     .rescale(self.ty.column.decimals.min(6))
             }
             Value::Fixed(_) => self.to_decimal(&Value::Bytes(self.to_str(value)), cx),
-            Value::Json(json) => self.of_json(super::json::decode(json).to_decimal(), cx),
+            Value::Json(json) => of_json(self, document::to_decimal(&super::json::decode(json)), cx),
             value => Decimal::from_i128(self.to_int(value, cx), 0),
         }
     }
@@ -313,8 +303,8 @@ impl Expr {
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
             Value::Json(json) => {
-                let read = super::json::decode(json).to_datetime(DateMode::RELAXED, "DATETIME/TIMESTAMP");
-                self.of_json(read, cx)
+                let document = super::json::decode(json);
+                of_json(self, document::to_datetime(&document, DateMode::RELAXED, "DATETIME/TIMESTAMP"), cx)
             }
             Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_datetime(&Value::Bytes(to_text(value, &self.ty.column)), cx)
@@ -380,7 +370,7 @@ impl Expr {
                     None
                 }
             },
-            Value::Json(json) => self.of_json(super::json::decode(json).to_time(), cx),
+            Value::Json(json) => of_json(self, document::to_time(&super::json::decode(json)), cx),
             Value::Enum(_) | Value::Set(_) | Value::Bit(_) | Value::Fixed(_) => {
                 self.to_time(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
@@ -405,4 +395,21 @@ pub fn shift(at: DateTime, seconds: i32) -> DateTime {
 fn bad_datetime(text: &str, cx: &mut Context<'_>) -> Option<DateTime> {
     cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
     None
+}
+
+/// What a document of an expression was read as; complains of one that is nothing of the kind.
+fn of_json<T>(e: &Expr, read: Converted<T>, cx: &mut Context<'_>) -> T {
+    if let Some(problem) = read.problem {
+        let state = problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
+        let name = column_name(e, cx).unwrap_or_default();
+        cx.warn(SqlError::new(problem.code(), &state, problem.message(&name, 1, b"")));
+    }
+    read.value
+}
+
+/// The name of the column that an expression is.
+fn column_name(e: &Expr, cx: &Context<'_>) -> Option<String> {
+    let super::Kind::Column { slot, column, .. } = &e.kind else { return None };
+    let table = cx.frame.get(usize::from(*slot))?.table.as_ref()?;
+    Some(table.columns().get(usize::from(*column))?.name.to_string())
 }

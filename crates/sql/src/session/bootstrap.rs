@@ -91,7 +91,7 @@ pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {
     session.state.settings.sql_log_bin = false;
     for sql in STATEMENTS {
         let text = Bytes::from_static(sql.as_bytes());
-        let (statement, _) = session.parse(&text)?;
+        let (statement, _) = session.parse(&text, false)?;
         let outcome = session.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut Nowhere);
         let outcome = outcome.map_err(|interrupt| match interrupt {
             Interrupt::Error(error) => error,

@@ -232,23 +232,6 @@ impl SqlSession {
         }
     }
 
-    /// Runs `body` with the default database that was current when the statement was prepared: what it names without a schema is there,
-    /// and the log says so too.
-    fn in_database<T>(
-        &mut self,
-        database: Option<&Arc<str>>,
-        body: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
-    ) -> ExecResult<T> {
-        if self.state.database.as_ref() == database {
-            // Here it may drop or change the session's own.
-            return body(self);
-        }
-        let current = std::mem::replace(&mut self.state.database, database.cloned());
-        let result = body(self);
-        self.state.database = current;
-        result
-    }
-
     /// Makes the statement's plan; the database that it was prepared in is the default one.
     fn plan(
         &mut self,
@@ -327,7 +310,7 @@ impl SqlSession {
                 return result;
             }
             let database = prepared.database.clone();
-            session.in_database(database.as_ref(), |session| {
+            in_database(session, database.as_ref(), |session| {
                 session.run(&mut call, |session, call| session.run_prepared(prepared, call))
             })
         })
@@ -436,7 +419,7 @@ impl SqlSession {
         self.hinted(&statement.node, call.access, |session| {
             session.bound_time(&statement.node);
             let database = prepared.database.clone();
-            session.in_database(database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
+            in_database(session, database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
         })
     }
 
@@ -460,4 +443,21 @@ pub(super) fn is_planned(statement: &Statement) -> bool {
 
 fn unknown(name: &Ident, verb: &str) -> SqlError {
     SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {verb}"))
+}
+
+/// Runs `body` with the default database that was current when the statement was prepared: what it names without a schema is there,
+/// and the log says so too.
+fn in_database<T>(
+    session: &mut SqlSession,
+    database: Option<&Arc<str>>,
+    body: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
+) -> ExecResult<T> {
+    if session.state.database.as_ref() == database {
+        // Here it may drop or change the session's own.
+        return body(session);
+    }
+    let current = std::mem::replace(&mut session.state.database, database.cloned());
+    let result = body(session);
+    session.state.database = current;
+    result
 }

@@ -402,7 +402,7 @@ impl SqlSession {
             }
             Statement::ExecuteImmediate { source: source @ (Expr::Literal(_) | Expr::UserVar(_)), using } => {
                 let (value, ty) = self.evaluate(source, call.access).ok()?;
-                let (statement, _) = self.parse_to_prepare(&value.to_bytes(&ty)).ok()?;
+                let (statement, _) = self.parse(&value.to_bytes(&ty), true).ok()?;
                 let Statement::Call { name, args } = &statement.node else { return None };
                 Some(match using.len() == statement.params as usize {
                     true => self.call_statement(name, &given_args(args, using), call),

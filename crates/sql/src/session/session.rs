@@ -202,23 +202,18 @@ impl SqlSession {
         &mut self.trx
     }
 
-    /// Parses the first statement of a text; also says where the next one begins.
+    /// Parses the first statement of a text; also says where the next one begins. Only a text that is prepared may have `?`.
     ///
     /// # Errors
     /// 1064 and its kind.
-    pub fn parse(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+    pub fn parse(
+        &mut self,
+        text: &Bytes,
+        to_prepare: bool,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         self.state.command.clear();
         let SessionState { settings, command, .. } = &mut self.state;
-        self.statements.parse(text, settings, false, command)
-    }
-
-    /// The same of a text that is prepared: it may have `?`.
-    ///
-    /// # Errors
-    /// As `parse`.
-    pub fn parse_to_prepare(&mut self, text: &Bytes) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.state.command.clear();
-        self.parse_within(text)
+        self.statements.parse(text, settings, to_prepare, command)
     }
 
     /// Reads a client's text: its first statement, which may be one that was prepared for texts with other values.
@@ -231,7 +226,7 @@ impl SqlSession {
         self.statements.read(text, settings, command)
     }
 
-    /// As `parse`, inside of a statement that runs.
+    /// As `parse`, of a text that a running statement prepares.
     pub(super) fn parse_within(
         &mut self,
         text: &Bytes,

@@ -3,6 +3,7 @@
 //! Nothing here fails silently: every conversion that loses something returns a [`Problem`], and the caller decides
 //! whether that is an error (strict mode) or a warning.
 
+pub mod document;
 mod number;
 mod problem;
 mod store;
@@ -18,8 +19,8 @@ mod tests;
 
 pub use number::{parse_f64_prefix, parse_i64_prefix, round_half_even};
 pub use problem::{Problem, printable};
+pub(crate) use store::scalar_json;
 pub use store::{ConvertError, StoreContext, Stored, fixed};
-pub(crate) use store::{rounded, scalar_json};
 
 /// A value and what was lost on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]

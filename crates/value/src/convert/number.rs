@@ -121,7 +121,7 @@ impl Value {
                 n
             }
             Value::Fixed(_) => return self.text().to_f64(),
-            Value::Json(binary) => return document(binary).to_f64(),
+            Value::Json(binary) => return super::document::to_f64(&document(binary)),
         })
     }
 
@@ -147,7 +147,7 @@ impl Value {
                 }
             }
             Value::Json(binary) => {
-                let Converted { value, problem } = document(binary).to_int();
+                let Converted { value, problem } = super::document::to_int(&document(binary));
                 match i64::try_from(value) {
                     Ok(value) => Converted { value, problem },
                     Err(_) => Converted::lossy(i64::MAX, Problem::OutOfRange),
@@ -191,7 +191,7 @@ impl Value {
                 Converted::exact(n as u64)
             }
             Value::Json(binary) => {
-                let Converted { value, problem } = document(binary).to_int();
+                let Converted { value, problem } = super::document::to_int(&document(binary));
                 let below = (value < 0).then_some(Problem::OutOfRange);
                 Converted { value: value as u64, problem: problem.or(below) }
             }
@@ -247,7 +247,7 @@ impl Value {
                 parsed.value
             }
             Value::Fixed(_) => return self.text().to_decimal(),
-            Value::Json(binary) => return document(binary).to_decimal(),
+            Value::Json(binary) => return super::document::to_decimal(&document(binary)),
         })
     }
 }

@@ -213,7 +213,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
             (stored, range.or(parsed.truncated.then_some(Problem::Truncated)))
         }
         Value::Json(binary) => {
-            let n = super::number::document(binary).to_int();
+            let n = super::document::to_int(&super::number::document(binary));
             let (stored, range) = integer(n.value, ty);
             (stored, n.problem.or(range))
         }
@@ -228,7 +228,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
 }
 
 /// Half away from zero; beyond 127 bits saturated.
-pub(crate) fn rounded(n: &Decimal) -> i128 {
+pub(super) fn rounded(n: &Decimal) -> i128 {
     match n.to_i64() {
         Ok(n) => i128::from(n),
         Err(_) => {

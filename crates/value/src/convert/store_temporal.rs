@@ -47,7 +47,7 @@ fn read(
         }
         Value::Json(binary) => {
             let what = if what == "date" { "DATE" } else { "DATETIME/TIMESTAMP" };
-            let read = super::number::document(binary).to_datetime(ctx.dates, what);
+            let read = super::document::to_datetime(&super::number::document(binary), ctx.dates, what);
             let dt = read.value.ok_or(read.problem.unwrap_or(wrong))?;
             checked(dt)?.fit(fsp, ctx.dates).map(|dt| (dt, None)).ok_or(wrong)
         }
@@ -112,7 +112,7 @@ fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
             return (Value::Time(fit(dt.time())), (!dt.date().is_zero()).then_some(Problem::Rounded));
         }
         Value::Json(binary) => {
-            let read = super::number::document(binary).to_time();
+            let read = super::document::to_time(&super::number::document(binary));
             return (Value::Time(fit(read.value.unwrap_or(Time::ZERO))), read.problem);
         }
         other => number_time(other).map(fit),

@@ -186,3 +186,26 @@ fn uuids_and_addresses_are_text_or_bytes_and_nothing_else() {
     let stored = one.cast_for_column(&text, &StoreContext::default()).unwrap();
     assert_eq!(stored.value, bytes(b"::1"));
 }
+
+#[test]
+fn documents_are_numbers_and_times_in_one_way() {
+    let json = |text: &str| crate::json::Json::parse(text.as_bytes()).unwrap();
+    assert_eq!(document::to_int(&json("true")).value, 1);
+    assert_eq!(document::to_f64(&json("false")).value, 0.0);
+    assert_eq!(document::to_int(&json("2.5")).value, 2, "doubles round to even");
+    assert_eq!(document::to_int(&json("1e30")).problem.map(|p| p.code()), Some(3155));
+    for (what, code) in [("\"7x\"", 3156), ("null", 3156), ("[1]", 3156), ("{}", 3156)] {
+        assert_eq!(document::to_int(&json(what)).problem.map(|p| p.code()), Some(code), "{what}");
+        assert_eq!(document::to_decimal(&json(what)).problem.map(|p| p.code()), Some(code), "{what}");
+    }
+    assert!(document::to_datetime(&json("\"2020-01-02\""), DateMode::RELAXED, "DATE").value.is_some());
+    assert!(document::to_datetime(&json("20200102"), DateMode::RELAXED, "DATE").value.is_none());
+    assert!(
+        document::to_time(&json("\"01:02:03\"")).value.is_some()
+            && document::to_time(&json("\"7\"")).value.is_none()
+    );
+    assert!(
+        json("false").is_true() && json("null").is_true() && !json("0.0").is_true(),
+        "WHERE compares with 0"
+    );
+}

@@ -48,6 +48,12 @@ impl Json {
         }
     }
 
+    /// Its truth in WHERE, AND, NOT and their kind: whether it is another document than the number 0. So false is true there; IF and
+    /// CASE take the number that it is.
+    pub fn is_true(&self) -> bool {
+        self.compare(&Json::Int(0)).is_ne()
+    }
+
     /// A number as a double.
     pub fn as_f64(&self) -> Option<f64> {
         Some(match self {

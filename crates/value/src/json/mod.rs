@@ -10,7 +10,6 @@ mod modify;
 mod number;
 mod parse;
 mod path;
-mod scalar;
 mod text;
 
 #[cfg(test)]

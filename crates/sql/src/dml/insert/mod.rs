@@ -1,6 +1,7 @@
 //! INSERT, REPLACE, and whatever else puts rows into a table: LOAD DATA, CREATE TABLE ... SELECT.
 
 mod auto_increment;
+mod before;
 mod duplicate;
 mod plan;
 mod run;

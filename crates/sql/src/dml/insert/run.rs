@@ -1,15 +1,15 @@
 //! INSERT and REPLACE, run: each row is made, gets its AUTO_INCREMENT value and goes in.
 
 use super::auto_increment::is_auto_key;
+use super::before;
 use super::plan::InsertPlan;
 use super::source::Source;
-use crate::catalog::ColumnDefault;
 use crate::dml::change::passed_over;
-use crate::dml::defaults::{default_value, implicit_default, null_value};
+use crate::dml::defaults::{default_value, has_no_default, implicit_default, null_value};
 use crate::dml::returning::Returned;
 use crate::dml::rows::cast_into;
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlResult};
 use crate::exec;
 use crate::exec::run::Flow;
 use crate::expr::context::{Context, Row};
@@ -21,7 +21,7 @@ use crate::state::NewInsertId;
 use crate::storage::Storage;
 use crate::store::{InsertOutcome, auto_value, duplicate_error};
 use omnibus_parser::ast::{TriggerEvent, TriggerTime};
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::Value;
 use std::rc::Rc;
 
 /// Longer lists of rows are not even begun on an async worker.
@@ -63,7 +63,7 @@ impl InsertPlan {
         self.expressions.as_ref().is_some_and(|expressions| expressions.triggers.is_some())
     }
 
-    fn lenient(&self, run: &Run<'_>) -> bool {
+    pub(super) fn lenient(&self, run: &Run<'_>) -> bool {
         self.ignore || !run.state.settings.strict()
     }
 
@@ -133,84 +133,25 @@ impl InsertPlan {
     }
 
     /// A row of defaults. Columns that are named get theirs only if a row says DEFAULT. `later`: a column that has none is NULL, and triggers
-    /// give it a value or `fire_before` complains.
+    /// give it a value or `before::fire` complains.
     pub(crate) fn template(&self, run: &mut Run<'_>, later: bool) -> SqlResult<Vec<Value>> {
         let table = &self.target.table;
         let mut template = vec![Value::Null; table.columns().len()];
         for &at in &self.rest {
-            if !(later && self.has_no_default(at)) {
+            if !(later && has_no_default(&self.target.table.def.columns[at])) {
                 template[at] = self.default_for(run, at)?;
             }
         }
         Ok(template)
     }
 
-    fn has_no_default(&self, at: usize) -> bool {
-        let column = &self.target.table.def.columns[at];
-        let has_one = column.auto_increment || column.generated.is_some();
-        matches!(column.default, ColumnDefault::None) && !has_one
-    }
-
     /// What DEFAULT gives a column here.
     pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {
-            Err(error) if error.code == 1364 => self.without_default(run, at),
+            Err(error) if error.code == 1364 => before::without_default(self, run, at),
             other => other,
         }
-    }
-
-    /// What a column gets that has no default and was given nothing.
-    fn without_default(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
-        let column = &self.target.table.def.columns[at];
-        // The first label is one.
-        if column.ty.kind == ColumnKind::Enum {
-            return Ok(implicit_default(&column.ty));
-        }
-        let error = match &self.view {
-            Some(view) => SqlError::no_default_for_view_field(view),
-            None => SqlError::no_default_for_field(&column.name),
-        };
-        if !self.lenient(run) {
-            return Err(error);
-        }
-        run.state.diagnostics.warn(error);
-        Ok(implicit_default(&column.ty))
-    }
-
-    /// Fires the BEFORE triggers for a row. What they leave NULL is looked at only then.
-    fn fire_before(&self, run: &mut Run<'_>, values: &mut Vec<Value>, number: u64) -> ExecResult<()> {
-        let Some(expressions) = self.expressions.as_ref().filter(|_| self.null_may_go()) else {
-            return Ok(());
-        };
-        let table = &self.target.table;
-        // A number that is still to come is 0 for them.
-        let coming = table.auto_column.filter(|at| matches!(values[*at], Value::Null));
-        if let Some(at) = coming {
-            values[at] = implicit_default(&table.columns()[at].ty);
-        }
-        let mut row = NewRow { values, number, ignore: self.ignore };
-        expressions.foresee(&mut row, run.state, run.trx)?;
-        expressions.fire((TriggerTime::Before, TriggerEvent::Insert), None, Some(values), run)?;
-        if let Some(at) = coming.filter(|at| auto_value(&values[*at]) == 0) {
-            values[at] = Value::Null;
-        }
-        let one = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
-        let bare = matches!(&self.source, Source::Values(rows) if rows.iter().any(|row| is_bare(row)));
-        let lenient = self.ignore || (!one && !run.state.settings.strict());
-        for (at, column) in table.columns().iter().enumerate() {
-            let may_be = column.nullable || column.auto_increment || column.generated.is_some();
-            if may_be || !matches!(values[at], Value::Null) {
-                continue;
-            }
-            values[at] = match (bare || self.rest.contains(&at)) && self.has_no_default(at) {
-                // What a statement says of all its rows is said once.
-                true if number > 1 && self.lenient(run) => implicit_default(&column.ty),
-                true => self.without_default(run, at)?,
-                false => null_value(column, lenient, run.state)?,
-            };
-        }
-        Ok(())
     }
 
     fn values(
@@ -231,10 +172,10 @@ impl InsertPlan {
             }
         }
         let lenient = self.ignore || (multiple && !run.state.settings.strict());
-        let later = is_bare(row) && self.null_may_go();
+        let later = before::is_bare(row) && self.null_may_go();
         for (&at, expr) in self.columns.iter().zip(row) {
             let column = &self.target.table.def.columns[at];
-            if later && self.has_no_default(at) {
+            if later && has_no_default(&self.target.table.def.columns[at]) {
                 values[at] = Value::Null;
                 continue;
             }
@@ -343,7 +284,7 @@ impl InsertPlan {
     ) -> ExecResult<()> {
         let table = &self.target.table;
         counts.records += 1;
-        self.fire_before(run, &mut values, counts.records)?;
+        before::fire(self, run, &mut values, counts.records)?;
         let generated = self.generate(run, &mut values, counts, left)?;
         if let Some(expressions) = &self.expressions {
             let mut row = NewRow { values: &mut values, number: counts.records, ignore: self.ignore };
@@ -398,9 +339,4 @@ impl InsertPlan {
         }
         Ok(())
     }
-}
-
-/// Whether a row is nothing but defaults: `VALUES ()`.
-fn is_bare(row: &[Option<Expr>]) -> bool {
-    row.iter().all(Option::is_none)
 }

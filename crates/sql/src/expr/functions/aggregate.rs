@@ -3,6 +3,7 @@
 //! Grouping itself is in `exec::group`. An accumulator belongs to one group; on the session's
 //! thread.
 
+use super::group_concat::{PART_COST, PRUNE_AT, concat, prune};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED};
 use crate::expr::{BindContext, Context, Expr, Kind as ExprKind, bits, compare, eval, hash_key, json};
@@ -273,8 +274,7 @@ impl Accumulator {
                 }
             }
             AggregateState::Bits(bits) => {
-                if let Some(n) = spec.args[0].eval_int(cx)? {
-                    let n = n as u64;
+                if let Some(n) = spec.args[0].eval_int(cx)?.map(|n| n as u64) {
                     *bits = match spec.kind {
                         Kind::BitAnd => *bits & n,
                         Kind::BitOr => *bits | n,
@@ -282,15 +282,7 @@ impl Accumulator {
                     };
                 }
             }
-            AggregateState::BitsOfBytes(so_far) => {
-                if let Some(bytes) = spec.args[0].eval_str(cx)? {
-                    if so_far.is_none() {
-                        account.grow(bytes.len(), &cx.session.settings)?;
-                    }
-                    let so_far = so_far.get_or_insert_with(|| bits::neutral(spec.kind, bytes.len()));
-                    bits::take(so_far, &bytes, spec.kind)?;
-                }
-            }
+            AggregateState::BitsOfBytes(so_far) => bits::take(so_far, spec, account, cx)?,
             AggregateState::Variance(count, mean, squares) => {
                 if let Some(x) = spec.args[0].eval_f64(cx)? {
                     *count += 1;
@@ -540,11 +532,6 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
 /// The most bytes that MySQL's aggregates of bits take.
 const LONGEST_BITS: u32 = 511;
 
-/// What a part of GROUP_CONCAT takes beside its text and keys.
-const PART_COST: usize = 64;
-/// Bytes of parts past the limit that are kept until they are looked through.
-const PRUNE_AT: usize = 64 << 10;
-
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {
     let inside = match value {
@@ -552,63 +539,4 @@ fn json_cost(value: &Value) -> usize {
         _ => 0,
     };
     2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value)) + inside
-}
-
-/// Drops the parts of GROUP_CONCAT that those in front of them leave no place for.
-fn prune(
-    parts: &mut Vec<(Vec<Value>, Bytes)>,
-    length: &mut usize,
-    max: usize,
-    spec: &AggregateSpec,
-    account: &mut Account,
-) {
-    sort(parts, spec);
-    let mut kept = 0;
-    let mut total = 0;
-    while total <= max && kept < parts.len() {
-        total += parts[kept].1.len() + spec.separator.len();
-        kept += 1;
-    }
-    for (keys, text) in parts.drain(kept..) {
-        account.shrink(memory_of(&keys) + text.len() + PART_COST);
-    }
-    *length = total;
-}
-
-fn concat(mut parts: Vec<(Vec<Value>, Bytes)>, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
-    if parts.is_empty() {
-        return Value::Null;
-    }
-    sort(&mut parts, spec);
-    if let Some(limit) = spec.limit {
-        parts.truncate(limit);
-    }
-    let texts: Vec<&[u8]> = parts.iter().map(|(_, text)| &text[..]).collect();
-    let mut out = texts.join(&spec.separator[..]);
-    let max = usize::try_from(cx.session.settings.group_concat_max_len).unwrap_or(usize::MAX);
-    if out.len() > max {
-        let collation = spec.ty.column.collation;
-        let mut end = 0;
-        for character in crate::expr::charset::chars(&out, collation) {
-            if end + character.len() > max {
-                break;
-            }
-            end += character.len();
-        }
-        out.truncate(end);
-        cx.warn(SqlError::new(1260, b"HY000", format!("Row {} was cut by GROUP_CONCAT()", texts.len())));
-    }
-    Value::Bytes(out.into())
-}
-
-fn sort(parts: &mut [(Vec<Value>, Bytes)], spec: &AggregateSpec) {
-    parts.sort_by(|(a, _), (b, _)| {
-        for ((x, y), (expr, descending)) in a.iter().zip(b).zip(&spec.order) {
-            let order = compare::sort_order(x, y, expr.ty.column.collation);
-            if order != Ordering::Equal {
-                return if *descending { order.reverse() } else { order };
-            }
-        }
-        Ordering::Equal
-    });
 }

@@ -12,6 +12,7 @@ mod control;
 mod encode;
 mod encrypt;
 mod files;
+mod group_concat;
 mod inet;
 mod info;
 pub(crate) mod json;

@@ -334,7 +334,9 @@ impl SqlSession {
         let (value, _) = self.value_of(expr, false, call)?;
         // As IF() has it: a document is the number that it is.
         if let Value::Json(document) = &value {
-            return Ok(crate::expr::json::decode(document).to_f64().value != 0.0);
+            return Ok(
+                omnibus_value::convert::document::to_f64(&crate::expr::json::decode(document)).value != 0.0
+            );
         }
         let mut exec = crate::expr::Context::new(&mut self.state, &mut self.trx, &[]);
         let constant = crate::expr::Expr::constant(value, crate::expr::ExprType::null());
