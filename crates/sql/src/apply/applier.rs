@@ -12,7 +12,7 @@ use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
 use omnibus_format::events::XaPrepare;
 use omnibus_format::{AnyGtid, Unnamed};
-use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_parser::ast::{Commits, Spanned, Statement};
 use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use parking_lot::Mutex;
@@ -287,7 +287,7 @@ impl Applier {
             !self.ongoing.at_last && matches!(statement, Statement::CreateTable(tree) if !tree.temporary);
         let whole = first && (self.ongoing.at_last || leaves_open);
         // What came before it would be committed without the transaction's id and position.
-        if self.ongoing.header.is_some() && !whole && self.session.ends_transaction(statement) {
+        if self.ongoing.header.is_some() && !whole && statement.traits().commits == Commits::First {
             return Err(Stopped::WouldTear);
         }
         self.take_temporary_tables(view, statement);

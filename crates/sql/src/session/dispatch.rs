@@ -5,10 +5,11 @@ use super::{Call, SqlSession};
 use crate::api::{Mode, Outcome, Priv};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{
-    Commits, Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
+    Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
 };
 
 impl SqlSession {
@@ -59,23 +60,12 @@ impl SqlSession {
             Statement::GetDiagnostics(get) => self.get_diagnostics(get, call),
             statement if statement.is_definition() => {
                 let result = self.define(statement, call);
-                self.tell_defined(statement, call.text, &result);
+                tell_defined(&self.state, statement, call.text, &result);
                 result
             }
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
         }
-    }
-
-    /// Tells the server of a definition that has ended: nobody else sees those of procedures, events and EXECUTE.
-    fn tell_defined(&self, statement: &Statement, text: &Bytes, result: &ExecResult<Outcome>) {
-        let code = match result {
-            Ok(_) => 0,
-            Err(Interrupt::Error(error)) => error.code,
-            // It runs again.
-            Err(_) => return,
-        };
-        self.state.host.defined(statement, text, code);
     }
 
     fn start_transaction(&mut self, how: StartTransaction, mode: Mode) -> ExecResult<Outcome> {
@@ -164,7 +154,7 @@ impl SqlSession {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
         self.commit_before_definition()?;
-        self.must_write()?;
+        must_write(&self.state)?;
         if let Statement::CreateView(tree) = statement {
             return self.create_view(tree, call);
         }
@@ -231,15 +221,6 @@ impl SqlSession {
         Ok(outcome)
     }
 
-    /// 1792 where transactions only read by default, as what is a transaction of its own is one of them. What was said for the
-    /// next transaction alone is not asked.
-    pub(super) fn must_write(&self) -> Result<(), SqlError> {
-        match self.state.settings.read_only {
-            true => Err(SqlError::cant_execute_in_read_only_transaction()),
-            false => Ok(()),
-        }
-    }
-
     /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
         self.trx.branch.check_none()?;
@@ -280,15 +261,27 @@ pub(super) fn starts_transaction(tree: &CreateTable) -> bool {
     })
 }
 
-impl SqlSession {
-    /// Whether a statement is a transaction by itself, and ends the one that it is run in. What defines a temporary table
-    /// is not.
-    pub(crate) fn ends_transaction(&self, statement: &Statement) -> bool {
-        statement.traits().commits == Commits::First
-    }
-}
-
 /// Whether a statement commits what is open before it does anything.
 pub(super) fn commits_implicitly(statement: &Statement) -> bool {
     matches!(statement, Statement::Begin(_)) || statement.is_definition()
+}
+
+/// 1792 where transactions only read by default, as what is a transaction of its own is one of them. What was said for the
+/// next transaction alone is not asked.
+pub(super) fn must_write(state: &SessionState) -> Result<(), SqlError> {
+    match state.settings.read_only {
+        true => Err(SqlError::cant_execute_in_read_only_transaction()),
+        false => Ok(()),
+    }
+}
+
+/// Tells the server of a definition that has ended: nobody else sees those of procedures, events and EXECUTE.
+fn tell_defined(state: &SessionState, statement: &Statement, text: &Bytes, result: &ExecResult<Outcome>) {
+    let code = match result {
+        Ok(_) => 0,
+        Err(Interrupt::Error(error)) => error.code,
+        // It runs again.
+        Err(_) => return,
+    };
+    state.host.defined(statement, text, code);
 }

@@ -83,7 +83,11 @@ impl SqlSession {
         let effect =
             plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: &[] }, &input)?;
         if let Some(before) = as_text {
-            let file = RunFile { span: self.file_span(call), duplicates: duplicates(tree), input: &input };
+            let file = RunFile {
+                span: super::statement_log::file_span(&self.state, call),
+                duplicates: duplicates(tree),
+                input: &input,
+            };
             self.log_text(&before, Some(&file), call)?;
         }
         Ok(Outcome {

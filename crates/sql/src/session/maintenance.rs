@@ -14,6 +14,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::state::SessionState;
 use crate::store::kept_statistics;
 use crate::store::{HeldSnapshot, by_ref, samples, whole_index};
 use omnibus_commit::Ticket;
@@ -204,22 +205,6 @@ impl SqlSession {
         Ok(())
     }
 
-    /// Entries of an index.
-    fn count_entries(&self, snapshot: &dyn Snapshot, table: &Table, at: usize) -> ExecResult<u64> {
-        let range = whole_index(table, at);
-        let mut entries = 0u64;
-        let mut result = Ok(());
-        snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, _| {
-            entries += 1;
-            if entries.is_multiple_of(PAUSE) {
-                result = self.state.budget.look(0);
-            }
-            result.is_ok()
-        })?;
-        result?;
-        Ok(entries)
-    }
-
     /// What is wrong with a table; damage that keeps it from being read is the engine's error. A few findings are enough.
     fn check_table(&mut self, table: &Arc<Table>) -> ExecResult<Vec<String>> {
         const ENOUGH: usize = 10;
@@ -251,7 +236,7 @@ impl SqlSession {
             }
         }
         for (at, index) in table.def.indexes.iter().enumerate().skip(1) {
-            let entries = self.count_entries(&*snapshot.snapshot, table, at)?;
+            let entries = count_entries(&self.state, &*snapshot.snapshot, table, at)?;
             if entries != rows {
                 problems.push(format!("index '{}' has {entries} entries for {rows} rows", index.name));
             }
@@ -313,4 +298,20 @@ impl SqlSession {
         result?;
         Ok(sum)
     }
+}
+
+/// Entries of an index.
+fn count_entries(state: &SessionState, snapshot: &dyn Snapshot, table: &Table, at: usize) -> ExecResult<u64> {
+    let range = whole_index(table, at);
+    let mut entries = 0u64;
+    let mut result = Ok(());
+    snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, _| {
+        entries += 1;
+        if entries.is_multiple_of(PAUSE) {
+            result = state.budget.look(0);
+        }
+        result.is_ok()
+    })?;
+    result?;
+    Ok(entries)
 }

@@ -6,7 +6,7 @@ use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
-use crate::state::same_type;
+use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
@@ -360,7 +360,7 @@ impl SqlSession {
                         text,
                         self.state.settings.collation_client,
                     )),
-                    PrepareSource::Variable(variable) => self.variable_text(variable),
+                    PrepareSource::Variable(variable) => variable_text(&self.state, variable),
                 };
                 let prepared = self.prepare(&text, call.access)?;
                 self.statements.prepared.insert(name.to_lowercase(), prepared);
@@ -422,15 +422,6 @@ impl SqlSession {
             in_database(session, database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
         })
     }
-
-    fn variable_text(&self, name: &Ident) -> Bytes {
-        match self.state.user_variables.get(&name.to_lowercase()) {
-            Some((value, ty)) => {
-                client_text::of_value(&value.to_bytes(ty), ty.collation, self.state.settings.collation_client)
-            }
-            None => Bytes::from_static(b"NULL"),
-        }
-    }
 }
 
 /// Whether a statement has a plan.
@@ -460,4 +451,13 @@ fn in_database<T>(
     let result = body(session);
     session.state.database = current;
     result
+}
+
+fn variable_text(state: &SessionState, name: &Ident) -> Bytes {
+    match state.user_variables.get(&name.to_lowercase()) {
+        Some((value, ty)) => {
+            client_text::of_value(&value.to_bytes(ty), ty.collation, state.settings.collation_client)
+        }
+        None => Bytes::from_static(b"NULL"),
+    }
 }

@@ -10,7 +10,7 @@ use crate::dml::{Planner, Run, WritePlan};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{Context, Kind};
 use crate::plan::QueryPlan;
-use crate::state::Inside;
+use crate::state::{Inside, SessionState};
 use crate::storage::{LockMode, Storage};
 use crate::{bind, exec};
 use omnibus_parser::ast::{self, Query, Statement};
@@ -121,17 +121,13 @@ impl SqlSession {
         if let Some(outfile) = &plan.outfile {
             return self.write_file(plan, outfile, call);
         }
-        self.warn(&plan.warnings);
+        warn(&mut self.state, &plan.warnings);
         let rows = exec::execute(plan, &mut self.state, &mut self.trx, call.params, call.sink)?;
         if plan.into.is_empty() {
             Ok(Outcome::rows())
         } else {
             Ok(Outcome { affected: rows, ..Outcome::ok() })
         }
-    }
-
-    fn warn(&mut self, warnings: &[SqlError]) {
-        warnings.iter().for_each(|warning| self.state.diagnostics.push(Level::Warning, warning.clone()));
     }
 
     /// EXPLAIN, EXPLAIN ANALYZE and MariaDB's ANALYZE, where it is to be understood, and into where it goes.
@@ -160,7 +156,7 @@ impl SqlSession {
             ast::ExplainTarget::Connection(id) => return self.explain_connection(explain, *id, call),
         };
         let mariadb = self.state.settings.mariadb;
-        let form = self.explain_form(explain)?;
+        let form = explain_form(&self.state, explain)?;
         if explain.analyze && !mariadb && form != exec::Form::Tree {
             return Err(SqlError::not_supported_yet("EXPLAIN ANALYZE in another format than TREE").into());
         }
@@ -182,7 +178,7 @@ impl SqlSession {
                     self.begin_query(&plan)?;
                     profile = Some(exec::profiled(&plan, &mut self.state, &mut self.trx, call.params)?);
                 }
-                self.warn(&plan.warnings);
+                warn(&mut self.state, &plan.warnings);
                 exec::explain(&exec::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
             }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
@@ -192,7 +188,7 @@ impl SqlSession {
                 }
                 let catalog = self.catalog();
                 let plan = self.plan_write(statement, &catalog, call.access, Some(call.params))?;
-                self.warn(&plan.uses.warnings);
+                warn(&mut self.state, &plan.uses.warnings);
                 exec::explain(&plan.subject(), form, None, call.sink)?;
             }
             _ => {
@@ -201,23 +197,6 @@ impl SqlSession {
             }
         }
         Ok(Outcome::rows())
-    }
-
-    /// The form that an EXPLAIN names, or `explain_format`.
-    fn explain_form(&self, explain: &ast::Explain) -> SqlResult<exec::Form> {
-        let mariadb = self.state.settings.mariadb;
-        if let Some(name) = &explain.format {
-            return exec::Form::named(name, mariadb);
-        }
-        if mariadb {
-            return Ok(exec::Form::Table);
-        }
-        let usual = self.state.host.variable(VariableScope::Session, "explain_format");
-        let form = match usual {
-            Ok((Value::Bytes(name), _)) => exec::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
-            _ => exec::Form::Table,
-        };
-        Ok(if explain.analyze && form == exec::Form::Table { exec::Form::Tree } else { form })
     }
 
     /// EXPLAIN FOR CONNECTION: of what another session runs, planned anew in its database.
@@ -293,29 +272,14 @@ impl SqlSession {
         self.enter();
         self.trx.locks.lock_views(&plan.uses.views)?;
         let nested = self.state.programs.inside == Inside::Statement;
-        self.note_tables(plan, nested)?;
+        note_tables(&mut self.state, plan, nested)?;
         let as_text = if nested { None } else { self.choose_format(plan)? };
-        self.warn(&plan.uses.warnings);
+        warn(&mut self.state, &plan.uses.warnings);
         let outcome = self.run_as_rows(plan, call)?;
         if let Some(before) = as_text {
             self.log_text(&before, None, call)?;
         }
         Ok(outcome)
-    }
-
-    /// Notes which tables the running statement uses. One of a function or trigger changes none that the statement around
-    /// it uses.
-    fn note_tables(&mut self, plan: &WritePlan, nested: bool) -> SqlResult<()> {
-        let programs = &mut self.state.programs;
-        for table in plan.targets() {
-            if nested && programs.used.contains(&table.def.id) {
-                return Err(SqlError::cant_update_used_table_in_sf_or_trg(&table.def.name));
-            }
-        }
-        programs.tables.clear();
-        programs.tables.extend(&plan.uses.tables);
-        programs.tables.extend(plan.targets().iter().map(|table| table.def.id));
-        Ok(())
     }
 
     /// Runs a plan whose rows are logged, unless the transaction was told otherwise.
@@ -415,4 +379,40 @@ impl SqlSession {
         let value = bound.eval(&mut exec)?;
         Ok(Some((value, bound.ty.column)))
     }
+}
+
+/// The form that an EXPLAIN names, or `explain_format`.
+fn explain_form(state: &SessionState, explain: &ast::Explain) -> SqlResult<exec::Form> {
+    let mariadb = state.settings.mariadb;
+    if let Some(name) = &explain.format {
+        return exec::Form::named(name, mariadb);
+    }
+    if mariadb {
+        return Ok(exec::Form::Table);
+    }
+    let usual = state.host.variable(VariableScope::Session, "explain_format");
+    let form = match usual {
+        Ok((Value::Bytes(name), _)) => exec::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
+        _ => exec::Form::Table,
+    };
+    Ok(if explain.analyze && form == exec::Form::Table { exec::Form::Tree } else { form })
+}
+
+/// Notes which tables the running statement uses. One of a function or trigger changes none that the statement around
+/// it uses.
+fn note_tables(state: &mut SessionState, plan: &WritePlan, nested: bool) -> SqlResult<()> {
+    let programs = &mut state.programs;
+    for table in plan.targets() {
+        if nested && programs.used.contains(&table.def.id) {
+            return Err(SqlError::cant_update_used_table_in_sf_or_trg(&table.def.name));
+        }
+    }
+    programs.tables.clear();
+    programs.tables.extend(&plan.uses.tables);
+    programs.tables.extend(plan.targets().iter().map(|table| table.def.id));
+    Ok(())
+}
+
+fn warn(state: &mut SessionState, warnings: &[SqlError]) {
+    warnings.iter().for_each(|warning| state.diagnostics.push(Level::Warning, warning.clone()));
 }

@@ -6,6 +6,7 @@ use crate::api::{Outcome, Priv, ResultColumn};
 use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, ProgramKind, Show};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -40,8 +41,12 @@ fn text(value: impl Into<String>) -> Value {
 impl SqlSession {
     pub(super) fn show(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
         match show {
-            Show::Warnings { count, limit } => self.show_conditions(call, *count, limit.as_ref(), false),
-            Show::Errors { count, limit } => self.show_conditions(call, *count, limit.as_ref(), true),
+            Show::Warnings { count, limit } => {
+                show_conditions(&mut self.state, call, *count, limit.as_ref(), false)
+            }
+            Show::Errors { count, limit } => {
+                show_conditions(&mut self.state, call, *count, limit.as_ref(), true)
+            }
             Show::CreateTable(name) => self.show_create_table(name, call),
             Show::CreateView(name) => self.show_create_view(name, call),
             Show::CreateSequence(name) => self.show_create_sequence(name, call),
@@ -54,39 +59,6 @@ impl SqlSession {
             Show::CreateEvent(name) => self.show_create_program(ProgramKind::Event, name, call),
             other => self.show_query(other, call),
         }
-    }
-
-    fn show_conditions(
-        &mut self,
-        call: &mut Call<'_>,
-        count: bool,
-        limit: Option<&Limit>,
-        errors: bool,
-    ) -> ExecResult<Outcome> {
-        let wanted = |level: Level| !errors || level == Level::Error;
-        let diagnostics = &self.state.diagnostics;
-        if count {
-            let (name, number) = match errors {
-                true => ("@@session.error_count", diagnostics.error_count()),
-                false => ("@@session.warning_count", u64::from(diagnostics.count())),
-            };
-            call.sink.columns(&[answer_column(name, ColumnKind::BigInt, 21)])?;
-            call.sink.row(&[Value::UInt(number)])?;
-            return Ok(Outcome::rows());
-        }
-        call.sink.columns(&[
-            answer_column("Level", ColumnKind::VarChar, 7),
-            answer_column("Code", ColumnKind::BigInt, 4),
-            answer_column("Message", ColumnKind::VarChar, 512),
-        ])?;
-        let (offset, count) = window(limit)?;
-        let shown = diagnostics.conditions().iter().filter(|(level, _)| wanted(*level));
-        for (level, condition) in shown.skip(offset).take(count) {
-            let row =
-                [text(level.name()), Value::UInt(u64::from(condition.code)), text(condition.message.clone())];
-            call.sink.row(&row)?;
-        }
-        Ok(Outcome::rows())
     }
 
     fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -200,4 +172,37 @@ fn window(limit: Option<&Limit>) -> SqlResult<(usize, usize)> {
     let Some(limit) = limit else { return Ok((0, usize::MAX)) };
     let offset = limit.offset.as_ref().map(number).transpose()?.unwrap_or(0);
     Ok((offset, number(&limit.count)?))
+}
+
+fn show_conditions(
+    state: &mut SessionState,
+    call: &mut Call<'_>,
+    count: bool,
+    limit: Option<&Limit>,
+    errors: bool,
+) -> ExecResult<Outcome> {
+    let wanted = |level: Level| !errors || level == Level::Error;
+    let diagnostics = &state.diagnostics;
+    if count {
+        let (name, number) = match errors {
+            true => ("@@session.error_count", diagnostics.error_count()),
+            false => ("@@session.warning_count", u64::from(diagnostics.count())),
+        };
+        call.sink.columns(&[answer_column(name, ColumnKind::BigInt, 21)])?;
+        call.sink.row(&[Value::UInt(number)])?;
+        return Ok(Outcome::rows());
+    }
+    call.sink.columns(&[
+        answer_column("Level", ColumnKind::VarChar, 7),
+        answer_column("Code", ColumnKind::BigInt, 4),
+        answer_column("Message", ColumnKind::VarChar, 512),
+    ])?;
+    let (offset, count) = window(limit)?;
+    let shown = diagnostics.conditions().iter().filter(|(level, _)| wanted(*level));
+    for (level, condition) in shown.skip(offset).take(count) {
+        let row =
+            [text(level.name()), Value::UInt(u64::from(condition.code)), text(condition.message.clone())];
+        call.sink.row(&row)?;
+    }
+    Ok(Outcome::rows())
 }

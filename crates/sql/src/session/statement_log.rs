@@ -103,12 +103,6 @@ impl SqlSession {
         Some(catalog.schema(self.state.database.as_deref()?).ok()?.collation)
     }
 
-    /// Where a LOAD DATA statement's text names its file.
-    pub(super) fn file_span(&self, call: &Call<'_>) -> (u32, u32) {
-        let text = super::dispatch::statement_text(call.text);
-        omnibus_parser::load_file_span(text, &self.state.settings.parse_options()).unwrap_or((0, 0))
-    }
-
     /// The statement with the values of its parameters.
     fn text_of<'c>(&self, call: &'c Call<'_>) -> Cow<'c, [u8]> {
         let text = super::dispatch::statement_text(call.text);
@@ -393,6 +387,12 @@ fn unsafe_statement(reason: &str) -> SqlError {
         "Unsafe statement written to the binary log using statement format since BINLOG_FORMAT = STATEMENT. {reason}"
     );
     SqlError::new(1592, b"HY000", message)
+}
+
+/// Where a LOAD DATA statement's text names its file.
+pub(super) fn file_span(state: &SessionState, call: &Call<'_>) -> (u32, u32) {
+    let text = super::dispatch::statement_text(call.text);
+    omnibus_parser::load_file_span(text, &state.settings.parse_options()).unwrap_or((0, 0))
 }
 
 #[cfg(test)]

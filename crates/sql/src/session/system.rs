@@ -162,7 +162,7 @@ impl SqlSession {
         };
         self.run(&mut call, |session, call| {
             session.commit_before_definition()?;
-            session.must_write()?;
+            super::dispatch::must_write(&session.state)?;
             // A second attempt cannot happen: nothing here asks for another plan.
             let change = change.take().ok_or_else(SqlError::unknown_error)?;
             let result = session.system_change(call.text, change);

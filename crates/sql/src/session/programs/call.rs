@@ -7,7 +7,7 @@ use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::session::{Call, SqlSession};
-use crate::state::{DefinerRole, Inside, Locals};
+use crate::state::{DefinerRole, Inside, Locals, SessionState};
 use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, Target};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl SqlSession {
                 SqlError::sp_wrong_no_of_args("PROCEDURE", def.full_name(), program.modes.len(), args.len());
             return Err(error.into());
         }
-        self.check_recursion(&def)?;
+        check_recursion(&self.state, &def)?;
         let (mut values, mut outs) = (Vec::with_capacity(args.len()), Vec::new());
         for (at, (mode, arg)) in program.modes.iter().zip(args).enumerate() {
             if *mode != ParamMode::In {
@@ -128,7 +128,7 @@ impl SqlSession {
                 _ => self.argument(arg, call)?,
             });
         }
-        let mut frame = self.enter_program(&program, values)?;
+        let mut frame = enter_program(&mut self.state, &program, values)?;
         frame.outs = outs;
         if self.state.programs.inside == Inside::Nothing {
             self.state.programs.inside = Inside::Procedure;
@@ -148,120 +148,10 @@ impl SqlSession {
         self.evaluate_with(arg, call.params, true, call.access)
     }
 
-    fn check_recursion(&self, def: &Arc<ProgramDef>) -> SqlResult<()> {
-        let depth = self.state.programs.running.iter().filter(|running| Arc::ptr_eq(running, def)).count();
-        if depth == 0 {
-            return Ok(());
-        }
-        let limit = self.state.host.variable(VariableScope::Either, "max_sp_recursion_depth");
-        let limit = match limit {
-            Ok((Value::UInt(limit), _)) => limit,
-            Ok((Value::Int(limit), _)) => limit as u64,
-            _ => 0,
-        };
-        if depth as u64 > limit {
-            return Err(SqlError::sp_recursion_limit(limit, &def.name));
-        }
-        Ok(())
-    }
-
-    /// The frame of a program with its arguments; the session is in the program's place then.
-    ///
-    /// # Errors
-    /// Arguments that do not fit; a definer that is gone (1449).
-    pub(super) fn enter_program(
-        &mut self,
-        program: &Arc<Compiled>,
-        args: Vec<(Value, ColumnType)>,
-    ) -> SqlResult<Frame> {
-        let def = program.def.clone();
-        if self.state.programs.running.len() >= 200 || !omnibus_value::stack::has_room() {
-            return Err(SqlError::stack_overrun());
-        }
-        let mut access = self.state.programs.access.clone();
-        let mut account = self.state.account.clone();
-        let mut role = self.state.programs.role.clone();
-        if program.as_definer() {
-            let own = access.clone().or_else(|| self.state.host.own_access());
-            if let Some(own) = own {
-                let definer = def.definer();
-                let gone = |_| SqlError::no_such_user(&definer.user, &definer.host);
-                access = Some(own.of_definer(&definer).map_err(gone)?);
-                // MariaDB's own definer keeps the role that is in force.
-                if account != definer.plain() {
-                    role = DefinerRole::Of(definer.role().cloned());
-                }
-                account = definer.current_user();
-            }
-        }
-        let mut locals = Locals {
-            values: vec![Value::Null; program.columns.len() + program.hidden],
-            columns: program.columns.clone(),
-            hidden: vec![ExprType::null().column; program.hidden],
-        };
-        let mut memory = 0;
-        let saved_mode = std::mem::replace(&mut self.state.settings.sql_mode, def.sql_mode);
-        for (at, (value, ty)) in args.into_iter().enumerate() {
-            let kept = self.state.as_column(value, &ty, &program.columns[at]);
-            match kept {
-                Ok(value) => locals.values[at] = value,
-                Err(error) => {
-                    self.state.settings.sql_mode = saved_mode;
-                    return Err(error);
-                }
-            }
-            memory += crate::state::local_memory(&locals.values[at]);
-        }
-        if let Some(kept) = &mut self.state.programs.memory {
-            kept.take_anyway(memory);
-        }
-        let state = &mut self.state;
-        let database = match &*def.db {
-            "" => state.database.clone(),
-            db => Some(Arc::from(db)),
-        };
-        let saved = Saved {
-            locals: state.swap_locals(locals),
-            database: std::mem::replace(&mut state.database, database),
-            sql_mode: saved_mode,
-            client: std::mem::replace(&mut state.settings.collation_client, def.client),
-            connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
-            account: std::mem::replace(&mut state.account, account),
-            access: std::mem::replace(&mut state.programs.access, access),
-            role: std::mem::replace(&mut state.programs.role, role),
-            inside: state.programs.inside,
-            trigger: std::mem::replace(&mut state.programs.trigger, program.rows.clone()),
-            stacked: state.programs.stacked.len(),
-        };
-        state.programs.running.push(def.clone());
-        let cursors = program.cursors.iter().map(|_| None).collect();
-        Ok(Frame { program: program.clone(), at: 0, scopes: Vec::new(), cursors, saved, outs: Vec::new() })
-    }
-
-    /// Puts back what was before the program; its variables.
-    fn leave_program(&mut self, frame: &mut Frame) -> Locals {
-        let state = &mut self.state;
-        let saved = &mut frame.saved;
-        let locals = state.swap_locals(std::mem::take(&mut saved.locals));
-        state.forget_locals(&locals);
-        state.database = saved.database.take();
-        state.settings.sql_mode = saved.sql_mode;
-        state.settings.collation_client = saved.client;
-        state.settings.collation_connection = saved.connection;
-        state.account = std::mem::take(&mut saved.account);
-        state.programs.access = saved.access.take();
-        state.programs.role = std::mem::take(&mut saved.role);
-        state.programs.inside = saved.inside;
-        state.programs.trigger = saved.trigger.take();
-        state.programs.stacked.truncate(saved.stacked);
-        state.programs.running.pop();
-        locals
-    }
-
     /// The innermost frame ends without a result.
     pub(super) fn drop_frame(&mut self, machine: &mut Machine) {
         if let Some(mut frame) = machine.frames.pop() {
-            self.leave_program(&mut frame);
+            leave_program(&mut self.state, &mut frame);
         }
     }
 
@@ -273,7 +163,7 @@ impl SqlSession {
             return Err(SqlError::sp_noreturnend(def.full_name()));
         }
         let Some(mut frame) = machine.frames.pop() else { return Ok(()) };
-        let locals = self.leave_program(&mut frame);
+        let locals = leave_program(&mut self.state, &mut frame);
         if let Some(rows) = &frame.program.rows {
             let to = rows.from + rows.table.columns().len();
             machine.row = locals.values.get(rows.from..to).unwrap_or_default().to_vec();
@@ -329,4 +219,112 @@ fn give_to_client(machine: &Machine, call: &mut Call<'_>) -> SqlResult<()> {
     call.sink.columns(&columns)?;
     call.sink.row(&row)?;
     call.sink.result_ends(0, true)
+}
+
+fn check_recursion(state: &SessionState, def: &Arc<ProgramDef>) -> SqlResult<()> {
+    let depth = state.programs.running.iter().filter(|running| Arc::ptr_eq(running, def)).count();
+    if depth == 0 {
+        return Ok(());
+    }
+    let limit = state.host.variable(VariableScope::Either, "max_sp_recursion_depth");
+    let limit = match limit {
+        Ok((Value::UInt(limit), _)) => limit,
+        Ok((Value::Int(limit), _)) => limit as u64,
+        _ => 0,
+    };
+    if depth as u64 > limit {
+        return Err(SqlError::sp_recursion_limit(limit, &def.name));
+    }
+    Ok(())
+}
+
+/// The frame of a program with its arguments; the session is in the program's place then.
+///
+/// # Errors
+/// Arguments that do not fit; a definer that is gone (1449).
+pub(super) fn enter_program(
+    state: &mut SessionState,
+    program: &Arc<Compiled>,
+    args: Vec<(Value, ColumnType)>,
+) -> SqlResult<Frame> {
+    let def = program.def.clone();
+    if state.programs.running.len() >= 200 || !omnibus_value::stack::has_room() {
+        return Err(SqlError::stack_overrun());
+    }
+    let mut access = state.programs.access.clone();
+    let mut account = state.account.clone();
+    let mut role = state.programs.role.clone();
+    if program.as_definer() {
+        let own = access.clone().or_else(|| state.host.own_access());
+        if let Some(own) = own {
+            let definer = def.definer();
+            let gone = |_| SqlError::no_such_user(&definer.user, &definer.host);
+            access = Some(own.of_definer(&definer).map_err(gone)?);
+            // MariaDB's own definer keeps the role that is in force.
+            if account != definer.plain() {
+                role = DefinerRole::Of(definer.role().cloned());
+            }
+            account = definer.current_user();
+        }
+    }
+    let mut locals = Locals {
+        values: vec![Value::Null; program.columns.len() + program.hidden],
+        columns: program.columns.clone(),
+        hidden: vec![ExprType::null().column; program.hidden],
+    };
+    let mut memory = 0;
+    let saved_mode = std::mem::replace(&mut state.settings.sql_mode, def.sql_mode);
+    for (at, (value, ty)) in args.into_iter().enumerate() {
+        let kept = state.as_column(value, &ty, &program.columns[at]);
+        match kept {
+            Ok(value) => locals.values[at] = value,
+            Err(error) => {
+                state.settings.sql_mode = saved_mode;
+                return Err(error);
+            }
+        }
+        memory += crate::state::local_memory(&locals.values[at]);
+    }
+    if let Some(kept) = &mut state.programs.memory {
+        kept.take_anyway(memory);
+    }
+    let database = match &*def.db {
+        "" => state.database.clone(),
+        db => Some(Arc::from(db)),
+    };
+    let saved = Saved {
+        locals: state.swap_locals(locals),
+        database: std::mem::replace(&mut state.database, database),
+        sql_mode: saved_mode,
+        client: std::mem::replace(&mut state.settings.collation_client, def.client),
+        connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
+        account: std::mem::replace(&mut state.account, account),
+        access: std::mem::replace(&mut state.programs.access, access),
+        role: std::mem::replace(&mut state.programs.role, role),
+        inside: state.programs.inside,
+        trigger: std::mem::replace(&mut state.programs.trigger, program.rows.clone()),
+        stacked: state.programs.stacked.len(),
+    };
+    state.programs.running.push(def.clone());
+    let cursors = program.cursors.iter().map(|_| None).collect();
+    Ok(Frame { program: program.clone(), at: 0, scopes: Vec::new(), cursors, saved, outs: Vec::new() })
+}
+
+/// Puts back what was before the program; its variables.
+fn leave_program(state: &mut SessionState, frame: &mut Frame) -> Locals {
+    let saved = &mut frame.saved;
+    let locals = state.swap_locals(std::mem::take(&mut saved.locals));
+    state.forget_locals(&locals);
+    state.database = saved.database.take();
+    state.settings.sql_mode = saved.sql_mode;
+    state.settings.collation_client = saved.client;
+    state.settings.collation_connection = saved.connection;
+    state.account = std::mem::take(&mut saved.account);
+    state.programs.access = saved.access.take();
+    state.programs.role = std::mem::take(&mut saved.role);
+    state.programs.inside = saved.inside;
+    state.programs.trigger = saved.trigger.take();
+    state.programs.stacked.truncate(saved.stacked);
+    state.programs.running.pop();
+    locals
 }

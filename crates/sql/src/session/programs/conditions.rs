@@ -4,7 +4,7 @@ use crate::api::Outcome;
 use crate::error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{ExprType, convert};
 use crate::session::{Call, SqlSession};
-use crate::state::Signalled;
+use crate::state::{SessionState, Signalled};
 use bytes::Bytes;
 use omnibus_parser::ast::{ConditionItem, DiagnosticsPart, GetDiagnostics, Signal, StatementItem};
 use omnibus_value::{ColumnType, Value};
@@ -53,7 +53,7 @@ impl SqlSession {
         let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
         for (item, value) in &signal.items {
             let (value, ty) = self.evaluate_with(value, call.params, false, call.access)?;
-            self.condition_item(*item, value, &ty, &mut error, &mut items)?;
+            condition_item(*item, value, &ty, &mut error, &mut items)?;
         }
         // The condition that is raised again is no second one.
         if let (Some((_, old)), None) = (&before, signal.state) {
@@ -65,42 +65,6 @@ impl SqlSession {
             return Ok(Outcome::ok());
         }
         Err(error.into())
-    }
-
-    fn condition_item(
-        &self,
-        item: ConditionItem,
-        value: Value,
-        ty: &ColumnType,
-        error: &mut SqlError,
-        items: &mut Vec<(ConditionItem, Bytes)>,
-    ) -> SqlResult<()> {
-        let bad = |shown: String| {
-            let message = format!("Variable '{}' can't be set to the value of '{shown}'", item.name());
-            Err(SqlError::new(1231, b"42000", message))
-        };
-        if matches!(value, Value::Null) {
-            return bad("NULL".into());
-        }
-        let text = convert::to_text(&value, ty);
-        match item {
-            ConditionItem::MessageText => {
-                let text = String::from_utf8_lossy(&text);
-                error.message = text.chars().take(512).collect();
-            }
-            ConditionItem::MysqlErrno => {
-                let shown = String::from_utf8_lossy(&text).into_owned();
-                match shown.parse::<u16>() {
-                    Ok(code) if code != 0 => error.code = code,
-                    _ => return bad(shown),
-                }
-            }
-            item => {
-                items.retain(|(known, _)| *known != item);
-                items.push((item, text));
-            }
-        }
-        Ok(())
     }
 
     /// GET DIAGNOSTICS. What it fails with is a warning: the area that it reads stays.
@@ -159,33 +123,68 @@ impl SqlSession {
                     return Err(SqlError::new(1758, b"35000", "Invalid condition number").into());
                 };
                 for (target, item) in list {
-                    let (value, ty) = self.item_of(*item, &error);
+                    let (value, ty) = item_of(&self.state, *item, &error);
                     self.state.assign(target, value, &ty)?;
                 }
             }
         }
         Ok(())
     }
+}
 
-    fn item_of(&self, item: ConditionItem, error: &SqlError) -> (Value, ColumnType) {
-        let text = |text: &[u8]| {
-            let ty = ExprType::varchar(text.len() as u32, crate::catalog::charset::server_default());
-            (Value::Bytes(Bytes::copy_from_slice(text)), ty.column)
-        };
-        let own = self.state.programs.signalled.as_deref().filter(|known| known.error.is_same(error));
-        let given = own.and_then(|known| known.items.iter().find(|(known, _)| *known == item));
-        match item {
-            ConditionItem::MysqlErrno => (Value::Int(i64::from(error.code)), ExprType::bigint().column),
-            ConditionItem::RowNumber => (Value::Int(0), ExprType::bigint().column),
-            ConditionItem::ReturnedSqlstate => text(&error.state),
-            ConditionItem::MessageText => text(error.message.as_bytes()),
-            ConditionItem::ClassOrigin | ConditionItem::SubclassOrigin if given.is_none() => {
-                let standard = matches!(error.state[0], b'0'..=b'4' | b'A'..=b'H')
-                    && (item == ConditionItem::ClassOrigin
-                        || matches!(error.state[2], b'0'..=b'4' | b'A'..=b'H'));
-                text(if standard { b"ISO 9075" } else { b"MySQL" })
-            }
-            _ => text(given.map_or(&b""[..], |(_, text)| text)),
+fn condition_item(
+    item: ConditionItem,
+    value: Value,
+    ty: &ColumnType,
+    error: &mut SqlError,
+    items: &mut Vec<(ConditionItem, Bytes)>,
+) -> SqlResult<()> {
+    let bad = |shown: String| {
+        let message = format!("Variable '{}' can't be set to the value of '{shown}'", item.name());
+        Err(SqlError::new(1231, b"42000", message))
+    };
+    if matches!(value, Value::Null) {
+        return bad("NULL".into());
+    }
+    let text = convert::to_text(&value, ty);
+    match item {
+        ConditionItem::MessageText => {
+            let text = String::from_utf8_lossy(&text);
+            error.message = text.chars().take(512).collect();
         }
+        ConditionItem::MysqlErrno => {
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            match shown.parse::<u16>() {
+                Ok(code) if code != 0 => error.code = code,
+                _ => return bad(shown),
+            }
+        }
+        item => {
+            items.retain(|(known, _)| *known != item);
+            items.push((item, text));
+        }
+    }
+    Ok(())
+}
+
+fn item_of(state: &SessionState, item: ConditionItem, error: &SqlError) -> (Value, ColumnType) {
+    let text = |text: &[u8]| {
+        let ty = ExprType::varchar(text.len() as u32, crate::catalog::charset::server_default());
+        (Value::Bytes(Bytes::copy_from_slice(text)), ty.column)
+    };
+    let own = state.programs.signalled.as_deref().filter(|known| known.error.is_same(error));
+    let given = own.and_then(|known| known.items.iter().find(|(known, _)| *known == item));
+    match item {
+        ConditionItem::MysqlErrno => (Value::Int(i64::from(error.code)), ExprType::bigint().column),
+        ConditionItem::RowNumber => (Value::Int(0), ExprType::bigint().column),
+        ConditionItem::ReturnedSqlstate => text(&error.state),
+        ConditionItem::MessageText => text(error.message.as_bytes()),
+        ConditionItem::ClassOrigin | ConditionItem::SubclassOrigin if given.is_none() => {
+            let standard = matches!(error.state[0], b'0'..=b'4' | b'A'..=b'H')
+                && (item == ConditionItem::ClassOrigin
+                    || matches!(error.state[2], b'0'..=b'4' | b'A'..=b'H'));
+            text(if standard { b"ISO 9075" } else { b"MySQL" })
+        }
+        _ => text(given.map_or(&b""[..], |(_, text)| text)),
     }
 }

@@ -150,7 +150,7 @@ impl SqlSession {
             let def = found.ok_or_else(|| missing(name))?;
             call.access.check(&db, None, Priv::Event)?;
             let program = session.programs.interpreter.compiled(&def, &session.state.settings, None)?;
-            let frame = session.enter_program(&program, Vec::new())?;
+            let frame = super::call::enter_program(&mut session.state, &program, Vec::new())?;
             session.state.programs.inside = Inside::Procedure;
             let mut machine = Machine::default();
             machine.frames.push(frame);

@@ -120,7 +120,7 @@ impl SqlSession {
         }
         let program = self.programs.interpreter.compiled(def, &self.state.settings, None)?;
         self.run_inside(|session, call| {
-            let frame = session.enter_program(&program, args)?;
+            let frame = super::call::enter_program(&mut session.state, &program, args)?;
             let mut machine = Machine::default();
             machine.frames.push(frame);
             session.advance(&mut machine, call)

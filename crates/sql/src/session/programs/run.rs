@@ -9,7 +9,7 @@ use crate::api::{Assignment, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::eval;
 use crate::session::{Call, SqlSession};
-use crate::state::Inside;
+use crate::state::{Inside, SessionState};
 use omnibus_parser::ast::{
     Expr, HandlerKind, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope,
 };
@@ -149,7 +149,7 @@ impl SqlSession {
             }
             Instruction::Enter(block) => frame.scopes.push(Scope::Block(*block)),
             Instruction::Leave(count) => frame.leave(*count),
-            Instruction::EndHandler => return Ok(Flow::To(self.end_handler(frame))),
+            Instruction::EndHandler => return Ok(Flow::To(end_handler(&mut self.state, frame))),
             Instruction::Open(cursor) => self.open_cursor(machine, *cursor as usize, call)?,
             Instruction::Fetch { cursor, into } => {
                 let types_and_row = match frame.cursors.get_mut(*cursor as usize) {
@@ -343,29 +343,6 @@ impl SqlSession {
         Ok(constant.eval_bool(&mut exec)? == Some(true))
     }
 
-    /// A handler is through: where to go on.
-    fn end_handler(&mut self, frame: &mut Frame) -> usize {
-        while let Some(scope) = frame.scopes.pop() {
-            let Scope::Handler { hidden, resume, kind, stacked } = scope else { continue };
-            // What was handled is nobody's condition any more.
-            if let Some(handled) = self.state.programs.stacked.get(stacked) {
-                let handled = handled.clone();
-                handled.conditions().iter().for_each(|(_, known)| self.state.diagnostics.take_out(known));
-            }
-            self.state.programs.stacked.truncate(stacked);
-            if kind == HandlerKind::Continue {
-                return resume;
-            }
-            let end = match frame.scopes.get(hidden) {
-                Some(Scope::Block(block)) => frame.program.blocks[*block].end,
-                _ => frame.program.code.len(),
-            };
-            frame.leave_to(hidden);
-            return end;
-        }
-        frame.program.code.len()
-    }
-
     /// A statement succeeded with warnings: a handler for the last of them that has one.
     fn look_for_warnings(&mut self, machine: &mut Machine, first: usize) {
         let conditions = self.state.diagnostics.conditions().get(first..).unwrap_or_default();
@@ -379,7 +356,7 @@ impl SqlSession {
         for warning in warnings {
             if let Some(found) = frame.handler(Level::Warning, &warning) {
                 let resume = frame.at;
-                self.enter_handler(frame, found, resume);
+                enter_handler(&mut self.state, frame, found, resume);
                 return;
             }
         }
@@ -401,21 +378,12 @@ impl SqlSession {
                     Some(Instruction::JumpUnless { after, .. }) => *after,
                     _ => frame.at + 1,
                 };
-                self.enter_handler(frame, found, resume);
+                enter_handler(&mut self.state, frame, found, resume);
                 return Ok(());
             }
             self.drop_frame(machine);
         }
         Err(error.into())
-    }
-
-    fn enter_handler(&mut self, frame: &mut Frame, (hidden, number): (usize, usize), resume: usize) {
-        let Some(Scope::Block(block)) = frame.scopes.get(hidden) else { return };
-        let handler = &frame.program.blocks[*block].handlers[number];
-        let stacked = self.state.programs.stacked.len();
-        self.state.programs.stacked.push(self.state.diagnostics.clone());
-        frame.scopes.push(Scope::Handler { hidden, resume, kind: handler.kind, stacked });
-        frame.at = handler.start;
     }
 
     /// Ends all frames without a result.
@@ -459,4 +427,41 @@ impl SqlSession {
         };
         self.run_statement(&inner.statement, inside, &mut own)
     }
+}
+
+/// A handler is through: where to go on.
+fn end_handler(state: &mut SessionState, frame: &mut Frame) -> usize {
+    while let Some(scope) = frame.scopes.pop() {
+        let Scope::Handler { hidden, resume, kind, stacked } = scope else { continue };
+        // What was handled is nobody's condition any more.
+        if let Some(handled) = state.programs.stacked.get(stacked) {
+            let handled = handled.clone();
+            handled.conditions().iter().for_each(|(_, known)| state.diagnostics.take_out(known));
+        }
+        state.programs.stacked.truncate(stacked);
+        if kind == HandlerKind::Continue {
+            return resume;
+        }
+        let end = match frame.scopes.get(hidden) {
+            Some(Scope::Block(block)) => frame.program.blocks[*block].end,
+            _ => frame.program.code.len(),
+        };
+        frame.leave_to(hidden);
+        return end;
+    }
+    frame.program.code.len()
+}
+
+fn enter_handler(
+    state: &mut SessionState,
+    frame: &mut Frame,
+    (hidden, number): (usize, usize),
+    resume: usize,
+) {
+    let Some(Scope::Block(block)) = frame.scopes.get(hidden) else { return };
+    let handler = &frame.program.blocks[*block].handlers[number];
+    let stacked = state.programs.stacked.len();
+    state.programs.stacked.push(state.diagnostics.clone());
+    frame.scopes.push(Scope::Handler { hidden, resume, kind: handler.kind, stacked });
+    frame.at = handler.start;
 }

@@ -9,6 +9,7 @@ use crate::catalog::{ProgramDef, Table, persist};
 use crate::ddl::{Change, check_name, trigger_text, triggers_of};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
+use crate::state::SessionState;
 use crate::store::Names;
 use omnibus_parser::ast::{CreateTrigger, DropProgram, ProgramKind};
 use omnibus_value::{ColumnKind, Value};
@@ -166,7 +167,7 @@ impl SqlSession {
         let width = table.columns().len();
         let given = new.as_deref().cloned();
         let row = self.run_inside(|session, call| {
-            let frame = session.enter_program(&program, Vec::new())?;
+            let frame = super::call::enter_program(&mut session.state, &program, Vec::new())?;
             if let Some(access) = session.state.programs.access.clone() {
                 let allowed = access.check(&table.def.db, Some(&table.def.name), Priv::Trigger);
                 if let Err(error) = allowed {
@@ -179,7 +180,7 @@ impl SqlSession {
             let places = [(rows.from, given.as_deref()), (rows.from + width, old)];
             for (from, row) in places {
                 for (at, value) in row.unwrap_or_default().iter().enumerate() {
-                    let value = session.shown(table, at, value);
+                    let value = shown(&session.state, table, at, value);
                     session.state.set_local((from + at) as u32, value)?;
                 }
             }
@@ -190,28 +191,28 @@ impl SqlSession {
         })?;
         if let Some(new) = new {
             for (at, value) in row.into_iter().enumerate().take(new.len()) {
-                new[at] = self.stored(table, at, value);
+                new[at] = stored(&self.state, table, at, value);
             }
         }
         Ok(())
     }
+}
 
-    /// A column's value as the session sees it: TIMESTAMP is kept in UTC.
-    fn shown(&self, table: &Table, at: usize, value: &Value) -> Value {
-        match (value, table.columns()[at].ty.kind) {
-            (Value::DateTime(moment), ColumnKind::Timestamp) => {
-                Value::DateTime(moment.utc_to_local(self.state.zone()).unwrap_or(*moment))
-            }
-            (value, _) => crate::expr::eval::own(value.clone()),
+/// A column's value as the session sees it: TIMESTAMP is kept in UTC.
+fn shown(state: &SessionState, table: &Table, at: usize, value: &Value) -> Value {
+    match (value, table.columns()[at].ty.kind) {
+        (Value::DateTime(moment), ColumnKind::Timestamp) => {
+            Value::DateTime(moment.utc_to_local(state.zone()).unwrap_or(*moment))
         }
+        (value, _) => crate::expr::eval::own(value.clone()),
     }
+}
 
-    fn stored(&self, table: &Table, at: usize, value: Value) -> Value {
-        match (&value, table.columns()[at].ty.kind) {
-            (Value::DateTime(moment), ColumnKind::Timestamp) => {
-                Value::DateTime(moment.local_to_timestamp(self.state.zone()).unwrap_or(*moment))
-            }
-            _ => value,
+fn stored(state: &SessionState, table: &Table, at: usize, value: Value) -> Value {
+    match (&value, table.columns()[at].ty.kind) {
+        (Value::DateTime(moment), ColumnKind::Timestamp) => {
+            Value::DateTime(moment.local_to_timestamp(state.zone()).unwrap_or(*moment))
         }
+        _ => value,
     }
 }
