@@ -193,7 +193,7 @@ pub(super) struct Clauses {
     pub outputs: Vec<Expr>,
     pub names: Vec<Arc<str>>,
     pub group: Vec<Expr>,
-    /// Which output each of them names, if it is one.
+    /// Returns for each of them the output that it names, if it is one.
     pub grouped_outputs: Vec<Option<usize>>,
     pub having: Option<Expr>,
     pub order: Vec<(Expr, bool)>,

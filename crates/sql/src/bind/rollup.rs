@@ -44,7 +44,7 @@ pub(super) fn replace_outputs(
     Ok(())
 }
 
-/// What is grouped by may be NULL, if the query rolls up.
+/// Makes the grouping expressions nullable, if the query rolls up.
 pub(super) fn make_nullable(
     select: &ast::Select,
     group: &[Expr],

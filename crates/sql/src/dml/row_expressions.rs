@@ -172,7 +172,7 @@ impl RowExpressions {
     /// Computes the generated columns for BEFORE triggers, of the values that are given; what triggers change is computed of anew.
     ///
     /// # Errors
-    /// What the expressions say.
+    /// The values of the expressions.
     pub(crate) fn foresee(
         &self,
         row: &mut NewRow<'_>,

@@ -58,7 +58,7 @@ pub(super) fn not(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     Ok(Value::Bytes(bytes.iter().map(|byte| !byte).collect::<Vec<u8>>().into()))
 }
 
-/// What an aggregate begins with: nothing changes what is combined with it.
+/// Returns the neutral element of an aggregate: combining it with a value leaves the value.
 pub(in crate::expr) fn neutral(kind: AggregateKind, length: usize) -> Vec<u8> {
     vec![if kind == AggregateKind::BitAnd { 0xff } else { 0 }; length]
 }

@@ -397,7 +397,7 @@ fn bad_datetime(text: &str, cx: &mut Context<'_>) -> Option<DateTime> {
     None
 }
 
-/// What a document of an expression was read as; complains of one that is nothing of the kind.
+/// Returns the value that a document of an expression was read as, and complains of one that is nothing of the kind.
 fn of_json<T>(e: &Expr, read: Converted<T>, cx: &mut Context<'_>) -> T {
     if let Some(problem) = read.problem {
         let state = problem.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");

@@ -69,55 +69,16 @@ impl SqlSession {
         }
         let mut call = Call { mode, access, sink, text, params: values, inner: None };
         if self.gtid.given == Given::Automatic || takes_call(&statement.node) {
-            return self.execute_plain(statement, &mut call);
+            return execute_plain(self, statement, &mut call);
         }
         match self.gate(&statement.node) {
             Gate::Done(result) => result,
             Gate::Run(class) => {
-                let result = self.execute_plain(statement, &mut call);
+                let result = execute_plain(self, statement, &mut call);
                 self.passed(class, &result);
                 result
             }
         }
-    }
-
-    fn execute_plain(
-        &mut self,
-        statement: &Arc<Spanned<Statement>>,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        // The caller may have cut this statement out of a longer text already, as it has if the statement is another text's.
-        let (span, text) = (statement.span, call.text);
-        let whole = !call.params.is_empty() || span.end.saturating_sub(span.start) as usize == text.len();
-        let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
-        let Call { mode, access, params, .. } = *call;
-        let mut call = Call { mode, access, sink: &mut *call.sink, text, params, inner: None };
-        self.begin(text, keeps_diagnostics(&statement.node));
-        self.hinted(&statement.node, access, |session| session.execute_begun(statement, &mut call))
-    }
-
-    fn execute_begun(
-        &mut self,
-        statement: &Arc<Spanned<Statement>>,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        self.bound_time(&statement.node);
-        if let Some(result) = self.called(&statement.node, call) {
-            return result;
-        }
-        if is_planned(&statement.node)
-            && let Some(mut plan) = self.statements.take_plan(
-                statement,
-                call.text,
-                !call.params.is_empty(),
-                self.state.database.as_ref(),
-            )
-        {
-            let result = self.run(call, |session, call| session.run_prepared(&mut plan, call));
-            self.statements.keep_plan(plan);
-            return result;
-        }
-        self.run(call, |session, call| session.dispatch(&statement.node, call))
     }
 
     /// What every statement does before it runs.
@@ -345,6 +306,41 @@ impl SqlSession {
     pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {
         self.next.take(&self.state.settings)
     }
+}
+
+fn execute_plain(
+    session: &mut SqlSession,
+    statement: &Arc<Spanned<Statement>>,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    // The caller may have cut this statement out of a longer text already, as it has if the statement is another text's.
+    let (span, text) = (statement.span, call.text);
+    let whole = !call.params.is_empty() || span.end.saturating_sub(span.start) as usize == text.len();
+    let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
+    let Call { mode, access, params, .. } = *call;
+    let mut call = Call { mode, access, sink: &mut *call.sink, text, params, inner: None };
+    session.begin(text, keeps_diagnostics(&statement.node));
+    session.hinted(&statement.node, access, |session| execute_begun(session, statement, &mut call))
+}
+
+fn execute_begun(
+    session: &mut SqlSession,
+    statement: &Arc<Spanned<Statement>>,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    session.bound_time(&statement.node);
+    if let Some(result) = session.called(&statement.node, call) {
+        return result;
+    }
+    let (database, of_template) = (session.state.database.as_ref(), !call.params.is_empty());
+    if is_planned(&statement.node)
+        && let Some(mut plan) = session.statements.take_plan(statement, call.text, of_template, database)
+    {
+        let result = session.run(call, |session, call| session.run_prepared(&mut plan, call));
+        session.statements.keep_plan(plan);
+        return result;
+    }
+    session.run(call, |session, call| session.dispatch(&statement.node, call))
 }
 
 /// The arguments of a prepared CALL: what goes out goes into the variable that was given.

@@ -54,7 +54,7 @@ fn next_unit(collation: &Collation, text: &[u8]) -> Option<(u32, usize)> {
     Some(collation.charset.decode(text).unwrap_or((0x11_0000 + u32::from(first), 1)))
 }
 
-/// What of a collation's characters may count as one with what follows, by weight.
+/// The characters of a collation that may count as one with the next, by weight.
 struct Joined {
     /// All that another character of such a sequence follows.
     firsts: HashSet<u64>,

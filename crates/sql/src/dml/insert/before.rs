@@ -10,7 +10,7 @@ use crate::store::auto_value;
 use omnibus_parser::ast::{TriggerEvent, TriggerTime};
 use omnibus_value::{ColumnKind, Value};
 
-/// What a column gets that has no default and was given nothing.
+/// Returns the value of a column that has no default and was given nothing.
 pub(super) fn without_default(plan: &InsertPlan, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
     let column = &plan.target.table.def.columns[at];
     // The first label is one.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use omnibus_value::Value;
 use std::cmp::Ordering;
 
-/// What a part of GROUP_CONCAT takes beside its text and keys.
+/// The bytes that a part of GROUP_CONCAT takes beside its text and keys.
 pub(super) const PART_COST: usize = 64;
 /// Bytes of parts past the limit that are kept until they are looked through.
 pub(super) const PRUNE_AT: usize = 64 << 10;
