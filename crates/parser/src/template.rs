@@ -164,11 +164,14 @@ impl Reader<'_> {
     fn word(&mut self, token: Token) -> bool {
         match token.kw {
             Kw::NONE if self.is_word(token, b"RETURNING") => return false,
-            Kw::NONE if self.verb == Kw::INSERT || self.verb == Kw::REPLACE => {
-                // VALUE is no reserved word: it is one where rows may come.
-                if self.place == Place::Head && self.depth == 0 && self.is_word(token, b"VALUE") {
-                    self.place = Place::Rows;
-                }
+            // VALUE is no reserved word: it is one where rows may come.
+            Kw::NONE
+                if matches!(self.verb, Kw::INSERT | Kw::REPLACE)
+                    && self.place == Place::Head
+                    && self.depth == 0
+                    && self.is_word(token, b"VALUE") =>
+            {
+                self.place = Place::Rows;
             }
             Kw::SELECT
             | Kw::UNION
