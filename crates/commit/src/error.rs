@@ -46,6 +46,9 @@ pub enum CommitError {
     /// The log does not take it with the global transaction id that it was given. Nothing of it is anywhere.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Its session took it back before it had a place in the log. Nothing of it is anywhere.
+    #[error("the transaction was withdrawn")]
+    Withdrawn,
     /// Nobody will tell what became of it: whoever was to is gone. It may be in the log, or not.
     #[error("the outcome of the commit is not known")]
     Unknown,

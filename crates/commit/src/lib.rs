@@ -41,6 +41,8 @@
 //!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
 //! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
 //!   last whole one.
+//! - COMMIT-4: a session can withdraw its transaction until the flush stage takes it up, and not from then on
+//!   ([`Ticket::withdraw`]).
 //! - ENGINE-1: the engine learns `durable` only from written, synced groups.
 //! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error,
 //!   nothing is retried, because after a failed sync nobody knows what the device has.

@@ -2,9 +2,10 @@
 //! `file.rs`.
 
 use crate::fault::Faults;
-use omnibus_disk::{Disk, Open};
+use omnibus_disk::{Disk, FullDisk, Open};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// How bytes are made durable. One value per server variable `binlog_flush_method`.
 ///
@@ -77,6 +78,16 @@ impl FromStr for FlushMethod {
     }
 }
 
+/// What a full disk means to the log.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// Whether a write that finds the disk full waits for space instead of failing, and who else does. See
+    /// [`crate::LogHandle::stop_waiting_for_space`].
+    pub full_disk: Arc<FullDisk>,
+    /// Bytes that are kept for a checkpoint on a full disk, which lets log files go; 0: none.
+    pub reserve: u64,
+}
+
 /// The settings of one log directory.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
@@ -105,8 +116,8 @@ pub struct LogConfig {
     /// Let recovery cut the last file also where that gives up what was durable once
     /// (`binlog_truncate_damaged_tail`).
     pub truncate_damaged: bool,
-    /// A write that finds the disk full waits for space instead of failing. See [`crate::LogHandle::stop_waiting_for_space`].
-    pub wait_for_space: bool,
+    /// What a full disk means.
+    pub room: Room,
     /// Where the files are: the operating system's, but in simulations.
     pub disk: Disk,
     /// Fault points; empty outside of tests.
@@ -126,7 +137,7 @@ impl Default for LogConfig {
             cut_later: 4 << 20,
             cut_step: 4 << 20,
             truncate_damaged: false,
-            wait_for_space: false,
+            room: Room::default(),
             disk: Disk::default(),
             faults: Faults::default(),
         }

@@ -3,10 +3,11 @@
 
 use super::sink::{ReplySink, RowFormat};
 use super::{Session, SessionAccess};
-use crate::process::Stage;
+use crate::process::{Process, Stage};
 use crate::result_set::ResultSet;
 use crate::runner::{Parsed, PreparedHandle, RunContext};
 use crate::status::Counter;
+use omnibus_commit::{CommitError, CommitResult, Ticket};
 use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{
     ExecResult, Interrupt, Mode, Outcome, Patience, RowSink, ServerStatement, SqlError, SqlResult,
@@ -209,17 +210,16 @@ impl Session {
         whole: bool,
         mark: omnibus_wire::OutMark,
     ) -> SqlResult<Outcome> {
-        let Some(ticket) = outcome.wait.take() else { return Ok(outcome) };
+        let Some(mut ticket) = outcome.wait.take() else { return Ok(outcome) };
         let result = match ticket.poll_now() {
             Some(result) => result,
             None => {
                 self.process.stage(Stage::CommitWait);
                 self.process.counters.add(Counter::CommitWaits, 1);
-                tokio::select! {
-                    biased;
-                    result = ticket => result,
+                match committed(&self.process, &mut ticket).await {
+                    Some(result) => result,
                     // The commit goes on without the session, and gives its locks back itself.
-                    () = self.process.connection_killed() => return Err(SqlError::query_interrupted()),
+                    None => return Err(SqlError::query_interrupted()),
                 }
             }
         };
@@ -231,8 +231,10 @@ impl Session {
                 }
                 // What a refused commit would have released in the log's order is released here.
                 self.runner.commit_failed();
-                if let omnibus_commit::CommitError::Refused(refusal) = error {
-                    return Err(crate::errors::refused(&refusal));
+                match error {
+                    CommitError::Refused(refusal) => return Err(crate::errors::refused(&refusal)),
+                    CommitError::Withdrawn => return Err(SqlError::query_interrupted()),
+                    _ => {}
                 }
                 tracing::error!(id = self.process.id, %error, "commit failed");
                 return Err(SqlError::of_commit(error));
@@ -245,6 +247,7 @@ impl Session {
         // Backpressure: after the commit, when no lock is held that others would wait for.
         let stall = self.runner.write_stall();
         if !stall.is_zero() {
+            self.process.stage(Stage::CommitWait);
             tokio::time::sleep(stall).await;
         }
         Ok(outcome)
@@ -348,5 +351,23 @@ impl Session {
         self.replies.rows_sent += rows.rows.len() as u64;
         self.end_of_rows(more);
         Ok(())
+    }
+}
+
+/// The end of a commit: a KILL takes it back while it has no place in the log (COMMIT-4). Nothing if it has one and the
+/// connection is to end.
+async fn committed(process: &Process, ticket: &mut Ticket) -> Option<CommitResult> {
+    loop {
+        if process.kill.is_killed() && ticket.withdraw() {
+            return Some(Err(CommitError::Withdrawn));
+        }
+        if process.kill.connection_killed() {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            result = &mut *ticket => return Some(result),
+            () = process.killed.notified() => {}
+        }
     }
 }
