@@ -112,7 +112,8 @@ class Omnibus(Server):
 
     def start(self, timeout=PATIENCE_S):
         command = [binary(), "serve", "--datadir", str(self.datadir), "--socket", self.socket]
-        command += ["--port", str(self.port), *self.options]
+        # Scripts copy data directories: a reserve for a full disk is for those that fill one.
+        command += ["--loose-binlog-reserve-size=0", "--port", str(self.port), *self.options]
         started = time.monotonic()
         self.launch(command, stdout=subprocess.PIPE)
         said = b""

@@ -46,6 +46,9 @@ pub enum CommitError {
     /// The log refuses the transaction because of its global transaction id. It left no trace.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The session took the transaction back before it had a place in the log. It left no trace.
+    #[error("the transaction was withdrawn")]
+    Withdrawn,
     /// The outcome is unknown, because the thread that would have reported it is gone. The transaction may be in the
     /// log or not.
     #[error("the outcome of the commit is not known")]

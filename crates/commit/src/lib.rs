@@ -35,10 +35,13 @@
 //!
 //! # Invariants
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
-//! - COMMIT-2: publishing and waking come after the sync, in `pipeline::order`, and nowhere else. A locking read may
-//!   see installed versions before; its reply waits ([`Pipeline::wait_published`]). The published number only grows:
-//!   one function publishes, under the order lock, and no group passes one that the gate holds.
-//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the last whole one.
+//! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
+//!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
+//!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
+//! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
+//!   last whole one.
+//! - COMMIT-4: a session can withdraw its transaction until the flush stage takes it up, and not from then on
+//!   ([`Ticket::withdraw`]).
 //! - ENGINE-1: the engine learns `durable` only from written, synced groups.
 //! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error, and nothing is
 //!   retried, because the content of the device is unknown after a failed sync.

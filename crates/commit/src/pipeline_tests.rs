@@ -4,6 +4,7 @@
 mod gate;
 mod panic;
 mod quiet;
+mod withdraw;
 
 use crate::Pipeline;
 use crate::env::{AppendError, Env};

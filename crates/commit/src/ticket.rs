@@ -4,6 +4,7 @@
 //! waiter's lock. With `binlog_order_commits=0` the waiter also finds the rest of its commit here, which it does on its
 //! own thread.
 
+use super::sync::atomic::{AtomicU8, Ordering};
 use super::sync::{Condvar, Mutex};
 use std::future::Future;
 use std::pin::Pin;
@@ -28,8 +29,17 @@ pub(crate) type Rest = Box<dyn FnOnce() + Send>;
 #[derive(Debug)]
 pub(crate) struct Completer(Option<Arc<Slot>>);
 
+/// Nobody has begun to give it a place in the log.
+const QUEUED: u8 = 0;
+/// It gets its place, or is refused it: whoever waits is told.
+const TAKEN: u8 = 1;
+/// It gets none.
+const WITHDRAWN: u8 = 2;
+
 #[derive(Debug)]
 struct Slot {
+    /// `QUEUED`, and then one of the others for good (COMMIT-4).
+    place: AtomicU8,
     state: Mutex<TicketState>,
     parked: Condvar,
 }
@@ -80,7 +90,7 @@ fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
 
 /// Makes a connected pair.
 pub(crate) fn ticket() -> (Completer, Ticket) {
-    let slot = Arc::new(Slot { state: Mutex::new(TicketState::Pending(None)), parked: Condvar::new() });
+    let slot = Arc::new(Slot::new(TicketState::Pending(None)));
     (Completer(Some(slot.clone())), Ticket(slot))
 }
 
@@ -91,6 +101,11 @@ pub fn ticket_to_complete() -> (impl FnOnce(CommitResult) + Send, Ticket) {
 }
 
 impl Completer {
+    /// The flush stage is about to give the transaction its place; false if its session has withdrawn it.
+    pub(crate) fn take(&self) -> bool {
+        self.0.as_ref().is_none_or(|slot| slot.settle(TAKEN))
+    }
+
     /// Delivers the result and wakes this one waiter.
     pub(crate) fn complete(self, result: CommitResult) {
         self.complete_with(result, None);
@@ -113,6 +128,15 @@ impl Drop for Completer {
 }
 
 impl Slot {
+    fn new(state: TicketState) -> Slot {
+        Slot { place: AtomicU8::new(QUEUED), state: Mutex::new(state), parked: Condvar::new() }
+    }
+
+    /// Leaves `QUEUED`, once.
+    fn settle(&self, place: u8) -> bool {
+        self.place.compare_exchange(QUEUED, place, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
     fn complete(&self, result: CommitResult, rest: Option<Rest>) {
         let before = std::mem::replace(&mut *self.state.lock(), TicketState::Done(result, rest));
         match before {
@@ -129,7 +153,14 @@ impl Ticket {
     /// Creates a completed ticket.
     #[must_use]
     pub fn done(result: CommitResult) -> Ticket {
-        Ticket(Arc::new(Slot { state: Mutex::new(TicketState::Done(result, None)), parked: Condvar::new() }))
+        Ticket(Arc::new(Slot::new(TicketState::Done(result, None))))
+    }
+
+    /// COMMIT-4: takes back what has no place in the log yet. If this gives true nothing of it will be anywhere; else it is
+    /// under way, and only its result tells what became of it.
+    #[must_use]
+    pub fn withdraw(&self) -> bool {
+        self.0.settle(WITHDRAWN)
     }
 
     /// Returns the result if the ticket is completed.

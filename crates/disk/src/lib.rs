@@ -13,12 +13,14 @@
 
 mod counted;
 mod file;
+mod full;
 mod overlay;
 mod platform;
 mod real;
 
 pub use counted::{Figures, FileUse, FileUses, Request};
 pub use file::File;
+pub use full::{FullDisk, MakingRoom};
 pub use overlay::Overlay;
 
 use std::ffi::OsString;

@@ -41,6 +41,11 @@ impl Files {
         self.space.full()
     }
 
+    /// How often there was no room.
+    pub(crate) fn failures(&self) -> u64 {
+        self.space.failures()
+    }
+
     /// Bytes that are kept in memory for want of space.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
@@ -85,12 +90,13 @@ impl Files {
 
     fn patiently(&self, step: impl Fn() -> io::Result<()>) -> io::Result<()> {
         loop {
+            let made = self.space.made();
             match step() {
                 Err(error) if self.space.waits_for(&error) => {}
                 done => return done,
             }
             let since = std::time::Instant::now();
-            while self.space.patient() && since.elapsed() < AGAIN {
+            while self.space.patient() && since.elapsed() < AGAIN && self.space.made() == made {
                 std::thread::sleep(LOOK);
             }
         }

@@ -25,8 +25,7 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineErr
     }
     let read = shared.store.read()?;
     let applied = applied_of(&read)?;
-    let target =
-        Store::open(&BtreeConfig { directory, wait_for_space: Arc::default(), ..shared.config.clone() })?;
+    let target = Store::open(&BtreeConfig { directory, full_disk: Arc::default(), ..shared.config.clone() })?;
     let mut state = target.state.lock();
     let versions = read.open_table(VERSIONS).map_err(store_error)?;
     let mut pairs = versions.iter().map_err(store_error)?.peekable();

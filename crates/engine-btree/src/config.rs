@@ -1,9 +1,8 @@
 //! The engine's settings. The server maps its variables onto them.
 
-use omnibus_disk::Disk;
+use omnibus_disk::{Disk, FullDisk};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// The settings of a `BtreeEngine`.
 #[derive(Clone, Debug)]
@@ -22,8 +21,8 @@ pub struct BtreeConfig {
     /// Seconds after which a file that nothing was written to is brought to the present commit number, so that
     /// recovery need not read the log for it.
     pub idle_s: u64,
-    /// While it is set, a write for which the disk is too full waits.
-    pub wait_for_space: Arc<AtomicBool>,
+    /// Whether a write for which the disk is too full waits, and who else does.
+    pub full_disk: Arc<FullDisk>,
 }
 
 impl BtreeConfig {
@@ -37,7 +36,7 @@ impl BtreeConfig {
             memory_soft_limit: 64 << 20,
             durable_every: 64 << 20,
             idle_s: 30,
-            wait_for_space: Arc::default(),
+            full_disk: Arc::default(),
         }
     }
 }

@@ -119,6 +119,7 @@ impl Shared {
     }
 
     pub(crate) fn wait_persisted(&self, target: u64, full: Full) -> Result<(), EngineError> {
+        let before = self.store.files.failures();
         self.signals.ask();
         self.signals.wait_until(|| {
             if self.persisted.load(Ordering::Acquire) >= target {
@@ -127,7 +128,8 @@ impl Shared {
             if let Err(error) = self.usable() {
                 return Some(Err(error));
             }
-            if full == Full::IsAnError && self.store.files.full() {
+            // One that failed just now may have begun before there was room.
+            if full == Full::IsAnError && self.store.files.failures() > before + 1 {
                 return Some(Err(io_error(std::io::ErrorKind::StorageFull.into())));
             }
             let closing = || self.signals.stopping().then(|| "the engine is closing".to_owned());

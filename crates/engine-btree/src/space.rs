@@ -1,30 +1,36 @@
-//! Handles a full disk. Blocks that cannot be written wait in memory, and count as written: redb writes under locks
-//! that readers take, also on a reader's thread to make room in its cache, so none of its writes may wait, and after an
-//! error it accepts nothing more. Only a sync waits: until the blocks kept here are in the file, or until waiting is
-//! switched off ([`crate::BtreeConfig::wait_for_space`]).
+//! A disk that is too full. What can not be written waits in memory, and counts as written: redb writes under locks that
+//! readers take, also on a reader's thread to make room in its cache, so none of its writes may wait there, and after an
+//! error it takes nothing more. A sync waits, and only there: until what is kept here is in the file, or until nobody wants
+//! to wait ([`crate::BtreeConfig::full_disk`], SPACE-1).
 //!
 //! So what is kept is at most what one transaction of the file writes: the writer thread begins none while something is, and
 //! one that may be large (`load::install`) waits between its rows.
 
-use omnibus_disk::File;
+use omnibus_disk::{File, FullDisk};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 const BLOCK: usize = crate::sums::BLOCK;
+/// The name under which it waits (SPACE-1).
+const WHO: &str = "the B-tree";
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Space {
-    patient: Arc<AtomicBool>,
+    disk: Arc<FullDisk>,
+    path: PathBuf,
     /// The engine is being closed: nothing waits any more.
     closing: AtomicBool,
     /// Something is kept, or a sync waits.
     full: AtomicBool,
-    /// Blocks that could not be written, by number.
+    /// How often there was no room.
+    failures: AtomicU64,
+    /// By the number of the block.
     kept: Mutex<BTreeMap<u64, Box<[u8]>>>,
 }
 
@@ -33,9 +39,11 @@ pub(crate) fn is_full(error: &Error) -> bool {
 }
 
 impl Space {
-    pub(crate) fn new(patient: Arc<AtomicBool>) -> Space {
+    pub(crate) fn new(disk: Arc<FullDisk>, path: PathBuf) -> Space {
         Space {
-            patient,
+            disk,
+            path,
+            failures: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             full: AtomicBool::new(false),
             kept: Mutex::default(),
@@ -54,20 +62,33 @@ impl Space {
     }
 
     pub(crate) fn patient(&self) -> bool {
-        self.patient.load(Ordering::Acquire) && !self.closing.load(Ordering::Acquire)
+        self.disk.is_patient() && !self.closing.load(Ordering::Acquire)
     }
 
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
+        self.disk.goes_on(WHO, false);
     }
 
-    /// Returns whether an error is a full disk, to be waited for; logs that once.
+    /// Whether a failure is one to wait for.
     pub(crate) fn waits_for(&self, error: &Error) -> bool {
         let waits = is_full(error) && self.patient();
-        if waits && !self.full.swap(true, Ordering::AcqRel) {
-            tracing::error!(%error, "engine-btree: the disk is full; writing waits until there is space");
+        if waits {
+            self.full.store(true, Ordering::Release);
+            self.failures.fetch_add(1, Ordering::AcqRel);
+            self.disk.waits(WHO, &format_args!("can not write {}: {error}", self.path.display()));
         }
         waits
+    }
+
+    /// How often there was no room.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Acquire)
+    }
+
+    /// Changes when room was made.
+    pub(crate) fn made(&self) -> u64 {
+        self.disk.made()
     }
 
     /// Reads what was written last.
@@ -137,7 +158,7 @@ impl Space {
             entry.remove();
         }
         self.full.store(false, Ordering::Release);
-        tracing::info!("there is space again: engine-btree goes on");
+        self.disk.goes_on(WHO, true);
         Ok(())
     }
 }

@@ -210,7 +210,7 @@ fn database(
     }
     let mut builder = redb::Builder::new();
     builder.set_cache_size(config.cache_size);
-    let space = Space::new(Arc::clone(&config.wait_for_space));
+    let space = Space::new(Arc::clone(&config.full_disk), config.directory.join(FILE));
     let files = Arc::new(Files::new(file, sums, space));
     let database = builder.create_with_backend(Backend(Arc::clone(&files))).map_err(store_error)?;
     Ok((database, files))

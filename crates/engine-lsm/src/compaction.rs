@@ -46,17 +46,19 @@ fn round(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
         return Ok(());
     }
     drop_tables(shared)?;
+    if shared.config.full_disk.is_making_room() {
+        return Ok(());
+    }
     space::attempt(shared, || compact(shared, strategy))
 }
 
 /// A compaction that fails leaves the tables as they were. It waits for a full disk. With damage it is not retried, and
 /// every read that needs the damaged block reports it.
 fn settle(shared: &Shared, done: Result<(), EngineError>) -> Result<(), EngineError> {
+    if space::compacted(shared, &done) {
+        return Ok(());
+    }
     match done {
-        Err(error) if error.is_full() && shared.config.wait_for_space.load(Ordering::Acquire) => {
-            shared.space.tell("compaction", &error);
-            Ok(())
-        }
         Err(error @ EngineError::Corrupt { .. }) => {
             tracing::error!(%error, "engine-lsm: no more compactions until the next start; find the table with CHECK TABLE");
             shared.damaged.store(true, Ordering::Release);

@@ -1,9 +1,8 @@
 //! The engine's settings. The server maps its variables onto them.
 
-use omnibus_disk::Disk;
+use omnibus_disk::{Disk, FullDisk};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The settings of an `LsmEngine`.
@@ -30,8 +29,8 @@ pub struct LsmConfig {
     pub sweep_after: Duration,
     /// Opens for reading only, without flushes and compactions.
     pub read_only: bool,
-    /// While it is set, a flush or compaction for which the disk is too full waits.
-    pub wait_for_space: Arc<AtomicBool>,
+    /// Whether a flush or compaction for which the disk is too full waits, and who else does.
+    pub full_disk: Arc<FullDisk>,
 }
 
 impl LsmConfig {
@@ -49,7 +48,7 @@ impl LsmConfig {
             l0_soft_limit: 12,
             sweep_after: Duration::from_secs(5),
             read_only: false,
-            wait_for_space: Arc::default(),
+            full_disk: Arc::default(),
         }
     }
 }

@@ -288,7 +288,9 @@ impl Engine for LsmEngine {
     }
 
     fn checkpoint_if_room(&self) -> Result<CommitNo, EngineError> {
-        self.checkpoint_or(|| self.shared.space.waiting())
+        // One that failed just now may have begun before there was room.
+        let before = self.shared.space.failures.load(Ordering::Acquire);
+        self.checkpoint_or(|| self.shared.space.failures.load(Ordering::Acquire) > before + 1)
     }
 
     fn persisted(&self) -> CommitNo {

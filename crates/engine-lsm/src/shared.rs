@@ -18,10 +18,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// The interval between reminders in the error log that there still is no space.
-const REMIND: Duration = Duration::from_secs(60);
 
 /// State that the engine's threads, snapshots and callers share.
 pub(crate) struct Shared {
@@ -150,21 +146,13 @@ pub(crate) struct Files {
 pub(crate) struct Space {
     /// A flush waits.
     pub(crate) waiting: AtomicBool,
-    pub(crate) said: Mutex<Option<Instant>>,
+    /// How often one found no room.
+    pub(crate) failures: AtomicU64,
     pub(crate) left: Mutex<HashSet<PathBuf>>,
 }
 
 impl Space {
     pub(crate) fn waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire)
-    }
-
-    /// Logs the full disk, at intervals.
-    pub(crate) fn tell(&self, what: &str, error: &EngineError) {
-        let mut said = self.said.lock();
-        if said.is_none_or(|at| at.elapsed() >= REMIND) {
-            tracing::error!(%error, "engine-lsm: the disk is full; {what} waits until there is space");
-            *said = Some(Instant::now());
-        }
     }
 }

@@ -1,9 +1,10 @@
-//! Waits for space: a flush or compaction that finds the disk full is retried until there is room, or until waiting is
-//! switched off (`LsmConfig::wait_for_space`). Meanwhile rows stay in memory, reads continue, and writers are slowed
-//! more and more. A load does not wait: its statement fails.
+//! Waiting for space: a flush or compaction that finds the disk full is tried again until there is room, or until nobody wants
+//! to wait (`LsmConfig::full_disk`, SPACE-1). Meanwhile rows stay in memory, reads go on, and writers are slowed more and more. A
+//! load does not wait: its statement fails.
 //!
-//! A failed attempt leaves files that no version of the tree names. They are collected here, and removed by the
-//! compaction thread while nothing else is written.
+//! A failed attempt leaves files that no version of the tree names. They are collected here, and removed
+//! before the next attempt, and by the compaction thread while nothing else is written. No compaction begins while somebody makes
+//! room (SPACE-2): the flushes that a checkpoint waits for have it.
 
 use crate::format::TREE_DIRECTORY;
 use crate::shared::Shared;
@@ -18,24 +19,48 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_millis(500);
 /// The interval at which a wait checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(20);
+/// The names under which they wait (SPACE-1).
+const FLUSH: &str = "flushes of the LSM tree";
+const COMPACTION: &str = "compactions of the LSM tree";
+
 /// Runs a step of a flush until the disk has room for it.
 pub(crate) fn patiently<T>(
     shared: &Shared,
     mut step: impl FnMut() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     loop {
+        let made = shared.config.full_disk.made();
         let done = attempt(shared, &mut step);
         match done {
-            Err(error) if error.is_full() && pause(shared, &error) => {}
+            Err(error) if error.is_full() && pause(shared, &error, made) => clean(shared),
             done => {
-                if shared.space.waiting.swap(false, Ordering::AcqRel) && done.is_ok() {
-                    tracing::info!("there is space again: engine-lsm goes on");
-                    *shared.space.said.lock() = None;
+                if shared.space.waiting.swap(false, Ordering::AcqRel) {
+                    shared.config.full_disk.goes_on(FLUSH, done.is_ok());
                 }
                 return done;
             }
         }
     }
+}
+
+/// A compaction has ended: whether it waits for room, to be tried again with the next one.
+pub(crate) fn compacted(shared: &Shared, done: &Result<(), EngineError>) -> bool {
+    let full = &shared.config.full_disk;
+    match done {
+        Err(error) if error.is_full() && full.is_patient() => {
+            tell(shared, COMPACTION, error);
+            true
+        }
+        done => {
+            full.goes_on(COMPACTION, done.is_ok());
+            false
+        }
+    }
+}
+
+fn tell(shared: &Shared, who: &'static str, error: &EngineError) {
+    let folder = shared.config.directory.display();
+    shared.config.full_disk.waits(who, &format_args!("can not write {folder}: {error}"));
 }
 
 /// Runs a step, and remembers which files are new if it fails.
@@ -51,15 +76,19 @@ pub(crate) fn attempt<T>(
     })
 }
 
-/// Waits a little; returns false if waiting was switched off.
-fn pause(shared: &Shared, error: &EngineError) -> bool {
-    shared.space.tell("flushing", error);
+/// Waits a little, at most until room is made after `made`; false if nobody wants to wait.
+fn pause(shared: &Shared, error: &EngineError, made: u64) -> bool {
+    let full = &shared.config.full_disk;
+    let patient = || full.is_patient() && !shared.signals.stopping();
+    if patient() {
+        tell(shared, FLUSH, error);
+    }
     shared.space.waiting.store(true, Ordering::Release);
-    // Loads give up.
+    shared.space.failures.fetch_add(1, Ordering::AcqRel);
+    // Loads give up, and who asked for a checkpoint if there is room.
     shared.signals.flushed();
-    let patient = || shared.config.wait_for_space.load(Ordering::Acquire) && !shared.signals.stopping();
     let since = Instant::now();
-    while patient() && since.elapsed() < AGAIN {
+    while patient() && since.elapsed() < AGAIN && full.made() == made {
         std::thread::sleep(LOOK);
     }
     patient()
@@ -70,7 +99,7 @@ fn tables(shared: &Shared) -> HashSet<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Removes what failed attempts left. The compaction thread, between compactions.
+/// Removes what failed attempts left.
 pub(crate) fn clean(shared: &Shared) {
     let left = std::mem::take(&mut *shared.space.left.lock());
     if left.is_empty() {

@@ -1,9 +1,10 @@
 //! The settings of a log directory. Values only; the probe of flush methods is in `file.rs`.
 
 use crate::fault::Faults;
-use omnibus_disk::{Disk, Open};
+use omnibus_disk::{Disk, FullDisk, Open};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// How bytes are made durable. One value per server variable `binlog_flush_method`.
 ///
@@ -76,6 +77,16 @@ impl FromStr for FlushMethod {
     }
 }
 
+/// The behaviour of the log on a full disk.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// Whether a write that finds the disk full waits for space instead of failing, and who else does. See
+    /// [`crate::LogHandle::stop_waiting_for_space`].
+    pub full_disk: Arc<FullDisk>,
+    /// Bytes that are kept for a checkpoint on a full disk, which lets log files go; 0: none.
+    pub reserve: u64,
+}
+
 /// The settings of one log directory.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
@@ -104,9 +115,9 @@ pub struct LogConfig {
     /// Permits recovery to cut the last file even where that loses transactions that were durable
     /// (`binlog_truncate_damaged_tail`).
     pub truncate_damaged: bool,
-    /// A write that finds the disk full waits for space instead of failing. See [`crate::LogHandle::stop_waiting_for_space`].
-    pub wait_for_space: bool,
-    /// The file system of the log: the operating system's, or a model in simulations.
+    /// The behaviour on a full disk.
+    pub room: Room,
+    /// Where the files are: the operating system's, but in simulations.
     pub disk: Disk,
     /// Fault points; empty outside of tests.
     pub faults: Faults,
@@ -125,7 +136,7 @@ impl Default for LogConfig {
             cut_later: 4 << 20,
             cut_step: 4 << 20,
             truncate_damaged: false,
-            wait_for_space: false,
+            room: Room::default(),
             disk: Disk::default(),
             faults: Faults::default(),
         }

@@ -5,6 +5,7 @@ use crate::error::{IoFailure, WriteError};
 use crate::position::LogPosition;
 use crate::recent::Recent;
 use crate::space::Space;
+use omnibus_disk::FullDisk;
 use omnibus_sync::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -108,9 +109,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(durable: DurableEnd, wait_for_space: bool) -> Shared {
+    pub(crate) fn new(durable: DurableEnd, full_disk: Arc<FullDisk>) -> Shared {
         Shared {
-            space: Space::new(wait_for_space),
+            space: Space::new(full_disk),
             pool: BufferPool::default(),
             poison: Poison::default(),
             durable,

@@ -13,8 +13,9 @@ use crate::finish::cut_tail;
 use crate::index::Index;
 use crate::position::{FileNames, FileSeq, LogOffset, LogPosition};
 use crate::prealloc::{PreparedFiles, Preparer};
+use crate::reserve::Reserve;
 use crate::scan::ReadFile;
-use omnibus_disk::Disk;
+use omnibus_disk::{Disk, FullDisk};
 use omnibus_sync::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -85,11 +86,17 @@ impl Catalog {
                 dir: prepared_dir(&dir.path),
                 disk: dir.config.disk.clone(),
                 faults: dir.config.faults.clone(),
+                reserve: Arc::new(Reserve::new(
+                    &prepared_dir(&dir.path),
+                    dir.config.disk.clone(),
+                    dir.config.room.full_disk.clone(),
+                    dir.config.room.reserve,
+                )),
             },
             path: dir.path,
             names: dir.names,
             method,
-            shared: Arc::new(Shared::new(durable, dir.config.wait_for_space)),
+            shared: Arc::new(Shared::new(durable, dir.config.room.full_disk.clone())),
             max_size: AtomicU64::new(dir.config.max_size),
             files: Mutex::new(FileList { files, pins: BTreeMap::new() }),
             index: Mutex::new((dir.index, dir.leftovers)),
@@ -255,8 +262,41 @@ impl LogHandle {
         self.catalog.shared.space.give_up();
     }
 
-    /// Waits for background work that earlier calls started: deleting purged files, cutting spare tails. FLUSH BINARY
-    /// LOGS waits so, because its client may read the finished file with any tool; commits never do.
+    /// Returns the state of a full disk.
+    #[must_use]
+    pub fn full_disk(&self) -> &Arc<FullDisk> {
+        &self.catalog.config.room.full_disk
+    }
+
+    /// Whether a write of the log waits for room.
+    #[must_use]
+    pub fn waits_for_room(&self) -> bool {
+        self.full_disk().has_waiting(crate::space::WHO)
+    }
+
+    /// Makes the reserve, or makes it whole again, if there is room. Now and then, on a thread that may block.
+    pub fn keep_reserve(&self) {
+        self.catalog.prepared.reserve.keep();
+    }
+
+    /// Bytes that a checkpoint on a full disk can be given.
+    #[must_use]
+    pub fn reserve_bytes(&self) -> u64 {
+        self.catalog.prepared.reserve.bytes()
+    }
+
+    /// Gives back space that is kept for later: of prepared files, then of the reserve, a piece a call. False if there is none left.
+    ///
+    /// # Errors
+    /// The operating system refused.
+    pub fn give_back_room(&self) -> Result<bool, IoFailure> {
+        let given = self.catalog.prepared.give_back()?;
+        self.full_disk().room_was_made();
+        Ok(given)
+    }
+
+    /// Waits for the work that earlier calls left to background threads: deleting purged files, cutting spare tails.
+    /// FLUSH BINARY LOGS waits so, because whoever asked may read the finished file with any tool; commits never do.
     pub fn wait_for_background(&self) {
         let threads: Vec<_> = std::mem::take(&mut *self.catalog.background.lock());
         for thread in threads {

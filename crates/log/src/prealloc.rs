@@ -6,12 +6,13 @@
 //! ready, and keeps a growing active file (the first one after a start) zero-filled some way ahead of the writes.
 
 use crate::config::LogConfig;
-use crate::dir::holds_more_than_head;
+use crate::dir::{holds_more_than_head, prepared_dir};
 use crate::error::{IoFailure, PrepareError, ReadError, failed};
 use crate::fault::{Faults, Point};
 use crate::file::{LogFile, ZERO_PIECE};
 use crate::position::FileSeq;
 use crate::prepare::{Preparation, Progress, prepare_file, remove_stale_temporaries};
+use crate::reserve::{OF_A_START, Reserve};
 use crate::scan::ReadFile;
 use crate::{buffer::BLOCK, buffer::round_up, io};
 use omnibus_disk::{Disk, Open};
@@ -33,6 +34,8 @@ pub(crate) struct PreparedFiles {
     pub(crate) dir: PathBuf,
     pub(crate) disk: Disk,
     pub(crate) faults: Faults,
+    /// Kept beside them.
+    pub(crate) reserve: Arc<Reserve>,
 }
 
 impl PreparedFiles {
@@ -114,8 +117,19 @@ impl PreparedFiles {
         Ok(false)
     }
 
-    /// Checks that the first and the last block are zeros; reading all of a gigabyte would make a rotation wait. The
-    /// first block alone reveals a log file that was renamed by mistake, whose stale events could parse (LOG-2).
+    /// Gives back space that is kept for later: of prepared files, then of the reserve. False if there is none left.
+    pub(crate) fn give_back(&self) -> Result<bool, IoFailure> {
+        Ok(self.give_up_one()? || self.reserve.give_back()?)
+    }
+
+    /// As much as a start needs.
+    pub(crate) fn give_back_a_little(&self) -> bool {
+        let given = self.give_up_one().and_then(|given| Ok(given || self.reserve.give_a_start()?));
+        given.inspect_err(|error| tracing::warn!(%error, "no room could be given back")).unwrap_or(false)
+    }
+
+    /// Looks at the first and the last block; reading all of a gigabyte would make a rotation wait. The first block
+    /// alone tells a log file that was renamed by mistake, whose stale events could parse (LOG-2).
     fn is_blank(&self, path: &Path) -> std::io::Result<bool> {
         let file = self.disk.open(path, Open::Read)?;
         let about = file.metadata()?;
@@ -132,6 +146,43 @@ impl PreparedFiles {
         }
         Ok(true)
     }
+}
+
+/// Sees to it that a start finds room on a full disk: takes the space of prepared files, then some of the reserve. Says so. If there is
+/// nothing to take, the start comes as far as it comes.
+///
+/// # Errors
+/// The operating system refused something else.
+pub fn room_to_start(disk: &Disk, log: &Path) -> Result<(), IoFailure> {
+    let dir = prepared_dir(log);
+    if !disk.exists(&dir).map_err(failed("look at", &dir))? {
+        return Ok(());
+    }
+    let trial = dir.join(".trial");
+    let reserve = Arc::new(Reserve::new(&dir, disk.clone(), Arc::default(), 0));
+    let files = PreparedFiles { dir, disk: disk.clone(), faults: Faults::default(), reserve };
+    let mut said = false;
+    while let Err(error) = try_room(disk, &trial) {
+        let failure = failed("write", &trial)(error);
+        if !failure.is_full_on_write() {
+            return Err(failure);
+        }
+        if !std::mem::replace(&mut said, true) {
+            tracing::error!(
+                "the disk is full: {failure}. The server starts all the same; free room, or use PURGE BINARY LOGS"
+            );
+        }
+        if !files.give_up_one()? && !files.reserve.give_a_start()? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn try_room(disk: &Disk, trial: &Path) -> std::io::Result<()> {
+    let tried = disk.open(trial, Open::Replace).and_then(|file| file.reserve(OF_A_START));
+    disk.remove_if_there(trial)?;
+    tried.map(|_| ())
 }
 
 #[derive(Debug)]
@@ -234,6 +285,10 @@ impl Inner {
         remove_stale_temporaries(&self.files.disk, &self.files.dir);
         let mut failed: Option<Instant> = None;
         while self.wait() {
+            // What there is is for what must be written.
+            if self.config.room.full_disk.is_full() || self.config.room.full_disk.is_making_room() {
+                continue;
+            }
             self.extend_active();
             // Without room for a file there is none a moment later either, and each growth of the active one asks.
             if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {

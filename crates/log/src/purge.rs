@@ -119,7 +119,7 @@ impl Catalog {
         all_leaving.extend(&purged.files);
         // On a full disk it is what makes room, and needs a little for that.
         while let Err(failure) = file.write_purge_list(&all_leaving).and_then(|()| file.replace(&kept)) {
-            if !failure.is_no_room() || !self.prepared.give_up_one()? {
+            if !failure.is_no_room() || !self.prepared.give_back()? {
                 return Err(failure.into());
             }
         }

@@ -2,69 +2,114 @@
 //! or until waiting is ended. Syncs are not retried, because a failed sync leaves the content of the device unknown;
 //! background writes are not retried either.
 //!
-//! Runs on the threads that run jobs or rotate. Everything behind a waiting job waits, too; readers do not.
+//! SPACE-2: while somebody makes room on a full disk, nothing is tried: what becomes free is for the engines' checkpoints.
+//!
+//! On the threads that run jobs or rotate. What is behind a job that waits, waits too; readers do not.
 
 use crate::error::IoFailure;
+use omnibus_disk::FullDisk;
 use omnibus_sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Interval between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Interval between reminders in the error log that there still is no space.
-const REMIND: Duration = Duration::from_secs(60);
+/// The name under which the log waits (SPACE-1).
+pub(crate) const WHO: &str = "the binary log";
 
-/// Whether writes wait for space.
+/// Whether to wait, and how many do.
 #[derive(Debug)]
 pub(crate) struct Space {
-    patient: Mutex<bool>,
+    disk: Arc<FullDisk>,
+    waiting: Mutex<usize>,
     changed: Condvar,
+    /// Gives a little room back, while a start goes on; false if there is none left.
+    spare: Mutex<Option<Spare>>,
+}
+
+/// See [`Space::start_with`].
+pub(crate) struct Spare(Box<dyn Fn() -> bool + Send>);
+
+impl std::fmt::Debug for Spare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Spare")
+    }
 }
 
 impl Space {
-    pub(crate) fn new(patient: bool) -> Space {
-        Space { patient: Mutex::new(patient), changed: Condvar::new() }
+    pub(crate) fn new(disk: Arc<FullDisk>) -> Space {
+        Space { disk, waiting: Mutex::new(0), changed: Condvar::new(), spare: Mutex::new(None) }
     }
 
     /// Makes a full disk an error from now on, also for writes that wait already.
     pub(crate) fn give_up(&self) {
-        *self.patient.lock() = false;
+        let _waiting = self.waiting.lock();
+        self.disk.give_up();
         self.changed.notify_all();
     }
 
-    /// Repeats `operation` for as long as it fails because the disk is full.
+    /// Until `started`, what finds no room asks for some before it waits: who starts beside engines that wait for room, too, must
+    /// get on.
+    pub(crate) fn start_with(&self, spare: impl Fn() -> bool + Send + 'static) {
+        *self.spare.lock() = Some(Spare(Box::new(spare)));
+    }
+
+    pub(crate) fn started(&self) {
+        *self.spare.lock() = None;
+    }
+
+    /// Repeats `operation` as long as nothing is wrong but that the disk is full.
     pub(crate) fn patiently<T>(&self, operation: impl Fn() -> Result<T, IoFailure>) -> Result<T, IoFailure> {
-        let mut failure = match operation() {
-            Err(failure) => failure,
-            done => return done,
-        };
-        let started = Instant::now();
-        let mut said: Option<Instant> = None;
-        loop {
-            if !failure.is_full_on_write() || !self.pause(&failure, &mut said) {
-                return Err(failure);
-            }
-            match operation() {
-                Ok(done) => {
-                    tracing::info!(waited = ?started.elapsed(), "there is space again: the binary log goes on");
-                    return Ok(done);
+        if self.disk.is_full() {
+            self.keep_off();
+        }
+        match operation() {
+            Err(failure) if failure.is_full_on_write() && self.disk.is_patient() => {
+                *self.waiting.lock() += 1;
+                let done = self.again(failure, operation);
+                let mut waiting = self.waiting.lock();
+                *waiting -= 1;
+                if *waiting == 0 {
+                    self.disk.goes_on(WHO, done.is_ok());
                 }
-                Err(again) => failure = again,
+                done
             }
+            done => done,
         }
     }
 
-    /// Waits a little; returns false if waiting was ended.
-    fn pause(&self, failure: &IoFailure, said: &mut Option<Instant>) -> bool {
-        let mut patient = self.patient.lock();
-        if *patient && said.is_none_or(|at| at.elapsed() >= REMIND) {
-            tracing::error!(
-                "the disk is full: {failure}. Commits wait until there is space, and then go on; remove files, or stop the server"
-            );
-            *said = Some(Instant::now());
+    fn again<T>(
+        &self,
+        mut failure: IoFailure,
+        operation: impl Fn() -> Result<T, IoFailure>,
+    ) -> Result<T, IoFailure> {
+        let spare = || self.spare.lock().as_ref().is_some_and(|spare| spare.0());
+        while failure.is_full_on_write() && (spare() || self.pause(&failure)) {
+            match operation() {
+                Err(again) => failure = again,
+                done => return done,
+            }
         }
-        if *patient {
-            self.changed.wait_for(&mut patient, AGAIN);
+        Err(failure)
+    }
+
+    /// Waits a little; false if nobody wants to wait.
+    fn pause(&self, failure: &IoFailure) -> bool {
+        let mut waiting = self.waiting.lock();
+        if self.disk.is_patient() {
+            self.disk.waits(WHO, failure);
+            self.changed.wait_for(&mut waiting, AGAIN);
         }
-        *patient
+        drop(waiting);
+        self.keep_off();
+        self.disk.is_patient()
+    }
+
+    fn keep_off(&self) {
+        // Asserts SPACE-2: what somebody makes room with is not the log's.
+        let mut waiting = self.waiting.lock();
+        while self.disk.is_patient() && self.disk.is_full() && self.disk.is_making_room() {
+            self.changed.wait_for(&mut waiting, AGAIN / 10);
+        }
     }
 }

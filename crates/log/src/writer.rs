@@ -57,7 +57,11 @@ impl LogDir {
         let catalog = Arc::new(Catalog::new(self, method, seq)?);
         catalog.resume_removals();
         catalog.prepared.clear_taken()?;
-        let writer = LogWriter::begin(Arc::clone(&catalog), seq, head)?;
+        let for_start = Arc::clone(&catalog);
+        catalog.shared.space.start_with(move || for_start.prepared.give_back_a_little());
+        let writer = LogWriter::begin(Arc::clone(&catalog), seq, head);
+        catalog.shared.space.started();
+        let writer = writer?;
         catalog.start_background(writer.current());
         Ok(writer)
     }

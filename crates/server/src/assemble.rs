@@ -18,16 +18,19 @@ use crate::sysvars::{GlobalVars, Registry, VarValue};
 use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
 };
-use omnibus_disk::Disk;
+use omnibus_disk::{Disk, FullDisk};
 use omnibus_encryption::{Encryption, Keyring};
 use omnibus_engine::Engine;
 use omnibus_format::{Checksum, Dialect};
-use omnibus_log::{FlushMethod, LogConfig, LogDir};
+use omnibus_log::{FlushMethod, LogConfig, LogDir, Room};
 use omnibus_sql::Database;
 use omnibus_sql::recover::Replayer;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
+
+/// What the reserve has besides two memtables: for the B-tree, and for starts.
+const RESERVE_BESIDE: u64 = 16 << 20;
 
 /// Why a server could not be put together.
 #[derive(Debug, thiserror::Error)]
@@ -96,15 +99,17 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     }
     let (globals, persisted) = (options.globals.clone(), options.persisted.clone());
     fill_in(&globals, &options, &datadir);
-    let wait_for_space = Arc::new(AtomicBool::new(true));
     let counted = globals.named("performance_schema").as_bool();
     let (disk, file_uses) =
         if counted { Disk::default().counted() } else { (Disk::default(), Arc::default()) };
-    let engine = engines::open(&engine_settings(&globals), &datadir.path, &wait_for_space, &disk)
+    omnibus_log::room_to_start(&disk, &datadir.path).map_err(step("looking for room"))?;
+    let full_disk = Arc::new(FullDisk::patient());
+    let engine = engines::open(&engine_settings(&globals), &datadir.path, &full_disk, &disk)
         .map_err(step("opening the storage engines"))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
-    let (coordinator, encryption) = open_log(&globals, &datadir, engine, disk, &failures, starting)?;
+    let (coordinator, encryption) =
+        open_log(&globals, &datadir, engine, (disk, full_disk), &failures, starting)?;
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
@@ -134,7 +139,6 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
         server.supervisor = Supervisor::None;
     }
     let server = Arc::new(server);
-    let _ = server.engines_wait_for_space.set(wait_for_space);
     let _ = whom.set(Arc::downgrade(&server));
     let replicas = Replicas::open(shared, coordinator.clone(), server.parts())
         .map_err(step("reading the replication channels"))?;
@@ -259,6 +263,13 @@ fn host_name() -> String {
         .map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
 }
 
+/// Bytes of the reserve: what the engines have in memory at most goes to their files in it.
+fn reserve(globals: &GlobalVars) -> u64 {
+    let value = |name: &str| globals.named(name).as_u64();
+    let wanted = value("lsm_memtable_size").saturating_mul(2).saturating_add(RESERVE_BESIDE);
+    wanted.min(value("binlog_reserve_size"))
+}
+
 fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
     let method = globals.named("binlog_flush_method");
     let flush_method = match method.as_str() {
@@ -275,7 +286,6 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
         preallocate: globals.named("binlog_preallocate").as_u64() != 0,
         extend_chunk: globals.named("binlog_extend_size").as_u64(),
         truncate_damaged: globals.named("binlog_truncate_damaged_tail").as_bool(),
-        wait_for_space: true,
         ..LogConfig::default()
     })
 }
@@ -304,12 +314,16 @@ fn open_log(
     globals: &GlobalVars,
     datadir: &DataDir,
     engine: Arc<dyn Engine>,
-    disk: Disk,
+    (disk, full_disk): (Disk, Arc<FullDisk>),
     failures: &Arc<FailureWatch>,
     starting: &Starting,
 ) -> Result<(Arc<Coordinator>, Arc<Encryption>), StartError> {
     let encryption = encryption(globals, datadir, disk)?;
-    let config = LogConfig { disk: Disk::new(encryption.clone()), ..log_config(globals)? };
+    let config = LogConfig {
+        disk: Disk::new(encryption.clone()),
+        room: Room { full_disk, reserve: reserve(globals) },
+        ..log_config(globals)?
+    };
     let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
     let replay = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
     let mut replayer = Watched { replay, starting };

@@ -3,7 +3,7 @@
 //! Another engine is one more line in `OTHERS`. Its slot is its place there and part of the data format: lines are
 //! never reordered.
 
-use omnibus_disk::Disk;
+use omnibus_disk::{Disk, FullDisk};
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
@@ -12,7 +12,6 @@ use omnibus_sql::catalog::persist;
 use omnibus_sql::load_catalog;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// What variables say of them.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,7 @@ pub struct EngineSettings {
     pub btree_cache_size: u64,
 }
 
-type Open = fn(&EngineSettings, &Path, &Arc<AtomicBool>, &Disk) -> Result<Arc<dyn Engine>, EngineError>;
+type Open = fn(&EngineSettings, &Path, &Arc<FullDisk>, &Disk) -> Result<Arc<dyn Engine>, EngineError>;
 
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
@@ -39,23 +38,23 @@ pub fn find(name: &str) -> Option<&'static str> {
     OTHERS.iter().map(|(name, _)| *name).find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Opens or creates all of them. They wait for space on a full disk as long as `wait_for_space` is set.
+/// Opens or creates all of them. They wait for space on a full disk as long as it says so.
 ///
 /// # Errors
 /// Any engine's.
 pub fn open(
     settings: &EngineSettings,
     datadir: &Path,
-    wait_for_space: &Arc<AtomicBool>,
+    full_disk: &Arc<FullDisk>,
     disk: &Disk,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = LsmConfig::new(&datadir.join("lsm"));
     config.memtable_size = settings.lsm_memtable_size;
     config.block_cache_size = settings.lsm_block_cache_size;
-    config.wait_for_space = Arc::clone(wait_for_space);
+    config.full_disk = Arc::clone(full_disk);
     config.disk = disk.clone();
     let first = LsmEngine::open(config)?;
-    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, wait_for_space, disk));
+    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, full_disk, disk));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
@@ -85,12 +84,12 @@ fn refuse_if_used(datadir: &Path, first: &dyn Engine, engine: &dyn Engine) -> Re
 fn open_btree(
     settings: &EngineSettings,
     datadir: &Path,
-    wait_for_space: &Arc<AtomicBool>,
+    full_disk: &Arc<FullDisk>,
     disk: &Disk,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = BtreeConfig::new(&datadir.join("btree"));
     config.cache_size = settings.btree_cache_size as usize;
-    config.wait_for_space = Arc::clone(wait_for_space);
+    config.full_disk = Arc::clone(full_disk);
     config.disk = disk.clone();
     Ok(Arc::new(BtreeEngine::open(config)?))
 }

@@ -10,6 +10,7 @@ use activity::stage_text;
 pub use activity::{Activity, Stage, state_in};
 pub(crate) use client::Watched;
 
+use omnibus_disk::FullDisk;
 use omnibus_format::Dialect;
 use omnibus_locks::LockTarget;
 use omnibus_sql::memory::SessionMemory;
@@ -71,11 +72,18 @@ pub struct Process {
     idle_limit: AtomicU64,
     idle_ended: AtomicBool,
     client: client::ClientSocket,
-    kill_hook: OnceLock<KillHook>,
-    wait_probe: OnceLock<WaitProbe>,
+    hooks: Hooks,
     progress: OnceLock<Arc<Progress>>,
     describe: OnceLock<Describe>,
     memory: OnceLock<Arc<SessionMemory>>,
+    full_disk: Arc<FullDisk>,
+}
+
+/// How others reach a thread of the session that is parked in a lock wait: what ends the wait, and what tells of it.
+#[derive(Default)]
+struct Hooks {
+    kill: OnceLock<KillHook>,
+    waits: OnceLock<WaitProbe>,
 }
 
 /// Ends what a thread waits in. Called on other sessions' threads; does not block.
@@ -110,7 +118,7 @@ const KEEP_TEXT: usize = 64 * 1024;
 const KEEP_BUFFER: usize = 1024;
 
 impl Process {
-    fn new(id: u32) -> Process {
+    fn new(id: u32, full_disk: Arc<FullDisk>) -> Process {
         Process {
             id,
             identity: Mutex::new(Identity { user: "unauthenticated user".into(), ..Identity::default() }),
@@ -124,11 +132,11 @@ impl Process {
             idle_limit: AtomicU64::new(0),
             idle_ended: AtomicBool::new(false),
             client: client::ClientSocket::default(),
-            kill_hook: OnceLock::new(),
-            wait_probe: OnceLock::new(),
+            hooks: Hooks::default(),
             progress: OnceLock::new(),
             describe: OnceLock::new(),
             memory: OnceLock::new(),
+            full_disk,
         }
     }
 
@@ -151,12 +159,12 @@ impl Process {
 
     /// What ends a lock wait of this session.
     pub fn set_kill_hook(&self, hook: KillHook) {
-        let _ = self.kill_hook.set(hook);
+        let _ = self.hooks.kill.set(hook);
     }
 
     /// What tells that a thread of this session is parked in a lock wait.
     pub fn set_wait_probe(&self, probe: WaitProbe) {
-        let _ = self.wait_probe.set(probe);
+        let _ = self.hooks.waits.set(probe);
     }
 
     /// What tells how far this session's statement is.
@@ -166,17 +174,24 @@ impl Process {
 
     /// The stage, as far as the statement itself could say it: blocking waits are inside the SQL layer.
     fn present_stage(&self) -> u8 {
-        let stage = self.stage.load(Ordering::Relaxed);
+        let mut stage = self.stage.load(Ordering::Relaxed);
+        if stage == Stage::Executing as u8 && self.kill.is_committing() {
+            stage = Stage::CommitWait as u8;
+        }
+        // SPACE-1: whoever waits for a commit then waits for room.
+        if stage == Stage::CommitWait as u8 && self.full_disk.is_full() {
+            return Stage::DiskWait as u8;
+        }
         if stage != Stage::Executing as u8 {
             return stage;
         }
-        let parked = self.wait_probe.get().and_then(|waits| waits());
+        let parked = self.hooks.waits.get().and_then(|waits| waits());
         parked.map_or(stage, |target| Stage::waiting_for(&target) as u8)
     }
 
     /// After the flag is set: wakes whatever the session waits in.
     fn wake(&self) {
-        if let Some(hook) = self.kill_hook.get() {
+        if let Some(hook) = self.hooks.kill.get() {
             hook();
         }
         self.killed.notify_one();
@@ -339,9 +354,15 @@ impl ProcessLine {
 pub struct Processes {
     map: Mutex<BTreeMap<u32, Arc<Process>>>,
     next: AtomicU64,
+    full_disk: OnceLock<Arc<FullDisk>>,
 }
 
 impl Processes {
+    /// What tells who waits for a commit that it waits for room.
+    pub(crate) fn set_full_disk(&self, full_disk: Arc<FullDisk>) {
+        let _ = self.full_disk.set(full_disk);
+    }
+
     /// A new connection's entry. Ids wrap after 2^32 and skip those in use.
     pub fn register(&self) -> Arc<Process> {
         self.insert(|_| {})
@@ -361,7 +382,8 @@ impl Processes {
         loop {
             let id = (self.next.fetch_add(1, Ordering::Relaxed) + 1) as u32;
             if id != 0 && !map.contains_key(&id) {
-                let process = Arc::new(Process::new(id));
+                let full_disk = self.full_disk.get().cloned().unwrap_or_default();
+                let process = Arc::new(Process::new(id, full_disk));
                 prepare(&process);
                 map.insert(id, process.clone());
                 return process;

@@ -50,8 +50,6 @@ pub struct Server {
     pub dumps: Dumps,
     /// This server as a replica; there once it is put together.
     pub replicas: std::sync::OnceLock<Arc<Replicas>>,
-    /// Whether the engines do; there once it is put together.
-    pub engines_wait_for_space: std::sync::OnceLock<Arc<AtomicBool>>,
     /// The general and the slow query log.
     pub query_log: Arc<crate::query_log::QueryLog>,
     /// What each kind of statement has cost.
@@ -106,7 +104,6 @@ impl Server {
             database,
             dumps: Dumps::default(),
             replicas: std::sync::OnceLock::new(),
-            engines_wait_for_space: std::sync::OnceLock::new(),
             query_log: Arc::default(),
             digests: Digests::default(),
             file_uses: Arc::default(),
@@ -125,6 +122,9 @@ impl Server {
             closed: Notify::new(),
         };
         server.counters.started_us.store(crate::clock::now_us(), Ordering::Relaxed);
+        if let Some(log) = server.log.handle() {
+            server.processes.set_full_disk(log.full_disk().clone());
+        }
         server.cache_settings();
         let kinds = server.globals.named("performance_schema_digests_size").as_u64();
         server.digests.start(
@@ -340,18 +340,11 @@ impl Server {
         if !self.stopping.swap(true, Ordering::AcqRel) {
             tracing::info!("shutting down: {why}");
             self.supervisor.notify("STOPPING=1");
-            self.stop_waiting_for_space();
+            // Who waits for space would wait longer than the shutdown may take.
+            if let Some(log) = self.log.handle() {
+                log.stop_waiting_for_space();
+            }
             self.stop.notify_one();
-        }
-    }
-
-    /// From now on a full disk is an error: who waits for space would wait longer than the shutdown may take.
-    fn stop_waiting_for_space(&self) {
-        if let Some(log) = self.log.handle() {
-            log.stop_waiting_for_space();
-        }
-        if let Some(engines) = self.engines_wait_for_space.get() {
-            engines.store(false, Ordering::Release);
         }
     }
 

@@ -146,6 +146,10 @@ impl<E: Env> Shared<E> {
 
     fn flush_one(&self, flush: &mut Flush<E>, enrolled: Enrolled) {
         let Enrolled { mut request, completer, last_seen, at } = enrolled;
+        // Asserts COMMIT-4: what its session has taken back gets no place.
+        if !completer.take() {
+            return self.turn_away(&request, completer, CommitError::Withdrawn);
+        }
         self.learn_failure(flush);
         let Some(writer) = flush.writer.as_mut() else {
             return self.turn_away(&request, completer, CommitError::ShuttingDown);

@@ -1,7 +1,8 @@
 //! A file system that is full for a while: writing waits, reads do not, a load fails, and nothing is lost.
 
 use super::*;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use omnibus_disk::FullDisk;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file system of its own that is full at once; none where mounting is not allowed.
 struct Small {
@@ -32,7 +33,7 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     let config = BtreeConfig {
         // Small, so that redb writes while a transaction is under way and for readers.
         cache_size: 64 << 10,
-        wait_for_space: Arc::new(AtomicBool::new(true)),
+        full_disk: Arc::new(FullDisk::patient()),
         ..config(&disk.place.path().join("btree"))
     };
     let engine = BtreeEngine::open(config.clone()).unwrap();
@@ -68,11 +69,8 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
 fn what_waits_for_space_is_not_in_the_file_after_a_crash() {
     let Some(disk) = Small::new(6 << 20) else { return };
     let directory = disk.place.path().join("btree");
-    let config = BtreeConfig {
-        cache_size: 64 << 10,
-        wait_for_space: Arc::new(AtomicBool::new(true)),
-        ..config(&directory)
-    };
+    let config =
+        BtreeConfig { cache_size: 64 << 10, full_disk: Arc::new(FullDisk::patient()), ..config(&directory) };
     let engine = BtreeEngine::open(config).unwrap();
     put(&engine, 1, &[key(1, 1)], "first");
     engine.commit_ordered(CommitNo(1));
@@ -98,10 +96,10 @@ fn what_waits_for_space_is_not_in_the_file_after_a_crash() {
 fn a_large_transaction_waits_for_space_and_is_there_as_a_whole() {
     let Some(disk) = Small::new(6 << 20) else { return };
     let ballast = disk.place.path().join("ballast");
-    let waits = Arc::new(AtomicBool::new(true));
+    let waits = Arc::new(FullDisk::patient());
     let config = BtreeConfig {
         cache_size: 64 << 10,
-        wait_for_space: Arc::clone(&waits),
+        full_disk: Arc::clone(&waits),
         ..config(&disk.place.path().join("btree"))
     };
     let engine = BtreeEngine::open(config.clone()).unwrap();
@@ -136,7 +134,7 @@ fn a_large_transaction_waits_for_space_and_is_there_as_a_whole() {
     // COMMIT-3: given up, nothing of it is there.
     let engine = BtreeEngine::open(config.clone()).unwrap();
     let _ = std::fs::write(&ballast, vec![1; 8 << 20]);
-    waits.store(false, Ordering::Release);
+    waits.give_up();
     let mut more = (0..8000).map(|n| Ok((key(3, n), Some(Bytes::from(vec![n as u8; 500])))));
     assert!(engine.install_sorted(CommitNo(3), &mut more).is_err());
     std::fs::remove_file(&ballast).unwrap();

@@ -203,7 +203,7 @@ fn a_full_disk_is_waited_for_and_a_load_fails_on_it() {
     std::fs::create_dir(&directory).unwrap();
     let config = LsmConfig {
         memtable_size: 256 << 10,
-        wait_for_space: Arc::new(std::sync::atomic::AtomicBool::new(true)),
+        full_disk: Arc::new(omnibus_disk::FullDisk::patient()),
         ..tiny(&directory)
     };
     let engine = open(config.clone());
@@ -242,7 +242,7 @@ fn a_large_transaction_that_finds_no_space_is_not_there_at_all() {
     std::fs::create_dir(&directory).unwrap();
     let config = LsmConfig {
         memtable_size: 256 << 10,
-        wait_for_space: Arc::new(std::sync::atomic::AtomicBool::new(true)),
+        full_disk: Arc::new(omnibus_disk::FullDisk::patient()),
         ..tiny(&directory)
     };
     let engine = open(config.clone());

@@ -211,7 +211,7 @@ fn a_write_that_finds_the_disk_full_waits_for_space_or_until_nobody_wants_to_wai
     {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::default();
-        let settings = LogConfig { faults: faults.clone(), wait_for_space: true, ..config(method) };
+        let settings = LogConfig { faults: faults.clone(), room: patient(), ..config(method) };
         let mut writer = start(dir.path(), settings);
         commit(&mut writer, 1, 10).unwrap();
         let attempts = || faults.passed().iter().filter(|&&point| point == Point::JobWrite).count();
@@ -245,7 +245,7 @@ fn a_rotation_that_finds_the_disk_full_waits_for_space() {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::default();
         let settings =
-            LogConfig { faults: faults.clone(), wait_for_space: true, ..config(FlushMethod::Fdatasync) };
+            LogConfig { faults: faults.clone(), room: patient(), ..config(FlushMethod::Fdatasync) };
         let mut writer = start(dir.path(), settings);
         commit(&mut writer, 1, 10).unwrap();
         faults.clear();

@@ -15,6 +15,7 @@ mod model;
 mod prealloc;
 mod promote;
 mod purge;
+mod reserve;
 mod reset;
 mod run;
 mod tail;
@@ -28,6 +29,7 @@ use omnibus_format::writer::write_final;
 use omnibus_format::{Checksum, EventContext, EventType, GtidSet, ServerUuid};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const CONTEXT: EventContext = EventContext { timestamp: 1_700_000_000, server_id: 7 };
@@ -44,6 +46,11 @@ fn at_once(count: usize, check: impl Fn(usize) + Sync) {
             });
         }
     });
+}
+
+/// A full disk is waited for.
+fn patient() -> Room {
+    Room { full_disk: Arc::new(FullDisk::patient()), reserve: 0 }
 }
 
 /// Appends one event at file offset `at` and gives its end.

@@ -175,8 +175,7 @@ fn a_foreign_file_in_the_way_is_found_before_anything_changes() {
 fn a_reset_that_finds_the_disk_full_waits_for_space() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Faults::default();
-    let settings =
-        LogConfig { faults: faults.clone(), wait_for_space: true, ..config(FlushMethod::Fdatasync) };
+    let settings = LogConfig { faults: faults.clone(), room: patient(), ..config(FlushMethod::Fdatasync) };
     let mut writer = start(dir.path(), settings);
     commit(&mut writer, 1, 10).unwrap();
     faults.clear();

@@ -64,10 +64,7 @@ impl Admin<'_> {
         });
         match outcome {
             Ok(outcome) => match outcome.wait {
-                Some(ticket) => {
-                    let done = tokio::task::block_in_place(|| ticket.wait());
-                    done.map(drop).map_err(SqlError::of_commit)
-                }
+                Some(ticket) => tokio::task::block_in_place(|| self.process.kill.settle(ticket)).map(drop),
                 None => Ok(()),
             },
             Err(Interrupt::Error(error)) => Err(error),

@@ -118,7 +118,11 @@ impl<'a> ReplySink<'a> {
         };
         // SESSION-1: its end is still to come, but these rows may tell of what is not durable yet.
         if let Some(ticket) = self.floor.and_then(Floor::ticket) {
-            ticket.wait().map_err(SqlError::of_commit)?;
+            match self.process {
+                // Nothing was told yet.
+                Some(process) => process.kill.wait(ticket).map(drop)?,
+                None => ticket.wait().map(drop).map_err(SqlError::of_commit)?,
+            }
         }
         let bytes = self.out.bytes();
         let write = crate::net::send(stream, bytes, self.format.write_timeout);

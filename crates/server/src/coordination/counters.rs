@@ -12,6 +12,7 @@ pub(super) fn lines(coordinator: &Coordinator, limits: &LogLimits) -> Vec<(Strin
     commits(coordinator, &mut lines);
     place(coordinator, &mut lines);
     engine(coordinator, &mut lines);
+    full_disk(coordinator, &mut lines);
     lines
 }
 
@@ -70,6 +71,17 @@ fn place(coordinator: &Coordinator, lines: &mut Lines) {
     let executed = coordinator.gtid_state();
     put(lines, "Binlog_snapshot_gtid", &executed);
     put(lines, "Binlog_snapshot_gtid_executed", executed);
+}
+
+/// SPACE-1: whether somebody waits for room on the disk, what could not be written, for how long.
+fn full_disk(coordinator: &Coordinator, lines: &mut Lines) {
+    let files = coordinator.log().files();
+    let (why, since) = files.full_disk().trouble().unwrap_or_default();
+    put(lines, "Disk_full", if why.is_empty() { "OFF" } else { "ON" });
+    put(lines, "Disk_full_reason", why);
+    put(lines, "Disk_full_seconds", since.as_secs());
+    put(lines, "Disk_full_times", files.full_disk().times());
+    put(lines, "Disk_reserve_bytes", files.reserve_bytes());
 }
 
 fn engine(coordinator: &Coordinator, lines: &mut Lines) {

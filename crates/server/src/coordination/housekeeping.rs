@@ -5,6 +5,7 @@
 //!   `binlog_space_limit` go (PURGE-1: never one that recovery or a reader needs);
 //! - the log has grown by [`HousekeepingSettings::checkpoint_bytes`] past what the engine has persisted: a
 //!   checkpoint, so that recovery never reads much more than that;
+//! - the reserve for a full disk is not whole, and there is room: it is made anew;
 //! - a day is over (`binlog_verify_interval`): finished files are read again (`verify`);
 //! - the engine has failed in the background: the server stops.
 //!
@@ -137,6 +138,7 @@ impl Keeper {
             self.expire();
         }
         self.bound_recovery();
+        self.coordinator.log().files().keep_reserve();
         self.verifier.look(now);
     }
 

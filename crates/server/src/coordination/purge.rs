@@ -1,7 +1,11 @@
 //! Which log files may go (PURGE-1), for PURGE BINARY LOGS and for the housekeeping.
 //!
 //! The engine's checkpoint decides what recovery needs. A purge that meets this limit asks the engine to
-//! persist what it has, once, and tries again: commits go on meanwhile. On a full disk it does not wait for that.
+//! persist what it has, and tries again: commits go on meanwhile.
+//!
+//! On a full disk the purge makes the room for that itself (SPACE-2): it gives back what is kept for later, and what it could
+//! purge already helps, too. Commits that wait for room wait until it has done. So it fails only where there is nothing to give back
+//! and the engine has persisted nothing more.
 
 use omnibus_commit::Coordinator;
 use omnibus_engine::EngineError;
@@ -30,19 +34,26 @@ pub(super) enum PurgeFailure {
 
 /// Removes what is wanted and not needed.
 pub(super) fn purge(coordinator: &Coordinator, wish: Wish) -> Result<Purged, PurgeFailure> {
-    let first = attempt(coordinator, wish)?;
-    if !matches!(first.limit, Some(PurgeLimit::Recovery(_))) {
-        return Ok(first);
+    let log = coordinator.log().files();
+    let _making = log.full_disk().make_room();
+    let mut purged = attempt(coordinator, wish)?;
+    while matches!(purged.limit, Some(PurgeLimit::Recovery(_))) {
+        let persisted = coordinator.engine().checkpoint_if_room();
+        let mut more = attempt(coordinator, wish)?;
+        let went = !more.files.is_empty();
+        more.files.splice(0..0, std::mem::take(&mut purged.files));
+        purged = more;
+        match persisted {
+            Ok(_) => break,
+            Err(error) if !error.is_full() => return Err(error.into()),
+            // What went has its space until it is deleted.
+            Err(_) if went => log.wait_for_background(),
+            Err(_) if log.give_back_room().map_err(PurgeError::from)? => {}
+            Err(_) => break,
+        }
+        log.full_disk().room_was_made();
     }
-    match coordinator.engine().checkpoint_if_room() {
-        Ok(_) => {}
-        // It waits for room, and would for ever: the purge is what is to make it.
-        Err(error) if error.is_full() => return Ok(first),
-        Err(error) => return Err(error.into()),
-    }
-    let mut second = attempt(coordinator, wish)?;
-    second.files.splice(0..0, first.files);
-    Ok(second)
+    Ok(purged)
 }
 
 fn attempt(coordinator: &Coordinator, wish: Wish) -> Result<Purged, PurgeFailure> {

@@ -187,10 +187,10 @@ fn answer(from: &From<'_>, local: bool, request: &Request<Incoming>) -> Response
 
 impl From<'_> {
     /// Why nobody should be sent here, if so.
-    fn trouble(&self) -> Option<&'static str> {
+    fn trouble(&self) -> Option<String> {
         match self {
             From::Server(server, _) => state::trouble(server),
-            From::Start(_) => Some("starting"),
+            From::Start(_) => Some("starting".to_owned()),
         }
     }
 }

@@ -14,8 +14,17 @@ use std::sync::atomic::Ordering;
 const WAITS: usize = 20;
 
 /// Why nobody should be sent to this server, if so.
-pub(super) fn trouble(server: &Server) -> Option<&'static str> {
-    server.is_stopping().then_some("shutting down")
+pub(super) fn trouble(server: &Server) -> Option<String> {
+    if server.is_stopping() {
+        return Some("shutting down".to_owned());
+    }
+    full_disk(server).map(|(why, seconds)| format!("the disk is full for {seconds} s: {why}"))
+}
+
+/// SPACE-1: what can not be written for want of room, and for how many seconds.
+fn full_disk(server: &Server) -> Option<(String, u64)> {
+    let (why, since) = server.log.handle()?.full_disk().trouble()?;
+    Some((why, since.as_secs()))
 }
 
 /// As JSON, with the samples behind `since` (milliseconds since the epoch).
@@ -31,6 +40,7 @@ pub(super) fn json(server: &Server, history: &History, since: i64) -> String {
         "uptime": uptime,
         "names": { "counters": COUNTERS, "gauges": GAUGES, "stages": STAGES },
         "samples": samples,
+        "full": full_disk(server),
         "replicas": replicas(server),
         "channels": channels(server),
         "waits": waits(server, now),

@@ -81,6 +81,7 @@ pub enum Stage {
     ReadingFile,
     WaitingForPosition,
     WaitingForGtid,
+    DiskWait,
 }
 
 impl Stage {
@@ -95,7 +96,7 @@ impl Stage {
 }
 
 /// Their texts.
-const STAGES: [&str; 13] = [
+const STAGES: [&str; 14] = [
     "",
     "login",
     "executing",
@@ -110,6 +111,7 @@ const STAGES: [&str; 13] = [
     "reading file",
     "Waiting for the replica SQL thread to advance position",
     "Waiting for GTID to be committed",
+    "waiting for disk space",
 ];
 
 /// The text of a stage, by its number.

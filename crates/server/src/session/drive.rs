@@ -7,6 +7,7 @@ use crate::parsed::Parsed;
 use crate::process::{Process, Stage};
 use crate::server::Server;
 use crate::status::Counter;
+use omnibus_commit::{CommitError, CommitResult, Ticket};
 use omnibus_locks::{LockWait, WaitOutcome};
 use omnibus_sql::{
     ExecResult, Interrupt, Mode, Outcome, Patience, Prepared, ServerStatement, SqlError, SqlResult,
@@ -206,17 +207,16 @@ async fn durable(
     whole: bool,
     mark: omnibus_wire::OutMark,
 ) -> SqlResult<Outcome> {
-    let Some(ticket) = outcome.wait.take() else { return Ok(outcome) };
+    let Some(mut ticket) = outcome.wait.take() else { return Ok(outcome) };
     let result = match ticket.poll_now() {
         Some(result) => result,
         None => {
             client.process.stage(Stage::CommitWait);
             client.process.counters.add(Counter::CommitWaits, 1);
-            tokio::select! {
-                biased;
-                result = ticket => result,
+            match committed(&client.process, &mut ticket).await {
+                Some(result) => result,
                 // The commit goes on without the session, and gives its locks back itself.
-                () = client.process.connection_killed() => return Err(SqlError::query_interrupted()),
+                None => return Err(SqlError::query_interrupted()),
             }
         }
     };
@@ -228,8 +228,10 @@ async fn durable(
             }
             // What a refused commit would have released in the log's order is released here.
             sql.commit_failed();
-            if let omnibus_commit::CommitError::Refused(refusal) = error {
-                return Err(crate::errors::refused(&refusal));
+            match error {
+                CommitError::Refused(refusal) => return Err(crate::errors::refused(&refusal)),
+                CommitError::Withdrawn => return Err(SqlError::query_interrupted()),
+                _ => {}
             }
             tracing::error!(id = client.process.id, %error, "commit failed");
             return Err(SqlError::of_commit(error));
@@ -242,6 +244,7 @@ async fn durable(
     // Backpressure: after the commit, when no lock is held that others would wait for.
     let stall = sql.database().port().engine().write_stall();
     if !stall.is_zero() {
+        client.process.stage(Stage::CommitWait);
         tokio::time::sleep(stall).await;
     }
     Ok(outcome)
@@ -274,5 +277,23 @@ async fn lock_wait(process: &Process, sql: &mut SqlSession, mut wait: LockWait) 
     match outcome {
         WaitOutcome::Granted => process.kill.check(),
         other => Err(sql.wait_failed(other)),
+    }
+}
+
+/// The end of a commit: a KILL takes it back while it has no place in the log (COMMIT-4). Nothing if it has one and the
+/// connection is to end.
+async fn committed(process: &Process, ticket: &mut Ticket) -> Option<CommitResult> {
+    loop {
+        if process.kill.is_killed() && ticket.withdraw() {
+            return Some(Err(CommitError::Withdrawn));
+        }
+        if process.kill.connection_killed() {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            result = &mut *ticket => return Some(result),
+            () = process.killed.notified() => {}
+        }
     }
 }

@@ -38,6 +38,7 @@ pub static VARS: &[V] = &[
     V::fixed("binlog_truncate_damaged_tail", Kind::Bool, B(false)),
     V::global("binlog_max_writes_in_flight", Kind::UInt(1, 64, 1), U(4)),
     V::fixed("binlog_preallocate", Kind::UInt(0, 1, 1), U(1)),
+    V::fixed("binlog_reserve_size", Kind::UInt(0, u64::MAX, 1), U(1 << 30)),
     V::fixed(
         "binlog_flush_method",
         Kind::Enum(&["auto", "fdatasync", "O_DSYNC", "O_DIRECT_DSYNC"]),

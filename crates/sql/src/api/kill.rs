@@ -6,6 +6,7 @@ use crate::error::{SqlError, SqlResult};
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -31,6 +32,8 @@ pub struct KillFlag {
     deadline_us: AtomicU64,
     /// The statement's thread, while it waits for its turn.
     parked: Mutex<Option<Thread>>,
+    /// The statement's thread is in a commit, or waits for one.
+    commits: AtomicBool,
     /// The time is `TimeLimit::Statement`.
     of_statement: AtomicBool,
 }
@@ -92,11 +95,61 @@ impl KillFlag {
         result
     }
 
+    /// Runs what commits, or waits for somebody's commit, or for what keeps commits.
+    pub(crate) fn while_committing<R>(&self, work: impl FnOnce() -> R) -> R {
+        let before = self.commits.swap(true, Ordering::Relaxed);
+        let done = work();
+        self.commits.store(before, Ordering::Relaxed);
+        done
+    }
+
+    /// Whether the statement's thread is in a commit, or waits for one.
+    #[must_use]
+    pub fn is_committing(&self) -> bool {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the session's own commit. KILL takes it back where it has no place in the log yet. Where it has, KILL QUERY
+    /// comes too late, and KILL CONNECTION ends the wait: the commit goes on, nobody is told of it, and this gives nothing
+    /// (COMMIT-4). Blocks.
+    pub fn finish(&self, ticket: Ticket) -> Option<SqlResult<CommitNo>> {
+        let withdrawn = Cell::new(false);
+        let done = self.wait_until(ticket, |ticket| {
+            withdrawn.set(ticket.withdraw());
+            withdrawn.get() || self.connection_killed()
+        });
+        match done {
+            // No commit ends with that by itself.
+            Err(error) if !withdrawn.get() && error.code == SqlError::query_interrupted().code => None,
+            done => Some(done),
+        }
+    }
+
+    /// As `finish`, for who has more to do once it is committed: where it has its place no KILL ends the wait.
+    ///
+    /// # Errors
+    /// As `check`; what the commit ended with.
+    pub fn settle(&self, ticket: Ticket) -> SqlResult<CommitNo> {
+        self.wait_until(ticket, Ticket::withdraw)
+    }
+
     /// Waits for a commit, at most until KILL, which leaves the commit to itself. Blocks.
     ///
     /// # Errors
     /// As `check`; what the commit ended with.
     pub fn wait(&self, ticket: Ticket) -> SqlResult<CommitNo> {
+        self.wait_until(ticket, |_| true)
+    }
+
+    /// Waits for a commit until the statement is to end and `may_end` agrees.
+    fn wait_until(&self, ticket: Ticket, may_end: impl Fn(&Ticket) -> bool) -> SqlResult<CommitNo> {
+        if let Some(done) = ticket.poll_now() {
+            return done.map_err(SqlError::of_commit);
+        }
+        self.while_committing(|| self.park_for(ticket, may_end))
+    }
+
+    fn park_for(&self, ticket: Ticket, may_end: impl Fn(&Ticket) -> bool) -> SqlResult<CommitNo> {
         let thread = std::thread::current();
         let waker = Waker::from(Arc::new(Unpark(thread.clone())));
         let (mut ticket, mut context) = (pin!(ticket), Context::from_waker(&waker));
@@ -105,13 +158,22 @@ impl KillFlag {
             if let Poll::Ready(done) = ticket.as_mut().poll(&mut context) {
                 break done.map_err(SqlError::of_commit);
             }
-            if let Err(error) = self.check() {
-                break Err(error);
+            let ends = self.check();
+            match ends {
+                Err(error) if may_end(&ticket) => break Err(error),
+                // Too late for that; KILL CONNECTION wakes it again.
+                Err(_) => std::thread::park_timeout(LOOK),
+                Ok(()) => std::thread::park_timeout(self.time_left(LOOK)),
             }
-            std::thread::park_timeout(self.time_left(LOOK));
         };
         self.parks(None);
         result
+    }
+
+    /// Whether the statement, or the connection, was killed.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed) != 0
     }
 
     fn wake(&self) {
@@ -200,6 +262,32 @@ mod tests {
             assert_eq!(first.map_err(|error| error.code), Ok(CommitNo(7)));
             assert_eq!(second.map_err(|error| error.code), Err(1317));
         });
+    }
+
+    #[test]
+    fn kill_withdraws_a_commit_that_waits_for_its_place() {
+        // COMMIT-4
+        let kill = KillFlag::default();
+        let (_never, ticket) = ticket_to_complete();
+        kill.kill_query();
+        let done = kill.finish(ticket);
+        assert_eq!(done.map(|done| done.map_err(|error| error.code)), Some(Err(1317)));
+        assert!(!kill.is_committing());
+        // One that is under way has its result, or none if the connection ends.
+        let (complete, ticket) = ticket_to_complete();
+        assert!(ticket.withdraw());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| kill.settle(ticket));
+            while !kill.is_committing() {
+                std::thread::yield_now();
+            }
+            complete(Ok(CommitNo(7)));
+            assert_eq!(waits.join().unwrap().map_err(|error| error.code), Ok(CommitNo(7)));
+        });
+        let (_never, ticket) = ticket_to_complete();
+        assert!(ticket.withdraw());
+        kill.kill_connection();
+        assert!(kill.finish(ticket).is_none(), "nobody is told anything");
     }
 
     #[test]

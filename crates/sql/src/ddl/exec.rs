@@ -221,11 +221,13 @@ impl Trx {
         write_set_event(&mut cache, &writes)?;
         let shared = self.shared().clone();
         let current = current.clone();
-        let ticket = shared.clone().port.commit_inline(CommitRequest {
+        let kill = self.budget.kill().clone();
+        let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
             ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
-        });
-        ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
+        };
+        let ticket = kill.while_committing(|| self.shared().port.commit_inline(request));
+        kill.settle(ticket).map(|_| ())
     }
 }
 

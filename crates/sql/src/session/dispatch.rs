@@ -229,10 +229,17 @@ impl SqlSession {
         self.finish_commit(ticket)
     }
 
-    /// Waits for a commit within a statement that goes on. Blocks.
+    /// Waits for a commit within a statement that goes on (`KillFlag::finish`). Blocks.
     pub(crate) fn finish_commit(&mut self, ticket: Option<Ticket>) -> ExecResult<()> {
-        if let Some(ticket) = ticket {
-            ticket.wait().map_err(SqlError::of_commit)?;
+        match ticket.map(|ticket| self.state.budget.kill().finish(ticket)) {
+            None | Some(Some(Ok(_))) => {}
+            Some(Some(Err(error))) => {
+                // What the commit would have released in the log's order is released here.
+                self.commit_failed();
+                return Err(error.into());
+            }
+            // It gives its locks back itself.
+            Some(None) => return Err(SqlError::query_interrupted().into()),
         }
         self.trx.commit_is_over();
         Ok(())

@@ -233,7 +233,8 @@ impl SqlSession {
             return Err(error.into());
         }
         let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), effect);
-        let no = ticket.wait().map_err(SqlError::of_commit)?;
+        let done = self.state.budget.kill().settle(ticket);
+        let no = done.inspect_err(|_| self.commit_failed())?;
         self.trx.commit_is_over();
         Ok(Ticket::done(Ok(no)))
     }

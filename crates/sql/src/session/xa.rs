@@ -92,10 +92,8 @@ impl SqlSession {
         let prepared = self.trx.prepare_branch(omnibus_commit::now_us());
         let owner = Some(&*self.state.account).filter(|account| !account.is_empty()).map(Arc::from);
         let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
-        let prepared = prepared.and_then(|(ticket, held)| match ticket.wait() {
-            Ok(_) => Ok(held),
-            Err(error) => Err(SqlError::of_commit(error)),
-        });
+        let kill = self.state.budget.kill();
+        let prepared = prepared.and_then(|(ticket, held)| kill.settle(ticket).map(|_| held));
         match prepared {
             Ok(held) => {
                 // The name is never free in between.
@@ -191,7 +189,7 @@ impl SqlSession {
             return Err(SqlError::xaer_inval());
         }
         let ticket = self.trx.finish_branch(xid, held, commit, omnibus_commit::now_us())?;
-        ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
+        self.state.budget.kill().settle(ticket).map(|_| ())
     }
 
     /// What is prepared. The server has checked the privilege.

@@ -10,7 +10,10 @@ use crate::catalog::{Catalog, Table};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use omnibus_locks::TableMode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often a definition looks whether there is room.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How often the locks are given up and asked for again because of a deadlock. Two definitions, or LOCK TABLES, that meet
 /// need one attempt more, and beside many writers it may be several; a deadlock that comes back is the statement's error.
@@ -83,6 +86,17 @@ impl Names<'_> {
     }
 }
 
+/// A definition that finds the disk full waits before it locks anything: behind its locks others would wait, who only read.
+fn wait_for_room(locks: &SessionLocks) -> ExecResult<()> {
+    let kill = locks.rows.budget.kill();
+    kill.while_committing(|| {
+        while locks.shared.port.waits_for_room() {
+            kill.sleep(Instant::now() + LOOK)?;
+        }
+        Ok(())
+    })
+}
+
 impl SessionLocks {
     /// Takes all locks of a definition statement; what the catalog then says of the names stays true until it commits.
     ///
@@ -92,6 +106,7 @@ impl SessionLocks {
         if self.kept {
             self.check_locked(names)?;
         }
+        wait_for_room(self)?;
         let begun = Instant::now();
         let mut held: Vec<u64> = Vec::new();
         loop {

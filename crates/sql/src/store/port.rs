@@ -78,6 +78,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn takes_files(&self) -> bool {
         true
     }
+    /// Whether commits wait for room on the disk.
+    fn waits_for_room(&self) -> bool {
+        false
+    }
     /// The newest number assigned.
     fn numbered(&self) -> CommitNo;
     /// Everything up to here is in the engines.
@@ -113,6 +117,9 @@ impl CommitPort for Coordinator {
     }
     fn wait_published(&self, no: CommitNo) -> Ticket {
         Coordinator::wait_published(self, no)
+    }
+    fn waits_for_room(&self) -> bool {
+        self.log().files().waits_for_room()
     }
     fn published(&self) -> CommitNo {
         Coordinator::published(self).number()

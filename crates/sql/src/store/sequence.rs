@@ -170,7 +170,9 @@ impl Trx {
             xid: logged.then_some(xid),
             ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
         };
-        self.shared.port.commit_inline(request).wait().map(|_| ()).map_err(SqlError::of_commit)
+        let kill = self.budget.kill();
+        let ticket = kill.while_committing(|| self.shared.port.commit_inline(request));
+        kill.settle(ticket).map(|_| ())
     }
 
     /// A row that a source wrote to a sequence takes the place of ours.

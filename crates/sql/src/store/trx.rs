@@ -93,7 +93,7 @@ pub struct Trx {
     pub(crate) branch: SessionBranch,
     /// Temporary tables of the session.
     pub(crate) temp: TempStore,
-    pub(super) budget: Arc<Budget>,
+    pub(crate) budget: Arc<Budget>,
 }
 
 /// What a row that is locked or changed counts in the statement's budget: some microseconds, with its lock, its indexes and

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+"""A disk that the server's own logs have filled (SPACE-1, SPACE-2, COMMIT-4): it says so wherever somebody looks, reads go on, KILL ends
+what is not decided yet, PURGE BINARY LOGS makes room by itself, also after a kill -9 and a start on the full disk, and everything
+acknowledged is there.
+
+Ring: gate.
+"""
+
+import http.client
+import pathlib
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from omnibus import Omnibus, Scratch, client, connect, error_code, expect, free_port, wait_for  # noqa: E402
+from small_disk import MIB, Disk, allowed  # noqa: E402
+
+import pymysql  # noqa: E402
+
+ENGINES = ("LSM", "BTREE")
+WRITERS = 3
+SAID, OVER = "the disk is full: can not write", "there is space on the disk again"
+WAITS = "waiting for disk space"
+
+
+class Writer(threading.Thread):
+    """Changes one row again and again; `done` is the last value that was acknowledged."""
+
+    def __init__(self, server, row, done):
+        super().__init__(daemon=True)
+        self.server, self.row, self.done, self.ended, self.failed = server, row, done, threading.Event(), None
+
+    def run(self):
+        try:
+            with connect(self.server, autocommit=True).cursor() as cursor:
+                while not self.ended.is_set():
+                    n = self.done + 1
+                    cursor.execute(f"UPDATE d.t SET n = {n}, v = REPEAT(CHAR(97 + {n} % 26), 60000) WHERE id = {self.row}")
+                    self.done = n
+        except pymysql.Error as error:
+            self.failed = error
+
+
+class Waiter(threading.Thread):
+    """One statement that waits for room."""
+
+    def __init__(self, server, sql):
+        super().__init__(daemon=True)
+        self.connection, self.sql, self.code = connect(server, autocommit=True), sql, None
+        self.number = self.connection.thread_id()
+        self.start()
+
+    def run(self):
+        with self.connection.cursor() as cursor:
+            self.code = error_code(lambda: cursor.execute(self.sql))
+
+    def waits(self, states):
+        wait_for(lambda: states().get(self.number) == WAITS, f"{self.sql} does not wait", timeout=60)
+
+    def is_killed(self, server):
+        client(server, f"KILL QUERY {self.number}")
+        self.join(60)
+        expect(self.code == 1317, f"{self.sql}: KILL QUERY gave {self.code}")
+
+
+class World:
+    """A server on a small disk that writers fill with logs."""
+
+    def __init__(self, directory, disk, engine):
+        self.port = free_port()
+        self.server = Omnibus(directory, "--max-binlog-size=2M", "--lsm-memtable-size=1M", "--binlog-reserve-size=32M", "--btree-cache-size=1M",
+                              f"--http-address={self.port}", f"--tmpdir={directory}")
+        self.server.datadir = disk.path / "data"
+        self.server.start()
+        client(self.server, f"CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT, v LONGTEXT) ENGINE={engine}")
+        for row in range(WRITERS):
+            client(self.server, f"INSERT INTO d.t VALUES ({row}, 0, '')")
+        self.done = [0] * WRITERS
+        wait_for(lambda: int(self.status("Disk_reserve_bytes")) > 0, "there is no reserve", timeout=60)
+
+    def status(self, name):
+        return client(self.server, f"SHOW GLOBAL STATUS LIKE '{name}'").split("\t")[1].strip()
+
+    def states(self):
+        lines = [line.split("\t") for line in client(self.server, "SHOW PROCESSLIST").splitlines()]
+        return {int(line[0]): line[6] for line in lines}
+
+    def healthz(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def said(self, what):
+        return self.server.log_tail(10000).count(what)
+
+    def files(self):
+        return [line.split()[0] for line in client(self.server, "SHOW BINARY LOGS").splitlines()]
+
+    def fill(self):
+        """Writes until nothing goes on."""
+        self.writers = [Writer(self.server, row, done) for row, done in enumerate(self.done)]
+        for writer in self.writers:
+            writer.start()
+        before = None
+
+        def stands():
+            nonlocal before
+            now = [writer.done for writer in self.writers]
+            stands, before = now == before, now
+            return stands and self.status("Disk_full") == "ON"
+        wait_for(stands, lambda: f"it is not full\n{self.server.log_tail()}", timeout=120, every=0.5)
+
+    def purge(self):
+        before = self.files()
+        with connect(self.server, autocommit=True).cursor() as cursor:
+            code = error_code(lambda: cursor.execute(f"PURGE BINARY LOGS TO '{before[-1]}'"))
+        expect(code == 0, f"PURGE on a full disk: {code}\n{self.server.log_tail()}")
+        expect(self.files()[0] == before[-1], f"PURGE left {self.files()} of {before}")
+
+    def goes_on(self):
+        goals = [writer.done + 3 for writer in self.writers]
+        wait_for(lambda: all(writer.done >= goal for writer, goal in zip(self.writers, goals)) or any(w.failed for w in self.writers),
+                 lambda: f"commits wait for ever\n{self.server.log_tail()}", timeout=60)
+        for writer in self.writers:
+            writer.ended.set()
+        for writer in self.writers:
+            writer.join(60)
+            expect(not writer.failed, f"a commit failed: {writer.failed}\n{self.server.log_tail()}")
+        self.done = [writer.done for writer in self.writers]
+
+    def check(self, under_way):
+        """COMMIT-3: what was acknowledged is there, and what was under way as a whole or not at all."""
+        rows = client(self.server, "SELECT id, n, CHAR(97 + n % 26) = LEFT(v, 1) OR n = 0, LENGTH(v) FROM d.t ORDER BY id")
+        for row, line in enumerate(rows.splitlines()):
+            number, n, right, length = map(int, line.split("\t"))
+            expect(number == row and right and length in (0, 60000), f"half of a row: {line}")
+            expect(n in (self.done[row], self.done[row] + under_way), f"row {row} is {n}, acknowledged is {self.done[row]}")
+            self.done[row] = n
+        expect(len(rows.splitlines()) == WRITERS, f"rows that nobody was told of: {rows}")
+
+
+def reads_and_kills(world):
+    """SPACE-1, COMMIT-4: what sessions see of the full disk, and what KILL ends."""
+    server = world.server
+    for writer in world.writers:
+        expect(not writer.failed, f"{writer.failed}")
+    waiting = [state for state in world.states().values() if state == WAITS]
+    expect(len(waiting) == WRITERS, f"who waits: {world.states()}")
+    status, text = world.healthz()
+    expect(status == 503 and "disk is full" in text and "binlog." in text, f"/healthz: {status} {text}")
+    expect(world.status("Disk_full_reason") != "", "no reason")
+    expect(world.said(SAID) == 1, f"it is said {world.said(SAID)} times\n{server.log_tail()}")
+    insert = Waiter(server, "INSERT INTO d.t VALUES (100, 0, '')")
+    definitions = [Waiter(server, "ALTER TABLE d.t ADD c INT"), Waiter(server, "DROP TABLE d.t")]
+    for waiter in (insert, *definitions):
+        waiter.waits(world.states)
+    with connect(server, autocommit=True).cursor() as cursor:
+        cursor.execute("SET innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+        started = time.monotonic()
+        cursor.execute("SELECT id, n FROM d.t")
+        expect(len(cursor.fetchall()) == WRITERS and time.monotonic() - started < 30, "reads do not go on")
+    for waiter in (insert, *definitions):
+        waiter.is_killed(server)
+
+
+def filled_by_logs(directory, engine):
+    with Disk(directory / "disk", 64 * MIB) as disk:
+        world = World(directory, disk, engine)
+        world.fill()
+        reads_and_kills(world)
+        world.purge()
+        world.goes_on()
+        expect(world.said(OVER) >= 1, "nobody says that it is over")
+        wait_for(lambda: world.healthz()[0] == 200, "/healthz says that it is full", timeout=60)
+        world.check(under_way=0)
+        # Killed while it is full, started on the full disk.
+        world.fill()
+        world.server.kill()
+        for writer in world.writers:
+            writer.join(60)
+        world.done = [writer.done for writer in world.writers]
+        expect(disk.free() < MIB, f"{disk.free()} bytes are free")
+        world.server.start(timeout=60)
+        world.check(under_way=1)
+        world.fill()
+        world.purge()
+        world.goes_on()
+        world.server.kill()
+        world.server.start(timeout=60)
+        world.check(under_way=0)
+        expect("panicked" not in world.server.log_tail(10000), f"a panic\n{world.server.log_tail()}")
+        world.server.kill()
+
+
+def main():
+    if not allowed():
+        print("full_disk_logs: not run, mounting is not allowed here")
+        return
+    for engine in ENGINES:
+        if sys.argv[1:] and engine not in sys.argv[1:]:
+            continue
+        started = time.monotonic()
+        with Scratch("omnibus-full-") as name:
+            filled_by_logs(pathlib.Path(name), engine)
+        print(f"full_disk_logs: {engine} ok, {time.monotonic() - started:.0f} s", flush=True)
+
+
+main()
