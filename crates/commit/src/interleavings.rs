@@ -1,7 +1,7 @@
 //! The commit pipeline under thousands of interleavings, chosen by a scheduler (`omnibus_sync`): queue, leaders,
 //! tickets, gate, publishing. A model is its environment; waits have no timeouts, so a lost wake-up is a deadlock.
 //!
-//! COMMIT-1, COMMIT-2, SNAP-1, SEMI-1. The same tests find deliberate faults.
+//! COMMIT-1, COMMIT-2, COMMIT-4, SNAP-1, SEMI-1. The same tests find deliberate faults.
 
 use omnibus_sync::interleavings as sync;
 
@@ -185,6 +185,29 @@ fn nobody_is_left_without_an_answer_when_the_pipeline_ends() {
             sessions.into_iter().for_each(|session| session.join().expect("a session"));
         });
     }
+}
+
+/// COMMIT-4: a session takes its transaction back while a leader comes to the queue. One of them has it.
+#[test]
+fn what_is_withdrawn_is_nowhere_under_every_schedule() {
+    sync::explore(SCHEDULES, || {
+        let world = Arc::new(World::default());
+        let pipeline = start(&world, 1, SLOW);
+        let withdraws = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                let ticket = pipeline.commit(request());
+                thread::yield_now();
+                (ticket.withdraw(), ticket.wait())
+            })
+        };
+        pipeline.commit(request()).wait().expect("a log without errors");
+        let (withdrawn, result) = withdraws.join().expect("a session");
+        assert_eq!(withdrawn, result.is_err(), "COMMIT-4: it is withdrawn or committed");
+        assert!(pipeline.close().is_some());
+        let there: Vec<u64> = (1..=2 - u64::from(withdrawn)).collect();
+        assert_eq!((&*world.appended.lock(), &*world.installed.lock()), (&there, &there), "COMMIT-4");
+    });
 }
 
 /// Returns whether the tests above detect a fault.

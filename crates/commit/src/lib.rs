@@ -41,7 +41,7 @@
 //! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
 //!   last whole one.
 //! - COMMIT-4: a session can withdraw its transaction until the flush stage takes it up, and not from then on
-//!   ([`Ticket::withdraw`]).
+//!   ([`Ticket::withdraw`]). What is withdrawn holds nothing any more, though no leader may come to the queue for hours.
 //! - ENGINE-1: the engine learns `durable` only from written, synced groups.
 //! - A failed write or sync poisons the pipeline: the group and everything behind it gets the error, and nothing is
 //!   retried, because the content of the device is unknown after a failed sync.

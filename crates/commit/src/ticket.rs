@@ -36,10 +36,19 @@ const TAKEN: u8 = 1;
 /// It gets none.
 const WITHDRAWN: u8 = 2;
 
+/// A transaction that waits in the queue. The session that withdraws it has it let go of what it holds: on a full disk no leader
+/// comes to the queue.
+pub(crate) trait Seat: std::fmt::Debug + Send + Sync {
+    /// Gives back all that the transaction holds. Called once, on the session's thread, and not if the flush stage takes it.
+    fn let_go(&self);
+}
+
 #[derive(Debug)]
 struct Slot {
     /// `QUEUED`, and then one of the others for good (COMMIT-4).
     place: AtomicU8,
+    /// A ticket that waits for other things has none.
+    seat: Option<Arc<dyn Seat>>,
     state: Mutex<TicketState>,
     parked: Condvar,
 }
@@ -88,9 +97,18 @@ fn finish((result, rest): (CommitResult, Option<Rest>)) -> CommitResult {
     result
 }
 
-/// Makes a connected pair.
+/// Makes a connected pair without a transaction.
 pub(crate) fn ticket() -> (Completer, Ticket) {
-    let slot = Arc::new(Slot::new(TicketState::Pending(None)));
+    pair(None)
+}
+
+/// Makes the pair of a transaction that enters the queue.
+pub(crate) fn ticket_of(seat: Arc<dyn Seat>) -> (Completer, Ticket) {
+    pair(Some(seat))
+}
+
+fn pair(seat: Option<Arc<dyn Seat>>) -> (Completer, Ticket) {
+    let slot = Arc::new(Slot::new(seat, TicketState::Pending(None)));
     (Completer(Some(slot.clone())), Ticket(slot))
 }
 
@@ -128,8 +146,9 @@ impl Drop for Completer {
 }
 
 impl Slot {
-    fn new(state: TicketState) -> Slot {
-        Slot { place: AtomicU8::new(QUEUED), state: Mutex::new(state), parked: Condvar::new() }
+    fn new(seat: Option<Arc<dyn Seat>>, state: TicketState) -> Slot {
+        let place = AtomicU8::new(QUEUED);
+        Slot { place, seat, state: Mutex::new(state), parked: Condvar::new() }
     }
 
     /// Leaves `QUEUED`, once.
@@ -153,14 +172,22 @@ impl Ticket {
     /// Creates a completed ticket.
     #[must_use]
     pub fn done(result: CommitResult) -> Ticket {
-        Ticket(Arc::new(Slot::new(TicketState::Done(result, None))))
+        let slot = Slot::new(None, TicketState::Done(result, None));
+        // Too late to withdraw it.
+        slot.settle(TAKEN);
+        Ticket(Arc::new(slot))
     }
 
-    /// COMMIT-4: takes back what has no place in the log yet. If this gives true nothing of it will be anywhere; else it is
-    /// under way, and only its result tells what became of it.
+    /// COMMIT-4: takes back what has no place in the log yet. If this gives true nothing of it will be anywhere, and what the
+    /// transaction held is given back, whether or not a leader ever comes to the queue; else it is under way, and only its
+    /// result tells what became of it. Does not block.
     #[must_use]
     pub fn withdraw(&self) -> bool {
-        self.0.settle(WITHDRAWN)
+        let withdrawn = self.0.settle(WITHDRAWN);
+        if withdrawn && let Some(seat) = &self.0.seat {
+            seat.let_go();
+        }
+        withdrawn
     }
 
     /// Returns the result if the ticket is completed.

@@ -125,7 +125,7 @@ impl<E: Env> Shared<E> {
         if group_synced.is_some() {
             return group.into_iter().for_each(|enrolled| self.flush_one(flush, enrolled));
         }
-        if group.iter().any(|enrolled| enrolled.request.prepared)
+        if group.iter().any(|enrolled| enrolled.prepared)
             && let Err(reason) = self.env.flush_engines()
         {
             flush.failed = Some(reason.clone());
@@ -145,11 +145,12 @@ impl<E: Env> Shared<E> {
     }
 
     fn flush_one(&self, flush: &mut Flush<E>, enrolled: Enrolled) {
-        let Enrolled { mut request, completer, last_seen, at } = enrolled;
+        let Enrolled { waiting, completer, last_seen, at, .. } = enrolled;
         // Asserts COMMIT-4: what its session has taken back gets no place.
-        if !completer.take() {
-            return self.turn_away(&request, completer, CommitError::Withdrawn);
-        }
+        let taken = completer.take().then(|| waiting.take()).flatten();
+        let Some(mut request) = taken else {
+            return completer.complete(Err(CommitError::Withdrawn));
+        };
         self.learn_failure(flush);
         let Some(writer) = flush.writer.as_mut() else {
             return self.turn_away(&request, completer, CommitError::ShuttingDown);

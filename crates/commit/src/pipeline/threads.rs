@@ -6,13 +6,12 @@
 //! a slow sync blocks no session's thread.
 
 use super::Shared;
-use super::queue::Enrolled;
+use super::queue::{Enrolled, RollBack, Waiting, is_long};
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::sync::thread;
 use super::sync::thread::JoinHandle;
 use super::sync::{Condvar, Mutex};
-use super::ticket::Ticket;
-use super::ticket::ticket;
+use super::ticket::{Ticket, ticket, ticket_of};
 use crate::env::Env;
 use crate::stats::CommitStats;
 use crate::{CommitError, CommitProtocol, CommitRequest};
@@ -150,10 +149,16 @@ impl<E: Env> Shared<E> {
             self.turn_away(&request, completer, CommitError::ShuttingDown);
             return ticket;
         }
-        let (completer, ticket) = ticket();
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
-        let awaited = request.awaited;
-        let enrolled = Enrolled { request, completer, last_seen, at: Instant::now() };
+        let (awaited, long, prepared) = (request.awaited, is_long(&request), request.prepared_xid());
+        let roll_back = prepared.map(|xid| {
+            let env = self.env.clone();
+            Box::new(move || env.rollback_prepared(xid)) as RollBack
+        });
+        let waiting = Arc::new(Waiting::new(request, roll_back));
+        let (completer, ticket) = ticket_of(waiting.clone());
+        let (prepared, at) = (prepared.is_some(), Instant::now());
+        let enrolled = Enrolled { waiting, completer, prepared, long, last_seen, at };
         let before = self.queue.push(enrolled);
         if self.idle.is_shut_down() {
             // Whoever ends the pipeline may have looked at the queue for the last time.
