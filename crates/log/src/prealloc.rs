@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// The pause after a failure before another file is prepared.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
+/// The time between two looks at a full disk.
+const NO_ROOM: Duration = Duration::from_secs(1);
 
 /// The directory of prepared files.
 #[derive(Clone, Debug)]
@@ -285,10 +287,6 @@ impl Inner {
         remove_stale_temporaries(&self.files.disk, &self.files.dir);
         let mut failed: Option<Instant> = None;
         while self.wait() {
-            // What there is is for what must be written.
-            if self.config.room.full_disk.is_full() || self.config.room.full_disk.is_making_room() {
-                continue;
-            }
             self.extend_active();
             // Without room for a file there is none a moment later either, and each growth of the active one asks.
             if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
@@ -304,13 +302,21 @@ impl Inner {
         }
     }
 
-    /// Sleeps until there is work; returns false when the thread has to end.
+    /// Sleeps until there is work and room for it; returns false when the thread has to end.
     fn wait(&self) -> bool {
+        let full_disk = &self.config.room.full_disk;
         let mut wanted = self.wanted.lock();
-        while !wanted.stop && !wanted.wake {
-            self.changed.wait(&mut wanted);
+        while !wanted.stop {
+            if !wanted.wake {
+                self.changed.wait(&mut wanted);
+            } else if full_disk.is_full() || full_disk.is_making_room() {
+                // What room there is is for what must be written. The work is not forgotten: nobody may call for it again.
+                self.changed.wait_for(&mut wanted, NO_ROOM);
+            } else {
+                wanted.wake = false;
+                break;
+            }
         }
-        wanted.wake = false;
         !wanted.stop
     }
 

@@ -146,6 +146,40 @@ fn the_background_thread_keeps_files_ready_and_extends_the_first() {
     assert_eq!(recover(dir.path()).0, (1..=400).collect::<Vec<_>>());
 }
 
+/// SPACE-2: work that is called for while somebody makes room is done when that is over.
+#[test]
+fn a_rotation_while_room_is_made_gets_its_prepared_file_later() {
+    let (dir, full) = (tempfile::tempdir().unwrap(), Arc::new(FullDisk::patient()));
+    let settings = LogConfig {
+        preallocate: true,
+        preallocate_files: 1,
+        room: Room { reserve: 0, full_disk: Arc::clone(&full) },
+        ..config(FlushMethod::Fdatasync)
+    };
+    let mut writer = start(dir.path(), settings);
+    let ready = || {
+        let names = fs::read_dir(pool(dir.path())).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_str().unwrap().starts_with("empty.")).count()
+    };
+    let until = |count: usize| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while ready() != count && std::time::Instant::now() < deadline {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        ready()
+    };
+    assert_eq!(until(1), 1);
+    let making = full.make_room();
+    commit(&mut writer, 1, 10).unwrap();
+    rotate(&mut writer).unwrap();
+    // Long enough for the thread to have seen the call, were it to lose it.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(ready(), 0, "what room there is is for others");
+    drop(making);
+    assert_eq!(until(1), 1);
+}
+
 #[test]
 fn an_ended_file_is_not_made_longer_by_the_background_thread() {
     let dir = tempfile::tempdir().unwrap();
