@@ -8,6 +8,7 @@ use common::{Client, TestPort, database};
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_sql::Database;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 const SBTEST: &str = "CREATE TABLE sbtest1(
   id INTEGER NOT NULL AUTO_INCREMENT,
@@ -406,4 +407,36 @@ fn a_start_drops_what_is_left_of_dead_spaces_and_names_nothing_else() {
     let database = Database::open(port).unwrap();
     assert_eq!(*engine.dropped.read(), [gone]);
     assert_eq!(Client::new(&database).rows("SELECT * FROM test.kept"), [["1", "2"]]);
+}
+
+/// COMMIT-4: what a definition has filled before its commit does not stay on the disk when that is taken back.
+#[test]
+fn what_was_filled_for_a_definition_goes_with_its_commit() {
+    let engine = Arc::new(MemEngine::default());
+    let port = TestPort::over(engine.clone(), 0);
+    let mut client = Client::new(&Database::open(port.clone()).unwrap());
+    client.ok("CREATE DATABASE test");
+    client.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    client.ok("INSERT INTO t VALUES (1, 2), (2, 3)");
+    for (locks, statement) in [
+        ("DO 0", "ALTER TABLE t ADD INDEX (b)"),
+        ("DO 0", "ALTER TABLE t ADD INDEX (b), LOCK=SHARED"),
+        ("DO 0", "ALTER TABLE t FORCE"),
+        ("LOCK TABLES t WRITE", "ALTER TABLE t ADD INDEX (b)"),
+    ] {
+        client.ok(locks);
+        let keys = engine.contents().len();
+        engine.dropped.write().clear();
+        port.refuse.store(true, Ordering::Relaxed);
+        client.error(statement);
+        assert!(!port.refuse.load(Ordering::Relaxed), "{statement}: its commit is what failed");
+        assert_eq!((engine.contents().len(), engine.dropped.read().len()), (keys, 1), "{statement}");
+        client.ok("INSERT INTO t VALUES (3, 4)");
+        client.ok("DELETE FROM t WHERE a = 3");
+        client.ok("UNLOCK TABLES");
+    }
+    engine.dropped.write().clear();
+    client.ok("ALTER TABLE t ADD INDEX (b)");
+    assert!(engine.dropped.read().is_empty());
+    assert_eq!(client.rows("SELECT a FROM t FORCE INDEX (b) WHERE b = 3"), [["2"]]);
 }

@@ -6,6 +6,7 @@ mod common;
 use common::{Client, database};
 use omnibus_sql::{Database, Interrupt, Isolation, Mode};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 fn pair() -> (Arc<Database>, Client, Client) {
     let (_, database) = database();
@@ -212,6 +213,58 @@ fn lock_tables_locks_tables() {
     a.ok("LOCK TABLES t READ");
     assert_eq!(a.error("DELETE FROM t").0, 1099);
     assert!(!waits(&mut b, "SELECT * FROM t"));
+}
+
+/// COMMIT-4
+#[test]
+fn a_commit_that_is_taken_back_leaves_nothing_in_temporary_tables() {
+    let (port, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE test");
+    client.ok("CREATE TABLE t (id int PRIMARY KEY)");
+    client.ok("CREATE TEMPORARY TABLE own (id int PRIMARY KEY)");
+    client.ok("INSERT INTO own VALUES (1)");
+    for commit in ["COMMIT", "COMMIT AND CHAIN", "START TRANSACTION"] {
+        client.ok("BEGIN");
+        client.ok("INSERT INTO own VALUES (2)");
+        client.ok("INSERT INTO t VALUES (2)");
+        port.refuse.store(true, Ordering::Relaxed);
+        client.error(commit);
+        let rows = client.rows("SELECT id FROM own");
+        client.ok("ROLLBACK");
+        assert_eq!(rows, [["1"]], "{commit}");
+        assert_eq!(client.rows("SELECT id FROM t"), [] as [Vec<String>; 0], "{commit}");
+    }
+    client.ok("BEGIN");
+    client.ok("INSERT INTO own VALUES (2)");
+    client.ok("INSERT INTO t VALUES (2)");
+    client.ok("COMMIT");
+    client.ok("ROLLBACK");
+    client.ok("BEGIN");
+    client.ok("INSERT INTO own VALUES (3)");
+    client.ok("ROLLBACK");
+    assert_eq!(client.rows("SELECT id FROM own"), [["1"], ["2"]], "what was committed stays");
+}
+
+/// COMMIT-4
+#[test]
+fn lock_tables_has_what_a_drop_that_is_taken_back_was_to_drop() {
+    let (port, database) = database();
+    let (mut a, mut b) = (Client::new(&database), Client::new(&database));
+    a.ok("CREATE DATABASE test");
+    a.ok("CREATE TABLE t (id int PRIMARY KEY)");
+    a.ok("CREATE TABLE other (id int PRIMARY KEY)");
+    a.ok("LOCK TABLES t WRITE, other WRITE");
+    port.refuse.store(true, Ordering::Relaxed);
+    a.error("DROP TABLE t");
+    a.ok("INSERT INTO t VALUES (1)");
+    assert!(waits(&mut b, "SELECT id FROM t"), "it is locked as before");
+    a.ok("DROP TABLE t");
+    assert_eq!(a.error("SELECT id FROM t").0, 1146);
+    a.ok("INSERT INTO other VALUES (1)");
+    a.ok("UNLOCK TABLES");
+    b.ok("CREATE TABLE t (id int PRIMARY KEY)");
+    b.ok("INSERT INTO t VALUES (1)");
 }
 
 #[test]

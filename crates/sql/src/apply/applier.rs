@@ -268,7 +268,7 @@ impl Applier {
         // A definition is a transaction of its own. What follows must see it.
         if let Some(ticket) = outcome.wait {
             let done = ticket.wait().map_err(SqlError::of_commit)?;
-            self.session.trx().commit_is_over();
+            self.session.trx().commit_is_over(true);
             self.ongoing.stage = Stage::Committed(Ticket::done(Ok(done)));
         }
         Ok(())

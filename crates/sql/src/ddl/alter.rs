@@ -232,7 +232,7 @@ impl Ddl<'_> {
             let follow = !online.copies() && copy::rows_follow(&table.def, &def, &edit.sources);
             let way = if follow { Way::Rebuild } else { Way::Copy };
             online.allow(way, table)?;
-            self.reserve_ids(change)?;
+            let loaded = self.reserve_ids(change, def.indexes.iter().map(|index| index.space))?;
             let copy = |ddl: &mut Self| copy::copy_rows(ddl, table, &def, &edit.sources);
             let rows = match beside(way) {
                 Some(TableMode::IntentShared) => {
@@ -241,10 +241,10 @@ impl Ddl<'_> {
                 Some(_) => self.beside_readers(change, names, table, copy)?,
                 None => copy(self)?,
             };
+            change.loaded.push(loaded);
             change.affected = rows;
             change.dropped.extend(table.def.indexes.iter().map(|index| index.space));
-            self.replace_contents(change, table, def, edit)?;
-            return Ok(());
+            return self.replace_contents(change, table, def, edit);
         };
         def.versions = versions;
         let mut built = Vec::new();
@@ -269,7 +269,7 @@ impl Ddl<'_> {
         };
         online.allow(way, table)?;
         if !built.is_empty() {
-            self.reserve_ids(change)?;
+            let loaded = self.reserve_ids(change, built.iter().map(|at| def.indexes[*at].space))?;
             match beside(way) {
                 Some(TableMode::IntentShared) => {
                     self.build_beside_writers(change, names, table, &def, &built)?;
@@ -279,6 +279,7 @@ impl Ddl<'_> {
                 }
                 None => self.build_indexes(table, &def, &built)?,
             }
+            change.loaded.push(loaded);
             change.built.extend(built.iter().map(|at| (def.id, def.indexes[*at].space)));
         }
         if !checked {
@@ -286,9 +287,8 @@ impl Ddl<'_> {
         }
         let gone = |old: &&Index| !def.indexes.iter().any(|new| new.space == old.space);
         change.dropped.extend(table.def.indexes.iter().filter(gone).map(|old| old.space));
-        let fresh = !built.is_empty();
         let new = self.finish(change, table, def, edit)?;
-        if fresh {
+        if !built.is_empty() {
             change.fresh.push(new);
         }
         Ok(())

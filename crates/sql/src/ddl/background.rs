@@ -11,7 +11,8 @@
 //!
 //! Nobody but the build writes to these spaces, and no definition knows them before the last commit: a crash in between leaves what the
 //! next start drops, and recovery of the last commit makes indexes from the rows (BuildIndex) where the engine does not have them yet. Rows written
-//! anew are in the log as they were committed, because recovery converts none. What fails drops its spaces itself.
+//! anew are in the log as they were committed, because recovery converts none. What fails, or is taken back at its commit, drops its spaces
+//! itself (`loaded`).
 //!
 //! Rejected: publishing an index that writers maintain and readers do not see. Each writer would pay for each build, a unique one
 //! could fail writers instead of the build, and a crash would leave a definition to repair.
@@ -130,23 +131,6 @@ impl Ddl<'_> {
     }
 
     fn build(
-        &mut self,
-        change: &mut Change,
-        names: Names<'_>,
-        table: &Arc<Table>,
-        target: &Target<'_>,
-    ) -> ExecResult<u64> {
-        let done = self.build_in_rounds(change, names, table, target);
-        if done.is_err() {
-            let port = &self.trx.shared().port;
-            for &at in &target.built {
-                port.engine().drop_space(target.new.def.indexes[at].space, port.numbered());
-            }
-        }
-        done
-    }
-
-    fn build_in_rounds(
         &mut self,
         change: &mut Change,
         names: Names<'_>,

@@ -6,6 +6,7 @@
 //! can use a table by a definition that is not current. Runs in blocking mode only.
 
 use super::build::{BuildContext, Ids};
+use super::loaded::Loaded;
 use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -49,6 +50,8 @@ pub(crate) struct Change {
     pub dropped: Vec<SpaceId>,
     /// Indexes that recovery builds from the table: table id, space.
     pub built: Vec<(u64, SpaceId)>,
+    /// What was filled for it already.
+    pub loaded: Vec<Loaded>,
     /// Anything else.
     pub hooks: Vec<Hook>,
     /// Rows affected, for the reply.
@@ -106,14 +109,19 @@ impl Ddl<'_> {
         }
     }
 
-    /// Makes the ids handed out so far durable, so that a crash while an index is being loaded into
-    /// a space cannot lead to the space being used again.
-    pub(super) fn reserve_ids(&mut self, change: &mut Change) -> ExecResult<()> {
+    /// Makes the ids handed out so far durable, so that a crash while an index is being loaded into a space cannot lead to the space
+    /// being used again. `spaces` may be filled then, and belong into `Change::loaded` when they are.
+    pub(super) fn reserve_ids(
+        &mut self,
+        change: &mut Change,
+        spaces: impl Iterator<Item = SpaceId>,
+    ) -> ExecResult<Loaded> {
         let mut current = Catalog::clone(&self.trx.catalog());
         current.next_table_id = change.next.next_table_id;
         current.next_space_id = change.next.next_space_id;
         let current = Arc::new(current);
-        self.trx.reserve_ids(&current).map_err(Into::into)
+        self.trx.reserve_ids(&current)?;
+        Ok(Loaded::new(self.trx.shared(), spaces))
     }
 
     /// Commits. The reply must wait for the ticket in the outcome.
@@ -178,6 +186,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
         for table in &change.fresh {
             table.valid_from.store(no.0, Ordering::Release);
         }
+        change.loaded.into_iter().for_each(Loaded::keep);
         for hook in change.hooks {
             hook(no);
         }

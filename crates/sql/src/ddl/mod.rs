@@ -12,6 +12,7 @@ mod expressions;
 mod foreign_keys;
 mod functional;
 mod keys;
+mod loaded;
 mod not_built;
 mod online;
 mod sequence;

@@ -241,7 +241,7 @@ impl SqlSession {
             // It gives its locks back itself.
             Some(None) => return Err(SqlError::query_interrupted().into()),
         }
-        self.trx.commit_is_over();
+        self.trx.commit_is_over(true);
         Ok(())
     }
 

@@ -235,7 +235,7 @@ impl SqlSession {
         let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), effect);
         let done = self.state.budget.kill().settle(ticket);
         let no = done.inspect_err(|_| self.commit_failed())?;
-        self.trx.commit_is_over();
+        self.trx.commit_is_over(true);
         Ok(Ticket::done(Ok(no)))
     }
 }

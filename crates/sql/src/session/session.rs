@@ -259,8 +259,8 @@ impl SqlSession {
 
     /// A commit that was handed over was refused: its locks are the session's to release.
     pub fn commit_failed(&mut self) {
+        self.trx.commit_is_over(false);
         if !self.trx.is_open() {
-            self.trx.commit_is_over();
             self.trx.rollback();
         }
     }

@@ -95,7 +95,7 @@ impl Trx {
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
-        self.locks.handed_over = true;
+        self.locks.handed_over = Some(Vec::new());
         // Who applies a log commits in its order: one that waited for the device would make all the others wait, and the
         // log would never see two of them at once.
         let ticket = match self.log.in_flight {
@@ -111,7 +111,7 @@ impl Trx {
     /// Whether the last statement has handed a commit over.
     #[must_use]
     pub fn has_committed(&self) -> bool {
-        self.locks.handed_over
+        self.locks.handed_over.is_some()
     }
 
     /// Whether ending it takes so long that it needs a thread that may block.
@@ -150,9 +150,7 @@ impl Trx {
     ) -> Ticket {
         let locks = self.locks.rows.owned.clone();
         let keep_tables = self.locks.kept;
-        if keep_tables {
-            self.locks.tables.retain(|(id, _)| !gone.contains(id));
-        }
+        self.locks.handed_over = Some(gone.clone());
         let (cache, writes) = (self.log.take_cache(), std::mem::take(&mut self.changes.writes));
         let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| {
@@ -167,7 +165,6 @@ impl Trx {
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
-        self.locks.handed_over = true;
         let kill = self.budget.kill();
         let ticket = kill.while_committing(|| self.shared.port.commit_inline(request));
         self.end();
@@ -177,7 +174,10 @@ impl Trx {
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
         self.branch.rolled_back();
-        self.temp.rollback();
+        // What a commit has that is on its way is no longer the session's to undo.
+        if !self.has_committed() {
+            self.temp.rollback();
+        }
         self.end();
     }
 
@@ -195,7 +195,10 @@ impl Trx {
     }
 
     pub(super) fn end(&mut self) {
-        self.temp.settle();
+        // What a commit that is on its way has done to temporary tables stays when that is done (COMMIT-4).
+        if !self.has_committed() {
+            self.temp.settle();
+        }
         self.changes.end();
         self.log.end();
         self.counters.end();
@@ -206,9 +209,17 @@ impl Trx {
         self.locks.end();
     }
 
-    /// A commit's ticket has been waited for within the statement that began it.
-    pub(crate) fn commit_is_over(&mut self) {
-        self.locks.handed_over = false;
+    /// It is known what a commit that was handed over has come to. One that is not `done` leaves nothing behind (COMMIT-4): not in
+    /// temporary tables either, and LOCK TABLES still has what it was to drop.
+    pub(crate) fn commit_is_over(&mut self, done: bool) {
+        match self.locks.handed_over.take() {
+            None => {}
+            Some(gone) if done => {
+                self.temp.settle();
+                self.locks.tables.retain(|(id, _)| !gone.contains(id));
+            }
+            Some(_) => self.temp.rollback(),
+        }
     }
 }
 

@@ -70,6 +70,10 @@ pub trait CommitPort: Send + Sync + 'static {
     fn wait_published(&self, no: CommitNo) -> Ticket;
     /// Everything up to here is published.
     fn published(&self) -> CommitNo;
+    /// Whether the log has failed: what was under way then may be in it.
+    fn has_failed(&self) -> bool {
+        matches!(self.wait_published(self.numbered().next()).poll_now(), Some(Err(_)))
+    }
     /// `release_locks_early`: row locks go when a commit has its place, not when it is durable.
     fn releases_early(&self) -> bool {
         true

@@ -45,9 +45,9 @@ pub(crate) struct SessionLocks {
     pub(super) backup: bool,
     /// The table that a definition statement lets others use meanwhile, and what it holds of it.
     pub(super) aside: Option<(u64, TableMode)>,
-    /// A commit is on its way, which will release the locks when its versions are installed.
-    /// Whoever released them sooner would let others read what it is about to replace.
-    pub(super) handed_over: bool,
+    /// A commit is on its way, which will release the locks when its versions are installed. Whoever released them sooner would let
+    /// others read what it is about to replace. With the tables that it drops, which LOCK TABLES has until it is known to be done.
+    pub(super) handed_over: Option<Vec<u64>>,
 }
 
 impl SessionLocks {
@@ -59,7 +59,7 @@ impl SessionLocks {
             read_lock: false,
             backup: false,
             aside: None,
-            handed_over: false,
+            handed_over: None,
             shared: shared.clone(),
         }
     }
@@ -67,10 +67,9 @@ impl SessionLocks {
     /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
     /// locks to itself, and this statement waits for them like anybody.
     pub(super) fn begin_statement(&mut self, mode: Mode, patience: Patience) {
-        if self.handed_over && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
+        if self.handed_over.is_some() && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
             self.rows.replace();
         }
-        self.handed_over = false;
         (self.rows.mode, self.rows.patience) = (mode, patience);
     }
 
@@ -80,7 +79,7 @@ impl SessionLocks {
         if !self.kept {
             self.tables.clear();
         }
-        match (self.handed_over, self.kept) {
+        match (self.handed_over.is_some(), self.kept) {
             (true, _) => {}
             (false, true) => {
                 self.rows.owned.release_records();

@@ -8,7 +8,7 @@ pub mod server;
 
 use bytes::Bytes;
 use engine::MemEngine;
-use omnibus_commit::{CacheSettings, CommitRequest, LogPosition, ReplayEvent, Ticket, TrxCache};
+use omnibus_commit::{CacheSettings, CommitError, CommitRequest, LogPosition, ReplayEvent, Ticket, TrxCache};
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_format::EventHeader;
 use omnibus_sql::store::{CommitPort, SnapshotHold};
@@ -19,7 +19,7 @@ use omnibus_sql::{
 use omnibus_value::Value;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub struct TestPort {
     pub engine: Arc<dyn Engine>,
@@ -30,6 +30,8 @@ pub struct TestPort {
     order: Mutex<()>,
     /// Commits that were not to wait for the device.
     pub enrolled: AtomicU64,
+    /// The next logged commit is turned away, as one that its session withdraws.
+    pub refuse: AtomicBool,
     /// Whether events are kept.
     keep: bool,
 }
@@ -47,6 +49,7 @@ impl TestPort {
             log: Mutex::default(),
             order: Mutex::default(),
             enrolled: AtomicU64::new(0),
+            refuse: AtomicBool::new(false),
             keep: true,
         })
     }
@@ -60,6 +63,7 @@ impl TestPort {
             log: Mutex::default(),
             order: Mutex::default(),
             enrolled: AtomicU64::new(0),
+            refuse: AtomicBool::new(false),
             keep: false,
         })
     }
@@ -113,6 +117,9 @@ impl CommitPort for TestPort {
     }
     fn commit_inline(&self, mut request: CommitRequest) -> Ticket {
         let _order = self.order.lock();
+        if request.logged && self.refuse.swap(false, Ordering::Relaxed) {
+            return Ticket::done(Err(CommitError::Withdrawn));
+        }
         let no = CommitNo(self.last.load(Ordering::Acquire) + 1);
         self.engine.prepare_ordered(no, std::mem::take(&mut request.writes));
         if self.keep {
@@ -217,7 +224,10 @@ impl Client {
         let run = self.session.execute_read(&read.statement, &text, &read.values, mode, &AllowAll, &mut rows);
         let mut outcome = run?;
         if let Some(ticket) = outcome.wait.take() {
-            ticket.wait().unwrap();
+            ticket.wait().map_err(|error| {
+                self.session.commit_failed();
+                SqlError::of_commit(error)
+            })?;
         }
         Ok((outcome, rows))
     }
