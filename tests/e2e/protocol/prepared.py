@@ -95,6 +95,20 @@ def statements_are_counted_and_forgotten(server):
     expect(error_code(ids[0].run) == 1243, "a closed one is unknown")
 
 
+def a_server_made_read_only_takes_no_prepared_change(server):
+    admin = connect(server, autocommit=True)
+    sql(admin, "CREATE TABLE p.w (id INT PRIMARY KEY)", "CREATE USER writer", "GRANT ALL ON p.* TO writer")
+    user = connect(server, user="writer", autocommit=True, database="p")
+    insert, lock = Prepared(user, "INSERT INTO w VALUES (?)"), Prepared(user, "SELECT id FROM w WHERE id = ? FOR UPDATE")
+    sql(user, "INSERT INTO w VALUES (1)", "PREPARE named FROM 'DELETE FROM w WHERE id = 1'", "CREATE PROCEDURE adds(n INT) INSERT INTO w VALUES (n)", "CALL adds(2)")
+    expect(insert.run(3) is None and lock.run(3) == [3], "writes")
+    sql(admin, "SET GLOBAL read_only = ON")
+    for change in (lambda: insert.run(4), lambda: lock.run(3), lambda: sql(user, "EXECUTE named"), lambda: sql(user, "INSERT INTO w VALUES (1)"), lambda: sql(user, "CALL adds(4)")):
+        expect(error_code(change) == 1290, "a change of a server that is read-only")
+    sql(admin, "SET GLOBAL read_only = OFF")
+    expect(insert.run(5) is None and sql(user, "SELECT id FROM w ORDER BY id") == ((1,), (2,), (3,), (5,)), "and writes again")
+
+
 def texts_are_prepared_unseen(server):
     """What a text alone has stays its own: its errors, warnings, names, places in logs and lists."""
     user = connect(server, autocommit=True, database="p")
@@ -140,7 +154,7 @@ def texts_are_prepared_unseen(server):
 
 
 def main():
-    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten, texts_are_prepared_unseen]
+    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten, a_server_made_read_only_takes_no_prepared_change]
     with Scratch("omnibus-prepared-") as directory:
         server = Omnibus(directory)
         server.start()

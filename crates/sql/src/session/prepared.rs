@@ -26,12 +26,12 @@ struct PlanKey {
     collation: u16,
     zone: Zone,
     access: u64,
-    shared_reads: bool,
+    /// Reads lock shared; `sql_auto_is_null`; `server_read_only`, since a plan of a change is made only where it is allowed.
+    switches: [bool; 3],
     /// Of the user variables.
     variable_types: u64,
     div_precision_increment: u8,
     group_concat_max_len: u64,
-    sql_auto_is_null: bool,
 }
 
 /// A text as long as one can be that a plan is made for before it is given.
@@ -224,11 +224,14 @@ impl SqlSession {
             collation: self.state.settings.collation_connection,
             zone: self.state.settings.zone,
             access: access.version(),
-            shared_reads: self.read_lock(statement) != LockMode::None,
+            switches: [
+                self.read_lock(statement) != LockMode::None,
+                self.state.settings.sql_auto_is_null,
+                self.state.settings.server_read_only,
+            ],
             variable_types: self.state.variable_types,
             div_precision_increment: self.state.settings.div_precision_increment,
             group_concat_max_len: self.state.settings.group_concat_max_len,
-            sql_auto_is_null: self.state.settings.sql_auto_is_null,
         }
     }
 

@@ -16,6 +16,8 @@ use omnibus_value::decimal::Decimal;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Whether texts run by their templates: not before every plan of one is known to be as good as that of its text.
+const TEMPLATES: bool = false;
 /// Texts and templates kept.
 const KEPT: usize = 64;
 /// Plans of programs' statements kept.
@@ -90,7 +92,7 @@ impl StatementCache {
         if let Some(statement) = self.find(text, None, form) {
             return Ok(ReadText::plain((statement, None)));
         }
-        if text.len() <= LONGEST {
+        if TEMPLATES && text.len() <= LONGEST {
             let mut template = std::mem::take(&mut self.template);
             let is_one = template.read(text, &form.options);
             let read = is_one.then(|| self.of_template(&template, settings, account)).flatten();
