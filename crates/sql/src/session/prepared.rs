@@ -48,6 +48,8 @@ pub struct Prepared {
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<[ResultColumn]>,
     plan: Option<(PlanKey, Plan)>,
+    /// Whether the plan is right for whatever values the parameters have (`plan::any_values`).
+    fits_any_values: bool,
     /// Values of the types that the plan takes the parameters for.
     samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
@@ -76,6 +78,7 @@ impl Prepared {
             params,
             columns: Arc::from(Vec::new()),
             plan: None,
+            fits_any_values: false,
             samples,
             database,
             account: None,
@@ -252,7 +255,12 @@ impl SqlSession {
                 self.plan_write(other, &catalog, access, params).map(Plan::Write)
             }
         };
-        prepared.plan = Some((key, plan?));
+        let plan = plan?;
+        prepared.fits_any_values = match &plan {
+            Plan::Query(plan) => plan.fits_any_values(),
+            Plan::Write(plan) => plan.fits_any_values(),
+        };
+        prepared.plan = Some((key, plan));
         Ok(())
     }
 
@@ -328,26 +336,8 @@ impl SqlSession {
             let statement = prepared.statement.clone();
             return self.dispatch(&statement.node, call);
         }
-        match &prepared.plan {
-            Some((_, Plan::Query(plan))) if plan.untyped_params => {
-                self.plan(prepared, call.access, Some(call.params))?;
-            }
-            Some((key, _))
-                if *key == self.plan_key(&prepared.statement.node, call.access)
-                    && prepared.takes(call.params) => {}
-            _ => {
-                prepared.retype(call.params);
-                let samples = std::mem::take(&mut prepared.samples);
-                let planned = self.plan(prepared, call.access, Some(&samples));
-                prepared.samples = samples;
-                planned?;
-            }
-        }
-        match &prepared.plan {
-            Some((_, Plan::Query(plan))) => self.run_query(plan, call),
-            Some((_, Plan::Write(plan))) => self.run_write(plan, call),
-            None => Err(SqlError::unknown_error().into()),
-        }
+        plan_for(self, prepared, call)?;
+        run_planned(self, prepared, call)
     }
 
     /// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
@@ -425,6 +415,55 @@ impl SqlSession {
             in_database(session, database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
         })
     }
+}
+
+/// Makes the plan of a statement unless the one that it has is for this execution.
+fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) -> SqlResult<()> {
+    match &prepared.plan {
+        Some((_, Plan::Query(plan))) if plan.untyped_params => {
+            session.plan(prepared, call.access, Some(call.params))
+        }
+        Some((key, _))
+            if *key == session.plan_key(&prepared.statement.node, call.access)
+                && prepared.takes(call.params) =>
+        {
+            Ok(())
+        }
+        _ => {
+            prepared.retype(call.params);
+            let samples = std::mem::take(&mut prepared.samples);
+            let planned = session.plan(prepared, call.access, Some(&samples));
+            prepared.samples = samples;
+            planned
+        }
+    }
+}
+
+fn run_planned(session: &mut SqlSession, prepared: &Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    match &prepared.plan {
+        Some((_, Plan::Query(plan))) => session.run_query(plan, call),
+        Some((_, Plan::Write(plan))) => session.run_write(plan, call),
+        None => Err(SqlError::unknown_error().into()),
+    }
+}
+
+/// Runs a text by the statement of its template, if that has a plan that is right for any values; otherwise as it is written, now and from then on.
+pub(super) fn run_read(
+    session: &mut SqlSession,
+    prepared: &mut Prepared,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    match plan_for(session, prepared, call) {
+        Ok(()) if prepared.fits_any_values => return run_planned(session, prepared, call),
+        Err(error) if error.is_needs_blocking() => return Err(error.into()),
+        // An error may be about a parameter where the text has none.
+        Ok(()) | Err(_) => {}
+    }
+    session.statements.refuse(&prepared.statement);
+    let (statement, _) = session.parse_within(call.text)?;
+    let Call { mode, access, text, .. } = *call;
+    let mut call = Call { mode, access, sink: &mut *call.sink, text, params: &[], inner: None };
+    session.dispatch(&statement.node, &mut call)
 }
 
 /// Whether a statement has a plan.
