@@ -9,18 +9,14 @@ use crate::catalog::{IndexKind, Table};
 use crate::expr::{Expr, Kind};
 use omnibus_value::ColumnKind;
 
-impl QueryPlan {
-    /// Whether it is right for any values: rows of one table by a complete unique key, or by a range of the primary key.
-    #[must_use]
-    pub fn fits_any_values(&self) -> bool {
-        let Body::Block(block) = &self.body else { return false };
-        let [Node::Scan(scan)] = &block.nodes[..] else { return false };
-        let NodeSource::Table { table, path, .. } = &scan.source else { return false };
-        !self.untyped_params
-            && self.subqueries == 0
-            && block.expressions().all(|e| !has_params(e))
-            && path.fits_any_values(table)
-    }
+/// Whether a plan is right for any values: it reads rows of one table by a complete unique key, or by a range of the primary key.
+#[must_use]
+pub fn fits_any_values(plan: &QueryPlan) -> bool {
+    let Body::Block(block) = &plan.body else { return false };
+    let [Node::Scan(scan)] = &block.nodes[..] else { return false };
+    let NodeSource::Table { table, path, .. } = &scan.source else { return false };
+    let is_plain = !plan.untyped_params && plan.subqueries == 0 && block.windows.is_none();
+    is_plain && block.expressions().all(|e| !has_params(e)) && path.fits_any_values(table)
 }
 
 impl Block {

@@ -6,6 +6,7 @@ use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
+use crate::plan::any_values::fits_any_values;
 use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
@@ -257,7 +258,7 @@ impl SqlSession {
         };
         let plan = plan?;
         prepared.fits_any_values = match &plan {
-            Plan::Query(plan) => plan.fits_any_values(),
+            Plan::Query(plan) => fits_any_values(plan),
             Plan::Write(plan) => plan.fits_any_values(),
         };
         prepared.plan = Some((key, plan));
