@@ -138,10 +138,10 @@ def texts_are_prepared_unseen(server):
     expect(sql(user, "SELECT * FROM x WHERE id = 3") == ((7, 3, -3, "r3", 3.25),), "a definition changes")
     sql(user, "SET binlog_format = STATEMENT", "FLUSH BINARY LOGS")
     for n in (1, 2):
-        sql(user, f" /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} ;")
+        sql(user, f" /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} /* end */ ;")
     log = sql(user, "SHOW MASTER STATUS")[0][0]
     logged = [row[5] for row in sql(user, f"SHOW BINLOG EVENTS IN '{log}'") if "UPDATE x" in row[5]]
-    expect(logged == [f"use `p`; UPDATE x SET k = {n}0 WHERE id = {n}" for n in (1, 2)], logged)
+    expect(logged == [f"use `p`; /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} /* end */" for n in (1, 2)], logged)
     digest = "UPDATE `x` SET `k` = ? WHERE `id` = ?"
     counted = sql(user, f"SELECT SUM(count_star) FROM performance_schema.events_statements_summary_by_digest WHERE digest_text = '{digest}'")
     expect(counted == ((2,),), f"counted by their digest: {counted}")

@@ -38,7 +38,9 @@ impl TableAccess {
         let by_key = match &self.access {
             Access::Point { index, key } => is_plain(table, *index) && key.iter().all(is_value),
             Access::Ranges(ranges) => {
-                is_plain(table, ranges.index)
+                // Where another index would do, the range's estimate decides.
+                self.possible.iter().all(|index| *index == ranges.index)
+                    && is_plain(table, ranges.index)
                     && table.def.indexes[ranges.index].kind == IndexKind::Primary
                     && ranges
                         .intervals

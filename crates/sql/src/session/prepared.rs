@@ -454,13 +454,18 @@ pub(super) fn run_read(
     prepared: &mut Prepared,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
+    // What a query examines is bounded by an estimate, which wants the values.
+    let is_query = matches!(prepared.statement.node, Statement::Select(_));
+    let bounded = is_query && session.state.settings.max_join_size != u64::MAX;
     match plan_for(session, prepared, call) {
-        Ok(()) if prepared.fits_any_values => return run_planned(session, prepared, call),
+        Ok(()) if prepared.fits_any_values && !bounded => return run_planned(session, prepared, call),
         Err(error) if error.is_needs_blocking() => return Err(error.into()),
         // An error may be about a parameter where the text has none.
         Ok(()) | Err(_) => {}
     }
-    session.statements.refuse(&prepared.statement);
+    if !bounded {
+        session.statements.refuse(&prepared.statement);
+    }
     let (statement, _) = session.parse_within(call.text)?;
     let Call { mode, access, text, .. } = *call;
     let mut call = Call { mode, access, sink: &mut *call.sink, text, params: &[], inner: None };
