@@ -74,9 +74,10 @@ impl Space {
     pub(crate) fn waits_for(&self, error: &Error) -> bool {
         let waits = is_full(error) && self.patient();
         if waits {
+            // Told first: who finds `full` set takes it back, also on another thread.
+            self.disk.waits(WHO, &format_args!("can not write {}: {error}", self.path.display()));
             self.full.store(true, Ordering::Release);
             self.failures.fetch_add(1, Ordering::AcqRel);
-            self.disk.waits(WHO, &format_args!("can not write {}: {error}", self.path.display()));
         }
         waits
     }

@@ -49,13 +49,15 @@ fn round(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> {
     if shared.config.full_disk.is_making_room() {
         return Ok(());
     }
-    space::attempt(shared, || compact(shared, strategy))
+    space::attempt(shared, || compact(shared, strategy))?;
+    space::compacted(shared);
+    Ok(())
 }
 
 /// A compaction that fails leaves the tables as they were. It waits for a full disk. With damage it is not retried, and
 /// every read that needs the damaged block reports it.
 fn settle(shared: &Shared, done: Result<(), EngineError>) -> Result<(), EngineError> {
-    if space::compacted(shared, &done) {
+    if space::waits_to_compact(shared, &done) {
         return Ok(());
     }
     match done {

@@ -43,18 +43,25 @@ pub(crate) fn patiently<T>(
     }
 }
 
-/// A compaction has ended: whether it waits for room, to be tried again with the next one.
-pub(crate) fn compacted(shared: &Shared, done: &Result<(), EngineError>) -> bool {
+/// All compactions that were due have found room.
+pub(crate) fn compacted(shared: &Shared) {
+    shared.config.full_disk.goes_on(COMPACTION, true);
+}
+
+/// Returns whether work of the compaction thread failed for want of room, to be tried again.
+pub(crate) fn waits_to_compact(shared: &Shared, done: &Result<(), EngineError>) -> bool {
     let full = &shared.config.full_disk;
     match done {
         Err(error) if error.is_full() && full.is_patient() => {
             tell(shared, COMPACTION, error);
             true
         }
-        done => {
-            full.goes_on(COMPACTION, done.is_ok());
+        Err(_) => {
+            full.goes_on(COMPACTION, false);
             false
         }
+        // Nothing may have been written: a sweep without work, or a round that leaves the room to others.
+        Ok(()) => false,
     }
 }
 

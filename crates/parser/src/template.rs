@@ -58,13 +58,17 @@ impl Template {
             verb: first.kw,
             template: self,
             before: [first; 3],
-            copied: 0,
+            // What stands before is a comment.
+            copied: first.start as usize,
             place: Place::Head,
             depth: 0,
             after_from: false,
             joined: false,
             between: false,
         };
+        if lexer.version_comment().is_some() {
+            return false;
+        }
         let mut token = lexer.next();
         loop {
             match token.kind {
@@ -74,7 +78,6 @@ impl Template {
                 _ => {}
             }
             let next = lexer.next();
-            // The statement of a version comment ends behind its last word.
             if lexer.version_comment().is_some() || !reader.take(token, next) {
                 return false;
             }
@@ -82,7 +85,9 @@ impl Template {
         }
         let (copied, end) = (reader.copied, reader.before[0].end as usize);
         self.text.extend_from_slice(&sql[copied..end]);
-        (self.start, self.end) = (first.start as usize, end);
+        // As the parser has it: comments around a statement are parts of it.
+        self.start = sql.len() - sql.trim_ascii_start().len();
+        self.end = sql[..token.start as usize].trim_ascii_end().len();
         !self.values.is_empty()
     }
 }
@@ -335,6 +340,15 @@ mod tests {
     }
 
     #[test]
+    fn comments_around_a_statement_are_no_part_of_its_template() {
+        let mut template = Template::default();
+        let sql = b" /* trace 7 */ SELECT c FROM t WHERE id=5 /* end */ ; ";
+        assert!(template.read(sql, &ParseOptions::default()));
+        assert_eq!(template.text, b"SELECT c FROM t WHERE id=?");
+        assert_eq!(&sql[template.start..template.end], b"/* trace 7 */ SELECT c FROM t WHERE id=5 /* end */");
+    }
+
+    #[test]
     fn what_more_depends_on_than_a_value_stays() {
         for sql in [
             "SELECT 1",
@@ -351,6 +365,7 @@ mod tests {
             "SELECT a FROM t WHERE a BETWEEN 1 + 1 AND 5",
             "SELECT a FROM t WHERE a + INTERVAL 5 DAY = b",
             "SELECT a FROM t WHERE /*!80000 a = 5 */",
+            "/*!80000 SELECT */ a FROM t WHERE a = 5",
             "SELECT a FROM t WHERE a > 5",
             "SELECT a FROM t, u WHERE a BETWEEN 5 AND 6",
             "SELECT a FROM t JOIN u WHERE a BETWEEN 5 AND 6",

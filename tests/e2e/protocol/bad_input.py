@@ -302,7 +302,7 @@ def full_disk(directory):
         expect(not codes, f"nobody gets an error: {codes}")
         if turn == 1:
             switch.write_text("")
-            until(lambda: said("the binary log goes on") == 1, "going on")
+            until(lambda: said("there is space on the disk again") == 1, "going on")
     server.process.send_signal(signal.SIGTERM)
     expect(server.process.wait(60) not in (0, -6, -11), "a log that could not be ended well is a failure")
     writer.join()

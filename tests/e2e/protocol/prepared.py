@@ -95,6 +95,20 @@ def statements_are_counted_and_forgotten(server):
     expect(error_code(ids[0].run) == 1243, "a closed one is unknown")
 
 
+def a_server_made_read_only_takes_no_prepared_change(server):
+    admin = connect(server, autocommit=True)
+    sql(admin, "CREATE TABLE p.w (id INT PRIMARY KEY)", "CREATE USER writer", "GRANT ALL ON p.* TO writer")
+    user = connect(server, user="writer", autocommit=True, database="p")
+    insert, lock = Prepared(user, "INSERT INTO w VALUES (?)"), Prepared(user, "SELECT id FROM w WHERE id = ? FOR UPDATE")
+    sql(user, "INSERT INTO w VALUES (1)", "PREPARE named FROM 'DELETE FROM w WHERE id = 1'", "CREATE PROCEDURE adds(n INT) INSERT INTO w VALUES (n)", "CALL adds(2)")
+    expect(insert.run(3) is None and lock.run(3) == [3], "writes")
+    sql(admin, "SET GLOBAL read_only = ON")
+    for change in (lambda: insert.run(4), lambda: lock.run(3), lambda: sql(user, "EXECUTE named"), lambda: sql(user, "INSERT INTO w VALUES (1)"), lambda: sql(user, "CALL adds(4)")):
+        expect(error_code(change) == 1290, "a change of a server that is read-only")
+    sql(admin, "SET GLOBAL read_only = OFF")
+    expect(insert.run(5) is None and sql(user, "SELECT id FROM w ORDER BY id") == ((1,), (2,), (3,), (5,)), "and writes again")
+
+
 def texts_are_prepared_unseen(server):
     """What a text alone has stays its own: its errors, warnings, names, places in logs and lists."""
     user = connect(server, autocommit=True, database="p")
@@ -124,13 +138,24 @@ def texts_are_prepared_unseen(server):
     expect(sql(user, "SELECT * FROM x WHERE id = 3") == ((7, 3, -3, "r3", 3.25),), "a definition changes")
     sql(user, "SET binlog_format = STATEMENT", "FLUSH BINARY LOGS")
     for n in (1, 2):
-        sql(user, f" /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} ;")
+        sql(user, f" /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} /* end */ ;")
     log = sql(user, "SHOW MASTER STATUS")[0][0]
     logged = [row[5] for row in sql(user, f"SHOW BINLOG EVENTS IN '{log}'") if "UPDATE x" in row[5]]
-    expect(logged == [f"use `p`; UPDATE x SET k = {n}0 WHERE id = {n}" for n in (1, 2)], logged)
+    expect(logged == [f"use `p`; /* {n} */ UPDATE x SET k = {n}0 WHERE id = {n} /* end */" for n in (1, 2)], logged)
     digest = "UPDATE `x` SET `k` = ? WHERE `id` = ?"
     counted = sql(user, f"SELECT SUM(count_star) FROM performance_schema.events_statements_summary_by_digest WHERE digest_text = '{digest}'")
     expect(counted == ((2,),), f"counted by their digest: {counted}")
+    # Where a constant means more than its value, texts run as they are written.
+    sql(user, "CREATE TABLE y (id INT PRIMARY KEY, e ENUM('new', 'done'), d DATETIME, f DOUBLE, KEY (e), KEY (d), KEY k ((IF(f = 1, id, NULL))))",
+        "INSERT INTO y VALUES (1, 'new', 20200101, 1), (2, 'done', 20200102, 2), (3, 'new', 20200103, 3)", "SET sql_safe_updates = 1")
+    for _ in range(3):
+        for condition, found in [("d = 20200102", 1), ("d = '2020-01-02'", 1), ("d = '20200102000000'", 1), ("e = 'new'", 2), ("e = 1", 2), ("f = '2'", 1), ("id = '2'", 1),
+                                 ("id = 2.0", 1), ("id = 2.5", 0), ("IF(f = 1, id, NULL) = 1", 1), ("id BETWEEN 2 AND 3", 2), ("id IN (1, 3, 5)", 2), ("id = 1 AND e = 'done'", 0)]:
+            expect(len(sql(user, f"SELECT id FROM y WHERE {condition}")) == found, condition)
+            if "f =" not in condition or "IF" in condition:
+                expect(error_code(lambda: sql(user, f"UPDATE y SET f = f WHERE {condition}")) == 0, f"a key finds {condition}")  # noqa: B023
+        expect(sql(user, "SELECT id FROM y WHERE f = 'abc'", "SELECT @@warning_count") == ((1,),), "one warning for a constant that is no number")
+    sql(user, "SET sql_safe_updates = 0")
     # One session's statement is nobody's right.
     sql(user, "CREATE USER reader", "GRANT SELECT ON p.x TO reader", "SELECT k FROM x WHERE id = 4")
     other = connect(server, user="reader", database="p", autocommit=True)
@@ -140,7 +165,7 @@ def texts_are_prepared_unseen(server):
 
 
 def main():
-    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten, texts_are_prepared_unseen]
+    tests = [tables_change_under_statements, snapshots_older_than_a_table_say_so, statements_are_counted_and_forgotten, a_server_made_read_only_takes_no_prepared_change, texts_are_prepared_unseen]
     with Scratch("omnibus-prepared-") as directory:
         server = Omnibus(directory)
         server.start()

@@ -64,7 +64,14 @@ impl Admin<'_> {
         });
         match outcome {
             Ok(outcome) => match outcome.wait {
-                Some(ticket) => tokio::task::block_in_place(|| self.process.kill.settle(ticket)).map(drop),
+                Some(ticket) => {
+                    let done = tokio::task::block_in_place(|| self.client.process.kill.settle(ticket));
+                    if done.is_err() {
+                        // What a refused or withdrawn commit would have released in the log's order is released here.
+                        self.sql.commit_failed();
+                    }
+                    done.map(drop)
+                }
                 None => Ok(()),
             },
             Err(Interrupt::Error(error)) => Err(error),

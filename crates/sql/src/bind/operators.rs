@@ -59,7 +59,7 @@ impl Binder<'_> {
                 self.fold(Expr { kind: Kind::Negate(Box::new(e)), ty })
             }
             UnaryOp::BitNot if has_bits_of_bytes(self, &e) => {
-                let ty = ExprType::varchar(e.ty.column.length, BINARY).nullable(nullable);
+                let ty = ExprType::varchar(bytes(&e.ty), BINARY).nullable(nullable);
                 Expr { kind: Kind::BitNot(Box::new(e)), ty }
             }
             UnaryOp::BitNot => {
@@ -376,7 +376,7 @@ fn has_bits_of_bytes(binder: &Binder<'_>, e: &Expr) -> bool {
 
 fn bits(binder: &Binder<'_>, op: BitOp, left: Expr, right: Expr) -> Expr {
     let nullable = left.ty.nullable || right.ty.nullable;
-    let bytes = match op {
+    let of_bytes = match op {
         BitOp::ShiftLeft | BitOp::ShiftRight => has_bits_of_bytes(binder, &left),
         _ => {
             (has_bits_of_bytes(binder, &left) || has_bits_of_bytes(binder, &right))
@@ -384,8 +384,8 @@ fn bits(binder: &Binder<'_>, op: BitOp, left: Expr, right: Expr) -> Expr {
                 && expr_bits::may_be_bytes(&right.ty)
         }
     };
-    if bytes {
-        let length = left.ty.column.length.max(right.ty.column.length);
+    if of_bytes {
+        let length = bytes(&left.ty).max(bytes(&right.ty));
         let ty = ExprType::varchar(length, BINARY).nullable(nullable);
         return Expr { kind: Kind::Bits(op, Box::new([left, right])), ty };
     }

@@ -37,23 +37,42 @@ pub(super) fn rows_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]
     let in_place = |(at, source): (usize, &ColumnSource)| *source == ColumnSource::Old(at);
     old.columns.len() == new.columns.len()
         && sources.iter().enumerate().all(in_place)
-        && (0..new.columns.len()).all(|at| column_stays(old, new, sources, at))
+        && columns_stay(old, new, sources)
 }
 
-/// Whether what is stored of a column is right for the new definition: a generated one's if that of the columns that it names is, too.
-fn column_stays(old: &TableDef, new: &TableDef, sources: &[ColumnSource], at: usize) -> bool {
+/// Whether what is stored of each column is right for the new definition.
+fn columns_stay(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
+    let mut known = vec![None; new.columns.len()];
+    (0..new.columns.len()).all(|at| column_stays(old, new, sources, at, &mut known))
+}
+
+/// Whether what is stored of a column is right for the new definition: a generated one's if that of the columns that it names is, too. `known` has
+/// the answers for others: a column may be named by many, and more than once.
+fn column_stays(
+    old: &TableDef,
+    new: &TableDef,
+    sources: &[ColumnSource],
+    at: usize,
+    known: &mut [Option<bool>],
+) -> bool {
+    if let Some(stays) = known[at] {
+        return stays;
+    }
+    // One that names itself does not stay.
+    known[at] = Some(false);
     let ColumnSource::Old(from) = sources[at] else { return false };
     let column = &new.columns[at];
-    let base_stays = |name: &str| {
-        let base = new.columns[..].iter().position(|base| same(&base.name, name));
-        base.is_some_and(|base| {
-            let named_so =
-                matches!(sources[base], ColumnSource::Old(from) if same(&old.columns[from].name, name));
-            base != at && named_so && column_stays(old, new, sources, base)
-        })
+    let mut base_stays = |name: &str| {
+        let Some(base) = new.columns.iter().position(|base| same(&base.name, name)) else { return false };
+        let named_so =
+            matches!(sources[base], ColumnSource::Old(from) if same(&old.columns[from].name, name));
+        named_so && column_stays(old, new, sources, base, known)
     };
     let named = column.generated.as_ref().map(|generated| generated.expr.tree.column_names());
-    values_stay(&old.columns[from], column) && named.unwrap_or_default().iter().all(|name| base_stays(name))
+    let stays = values_stay(&old.columns[from], column)
+        && named.unwrap_or_default().iter().all(|name| base_stays(name));
+    known[at] = Some(stays);
+    stays
 }
 
 /// Whether what is stored of column `a` is right for column `b`.
@@ -86,8 +105,9 @@ pub(super) fn versions_after(
     new: &TableDef,
     sources: &[ColumnSource],
 ) -> ExecResult<Option<RowVersions>> {
+    let mut known = vec![None; new.columns.len()];
     let stays = |(at, source): (usize, &ColumnSource)| match source {
-        ColumnSource::Old(_) => column_stays(&table.def, new, sources, at),
+        ColumnSource::Old(_) => column_stays(&table.def, new, sources, at, &mut known),
         ColumnSource::Added => !new.columns[at].auto_increment && !new.columns[at].is_computed(),
     };
     if !sources.iter().enumerate().all(stays) {

@@ -19,7 +19,7 @@ mod triggers;
 mod update;
 mod view;
 
-pub(crate) use delete::DeletePlan;
+use delete::DeletePlan;
 pub(crate) use insert::{Counts, InsertPlan};
 use multi::MultiPlan;
 pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given};
@@ -34,7 +34,8 @@ pub(crate) use crate::expr::into_column as cast;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::Subject;
+use crate::exec::{Change, Subject};
+use crate::plan::any_values::{has_params, is_value};
 use crate::rows::collected::Rows;
 use crate::state::SessionState;
 use crate::store::Trx;
@@ -106,6 +107,20 @@ impl WritePlan {
         };
         let unsafe_bits = safety::unsafe_bits(statement, target, &uses);
         Ok(WritePlan { kind, uses, unsafe_bits })
+    }
+
+    /// Whether it is right for whatever values its parameters have (`plan::any_values`).
+    pub(crate) fn fits_any_values(&self) -> bool {
+        let fits = |change: Change<'_>| {
+            let by_key = change.path.is_some_and(|(path, _)| path.fits_any_values(change.table));
+            by_key && change.exprs.iter().all(|e| is_value(e) || !has_params(e))
+        };
+        match &self.kind {
+            WriteKind::Insert(plan) => insert::fits_any_values(plan),
+            WriteKind::Update(plan) => fits(plan.change()),
+            WriteKind::Delete(plan) => fits(plan.change()),
+            WriteKind::Multi(_) => false,
+        }
     }
 
     /// For a plan whose rows are logged, if any are.

@@ -43,12 +43,12 @@ pub fn execute(
 ) -> ExecResult<u64> {
     let mut cx = Context::new(session, storage, params);
     cx.reserve(plan.slots, plan.subqueries);
-    cx.keeps_results = true;
+    cx.query.keeps_results = true;
     let mut rows = 0;
     if !plan.into.is_empty() {
         // Those of programs have types, and are assigned to.
         let typed = plan.into.iter().any(|target| matches!(target, Target::Local(_)));
-        cx.strict = typed && cx.session.settings.strict();
+        cx.query.strict_outputs = typed && cx.session.settings.strict();
         return into_variables(plan, &mut cx);
     }
     sink.columns(&plan.columns)?;
@@ -82,7 +82,7 @@ pub(crate) fn profiled(
 ) -> ExecResult<Profile> {
     let mut cx = Context::new(session, storage, params);
     cx.reserve(plan.slots, plan.subqueries);
-    cx.keeps_results = true;
+    cx.query.keeps_results = true;
     cx.profile = Some(Box::default());
     count_tables(plan, &mut cx);
     run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;

@@ -177,7 +177,7 @@ impl<'p> Output<'p> {
         match self {
             Output::Plain(emitter) => emitter.emit(&block.outputs, cx, out),
             Output::Sorted(sorter) => {
-                sorter.add(&block.outputs, cx)?;
+                as_output(cx, |cx| sorter.add(&block.outputs, cx))?;
                 Ok(Flow::Continue)
             }
             Output::Late(rows, _) => {
@@ -194,6 +194,15 @@ impl<'p> Output<'p> {
             Output::Late(rows, emitter) => rows.finish(*emitter, cx, out),
         }
     }
+}
+
+/// Evaluates what a query selects.
+fn as_output<T>(cx: &mut Context<'_>, evaluate: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    let strict = cx.strict;
+    cx.strict |= cx.query.strict_outputs;
+    let done = evaluate(cx);
+    cx.strict = strict;
+    done
 }
 
 /// DISTINCT, OFFSET and LIMIT over rows that come one by one.
@@ -233,10 +242,13 @@ impl Emitter {
             return Ok(Flow::Continue);
         }
         self.values.clear();
-        for e in outputs {
-            let value = e.eval(cx)?;
-            self.values.push(value);
-        }
+        as_output(cx, |cx| {
+            for e in outputs {
+                let value = e.eval(cx)?;
+                self.values.push(value);
+            }
+            ExecResult::Ok(())
+        })?;
         if let Some(distinct) = &mut self.distinct {
             self.key.clear();
             for (value, collation) in self.values.iter().zip(&self.collations) {

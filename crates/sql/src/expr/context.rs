@@ -54,6 +54,15 @@ fn is_bad_data(code: u16) -> bool {
     matches!(code, 1260 | 1264 | 1292 | 1301 | 1411 | 1441 | 3155 | 3156)
 }
 
+/// What holds for the whole of a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueryFacts {
+    /// Correlated subqueries keep results: nothing that they read changes while the statement runs.
+    pub keeps_results: bool,
+    /// Bad data is an error in what it selects, for that is stored in variables of a program.
+    pub strict_outputs: bool,
+}
+
 /// A running statement.
 pub struct Context<'a> {
     /// Session state: variables, settings, diagnostics.
@@ -75,8 +84,8 @@ pub struct Context<'a> {
     pub strict: bool,
     /// Counts the rows that groups take up: what `Kind::Once` keeps is of one of them.
     pub(crate) grouped_rows: u64,
-    /// Whether correlated subqueries keep results: nothing that they read changes while the statement runs.
-    pub keeps_results: bool,
+    /// What holds for the whole of a query.
+    pub query: QueryFacts,
     /// What the parts of the plan do, if somebody wants to know.
     pub profile: Option<Box<Profile>>,
     /// A buffer for the key that a join looks up.
@@ -119,7 +128,7 @@ impl<'a> Context<'a> {
             skipped: 0,
             strict: false,
             grouped_rows: 0,
-            keeps_results: false,
+            query: QueryFacts::default(),
             profile: None,
             key: Vec::new(),
             floor: stack::floor(),

@@ -251,7 +251,7 @@ impl Subquery {
         {
             return Ok(Value::Int(i64::from(set.list.contains(cx)? == Some(true))));
         }
-        if self.given.is_empty() || !cx.keeps_results {
+        if self.given.is_empty() || !cx.query.keeps_results {
             return self.compute(cx);
         }
         let results = match std::mem::replace(&mut cx.subqueries[self.id], SubqueryState::Changing) {

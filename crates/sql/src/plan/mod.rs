@@ -8,6 +8,7 @@
 //! on the session's thread, and reads no other rows.
 
 pub mod access;
+pub(crate) mod any_values;
 pub(crate) mod condition;
 pub mod cost;
 mod equalities;

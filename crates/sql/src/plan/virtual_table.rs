@@ -40,7 +40,7 @@ impl<'a> Asked<'a> {
                 Kind::Column { slot, column, .. } => *slot == self.slot && columns.contains(column),
                 Kind::And(_) | Kind::Or(_) | Kind::Not(_) | Kind::Compare(..) => true,
                 Kind::In { .. } | Kind::Like(_) => true,
-                Kind::Const(_) | Kind::Param(_) | Kind::Retype(_) => text,
+                Kind::Const(_) | Kind::Param(_) | Kind::Retype(_) | Kind::Transcode(_) => text,
                 Kind::Call(def, _) => text && def.traits & VOLATILE == 0,
                 _ => false,
             }

@@ -6,6 +6,7 @@ use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
+use crate::plan::any_values::fits_any_values;
 use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
@@ -26,12 +27,12 @@ struct PlanKey {
     collation: u16,
     zone: Zone,
     access: u64,
-    shared_reads: bool,
+    /// Reads lock shared; `sql_auto_is_null`; `server_read_only`, since a plan of a change is made only where it is allowed.
+    switches: [bool; 3],
     /// Of the user variables.
     variable_types: u64,
     div_precision_increment: u8,
     group_concat_max_len: u64,
-    sql_auto_is_null: bool,
 }
 
 /// A text as long as one can be that a plan is made for before it is given.
@@ -48,6 +49,8 @@ pub struct Prepared {
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<[ResultColumn]>,
     plan: Option<(PlanKey, Plan)>,
+    /// Whether the plan is right for whatever values the parameters have (`plan::any_values`).
+    fits_any_values: bool,
     /// Values of the types that the plan takes the parameters for.
     samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
@@ -76,6 +79,7 @@ impl Prepared {
             params,
             columns: Arc::from(Vec::new()),
             plan: None,
+            fits_any_values: false,
             samples,
             database,
             account: None,
@@ -224,11 +228,14 @@ impl SqlSession {
             collation: self.state.settings.collation_connection,
             zone: self.state.settings.zone,
             access: access.version(),
-            shared_reads: self.read_lock(statement) != LockMode::None,
+            switches: [
+                self.read_lock(statement) != LockMode::None,
+                self.state.settings.sql_auto_is_null,
+                self.state.settings.server_read_only,
+            ],
             variable_types: self.state.variable_types,
             div_precision_increment: self.state.settings.div_precision_increment,
             group_concat_max_len: self.state.settings.group_concat_max_len,
-            sql_auto_is_null: self.state.settings.sql_auto_is_null,
         }
     }
 
@@ -249,7 +256,12 @@ impl SqlSession {
                 self.plan_write(other, &catalog, access, params).map(Plan::Write)
             }
         };
-        prepared.plan = Some((key, plan?));
+        let plan = plan?;
+        prepared.fits_any_values = match &plan {
+            Plan::Query(plan) => fits_any_values(plan),
+            Plan::Write(plan) => plan.fits_any_values(),
+        };
+        prepared.plan = Some((key, plan));
         Ok(())
     }
 
@@ -325,26 +337,8 @@ impl SqlSession {
             let statement = prepared.statement.clone();
             return self.dispatch(&statement.node, call);
         }
-        match &prepared.plan {
-            Some((_, Plan::Query(plan))) if plan.untyped_params => {
-                self.plan(prepared, call.access, Some(call.params))?;
-            }
-            Some((key, _))
-                if *key == self.plan_key(&prepared.statement.node, call.access)
-                    && prepared.takes(call.params) => {}
-            _ => {
-                prepared.retype(call.params);
-                let samples = std::mem::take(&mut prepared.samples);
-                let planned = self.plan(prepared, call.access, Some(&samples));
-                prepared.samples = samples;
-                planned?;
-            }
-        }
-        match &prepared.plan {
-            Some((_, Plan::Query(plan))) => self.run_query(plan, call),
-            Some((_, Plan::Write(plan))) => self.run_write(plan, call),
-            None => Err(SqlError::unknown_error().into()),
-        }
+        plan_for(self, prepared, call)?;
+        run_planned(self, prepared, call)
     }
 
     /// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
@@ -422,6 +416,60 @@ impl SqlSession {
             in_database(session, database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
         })
     }
+}
+
+/// Makes the plan of a statement unless the one that it has is for this execution.
+fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) -> SqlResult<()> {
+    match &prepared.plan {
+        Some((_, Plan::Query(plan))) if plan.untyped_params => {
+            session.plan(prepared, call.access, Some(call.params))
+        }
+        Some((key, _))
+            if *key == session.plan_key(&prepared.statement.node, call.access)
+                && prepared.takes(call.params) =>
+        {
+            Ok(())
+        }
+        _ => {
+            prepared.retype(call.params);
+            let samples = std::mem::take(&mut prepared.samples);
+            let planned = session.plan(prepared, call.access, Some(&samples));
+            prepared.samples = samples;
+            planned
+        }
+    }
+}
+
+fn run_planned(session: &mut SqlSession, prepared: &Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    match &prepared.plan {
+        Some((_, Plan::Query(plan))) => session.run_query(plan, call),
+        Some((_, Plan::Write(plan))) => session.run_write(plan, call),
+        None => Err(SqlError::unknown_error().into()),
+    }
+}
+
+/// Runs a text by the statement of its template, if that has a plan that is right for any values; otherwise as it is written, now and from then on.
+pub(super) fn run_read(
+    session: &mut SqlSession,
+    prepared: &mut Prepared,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    // What a query examines is bounded by an estimate, which wants the values.
+    let is_query = matches!(prepared.statement.node, Statement::Select(_));
+    let bounded = is_query && session.state.settings.max_join_size != u64::MAX;
+    match plan_for(session, prepared, call) {
+        Ok(()) if prepared.fits_any_values && !bounded => return run_planned(session, prepared, call),
+        Err(error) if error.is_needs_blocking() => return Err(error.into()),
+        // An error may be about a parameter where the text has none.
+        Ok(()) | Err(_) => {}
+    }
+    if !bounded {
+        session.statements.refuse(&prepared.statement);
+    }
+    let (statement, _) = session.parse_within(call.text)?;
+    let Call { mode, access, text, .. } = *call;
+    let mut call = Call { mode, access, sink: &mut *call.sink, text, params: &[], inner: None };
+    session.dispatch(&statement.node, &mut call)
 }
 
 /// Whether a statement has a plan.

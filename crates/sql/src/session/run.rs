@@ -4,7 +4,7 @@
 use super::SqlSession;
 use super::given::{Gate, Given, GivenCommit};
 use super::hints::hinted_time;
-use super::prepared::is_planned;
+use super::prepared::{is_planned, run_read};
 use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::memory::MemoryLimits;
@@ -336,7 +336,10 @@ fn execute_begun(
     if is_planned(&statement.node)
         && let Some(mut plan) = session.statements.take_plan(statement, call.text, of_template, database)
     {
-        let result = session.run(call, |session, call| session.run_prepared(&mut plan, call));
+        let result = session.run(call, |session, call| match of_template {
+            true => run_read(session, &mut plan, call),
+            false => session.run_prepared(&mut plan, call),
+        });
         session.statements.keep_plan(plan);
         return result;
     }

@@ -1,7 +1,7 @@
 //! Parsed statements that a session keeps: recent texts, templates of texts that differ in their values, and PREPAREd ones by name.
 //!
 //! A text that has a template (`omnibus_parser::Template`) runs as the template's statement, prepared, with its values as the parameters: the same way the
-//! first time as later, when nothing is left to parse and to plan.
+//! first time as later, when nothing is left to parse and to plan. A template whose plan is not as good as that of each text (`plan::any_values`) is refused.
 
 use super::prepared::Prepared;
 use super::prepared::is_planned;
@@ -65,6 +65,8 @@ pub(super) struct StatementCache {
 struct Recent {
     /// A text, or that of a template.
     text: Bytes,
+    /// Its plan is no better than one of each text: texts run as they are written.
+    refused: bool,
     /// The kinds of a template's values.
     kinds: Option<Box<[Kind]>>,
     form: Form,
@@ -87,8 +89,8 @@ impl StatementCache {
     ) -> SqlResult<ReadText> {
         let form = Form::of(settings, false);
         self.clock += 1;
-        if let Some(statement) = self.find(text, None, form) {
-            return Ok(ReadText::plain((statement, None)));
+        if let Some(recent) = self.find(text, None, form) {
+            return Ok(ReadText::plain((recent.statement.clone(), None)));
         }
         if text.len() <= LONGEST {
             let mut template = std::mem::take(&mut self.template);
@@ -109,7 +111,8 @@ impl StatementCache {
         account: &Account,
     ) -> Option<ReadText> {
         let statement = match self.find(&template.text, Some(&template.values), Form::of(settings, true)) {
-            Some(statement) => statement,
+            Some(recent) if recent.refused => return None,
+            Some(recent) => recent.statement.clone(),
             None => self.keep_template(template, settings, account)?,
         };
         let span = Span { start: template.start as u32, end: template.end as u32 };
@@ -143,13 +146,8 @@ impl StatementCache {
             .then_some(statement)
     }
 
-    /// The statement of the same text, or of the same template with values of the same kinds.
-    fn find(
-        &mut self,
-        text: &[u8],
-        values: Option<&[Constant]>,
-        form: Form,
-    ) -> Option<Arc<Spanned<Statement>>> {
+    /// Finds the same text, or the same template with values of the same kinds.
+    fn find(&mut self, text: &[u8], values: Option<&[Constant]>, form: Form) -> Option<&Recent> {
         let same = |kinds: Option<&[Kind]>| match (kinds, values) {
             (Some(kinds), Some(values)) => values.iter().map(Kind::of).eq(kinds.iter().copied()),
             (None, None) => true,
@@ -162,7 +160,7 @@ impl StatementCache {
         recent.used = self.clock;
         recent.repeated = true;
         self.words = recent.words;
-        Some(recent.statement.clone())
+        Some(recent)
     }
 
     /// Parses, or finds what the same text gave before. Only texts of one statement are kept. `account` has what a tree takes that is not
@@ -194,8 +192,8 @@ impl StatementCache {
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let form = Form::of(settings, markers);
         self.clock += 1;
-        if let Some(statement) = self.find(text, None, form) {
-            return Ok((statement, None));
+        if let Some(recent) = self.find(text, None, form) {
+            return Ok((recent.statement.clone(), None));
         }
         let limits = MemoryLimits::of(settings);
         if text.len() > LONGEST {
@@ -259,6 +257,7 @@ impl StatementCache {
             statement: statement.clone(),
             used: self.clock,
             plan: None,
+            refused: false,
             repeated: false,
             words: self.words,
             account,
@@ -284,6 +283,14 @@ impl StatementCache {
         }
         let kept = recent.plan.take().filter(|plan| plan.database.as_ref() == database);
         Some(kept.unwrap_or_else(|| unplanned(&recent.text)))
+    }
+
+    /// From now on texts of a template run as they are written.
+    pub(super) fn refuse(&mut self, statement: &Arc<Spanned<Statement>>) {
+        if let Some(recent) = self.recent.iter_mut().find(|recent| Arc::ptr_eq(&recent.statement, statement))
+        {
+            recent.refused = true;
+        }
     }
 
     /// Gives a plan back.

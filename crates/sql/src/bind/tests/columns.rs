@@ -12,7 +12,11 @@ use omnibus_parser::ast::Statement;
 use omnibus_value::{ColumnKind, Value};
 
 fn columns(sql: &str, params: Option<&[Value]>) -> Vec<ResultColumn> {
-    let (statement, _) = omnibus_parser::parse_first(sql.as_bytes(), &ParseOptions::default()).unwrap();
+    let (statement, _) = omnibus_parser::parse_first(
+        sql.as_bytes(),
+        &ParseOptions { markers: true, ..ParseOptions::default() },
+    )
+    .unwrap();
     let Statement::Select(query) = &statement.node else { panic!("not a query") };
     let session = SessionState::default();
     let plan =
@@ -67,7 +71,11 @@ fn parameters_type_the_result_once_they_are_known() {
     assert_eq!(typed(Value::Double(1.0)), ColumnKind::Double);
     assert_eq!(typed(Value::Bytes("a".into())), ColumnKind::VarChar);
     let plan = |sql: &str| {
-        let (statement, _) = omnibus_parser::parse_first(sql.as_bytes(), &ParseOptions::default()).unwrap();
+        let (statement, _) = omnibus_parser::parse_first(
+            sql.as_bytes(),
+            &ParseOptions { markers: true, ..ParseOptions::default() },
+        )
+        .unwrap();
         let Statement::Select(query) = &statement.node else { panic!("not a query") };
         let session = SessionState::default();
         prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, None, LockMode::None)

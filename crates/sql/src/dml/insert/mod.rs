@@ -7,5 +7,5 @@ mod plan;
 mod run;
 mod source;
 
-pub(crate) use plan::InsertPlan;
+pub(crate) use plan::{InsertPlan, fits_any_values};
 pub(crate) use run::Counts;

@@ -2,7 +2,6 @@
 //! caller makes.
 
 use super::source::{self, Beside, Source};
-
 use crate::api::{Columns, Priv};
 use crate::bind::Binder;
 use crate::catalog::Table;
@@ -14,6 +13,7 @@ use crate::dml::{Names, Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
 use crate::exec::Change;
 use crate::plan::QueryPlan;
+use crate::plan::any_values::{has_params, is_value};
 use omnibus_parser::ast::{self, Insert};
 use std::sync::Arc;
 
@@ -51,6 +51,13 @@ fn warn_of_hints(binder: &mut Binder<'_>, names: &Names, tree: &Insert) {
     let from_query = matches!(tree.source, ast::InsertSource::Query(_));
     let own: Vec<_> = tree.hints.iter().filter(|hint| !from_query || !hint.is_of_tables()).cloned().collect();
     hinted_indexes(binder, names, &[], &own);
+}
+
+/// Whether parameters are nothing but values of its rows ([`crate::dml::WritePlan::fits_any_values`]).
+pub(crate) fn fits_any_values(plan: &InsertPlan) -> bool {
+    let Source::Values(rows) = &plan.source else { return false };
+    let changed = plan.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref());
+    rows.iter().flatten().flatten().chain(changed).all(|e| is_value(e) || !has_params(e))
 }
 
 impl InsertPlan {

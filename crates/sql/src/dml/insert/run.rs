@@ -14,7 +14,7 @@ use crate::exec;
 use crate::exec::run::Flow;
 use crate::expr::context::{Context, Row};
 use crate::expr::eval;
-use crate::expr::node::Expr;
+use crate::expr::node::{Expr, Kind};
 use crate::plan::QueryPlan;
 use crate::rows::collected::{Rows, RowsBuilder};
 use crate::state::NewInsertId;
@@ -183,9 +183,10 @@ impl InsertPlan {
                 values[at] = self.default_for(run, at)?;
                 continue;
             };
-            let value = match expr.as_const() {
-                Some(value) => value.clone(),
-                None => self.evaluate(run, expr, &values)?,
+            let value = match &expr.kind {
+                Kind::Const(value) => value.clone(),
+                Kind::Param(at) => run.params.get(*at).cloned().unwrap_or_default(),
+                _ => self.evaluate(run, expr, &values)?,
             };
             values[at] = cast_into(value, expr, column, number, self.ignore, run.state)?;
             let refused = matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment;

@@ -71,7 +71,7 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
         (Kind::BitAnd | Kind::BitOr | Kind::BitXor, Some(ty))
             if !cx.session.settings.mariadb && bits::is_bits_of_bytes(ty) =>
         {
-            ExprType::varchar(ty.column.length, BINARY)
+            ExprType::varchar(crate::expr::types::bytes(ty), BINARY)
         }
         (Kind::BitAnd | Kind::BitOr | Kind::BitXor, _) => ExprType::ubigint(),
         (Kind::Sum, Some(ty)) => match ty.family() {
