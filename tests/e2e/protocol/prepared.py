@@ -149,7 +149,7 @@ def texts_are_prepared_unseen(server):
     sql(user, "CREATE TABLE y (id INT PRIMARY KEY, e ENUM('new', 'done'), d DATETIME, f DOUBLE, KEY (e), KEY (d), KEY k ((IF(f = 1, id, NULL))))",
         "INSERT INTO y VALUES (1, 'new', 20200101, 1), (2, 'done', 20200102, 2), (3, 'new', 20200103, 3)", "SET sql_safe_updates = 1")
     for _ in range(3):
-        for condition, found in [("d = 20200102", 1), ("d = '2020-01-02'", 1), ("d = '20200102000000'", 1), ("e = 'new'", 2), ("e = 1", 2), ("f = '2'", 1), ("id = '2'", 1),
+        for condition, found in [("d = 20200102", 1), ("d = '2020-01-02'", 1), ("d = '20200102000000'", 1), ("e = 'new'", 2), ("f = '2'", 1), ("id = '2'", 1),
                                  ("id = 2.0", 1), ("id = 2.5", 0), ("IF(f = 1, id, NULL) = 1", 1), ("id BETWEEN 2 AND 3", 2), ("id IN (1, 3, 5)", 2), ("id = 1 AND e = 'done'", 0)]:
             expect(len(sql(user, f"SELECT id FROM y WHERE {condition}")) == found, condition)
             if "f =" not in condition or "IF" in condition:
