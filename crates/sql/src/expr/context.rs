@@ -54,7 +54,7 @@ fn is_bad_data(code: u16) -> bool {
     matches!(code, 1260 | 1264 | 1292 | 1301 | 1411 | 1441 | 3155 | 3156)
 }
 
-/// What holds for the whole of a query.
+/// The facts that hold for the whole of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryFacts {
     /// Correlated subqueries keep results: nothing that they read changes while the statement runs.
@@ -84,7 +84,7 @@ pub struct Context<'a> {
     pub strict: bool,
     /// Counts the rows that groups take up: what `Kind::Once` keeps is of one of them.
     pub(crate) grouped_rows: u64,
-    /// What holds for the whole of a query.
+    /// The facts that hold for the whole of a query.
     pub query: QueryFacts,
     /// What the parts of the plan do, if somebody wants to know.
     pub profile: Option<Box<Profile>>,
