@@ -385,7 +385,10 @@ fn bits(binder: &Binder<'_>, op: BitOp, left: Expr, right: Expr) -> Expr {
         }
     };
     if of_bytes {
-        let length = bytes(&left.ty).max(bytes(&right.ty));
+        let length = match op {
+            BitOp::ShiftLeft | BitOp::ShiftRight => bytes(&left.ty),
+            _ => bytes(&left.ty).max(bytes(&right.ty)),
+        };
         let ty = ExprType::varchar(length, BINARY).nullable(nullable);
         return Expr { kind: Kind::Bits(op, Box::new([left, right])), ty };
     }
