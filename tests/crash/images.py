@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Power cuts under load: records all that a server does to its files, builds what a power cut at some moment may leave, and
-starts a server on it (COMMIT-3, ENGINE-1, RECOVER-2).
+starts a server on it (COMMIT-3, ENGINE-1, RECOVER-2, RECOVER-3).
 
 A run of load, with kills in between, is recorded once (tests/tools/record_io.c). Images are built from the record at seeded
 moments (tests/lib/recorded.py), in start-ups and recoveries as well as under load. Every fourth image is cut a second time, in
@@ -37,7 +37,7 @@ import pymysql  # noqa: E402
 from device import preload  # noqa: E402
 import seeds  # noqa: E402
 from omnibus import Omnibus, client, connect, expect, wait_for  # noqa: E402
-from recorded import Disk, Trace, settle  # noqa: E402
+from recorded import CHANGES, Disk, Trace, settle  # noqa: E402
 
 CLIENTS = 4
 # Small, so that a few seconds see rotations, flushes, compactions and purges.
@@ -50,6 +50,25 @@ TABLE = ("(client INT, n INT, v VARBINARY(60000), k INT, PRIMARY KEY (client, n)
 
 def now():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def starts_sync_names(records, data):
+    """RECOVER-3: no start takes names away before it has synced the folders whose names say what is of use."""
+    last, synced = 0, set()
+    for record in records:
+        if record.kind not in CHANGES:
+            continue
+        if record.id < last:
+            synced = set()
+        last = record.id
+        path = pathlib.Path(record.path)
+        if record.kind == b"S":
+            synced.add(path)
+        needed = [path.parent, data / "lsm/tree"] if path.parent == data / "lsm/tree/tables" else [path.parent]
+        # What has its name only once it is whole is of no use under another.
+        if record.kind == b"U" and path.suffix not in (".new", ".tmp") and path.parent in (data, data / "lsm", data / "lsm/tree", data / "lsm/tree/tables"):
+            missing = [str(folder) for folder in needed if folder not in synced]
+            expect(not missing, f"RECOVER-3: {path} goes before {missing} is synced")
 
 
 class Client(threading.Thread):
@@ -190,6 +209,7 @@ def record(directory, library, options, seconds, seed):
             server.stop()
             history["settled"].append((begun, now()))
         settle(directory / "trace", folder / "data")
+        starts_sync_names(Trace(directory / "trace").records, folder / "data")
         for thread in threads:
             thread.join()
     return history

@@ -51,6 +51,12 @@ pub trait Env: Send + Sync + 'static {
     /// Writes a job; with `sync`, it and everything before it in the file are durable on return.
     fn write(&self, job: Self::Job, sync: bool) -> Result<(), Arc<str>>;
 
+    /// Returns whether a write waits for what may never come, such as room on a full disk. What is queued then stays in the
+    /// queue, where its session can take it back (COMMIT-4).
+    fn is_stuck(&self) -> bool {
+        false
+    }
+
     /// Returns whether the file has exceeded its maximum size.
     fn wants_rotation(&self, writer: &Self::Writer) -> bool;
 

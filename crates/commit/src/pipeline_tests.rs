@@ -42,6 +42,8 @@ struct World {
     overlaps_asked: AtomicU64,
     /// The n-th write (1-based) waits until this is another number; 0 never.
     stuck_write: AtomicU64,
+    /// That write waits for room on a full disk.
+    no_room: AtomicBool,
     engines: Engines,
 }
 
@@ -152,6 +154,10 @@ impl Env for Test {
         }
         self.0.open.lock().remove(&job.first);
         Ok(())
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.0.no_room.load(Ordering::SeqCst)
     }
 
     fn wants_rotation(&self, writer: &Writer) -> bool {

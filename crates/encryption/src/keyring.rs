@@ -51,6 +51,10 @@ impl Keyring {
     /// # Errors
     /// See [`KeyringError`].
     pub fn open(path: &Path, server_uuid: &str) -> Result<Keyring, KeyringError> {
+        // Asserts RECOVER-3: a kill may have come before the file's name was durable. Who may not open the folder has not written there.
+        if let Ok(folder) = File::open(folder_of(path)) {
+            folder.sync_all().map_err(|source| KeyringError::Io { path: path.to_owned(), source })?;
+        }
         Ok(Keyring { path: path.to_owned(), own: format!("{PREFIX}{server_uuid}_"), keys: read(path)? })
     }
 
@@ -205,8 +209,11 @@ fn write(path: &Path, keys: &BTreeMap<String, MasterKey>) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

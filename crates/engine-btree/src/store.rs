@@ -102,8 +102,9 @@ impl Store {
             damage::caught(&new, || Store::create(&new, config))?;
             synced.sync_all().map_err(io_error)?;
             disk.rename(&new, &path).map_err(io_error)?;
-            disk.sync_dir(&config.directory).map_err(io_error)?;
         }
+        // Asserts RECOVER-3: a kill may have come before the name of the file was durable.
+        disk.sync_dir(&config.directory).map_err(io_error)?;
         if let Some(parent) = config.directory.parent() {
             disk.sync_dir(parent).map_err(io_error)?;
         }

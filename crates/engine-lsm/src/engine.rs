@@ -63,6 +63,7 @@ impl LsmEngine {
         config.disk.create_dir_all(&config.directory).map_err(io_error)?;
         // The log is purged on the strength of what is in there: the folder's own name must be durable.
         config.directory.parent().map_or(Ok(()), |above| config.disk.sync_dir(above)).map_err(io_error)?;
+        sync_names(&config)?;
         let state_files = StateFiles::new(config.disk.clone(), config.directory.clone());
         let written = LsmEngine::applied_on(&state_files, &config.directory)?;
         backup::clean(&config.directory).map_err(io_error)?;
@@ -139,6 +140,18 @@ const BLOCK_SIZE: u32 = 16 << 10;
 /// Bytes of a block's hash index for each of its rows: a search by a complete key finds three rows in four there, and looks at one of them
 /// where a binary search looks at seven, each another cache miss. Blocks of more than 254 entries, of secondary indexes, have none.
 const HASH_BYTES: f32 = 4.0;
+
+/// Asserts RECOVER-3: the tree removes what its current version does not name, and a kill may have come before that version's name
+/// was durable.
+fn sync_names(config: &LsmConfig) -> Result<(), EngineError> {
+    let tree = config.directory.join(format::TREE_DIRECTORY);
+    for directory in [config.directory.clone(), tree.clone(), tree.join("tables")] {
+        if config.disk.exists(&directory).map_err(io_error)? {
+            config.disk.sync_dir(&directory).map_err(io_error)?;
+        }
+    }
+    Ok(())
+}
 
 fn open_tree(
     config: &LsmConfig,

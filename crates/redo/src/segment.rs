@@ -12,7 +12,7 @@ pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("redo.{number:06}"))
 }
 
-/// The segments of a directory, oldest first; none if there is no directory. Leftovers of a creation are removed.
+/// The segments of a directory, oldest first, their names durable; none if there is no directory. Leftovers of a creation are removed.
 pub(crate) fn list(disk: &Disk, directory: &Path) -> io::Result<Vec<u64>> {
     let entries = match disk.list(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -27,6 +27,8 @@ pub(crate) fn list(disk: &Disk, directory: &Path) -> io::Result<Vec<u64>> {
             Err(_) => {}
         }
     }
+    // Asserts RECOVER-3: a kill may have come before the name of the last one was durable.
+    disk.sync_dir(directory)?;
     numbers.sort_unstable();
     Ok(numbers)
 }
@@ -46,6 +48,7 @@ pub(crate) fn create(disk: &Disk, directory: &Path, number: u64, size: u64) -> i
     file.sync_all()?;
     disk.rename(&new, &path)?;
     disk.sync_dir(directory)?;
+    directory.parent().map_or(Ok(()), |above| disk.sync_dir(above))?;
     Ok(file)
 }
 

@@ -178,6 +178,8 @@ impl DataDir {
             check_dialect(path, &marker, wanted)?;
         }
         let lock = DirLock::acquire(path)?;
+        // Asserts RECOVER-3: a kill may have come before the name of what is read here was durable.
+        std::fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io(path))?;
         if created {
             let dialect = wanted.unwrap_or_default();
             let line = if dialect == Dialect::Mysql { "" } else { "dialect=mariadb" };

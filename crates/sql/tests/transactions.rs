@@ -219,17 +219,22 @@ fn lock_tables_locks_tables() {
 #[test]
 fn a_commit_that_is_taken_back_leaves_nothing_in_temporary_tables() {
     let (port, database) = database();
-    let mut client = Client::new(&database);
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
     client.ok("CREATE DATABASE test");
     client.ok("CREATE TABLE t (id int PRIMARY KEY)");
     client.ok("CREATE TEMPORARY TABLE own (id int PRIMARY KEY)");
     client.ok("INSERT INTO own VALUES (1)");
-    for commit in ["COMMIT", "COMMIT AND CHAIN", "START TRANSACTION"] {
-        client.ok("BEGIN");
+    let plain =
+        ["COMMIT", "COMMIT AND CHAIN", "START TRANSACTION", "START TRANSACTION WITH CONSISTENT SNAPSHOT"];
+    let plain = plain.map(|commit| ("BEGIN", "DO 0", commit));
+    for (begin, end, commit) in plain.into_iter().chain([("XA START 'x'", "XA END 'x'", "XA PREPARE 'x'")]) {
+        client.ok(begin);
         client.ok("INSERT INTO own VALUES (2)");
         client.ok("INSERT INTO t VALUES (2)");
+        client.ok(end);
         port.refuse.store(true, Ordering::Relaxed);
         client.error(commit);
+        assert!(!waits(&mut other, "SELECT id FROM t WHERE id = 2 FOR UPDATE"), "{commit} lets its locks go");
         let rows = client.rows("SELECT id FROM own");
         client.ok("ROLLBACK");
         assert_eq!(rows, [["1"]], "{commit}");

@@ -332,6 +332,10 @@ impl Env for LogEnv {
         result.map_err(|error| reason(&error))
     }
 
+    fn is_stuck(&self) -> bool {
+        self.handle.waits_for_room()
+    }
+
     fn wants_rotation(&self, appender: &Appender) -> bool {
         appender.writer.needs_rotation()
     }

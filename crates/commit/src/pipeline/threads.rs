@@ -181,6 +181,9 @@ impl<E: Env> Shared<E> {
     /// Releases locks that others wait for while the next group has to wait for a write in flight, so that those others
     /// can join that group. Runs on the committing thread, unless that would have to wait or the queued work is long.
     fn flush_awaited(&self) {
+        if self.env.is_stuck() {
+            return;
+        }
         if self.queue.has_long() || self.settings.protocol == CommitProtocol::GroupRedo {
             return self.call_for_flush();
         }
@@ -196,7 +199,7 @@ impl<E: Env> Shared<E> {
     /// Returns whether a group sealed now could start at once. A stale answer causes a needless or a missing call; the
     /// thread whose write is in flight makes good for a missing one, because it looks at the queue after its write.
     fn may_write(&self) -> bool {
-        self.order.lock().has_place(self.in_flight_limit())
+        !self.env.is_stuck() && self.order.lock().has_place(self.in_flight_limit())
     }
 
     /// Calls threads for transactions that arrived during a write and called nobody. For a thread that leads no group
@@ -275,6 +278,9 @@ impl<E: Env> Shared<E> {
 
     /// Runs one round of leadership. Returns false if there was nothing to lead.
     pub(super) fn lead(&self) -> bool {
+        if self.env.is_stuck() {
+            return false;
+        }
         let mut flush = self.flush.lock();
         self.drain(&mut flush);
         if flush.has_pending() && self.delay_wanted() {

@@ -40,6 +40,8 @@ impl LogDir {
     pub fn open(path: impl Into<PathBuf>, config: LogConfig) -> Result<LogDir, OpenError> {
         let path = path.into();
         config.disk.create_dir_all(&path).map_err(failed("create", &path))?;
+        // Asserts RECOVER-3: a kill may have come between a new index and the sync of its name, and files are removed by it.
+        config.disk.sync_dir(&path).map_err(failed("sync", &path))?;
         let names = FileNames::new(config.basename.clone());
         let index = Index {
             dir: path.clone(),

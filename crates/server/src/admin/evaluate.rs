@@ -64,14 +64,7 @@ impl Admin<'_> {
         });
         match outcome {
             Ok(outcome) => match outcome.wait {
-                Some(ticket) => {
-                    let done = tokio::task::block_in_place(|| self.client.process.kill.settle(ticket));
-                    if done.is_err() {
-                        // What a refused or withdrawn commit would have released in the log's order is released here.
-                        self.sql.commit_failed();
-                    }
-                    done.map(drop)
-                }
+                Some(ticket) => tokio::task::block_in_place(|| self.sql.settle(ticket)).map(drop),
                 None => Ok(()),
             },
             Err(Interrupt::Error(error)) => Err(error),

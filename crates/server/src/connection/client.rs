@@ -68,13 +68,18 @@ impl Client {
         &mut self,
         max: usize,
     ) -> Result<Option<std::ops::Range<usize>>, NetError> {
+        let mut read: Option<Result<std::ops::Range<usize>, NetError>> = None;
         loop {
+            // A command that came after KILL is not begun.
             if self.process.kill.connection_killed() {
                 return Ok(None);
             }
+            if let Some(read) = read.take() {
+                return read.map(Some);
+            }
             tokio::select! {
                 biased;
-                read = self.channel.read_command(max) => return read.map(Some),
+                command = self.channel.read_command(max) => read = Some(command),
                 () = self.process.killed.notified() => {}
             }
         }

@@ -226,8 +226,7 @@ async fn durable(
             if whole {
                 client.channel.out.rollback(mark);
             }
-            // What a refused commit would have released in the log's order is released here.
-            sql.commit_failed();
+            sql.commit_ended(false);
             match error {
                 CommitError::Refused(refusal) => return Err(crate::errors::refused(&refusal)),
                 CommitError::Withdrawn => return Err(SqlError::query_interrupted()),
@@ -241,6 +240,7 @@ async fn durable(
         shared.committed(number.0);
         client.told.committed(number);
     }
+    sql.commit_ended(true);
     // Backpressure: after the commit, when no lock is held that others would wait for.
     let stall = sql.database().port().engine().write_stall();
     if !stall.is_zero() {

@@ -77,7 +77,7 @@ impl SqlSession {
         let mut ticket = self.commit_for_new()?;
         if how.consistent_snapshot {
             // The snapshot has what was committed just now.
-            ticket.take().map(|ticket| self.state.budget.kill().wait(ticket)).transpose()?;
+            self.finish_commit(ticket.take())?;
             self.trx.catch_up()?;
         }
         let (isolation, read_only) = self.next_characteristics();
@@ -231,18 +231,13 @@ impl SqlSession {
 
     /// Waits for a commit within a statement that goes on (`KillFlag::finish`). Blocks.
     pub(crate) fn finish_commit(&mut self, ticket: Option<Ticket>) -> ExecResult<()> {
-        match ticket.map(|ticket| self.state.budget.kill().finish(ticket)) {
-            None | Some(Some(Ok(_))) => {}
-            Some(Some(Err(error))) => {
-                // What the commit would have released in the log's order is released here.
-                self.commit_failed();
-                return Err(error.into());
-            }
+        let Some(ticket) = ticket else { return Ok(()) };
+        let Some(done) = self.state.budget.kill().finish(ticket) else {
             // It gives its locks back itself.
-            Some(None) => return Err(SqlError::query_interrupted().into()),
-        }
-        self.trx.commit_is_over(true);
-        Ok(())
+            return Err(SqlError::query_interrupted().into());
+        };
+        self.commit_ended(done.is_ok());
+        Ok(done.map(drop)?)
     }
 
     pub(super) fn end_definition(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {

@@ -233,10 +233,7 @@ impl SqlSession {
             return Err(error.into());
         }
         let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), effect);
-        let done = self.state.budget.kill().settle(ticket);
-        let no = done.inspect_err(|_| self.commit_failed())?;
-        self.trx.commit_is_over(true);
-        Ok(Ticket::done(Ok(no)))
+        Ok(Ticket::done(Ok(self.settle(ticket)?)))
     }
 }
 

@@ -14,6 +14,8 @@ use crate::session::programs::{Interpreter, Machine};
 use crate::state::{NamedLocks, NewInsertId, ProgramState, SessionState};
 use crate::store::{LockWaiter, Trx};
 use bytes::Bytes;
+use omnibus_commit::Ticket;
+use omnibus_engine::CommitNo;
 use omnibus_parser::ast::{Spanned, Statement};
 use std::sync::Arc;
 
@@ -257,12 +259,22 @@ impl SqlSession {
         self.attempt.load_input = Some(input);
     }
 
-    /// A commit that was handed over was refused: its locks are the session's to release.
-    pub fn commit_failed(&mut self) {
-        self.trx.commit_is_over(false);
-        if !self.trx.is_open() {
+    /// It is known whether a commit that was handed over is `done`. One that was refused or taken back leaves nothing behind.
+    pub fn commit_ended(&mut self, done: bool) {
+        self.trx.commit_is_over(done);
+        if !done && !self.trx.is_open() {
             self.trx.rollback();
         }
+    }
+
+    /// Waits for a commit of the session that has more to do once it is committed (`KillFlag::settle`). Blocks.
+    ///
+    /// # Errors
+    /// KILL, what the commit ended with: it has left nothing behind.
+    pub fn settle(&mut self, ticket: Ticket) -> SqlResult<CommitNo> {
+        let done = self.state.budget.kill().settle(ticket);
+        self.commit_ended(done.is_ok());
+        done
     }
 
     /// The client is gone: everything open is rolled back.

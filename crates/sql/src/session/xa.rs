@@ -92,8 +92,7 @@ impl SqlSession {
         let prepared = self.trx.prepare_branch(omnibus_commit::now_us());
         let owner = Some(&*self.state.account).filter(|account| !account.is_empty()).map(Arc::from);
         let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
-        let kill = self.state.budget.kill();
-        let prepared = prepared.and_then(|(ticket, held)| kill.settle(ticket).map(|_| held));
+        let prepared = prepared.and_then(|(ticket, held)| self.settle(ticket).map(|_| held));
         match prepared {
             Ok(held) => {
                 // The name is never free in between.

@@ -218,7 +218,11 @@ impl Trx {
                 self.temp.settle();
                 self.locks.tables.retain(|(id, _)| !gone.contains(id));
             }
-            Some(_) => self.temp.rollback(),
+            Some(_) => {
+                self.temp.rollback();
+                // What the commit would have released in the log's order is released here.
+                self.locks.end();
+            }
         }
     }
 }

@@ -181,6 +181,8 @@ impl Trx {
             deltas: std::mem::take(&mut self.changes.deltas),
         };
         self.locks.rows.replace();
+        // The branch has its own locks; what it did to temporary tables waits for its outcome (COMMIT-4).
+        self.locks.handed_over = Some(Vec::new());
         self.end();
         Ok((ticket, held))
     }
