@@ -226,7 +226,7 @@ async fn durable(
             if whole {
                 client.channel.out.rollback(mark);
             }
-            sql.commit_ended(false);
+            sql.trx().commit_is_over(false);
             match error {
                 CommitError::Refused(refusal) => return Err(crate::errors::refused(&refusal)),
                 CommitError::Withdrawn => return Err(SqlError::query_interrupted()),
@@ -240,7 +240,7 @@ async fn durable(
         shared.committed(number.0);
         client.told.committed(number);
     }
-    sql.commit_ended(true);
+    sql.trx().commit_is_over(true);
     // Backpressure: after the commit, when no lock is held that others would wait for.
     let stall = sql.database().port().engine().write_stall();
     if !stall.is_zero() {

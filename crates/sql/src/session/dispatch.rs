@@ -236,7 +236,7 @@ impl SqlSession {
             // It gives its locks back itself.
             return Err(SqlError::query_interrupted().into());
         };
-        self.commit_ended(done.is_ok());
+        self.trx.commit_is_over(done.is_ok());
         Ok(done.map(drop)?)
     }
 

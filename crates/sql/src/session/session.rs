@@ -259,21 +259,13 @@ impl SqlSession {
         self.attempt.load_input = Some(input);
     }
 
-    /// It is known whether a commit that was handed over is `done`. One that was refused or taken back leaves nothing behind.
-    pub fn commit_ended(&mut self, done: bool) {
-        self.trx.commit_is_over(done);
-        if !done && !self.trx.is_open() {
-            self.trx.rollback();
-        }
-    }
-
     /// Waits for a commit of the session that has more to do once it is committed (`KillFlag::settle`). Blocks.
     ///
     /// # Errors
     /// KILL, what the commit ended with: it has left nothing behind.
     pub fn settle(&mut self, ticket: Ticket) -> SqlResult<CommitNo> {
         let done = self.state.budget.kill().settle(ticket);
-        self.commit_ended(done.is_ok());
+        self.trx.commit_is_over(done.is_ok());
         done
     }
 

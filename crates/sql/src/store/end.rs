@@ -211,7 +211,7 @@ impl Trx {
 
     /// It is known what a commit that was handed over has come to. One that is not `done` leaves nothing behind (COMMIT-4): not in
     /// temporary tables either, and LOCK TABLES still has what it was to drop.
-    pub(crate) fn commit_is_over(&mut self, done: bool) {
+    pub fn commit_is_over(&mut self, done: bool) {
         match self.locks.handed_over.take() {
             None => {}
             Some(gone) if done => {
@@ -223,6 +223,9 @@ impl Trx {
                 // What the commit would have released in the log's order is released here.
                 self.locks.end();
             }
+        }
+        if !done && !self.is_open() {
+            self.rollback();
         }
     }
 }

@@ -166,7 +166,7 @@ impl Trx {
     pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
         let settings = info.settings;
         self.locks.begin_statement(mode, Patience::new(settings));
-        // A commit that failed has been told of (`SqlSession::commit_ended`).
+        // A commit that failed has been told of (`commit_is_over`).
         self.commit_is_over(true);
         self.temp.limit = settings.temporary_tables_max;
         self.changes.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());

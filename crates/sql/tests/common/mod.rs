@@ -225,7 +225,7 @@ impl Client {
         let mut outcome = run?;
         if let Some(ticket) = outcome.wait.take() {
             ticket.wait().map_err(|error| {
-                self.session.commit_ended(false);
+                self.session.trx().commit_is_over(false);
                 SqlError::of_commit(error)
             })?;
         }
