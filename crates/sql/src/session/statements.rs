@@ -101,7 +101,7 @@ impl StatementCache {
                 return Ok(read);
             }
         }
-        self.parse(text, settings, false, account).map(ReadText::plain)
+        self.parse_new(text, settings, form, account).map(ReadText::plain)
     }
 
     fn of_template(
@@ -172,12 +172,28 @@ impl StatementCache {
         markers: bool,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let form = Form::of(settings, markers);
+        self.clock += 1;
+        match self.find(text, None, form) {
+            Some(recent) => Ok((recent.statement.clone(), None)),
+            None => self.parse_new(text, settings, form, account),
+        }
+    }
+
+    /// As `parse`, of a text that was not found.
+    fn parse_new(
+        &mut self,
+        text: &Bytes,
+        settings: &SessionSettings,
+        form: Form,
+        account: &mut Account,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let before = account.used();
-        match self.try_parse(text, settings, markers, account) {
+        match self.try_parse(text, settings, form, account) {
             Err(error) if error.is_memory_exceeded() && !self.recent.is_empty() => {
                 account.shrink_to(before);
                 self.recent.clear();
-                self.try_parse(text, settings, markers, account)
+                self.try_parse(text, settings, form, account)
             }
             parsed => parsed,
         }
@@ -187,14 +203,9 @@ impl StatementCache {
         &mut self,
         text: &Bytes,
         settings: &SessionSettings,
-        markers: bool,
+        form: Form,
         account: &mut Account,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let form = Form::of(settings, markers);
-        self.clock += 1;
-        if let Some(recent) = self.find(text, None, form) {
-            return Ok((recent.statement.clone(), None));
-        }
         let limits = MemoryLimits::of(settings);
         if text.len() > LONGEST {
             // The session has a copy of it, and the tree's literals are parts of another.
