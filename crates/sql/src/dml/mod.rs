@@ -148,13 +148,14 @@ impl WritePlan {
     }
 
     /// The tables that it may change.
-    pub(crate) fn targets(&self) -> Vec<&Arc<Table>> {
-        match &self.kind {
-            WriteKind::Insert(plan) => vec![&plan.target.table],
-            WriteKind::Update(plan) => vec![&plan.target.table],
-            WriteKind::Delete(plan) => vec![&plan.target.table],
-            WriteKind::Multi(plan) => plan.targets(),
-        }
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let (one, many) = match &self.kind {
+            WriteKind::Insert(plan) => (Some(&plan.target.table), None),
+            WriteKind::Update(plan) => (Some(&plan.target.table), None),
+            WriteKind::Delete(plan) => (Some(&plan.target.table), None),
+            WriteKind::Multi(plan) => (None, Some(plan)),
+        };
+        one.into_iter().chain(many.into_iter().flat_map(|plan| plan.targets()))
     }
 
     /// The tables that a multi-table UPDATE changes, as a bitmap of their places in its text; `None` for others.

@@ -151,8 +151,8 @@ impl MultiPlan {
     }
 
     /// The tables that change.
-    pub(crate) fn targets(&self) -> Vec<&Arc<Table>> {
-        self.targets.iter().map(|target| &target.table).collect()
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.targets.iter().map(|target| &target.table)
     }
 
     /// Whether only temporary tables change.

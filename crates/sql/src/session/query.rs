@@ -409,7 +409,7 @@ fn note_tables(state: &mut SessionState, plan: &WritePlan, nested: bool) -> SqlR
     }
     programs.tables.clear();
     programs.tables.extend(&plan.uses.tables);
-    programs.tables.extend(plan.targets().iter().map(|table| table.def.id));
+    programs.tables.extend(plan.targets().map(|table| table.def.id));
     Ok(())
 }
 
