@@ -39,6 +39,7 @@ use std::sync::OnceLock;
 
 pub(crate) use info::NEW_INSERT_ID;
 pub(crate) use string::fits;
+pub(crate) use temporal::CAST_AT_UTC;
 pub(crate) use temporal_parts::week_of;
 
 /// How a result's type follows from the arguments.
