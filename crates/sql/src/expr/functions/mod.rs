@@ -29,6 +29,7 @@ mod temporal_parts;
 mod text_lengths;
 mod trim_pad;
 mod units;
+mod xml;
 
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Context, Expr, ExprType};
@@ -144,6 +145,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
             temporal_format::DEFS,
             temporal_parts::DEFS,
             trim_pad::DEFS,
+            xml::DEFS,
         ]
         .into_iter()
         .flatten()

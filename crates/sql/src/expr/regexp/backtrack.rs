@@ -18,9 +18,11 @@ use std::time::{Duration, Instant};
 /// Steps back of the first bound, and how many bounds there are, each four times the one before.
 const FIRST: usize = 16;
 const BOUNDS: usize = 14;
-/// What `regexp_time_limit` counts in: steps, and the time that they may take where each looks at much of a long text.
+/// The units of `regexp_time_limit`: steps, and the time that they may take where each looks at much of a long text, and
+/// so takes longer than others do.
 const STEPS_A_UNIT: u64 = 10_000;
 const TIME_A_UNIT: Duration = Duration::from_millis(30);
+const LONG_STEP: Duration = Duration::from_micros(10);
 /// Bytes that may be looked at by a search with the first bound, if each step looks at all of the text.
 const FIRST_BYTES: usize = 64 << 20;
 /// Bytes of a compiled pattern, of one of its parts, and of its instructions.
@@ -41,7 +43,7 @@ pub struct Backtracking {
 }
 
 impl Backtracking {
-    /// What runs a pattern; nothing is compiled yet.
+    /// The engine of a pattern; nothing is compiled yet.
     pub fn new(pattern: &Pattern, letters: Letters) -> Backtracking {
         let engines = std::array::from_fn(|_| OnceLock::new());
         Backtracking { pattern: pattern.full.clone(), letters, branches: pattern.branches, engines }
@@ -124,7 +126,8 @@ impl Backtracking {
             }
             cx.session.budget.look(super::LOOK)?;
             let taken = (FIRST << (2 * bound)) as u64;
-            if taken >= steps || time.is_some_and(|time| begun.elapsed() > time) {
+            let usual = LONG_STEP * u32::try_from(taken).unwrap_or(u32::MAX);
+            if taken >= steps || time.is_some_and(|time| begun.elapsed() > time.max(usual)) {
                 break;
             }
         }

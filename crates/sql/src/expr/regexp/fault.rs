@@ -7,7 +7,7 @@ use crate::error::SqlError;
 pub enum Fault {
     /// An escape that is cut or stands for no character.
     Escape,
-    /// What ICU names and has not.
+    /// A part of the syntax that is known and not built.
     NotImplemented,
     /// Parentheses that have no other.
     Parenthesis,

@@ -29,9 +29,9 @@ pub struct Letters {
 /// A pattern that has been read.
 #[derive(Debug, Default)]
 pub struct Pattern {
-    /// What the automaton runs, unless `backtracks`.
+    /// The form that the automaton runs, unless `backtracks`.
     pub linear: String,
-    /// What the backtracking engine runs.
+    /// The form that the backtracking engine runs.
     pub full: String,
     /// Only the backtracking engine can run it.
     pub backtracks: bool,
@@ -45,7 +45,7 @@ pub struct Pattern {
     pub branches: usize,
 }
 
-/// What holds inside a group.
+/// The state inside a group.
 #[derive(Clone, Copy)]
 struct Flags {
     multi_line: bool,
@@ -62,7 +62,7 @@ struct Reader {
     flags: Flags,
     outer: Vec<Flags>,
     line_ends: &'static str,
-    /// What stands before can be repeated.
+    /// There is something before that can be repeated.
     atom: bool,
     /// The greatest group that is referred to.
     referred: usize,
@@ -467,7 +467,7 @@ impl Reader {
         self.atom(&format!(r"(?:\{group})"));
     }
 
-    /// What an escaped character stands for, in a set or outside.
+    /// The meaning of an escaped character, in a set or outside.
     fn escaped(&mut self, c: char) -> SqlResult<String> {
         let code = match c {
             'h' => return Ok(r"[\t\p{Zs}]".into()),

@@ -1,6 +1,6 @@
 //! POSIX's classes of characters.
 
-/// What stands in a set for `[:name:]`: the class that Unicode has for POSIX's, so that `[[:alpha:]]` has ä in it. A name that
+/// The content of a set for `[:name:]`: the class that Unicode has for POSIX's, so that `[[:alpha:]]` has ä in it. A name that
 /// is none of POSIX's is one of Unicode's properties, or one that the engines refuse.
 pub fn class(name: &str) -> String {
     let (denied, plain) = match name.strip_prefix('^') {
