@@ -152,6 +152,12 @@ pub enum CastType {
     Date,
     Time(u8),
     DateTime(u8),
+    /// `AT TIME ZONE '..'` stood behind the operand, maybe with INTERVAL.
+    DateTimeAt {
+        zone: Box<str>,
+        interval: bool,
+        decimals: u8,
+    },
     Decimal {
         precision: u8,
         scale: u8,

@@ -134,7 +134,15 @@ impl Parser<'_> {
         self.expect(Tok::LParen)?;
         let expr = Box::new(self.expr()?);
         if self.eat_words(&["AT", "TIME", "ZONE"]) {
-            return Err(ParseError::NotSupported("CAST(... AT TIME ZONE ...)"));
+            let interval = self.eat_kw(Kw::INTERVAL);
+            let zone = String::from_utf8_lossy(&self.string()?).into();
+            self.expect_kw(Kw::AS)?;
+            if !self.eat_words(&["DATETIME"]) {
+                return Err(self.error());
+            }
+            let decimals = self.fraction()?;
+            self.expect(Tok::RParen)?;
+            return Ok(Expr::Cast { expr, ty: Box::new(CastType::DateTimeAt { zone, interval, decimals }) });
         }
         self.expect_kw(Kw::AS)?;
         let ty = Box::new(self.cast_type()?);

@@ -221,13 +221,7 @@ impl Printer<'_> {
                 }
                 self.put("end)");
             }
-            Expr::Cast { expr, ty } => {
-                self.put("cast(");
-                self.expr(expr);
-                self.put(" as ");
-                self.cast_type(ty);
-                self.put(")");
-            }
+            Expr::Cast { expr, ty } => cast(self, expr, ty),
             Expr::ConvertUsing { expr, charset } => {
                 self.put("convert(");
                 self.expr(expr);
@@ -575,7 +569,9 @@ impl Printer<'_> {
             CastType::NChar(n) => sized("nchar", *n),
             CastType::Date => "date".into(),
             CastType::Time(n) => sized("time", (*n > 0).then_some(u32::from(*n))),
-            CastType::DateTime(n) => sized("datetime", (*n > 0).then_some(u32::from(*n))),
+            CastType::DateTime(n) | CastType::DateTimeAt { decimals: n, .. } => {
+                sized("datetime", (*n > 0).then_some(u32::from(*n)))
+            }
             CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
             CastType::Float(n) => sized("float", n.map(u32::from)),
             CastType::Double => "double".into(),
@@ -587,4 +583,18 @@ impl Printer<'_> {
         };
         self.put(&text);
     }
+}
+
+fn cast(printer: &mut Printer, expr: &Expr, ty: &CastType) {
+    printer.put("cast(");
+    printer.expr(expr);
+    if let CastType::DateTimeAt { zone, .. } = ty {
+        // MySQL knows one zone here, by two names, and prints this one.
+        let zone = if zone.eq_ignore_ascii_case("UTC") { "+00:00" } else { zone };
+        printer.put(" AT TIME ZONE ");
+        quote_string(zone.as_bytes(), &mut printer.out);
+    }
+    printer.put(" as ");
+    printer.cast_type(ty);
+    printer.put(")");
 }

@@ -4,7 +4,7 @@
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
-use omnibus_sql::api::{BinlogFormat, DEFAULT_ENGINE, Isolation, RowImage, SessionSettings};
+use omnibus_sql::api::{BinlogFormat, DEFAULT_ENGINE, Isolation, RowImage, SessionSettings, TimeLimits};
 use omnibus_value::locale;
 use omnibus_value::temporal::{UTC, Zone};
 use std::path::Path;
@@ -155,6 +155,17 @@ fn unnamed(next: &VarValue, globals: &GlobalVars) -> Unnamed {
     Unnamed::NextOf(Tsid::new(own, tag))
 }
 
+fn time_limits(vars: &SessionVars, globals: &GlobalVars) -> TimeLimits {
+    TimeLimits {
+        query_ms: vars.named("max_execution_time").as_u64(),
+        statement_ms: match vars.named("max_statement_time") {
+            VarValue::Double(seconds) => (seconds * 1e3).ceil() as u64,
+            _ => 0,
+        },
+        regexp_units: globals.named("regexp_time_limit").as_u64(),
+    }
+}
+
 /// The struct for a session. `found_rows` is the login's CLIENT_FOUND_ROWS; `may_write_read_only` is
 /// the account's privilege to write although the server is `read_only`.
 #[must_use]
@@ -233,11 +244,7 @@ pub fn session_settings(
             false => v("max_join_size").as_u64(),
         },
         default_week_format: v("default_week_format").as_u64() as u8,
-        max_execution_time_ms: v("max_execution_time").as_u64(),
-        max_statement_time_ms: match v("max_statement_time") {
-            VarValue::Double(seconds) => (seconds * 1e3).ceil() as u64,
-            _ => 0,
-        },
+        time_limits: time_limits(vars, globals),
         explicit_defaults_for_timestamp: v("explicit_defaults_for_timestamp").as_bool(),
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,

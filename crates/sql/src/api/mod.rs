@@ -24,6 +24,6 @@ pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};
 pub use result::{Outcome, ResultColumn, RowSink, flag};
-pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, sql_mode};
+pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, TimeLimits, sql_mode};
 pub use tally::{Tallied, Tally};
 pub use turns::Turns;

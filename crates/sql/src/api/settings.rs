@@ -89,6 +89,23 @@ pub mod sql_mode {
         | NO_ENGINE_SUBSTITUTION;
 }
 
+/// The limits of time; 0 is none.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimits {
+    /// `max_execution_time`, milliseconds.
+    pub query_ms: u64,
+    /// MariaDB's `max_statement_time`, for every statement, milliseconds.
+    pub statement_ms: u64,
+    /// `regexp_time_limit`, in units of ten thousand steps.
+    pub regexp_units: u64,
+}
+
+impl Default for TimeLimits {
+    fn default() -> TimeLimits {
+        TimeLimits { query_ms: 0, statement_ms: 0, regexp_units: 32 }
+    }
+}
+
 /// The session variables that execution reads. The server parses and sets them.
 #[derive(Clone, Debug)]
 pub struct SessionSettings {
@@ -183,10 +200,8 @@ pub struct SessionSettings {
     pub max_join_size: u64,
     /// `default_week_format`: the mode of WEEK() without one.
     pub default_week_format: u8,
-    /// `max_execution_time`, milliseconds; 0 is none.
-    pub max_execution_time_ms: u64,
-    /// MariaDB's `max_statement_time`, for every statement; 0: none.
-    pub max_statement_time_ms: u64,
+    /// How long statements may take, and what they run.
+    pub time_limits: TimeLimits,
     /// `explicit_defaults_for_timestamp`.
     pub explicit_defaults_for_timestamp: bool,
     /// `div_precision_increment`.
@@ -263,8 +278,7 @@ impl Default for SessionSettings {
             cte_max_recursion_depth: 1000,
             max_join_size: u64::MAX,
             default_week_format: 0,
-            max_execution_time_ms: 0,
-            max_statement_time_ms: 0,
+            time_limits: TimeLimits::default(),
             explicit_defaults_for_timestamp: true,
             div_precision_increment: 4,
             server_read_only: false,

@@ -368,6 +368,7 @@ impl Binder<'_> {
             CastType::Date => ExprType::date().nullable(true),
             CastType::Time(decimals) => ExprType::time(*decimals).nullable(true),
             CastType::DateTime(decimals) => ExprType::datetime(*decimals).nullable(true),
+            CastType::DateTimeAt { .. } => return super::cast_at::bind(self, operand, e, target),
             CastType::Decimal { precision, scale } => {
                 if scale > precision {
                     return Err(SqlError::m_bigger_than_d(""));
@@ -404,8 +405,7 @@ impl Binder<'_> {
             || e.ty.column.kind == ColumnKind::Bit;
         let taken = bytes && ty.family() == Family::String && ty.column.collation != BINARY;
         let nullable = nullable || ty.nullable || taken;
-        let ty = ty.nullable(nullable);
-        Ok(self.fold(Expr { kind: Kind::Cast(Box::new(e)), ty }))
+        Ok(self.fold(Expr { kind: Kind::Cast(Box::new(e)), ty: ty.nullable(nullable) }))
     }
 
     pub(super) fn convert_using(&mut self, operand: &ast::Expr, charset: &str) -> SqlResult<Expr> {

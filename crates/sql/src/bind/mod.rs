@@ -6,6 +6,7 @@
 mod aliases;
 mod binder;
 mod calls;
+mod cast_at;
 mod compare;
 pub(crate) mod compound;
 mod computed_columns;

@@ -35,6 +35,7 @@ pub mod stored;
 pub mod subquery;
 pub mod sysvar;
 pub mod types;
+pub mod xml;
 
 pub use context::{Context, Row, Slot};
 pub use node::{Expr, Kind};

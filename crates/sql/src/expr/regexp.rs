@@ -1,17 +1,32 @@
 //! Regular expressions: REGEXP and what its functions search with.
 //!
 //! The engine is the `regex` crate's, taken one floor down: its lazy automaton is driven byte by byte from here, so that a
-//! search ends when its statement must, however long the text and however large the pattern. There are no back-references
-//! (an unsupported pattern is error 3685), so no pattern takes exponential time; but a step of a large one may take
-//! a millisecond, and a text has millions of steps.
+//! search ends when its statement must, however long the text and however large the pattern. It has no back references,
+//! so no pattern takes exponential time; but a step of a large one may take a millisecond, and a text has millions of steps.
 //!
 //! Two things can't be driven so: groups of a match, and word boundaries in texts beyond ASCII. They get `STEPS_MAX`
 //! steps, like the limit that MySQL has on its engine's, and error 3699 beyond.
+//!
+//! What an automaton can't do at all (back references, look-around, atomic groups) has another engine, in `backtrack`; so have
+//! patterns that ask for the ends of lines, in texts where these are not newlines alone.
 
+mod backtrack;
+mod fault;
+mod pattern;
+mod posix;
+mod replacement;
+
+pub use fault::Fault;
+pub use pattern::Letters;
+pub use replacement::Replacement;
+
+use self::backtrack::Backtracking;
+use self::pattern::Pattern;
+use self::replacement::Piece;
 use super::charset;
 use super::context::Context;
 use super::node::RegexpExpr;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlResult};
 use crate::memory::{Account, MemoryLimits};
 use crate::state::SessionState;
 use parking_lot::Mutex;
@@ -36,9 +51,11 @@ pub struct RegexpMatcher(Arc<Compiled>);
 
 #[derive(Debug)]
 struct Compiled {
-    pattern: String,
+    pattern: Pattern,
     syntax: syntax::Config,
-    forward: Automaton,
+    /// `None` if the pattern needs the other engine.
+    forward: Option<Automaton>,
+    backtracking: Backtracking,
     /// Finds where a match begins; made when somebody asks.
     backward: OnceLock<Option<Automaton>>,
     /// Finds groups, and what `forward` gives up on; made when somebody asks.
@@ -86,7 +103,7 @@ fn limits(reverse: bool) -> thompson::Config {
     )
 }
 
-fn automaton(pattern: &str, syntax: syntax::Config, reverse: bool) -> Result<Automaton, String> {
+fn automaton(pattern: &str, syntax: syntax::Config, reverse: bool) -> SqlResult<Automaton> {
     let kind = if reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
     let config = DFA::config()
         .match_kind(kind)
@@ -94,43 +111,40 @@ fn automaton(pattern: &str, syntax: syntax::Config, reverse: bool) -> Result<Aut
         .skip_cache_capacity_check(true)
         .unicode_word_boundary(true);
     let built = DFA::builder().configure(config).thompson(limits(reverse)).syntax(syntax).build(pattern);
-    built.map(|dfa| Automaton { dfa, states: Mutex::default() }).map_err(|error| deepest(&error))
-}
-
-/// What an error is about at the bottom.
-fn deepest(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), deepest)
+    built.map(|dfa| Automaton { dfa, states: Mutex::default() }).map_err(|error| fault::refused(&error))
 }
 
 impl RegexpMatcher {
     /// Compiles a pattern; `_ci` collations ignore case.
     ///
     /// # Errors
-    /// 3685 for what is no regular expression.
+    /// 3685 and its neighbours for what is no regular expression.
     pub fn new(pattern: &[u8], collation: u16) -> SqlResult<RegexpMatcher> {
-        Self::with_options(pattern, !charset::is_binary_order(collation), false, false)
+        let ignore_case = !charset::is_binary_order(collation);
+        Self::with_letters(pattern, Letters { ignore_case, ..Letters::default() })
     }
 
     /// Compiles a pattern with the options of REGEXP_LIKE's match type.
     ///
     /// # Errors
-    /// 3685 for what is no regular expression.
-    pub fn with_options(
-        pattern: &[u8],
-        ignore_case: bool,
-        multi_line: bool,
-        dot_newline: bool,
-    ) -> SqlResult<RegexpMatcher> {
-        let pattern = std::str::from_utf8(pattern).map_err(|_| bad_regexp("the pattern is not UTF-8"))?;
-        let pattern = unicode_classes(pattern).into_owned();
+    /// As `new`.
+    pub fn with_letters(pattern: &[u8], letters: Letters) -> SqlResult<RegexpMatcher> {
+        let pattern = std::str::from_utf8(pattern).map_err(|_| fault::of(Fault::Illegal))?;
+        let pattern = Pattern::read(pattern, letters)?;
+        let backtracking = Backtracking::new(&pattern, letters);
         let syntax = syntax::Config::new()
             .utf8(false)
-            .case_insensitive(ignore_case)
-            .multi_line(multi_line)
-            .dot_matches_new_line(dot_newline);
-        let forward = automaton(&pattern, syntax, false).map_err(|error| bad_regexp(&error))?;
+            .case_insensitive(letters.ignore_case)
+            .multi_line(letters.multi_line)
+            .dot_matches_new_line(letters.dot_newline);
+        let forward = if pattern.backtracks {
+            backtracking.check()?;
+            None
+        } else {
+            Some(automaton(&pattern.linear, syntax, false)?)
+        };
         let (backward, whole) = (OnceLock::new(), OnceLock::new());
-        Ok(RegexpMatcher(Arc::new(Compiled { pattern, syntax, forward, backward, whole })))
+        Ok(RegexpMatcher(Arc::new(Compiled { pattern, syntax, forward, backtracking, backward, whole })))
     }
 
     /// The same, counted with the session's memory before it is used: for those that a plan keeps.
@@ -138,17 +152,34 @@ impl RegexpMatcher {
     /// # Errors
     /// 3170: a limit says no.
     pub fn counted(self, session: &SessionState) -> SqlResult<RegexpMatcher> {
-        let forward = &self.0.forward;
-        forward.states.lock().count(forward.dfa.get_nfa().memory_usage(), session)?;
+        if let Some(forward) = &self.0.forward {
+            forward.states.lock().count(forward.dfa.get_nfa().memory_usage(), session)?;
+        }
         Ok(self)
+    }
+
+    /// The names of its groups, in order.
+    #[must_use]
+    pub fn groups(&self) -> &[Option<String>] {
+        &self.0.pattern.groups
+    }
+
+    /// The automaton, where it finds in this text what the pattern asks for.
+    fn automaton(&self, text: &[u8]) -> Option<&Automaton> {
+        let Pattern { asks_lines, asks_end, .. } = self.0.pattern;
+        let other = (asks_lines || asks_end) && ends_line(text) || asks_lines && has_other_line_ends(text);
+        self.0.forward.as_ref().filter(|_| !other)
     }
 
     /// Whether a text has a match.
     ///
     /// # Errors
-    /// The statement must stop; 3699.
+    /// The statement must stop; 3698, 3699.
     pub fn is_match(&self, text: &[u8], cx: &Context<'_>) -> ExecResult<bool> {
-        match self.0.forward.end(text, 0, true, cx) {
+        let Some(forward) = self.automaton(text) else {
+            return Ok(self.0.backtracking.groups(text, 0, false, cx)?.is_some());
+        };
+        match forward.end(text, 0, true, cx) {
             Ok(found) => Ok(found.is_some()),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
             Err(Stopped::Quit) => Ok(self.bounded(text.len(), cx)?.is_match(text)),
@@ -158,9 +189,13 @@ impl RegexpMatcher {
     /// The first match at or behind byte `from`.
     ///
     /// # Errors
-    /// The statement must stop; 3699.
+    /// As `is_match`.
     pub fn find(&self, text: &[u8], from: usize, cx: &Context<'_>) -> ExecResult<Option<Span>> {
-        match self.driven(text, from, cx) {
+        let Some(forward) = self.automaton(text) else {
+            let groups = self.0.backtracking.groups(text, from, false, cx)?;
+            return Ok(groups.and_then(|groups| groups.first().copied().flatten()));
+        };
+        match self.driven(forward, text, from, cx) {
             Ok(found) => Ok(found),
             Err(Stopped::Interrupt(interrupt)) => Err(interrupt),
             Err(Stopped::Quit) => {
@@ -171,26 +206,35 @@ impl RegexpMatcher {
         }
     }
 
-    fn driven(&self, text: &[u8], from: usize, cx: &Context<'_>) -> Result<Option<Span>, Stopped> {
-        let Some(end) = self.0.forward.end(text, from, false, cx)? else { return Ok(None) };
-        let backward = self.0.backward.get_or_init(|| automaton(&self.0.pattern, self.0.syntax, true).ok());
+    fn driven(
+        &self,
+        forward: &Automaton,
+        text: &[u8],
+        from: usize,
+        cx: &Context<'_>,
+    ) -> Result<Option<Span>, Stopped> {
+        let Some(end) = forward.end(text, from, false, cx)? else { return Ok(None) };
+        let Compiled { pattern, syntax, backward, .. } = &*self.0;
+        let backward = backward.get_or_init(|| automaton(&pattern.linear, *syntax, true).ok());
         let Some(automaton) = backward else { return Err(Stopped::Quit) };
         let start = automaton.start(text, Span { start: from, end }, cx)?;
         Ok(start.map(|start| Span { start, end }))
     }
 
-    /// The match behind another one: it begins where that ends, or behind it if both are empty.
+    /// The first match at or behind byte `from`, or behind another one: it begins where that ends, or behind it if both are
+    /// empty.
     ///
     /// # Errors
     /// As `find`.
     pub fn find_behind(
         &self,
         text: &[u8],
+        from: usize,
         last: Option<Span>,
         collation: u16,
         cx: &Context<'_>,
     ) -> ExecResult<Option<Span>> {
-        let mut at = last.map_or(0, |last| last.end);
+        let mut at = last.map_or(from, |last| last.end);
         loop {
             if at > text.len() {
                 return Ok(None);
@@ -206,40 +250,51 @@ impl RegexpMatcher {
         }
     }
 
-    /// Appends the replacement of a match: `$1` and `${name}` are its groups.
+    /// Appends the replacement of a match.
     ///
     /// # Errors
-    /// 3699.
+    /// As `is_match`.
     pub fn expand(
         &self,
         text: &[u8],
         found: Span,
-        replacement: &[u8],
+        replacement: &Replacement,
         out: &mut Vec<u8>,
         cx: &Context<'_>,
     ) -> ExecResult<()> {
-        if !replacement.contains(&b'$') {
-            out.extend_from_slice(replacement);
-            return Ok(());
+        let groups = match (replacement.has_groups(), self.automaton(text)) {
+            (false, _) => vec![Some(found)],
+            (true, None) => self.0.backtracking.groups(text, found.start, true, cx)?.unwrap_or_default(),
+            (true, Some(_)) => {
+                let engine = self.bounded(found.len(), cx)?;
+                let mut captures = engine.create_captures();
+                let input = Input::new(text).span(found.start..text.len()).anchored(Anchored::Yes);
+                engine.captures(input, &mut captures);
+                captures.iter().collect()
+            }
+        };
+        for piece in &replacement.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Group(group) => {
+                    let span = groups.get(*group).copied().flatten();
+                    out.extend_from_slice(span.map_or(&[], |span| &text[span.range()]));
+                }
+            }
         }
-        let engine = self.bounded(found.len(), cx)?;
-        let mut captures = engine.create_captures();
-        engine
-            .captures(Input::new(text).span(found.start..text.len()).anchored(Anchored::Yes), &mut captures);
-        captures.interpolate_bytes_into(text, replacement, out);
         Ok(())
     }
 
     /// The engine that can't be stopped, for `bytes` of a text.
     fn bounded(&self, bytes: usize, cx: &Context<'_>) -> ExecResult<&meta::Regex> {
         let Compiled { pattern, syntax, whole, forward, .. } = &*self.0;
-        if bytes.saturating_mul(forward.dfa.get_nfa().states().len()) > STEPS_MAX {
-            let message = "Timeout exceeded in regular expression match.";
-            return Err(SqlError::new(3699, b"HY000", message).into());
+        let states = forward.as_ref().map_or(0, |forward| forward.dfa.get_nfa().states().len());
+        if bytes.saturating_mul(states) > STEPS_MAX {
+            return Err(fault::of(Fault::Time).into());
         }
         let build = || {
             let config = meta::Config::new().utf8_empty(false).nfa_size_limit(Some(COMPILED_MAX));
-            meta::Builder::new().configure(config).syntax(*syntax).build(pattern).ok()
+            meta::Builder::new().configure(config).syntax(*syntax).build(&pattern.linear).ok()
         };
         if whole.get().is_none() {
             let mut account = Account::new(&cx.session.memory);
@@ -249,8 +304,20 @@ impl RegexpMatcher {
             let _ = whole.set(made.map(|engine| (engine, account)));
         }
         let engine = whole.get().and_then(|made| made.as_ref()).map(|(engine, _)| engine);
-        engine.ok_or_else(|| bad_regexp("the pattern is too large for its groups").into())
+        Ok(engine.ok_or_else(|| fault::of(Fault::Illegal))?)
     }
+}
+
+/// Whether the last character ends a line.
+fn ends_line(text: &[u8]) -> bool {
+    matches!(text, [.., b'\n'..=b'\r'] | [.., 0xC2, 0x85] | [.., 0xE2, 0x80, 0xA8 | 0xA9])
+}
+
+/// Whether something but a newline ends a line.
+fn has_other_line_ends(text: &[u8]) -> bool {
+    text.iter().any(|byte| matches!(byte, 0x0B..=b'\r'))
+        || text.windows(2).any(|pair| pair == [0xC2, 0x85])
+        || text.windows(3).any(|three| matches!(three, [0xE2, 0x80, 0xA8 | 0xA9]))
 }
 
 /// What a search counts when it looks: about as long as other work between two looks.
@@ -377,33 +444,6 @@ impl Automaton {
             _ => Ok(found),
         }
     }
-}
-
-/// The pattern with POSIX's classes as those of Unicode: `[[:alpha:]]` has ä in it.
-fn unicode_classes(pattern: &str) -> std::borrow::Cow<'_, str> {
-    const CLASSES: [(&str, &str); 6] = [
-        ("alpha", "Alphabetic"),
-        ("digit", "Nd"),
-        ("lower", "Lowercase"),
-        ("upper", "Uppercase"),
-        ("space", "White_Space"),
-        ("punct", "P"),
-    ];
-    if !pattern.contains("[:") {
-        return pattern.into();
-    }
-    let pattern = pattern.replace("[:alnum:]", "\\p{Alphabetic}\\p{Nd}");
-    let replaced = CLASSES.iter().fold(pattern, |pattern, (posix, unicode)| {
-        pattern
-            .replace(&format!("[:{posix}:]"), &format!("\\p{{{unicode}}}"))
-            .replace(&format!("[:^{posix}:]"), &format!("\\P{{{unicode}}}"))
-    });
-    replaced.into()
-}
-
-fn bad_regexp(detail: &str) -> SqlError {
-    let detail = detail.lines().last().unwrap_or_default();
-    SqlError::new(3685, b"HY000", format!("Illegal argument to a regular expression: {detail}."))
 }
 
 impl RegexpExpr {

@@ -120,11 +120,11 @@ impl SqlSession {
         let query = match statement {
             Statement::Select(_) => {
                 let hint = hinted_time(statement).map(u64::from);
-                Some(hint.unwrap_or(settings.max_execution_time_ms))
+                Some(hint.unwrap_or(settings.time_limits.query_ms))
             }
             _ => None,
         };
-        match (query.filter(|ms| *ms != 0), settings.max_statement_time_ms) {
+        match (query.filter(|ms| *ms != 0), settings.time_limits.statement_ms) {
             (Some(ms), statement) if statement == 0 || ms <= statement => {
                 self.kill.set_deadline(ms, TimeLimit::Query)
             }

@@ -29,6 +29,7 @@ mod temporal_parts;
 mod text_lengths;
 mod trim_pad;
 mod units;
+mod xml;
 
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Context, Expr, ExprType};
@@ -39,6 +40,7 @@ use std::sync::OnceLock;
 
 pub(crate) use info::NEW_INSERT_ID;
 pub(crate) use string::fits;
+pub(crate) use temporal::CAST_AT_UTC;
 pub(crate) use temporal_parts::week_of;
 
 /// How a result's type follows from the arguments.
@@ -143,6 +145,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
             temporal_format::DEFS,
             temporal_parts::DEFS,
             trim_pad::DEFS,
+            xml::DEFS,
         ]
         .into_iter()
         .flatten()

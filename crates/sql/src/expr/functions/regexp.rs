@@ -2,7 +2,7 @@
 
 use super::{Def, boolean, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::regexp::RegexpMatcher;
+use crate::expr::regexp::{Letters, RegexpMatcher, Replacement};
 use crate::expr::{Context, Expr, ExprType, charset};
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -16,20 +16,20 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// Compiles the pattern under the match type's letters; the last of `c` and `i` wins.
-fn compile(pattern: &[u8], letters: &[u8], collation: u16) -> SqlResult<RegexpMatcher> {
-    let mut ignore_case = !charset::is_binary_order(collation);
-    let (mut multi_line, mut dot_newline) = (false, false);
+fn compile(name: &str, pattern: &[u8], letters: &[u8], collation: u16) -> SqlResult<RegexpMatcher> {
+    let ignore_case = !charset::is_binary_order(collation);
+    let mut read = Letters { ignore_case, ..Letters::default() };
     for letter in letters {
         match letter {
-            b'c' => ignore_case = false,
-            b'i' => ignore_case = true,
-            b'm' => multi_line = true,
-            b'n' => dot_newline = true,
-            b'u' => {}
-            _ => return Err(SqlError::wrong_arguments("regexp")),
+            b'c' => read.ignore_case = false,
+            b'i' => read.ignore_case = true,
+            b'm' => read.multi_line = true,
+            b'n' => read.dot_newline = true,
+            b'u' => read.unix_lines = true,
+            _ => return Err(SqlError::wrong_arguments(name)),
         }
     }
-    RegexpMatcher::with_options(pattern, ignore_case, multi_line, dot_newline)
+    RegexpMatcher::with_letters(pattern, read)
 }
 
 /// The optional match type.
@@ -57,10 +57,11 @@ fn offset(value: &Bytes, position: i128, collation: u16) -> ExecResult<usize> {
     }
 }
 
-/// The match of this number; the first is 1.
+/// The match of this number at or behind byte `from`; the first is 1.
 fn nth(
     matcher: &RegexpMatcher,
     value: &[u8],
+    from: usize,
     occurrence: i128,
     collation: u16,
     cx: &Context<'_>,
@@ -68,7 +69,7 @@ fn nth(
     let mut last = None;
     for _ in 0..occurrence.max(1) {
         cx.tick()?;
-        last = matcher.find_behind(value, last, collation, cx)?;
+        last = matcher.find_behind(value, from, last, collation, cx)?;
         if last.is_none() {
             break;
         }
@@ -80,7 +81,7 @@ fn like(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
     let Some(letters) = letters(args, 2, cx)? else { return Ok(Value::Null) };
-    let matcher = compile(&pattern, &letters, args[0].ty.column.collation)?;
+    let matcher = compile("regexp_like", &pattern, &letters, args[0].ty.column.collation)?;
     Ok(boolean(matcher.is_match(&value, cx)?))
 }
 
@@ -95,8 +96,9 @@ fn instr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
     let Some(letters) = letters(args, 5, cx)? else { return Ok(Value::Null) };
     let collation = args[0].ty.column.collation;
     let from = offset(&value, position, collation)?;
-    let matcher = compile(&pattern, &letters, collation)?;
-    let found = nth(&matcher, &value[from..], occurrence, collation, cx)?;
+    let matcher = compile("regexp_instr", &pattern, &letters, collation)?;
+    // Its text begins at the position: what stands before is not there for `^` and a look behind.
+    let found = nth(&matcher, &value[from..], 0, occurrence, collation, cx)?;
     Ok(Value::Int(found.map_or(0, |found| {
         let end = from + if behind == 1 { found.end } else { found.start };
         charset::char_count(&value[..end], collation) as i64 + 1
@@ -112,9 +114,9 @@ fn substr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
     let Some(letters) = letters(args, 4, cx)? else { return Ok(Value::Null) };
     let collation = args[0].ty.column.collation;
     let from = offset(&value, position, collation)?;
-    let matcher = compile(&pattern, &letters, collation)?;
-    let found = nth(&matcher, &value[from..], occurrence, collation, cx)?;
-    Ok(found.map_or(Value::Null, |found| text(value.slice(from + found.start..from + found.end))))
+    let matcher = compile("regexp_substr", &pattern, &letters, collation)?;
+    let found = nth(&matcher, &value, from, occurrence, collation, cx)?;
+    Ok(found.map_or(Value::Null, |found| text(value.slice(found.range()))))
 }
 
 fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -126,21 +128,22 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     let Some(letters) = letters(args, 5, cx)? else { return Ok(Value::Null) };
     let collation = args[0].ty.column.collation;
     let from = offset(&value, position, collation)?;
-    let matcher = compile(&pattern, &letters, collation)?;
+    let matcher = compile("regexp_replace", &pattern, &letters, collation)?;
+    let new = Replacement::read(&new, matcher.groups(), cx.session.settings.mariadb)?;
     let mut out = value[..from].to_vec();
     let mut at = from;
     let (mut number, mut last) = (0, None);
-    while let Some(found) = matcher.find_behind(&value[from..], last, collation, cx)? {
+    while let Some(found) = matcher.find_behind(&value, from, last, collation, cx)? {
         cx.tick()?;
         (number, last) = (number + 1, Some(found));
         if occurrence > 0 && number != occurrence {
             continue;
         }
-        let copied = from + found.start - at;
-        cx.room(&mut out, copied + expanded(&new, found.len()))?;
-        out.extend_from_slice(&value[at..from + found.start]);
-        matcher.expand(&value[from..], found, &new, &mut out, cx)?;
-        at = from + found.end;
+        let copied = found.start - at;
+        cx.room(&mut out, copied + new.bytes_max(found.len()))?;
+        out.extend_from_slice(&value[at..found.start]);
+        matcher.expand(&value, found, &new, &mut out, cx)?;
+        at = found.end;
         if !super::string::fits(out.len(), "regexp_replace", cx) {
             return Ok(Value::Null);
         }
@@ -148,9 +151,4 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     cx.room(&mut out, value.len() - at)?;
     out.extend_from_slice(&value[at..]);
     Ok(text(out))
-}
-
-/// How long the replacement of a match of this length can be: each `$` stands for a part of it.
-fn expanded(new: &[u8], found: usize) -> usize {
-    new.len() + new.iter().filter(|byte| **byte == b'$').count() * found
 }

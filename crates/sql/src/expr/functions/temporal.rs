@@ -12,6 +12,9 @@ use omnibus_value::temporal::{
     Date, DateMode, DateTime, Instant, Interval, IntervalUnit, Time, Zone, parse_datetime, parse_time,
 };
 
+/// No name that a statement can have.
+pub(crate) const CAST_AT_UTC: &str = "\0CAST_AT_UTC";
+
 pub(super) const DEFS: &[Def] = &[
     Def::session("NOW", 0, 1, now_type, |_, ty, cx| {
         Ok(Value::DateTime(cx.now().truncate(ty.column.decimals)))
@@ -34,6 +37,7 @@ pub(super) const DEFS: &[Def] = &[
         Ok(Value::Time(unix_us(cx.session.now_us).time().truncate(ty.column.decimals)))
     }),
     Def::session("UNIX_TIMESTAMP", 0, 1, unix_type, unix_timestamp),
+    Def::session(CAST_AT_UTC, 1, 1, at_utc_type, at_utc),
     Def::session("DATE", 1, 1, ty::date, |a, ty, cx| crate::expr::cast::cast(&a[0], ty, cx)),
     Def::new("TIME", 1, 1, time_type, |a, _, cx| Ok(a[0].eval_time(cx)?.map_or(Value::Null, Value::Time))),
     Def::session("TIMESTAMP", 1, 2, timestamp_type, timestamp),
@@ -135,6 +139,18 @@ fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecRes
     }
     let micros = if unix == 0 { 0 } else { i128::from(unix) * 1_000_000 + i128::from(at.micros()) };
     Ok(Value::Decimal(Decimal::from_i128(micros, 6).rescale(ty.column.decimals)))
+}
+
+fn at_utc_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+    Ok(ExprType::datetime(0).nullable(true))
+}
+
+/// A TIMESTAMP as the clocks of UTC show it. MySQL leaves the fraction out, whatever the type has room for, and takes the
+/// zero date for the beginning of 1970.
+fn at_utc(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let unix = at.instant(cx.zone()).map_or(0, |instant| instant.unix());
+    Ok(DateTime::from_unix(unix, 0).map_or(Value::Null, Value::DateTime))
 }
 
 fn timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
