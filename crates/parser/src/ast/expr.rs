@@ -216,7 +216,6 @@ pub enum AggregateKind {
     GroupConcat,
     JsonArrayAgg,
     JsonObjectAgg,
-    AnyValue,
 }
 
 /// OVER w, or OVER (...).
