@@ -89,7 +89,7 @@ errors! {
     too_big_rowsize(max) = 1118, b"42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {max}. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     wrong_value_count_on_row(row) = 1136, b"21S01", "Column count doesn't match value count at row {row}";
     invalid_use_of_null() = 1138, b"22004", "Invalid use of NULL value";
-    mix_of_group_func_and_fields() = 1140, b"42000", "In aggregated query without GROUP BY, the select list contains nonaggregated columns; this is incompatible with sql_mode=only_full_group_by";
+    mix_of_group_func_and_fields(number, column) = 1140, b"42000", "In aggregated query without GROUP BY, expression #{number} of SELECT list contains nonaggregated column '{column}'; this is incompatible with sql_mode=only_full_group_by";
     columnaccess_denied(command, user, host, column, table) = 1143, b"42000", "{command} command denied to user '{user}'@'{host}' for column '{column}' in table '{table}'";
     tableaccess_denied(command, user, host, table) = 1142, b"42000", "{command} command denied to user '{user}'@'{host}' for table '{table}'";
     no_such_table(db, table) = 1146, b"42S02", "Table '{db}.{table}' doesn't exist";

@@ -222,7 +222,6 @@ pub enum AggregateKind {
     GroupConcat,
     JsonArrayAgg,
     JsonObjectAgg,
-    AnyValue,
 }
 
 /// OVER w, or OVER (...).

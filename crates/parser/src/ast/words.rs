@@ -19,7 +19,6 @@ const AGGREGATES: &[(AggregateKind, &str, &[&str])] = &[
     (AggregateKind::GroupConcat, "group_concat", &[]),
     (AggregateKind::JsonArrayAgg, "json_arrayagg", &[]),
     (AggregateKind::JsonObjectAgg, "json_objectagg", &[]),
-    (AggregateKind::AnyValue, "any_value", &[]),
 ];
 
 impl AggregateKind {

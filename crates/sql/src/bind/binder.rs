@@ -3,7 +3,9 @@
 //! Literals and variables are in `leaf`, operators in `operators` and `compare`, calls in `calls`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
+use super::dependencies::Facts;
 use super::exists::Sought;
+use super::from::BoundCommon;
 use super::scope::{Scope, ScopeTable};
 use super::uses::{self, Uses, UsesCell};
 use super::windows::BlockWindows;
@@ -106,6 +108,8 @@ pub struct BlockScope {
     pub outer: OuterReads,
     /// Its window functions.
     pub(crate) windows: BlockWindows,
+    /// The dependencies of the derived table that stands in it.
+    pub(super) facts: Facts,
 }
 
 /// What a query block or a subquery reads of the blocks around it.
@@ -234,19 +238,6 @@ pub(crate) struct Recursion {
     pub depth: usize,
     /// `Binder::nullable_sides` where its query stands.
     pub sides: usize,
-}
-
-/// A bound common table expression.
-pub(crate) struct BoundCommon {
-    pub plan: Arc<crate::plan::QueryPlan>,
-    pub columns: Arc<[ResultColumn]>,
-    /// What it reads of blocks around its WITH, which are the first `depth` ones.
-    pub outer: OuterReads,
-    pub depth: usize,
-    /// Where its rows are kept.
-    pub store: usize,
-    /// The stack that binding it took.
-    pub stack_bytes: usize,
 }
 
 /// Binds one statement.

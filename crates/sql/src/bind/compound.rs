@@ -113,6 +113,7 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
         inner: None,
         readable: Columns::All,
         names: None,
+        facts: None,
     });
     binder.open(scope, Clause::Order);
     let order = compound_order(binder, query, slot, &types);

@@ -2,8 +2,9 @@
 //!
 //! Inner joins of any shape are flattened into one [`Nest`].
 
-use super::binder::{Binder, BlockScope, BoundCommon, CommonDefinition, OuterReads};
+use super::binder::{Binder, BlockScope, CommonDefinition, OuterReads};
 use super::compound::rename;
+use super::dependencies::{DerivedFacts, marker};
 use super::join_condition::{Operands, join_condition};
 use super::query::bind_query;
 use super::recursive::{recursive, reference};
@@ -12,6 +13,7 @@ use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
+use crate::plan::QueryPlan;
 use crate::plan::access::check_hints;
 use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
 use crate::plan::numbers::NumberTable;
@@ -252,7 +254,8 @@ impl<'q> From<'q> {
         for inner in &mut binder.blocks[bound.depth..] {
             bound.outer.columns.iter().for_each(|e| inner.outer.add(e));
         }
-        let scope = computed(binder.new_slot(), alias, bound.columns.clone());
+        let mut scope = computed(binder.new_slot(), alias, bound.columns.clone());
+        scope.facts = bound.facts.clone();
         let (plan, outer, store) = (bound.plan.clone(), bound.outer.slots.clone(), Some(bound.store));
         self.add(binder, scope, ItemSource::Derived { plan, outer, store }, Vec::new(), nest)
     }
@@ -264,19 +267,16 @@ impl<'q> From<'q> {
             Some(block) if !derived.lateral => Some(std::mem::take(&mut block.scope)),
             _ => None,
         };
-        let bound = super::query::subquery(binder, &derived.query);
+        let bound = derived_table(binder, &derived.query);
         if let (Some(scope), Some(block)) = (hidden, binder.blocks.last_mut()) {
             block.scope = scope;
         }
-        let (plan, outer) = bound?;
+        let (plan, outer, facts) = bound?;
         let mut columns = plan.columns.to_vec();
         rename(&mut columns, &derived.columns)?;
-        for (at, column) in columns.iter().enumerate() {
-            if columns[..at].iter().any(|c| same(&c.name, &column.name)) {
-                return Err(SqlError::dup_fieldname(&column.name));
-            }
-        }
-        let scope = computed(binder.new_slot(), alias, derived_columns(columns));
+        refuse_doubles(&columns)?;
+        let mut scope = computed(binder.new_slot(), alias, derived_columns(columns));
+        scope.facts = facts;
         let source = ItemSource::Derived { plan: Arc::new(plan), outer: outer.slots, store: None };
         self.add(binder, scope, source, Vec::new(), nest)
     }
@@ -349,6 +349,21 @@ fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
     })
 }
 
+/// A bound common table expression.
+pub(crate) struct BoundCommon {
+    pub plan: Arc<QueryPlan>,
+    pub columns: Arc<[ResultColumn]>,
+    /// What it reads of blocks around its WITH, which are the first `depth` ones.
+    pub outer: OuterReads,
+    pub depth: usize,
+    /// Where its rows are kept.
+    pub store: usize,
+    /// The stack that binding it took.
+    pub stack_bytes: usize,
+    /// The dependencies of its columns.
+    pub facts: Option<Arc<DerivedFacts>>,
+}
+
 /// A common table expression, bound when it is first named. It sees what was in sight where it was written: earlier tables
 /// of its WITH, and the blocks around that.
 fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon>> {
@@ -366,26 +381,39 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let depth = outer.min(binder.blocks.len());
     let later = binder.common.split_off(at);
     let inner = binder.blocks.split_off(depth);
-    // A marker block gathers what is read from outside.
-    binder.blocks.push(BlockScope::default());
+    binder.blocks.push(if is_recursive { BlockScope::default() } else { marker(binder) });
     let plan = if is_recursive {
         recursive(binder, &table.name, &names, &query)
     } else {
         bind_query(binder, &query)
     };
-    let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
+    let BlockScope { outer, facts, .. } = binder.blocks.pop().unwrap_or_default();
+    let facts = facts.known();
     binder.blocks.extend(inner);
     binder.common.extend(later);
     let stack_bytes = binder.depth.taken(measured);
     let plan = plan?;
     let mut columns = plan.columns.to_vec();
     rename(&mut columns, &names)?;
+    refuse_doubles(&columns)?;
     let columns = derived_columns(columns);
     let store = binder.subqueries;
     binder.subqueries += 1;
-    let bound = Arc::new(BoundCommon { plan: Arc::new(plan), columns, outer, depth, store, stack_bytes });
+    let bound =
+        Arc::new(BoundCommon { plan: Arc::new(plan), columns, outer, depth, store, stack_bytes, facts });
     binder.common[at].definition = CommonDefinition::Bound(bound.clone());
     Ok(bound)
+}
+
+/// Binds a derived table; also says what its columns determine.
+pub(super) fn derived_table(
+    binder: &mut Binder<'_>,
+    query: &ast::Query,
+) -> SqlResult<(QueryPlan, OuterReads, Option<Arc<DerivedFacts>>)> {
+    binder.blocks.push(marker(binder));
+    let plan = bind_query(binder, query);
+    let block = binder.blocks.pop().unwrap_or_default();
+    Ok((plan?, block.outer, block.facts.known()))
 }
 
 /// The columns of a derived table: they keep their types and lose what is special about a stored
@@ -399,6 +427,15 @@ pub(super) fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]>
             column
         })
         .collect()
+}
+
+/// Fails if two columns of a derived table have one name.
+fn refuse_doubles(columns: &[ResultColumn]) -> SqlResult<()> {
+    let double = |at: &usize| columns[..*at].iter().any(|before| same(&before.name, &columns[*at].name));
+    match (1..columns.len()).find(double) {
+        Some(at) => Err(SqlError::dup_fieldname(&columns[at].name)),
+        None => Ok(()),
+    }
 }
 
 /// Makes a table known to its block.
@@ -433,6 +470,7 @@ pub(super) fn computed(slot: u16, alias: &str, columns: Arc<[ResultColumn]>) -> 
         inner: None,
         readable: Columns::All,
         names: None,
+        facts: None,
     }
 }
 

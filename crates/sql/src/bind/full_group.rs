@@ -1,74 +1,118 @@
 //! ONLY_FULL_GROUP_BY: what the select list may contain beside aggregates and grouped expressions.
 //!
-//! A column passes if it is grouped, or its table's primary or unique key is (functional
-//! dependence), or WHERE fixes it to a constant.
+//! A column passes if what is grouped determines it (`dependencies`). Of the select list an expression passes as a whole, or by its
+//! columns: as MySQL has it, `GROUP BY a + b` says nothing of `a + b + 1`.
 
 use super::binder::BlockScope;
-use super::scope::Source;
+use super::dependencies::{Column, Dependencies, column_of};
+use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind};
+use crate::plan::nest::Nest;
 use crate::plan::window::Windows;
+use std::cell::OnceCell;
+use std::collections::HashSet;
 
-/// Checks the select list.
-///
-/// # Errors
-/// 1055, or 1140 without GROUP BY.
-pub(super) fn check(
-    scope: &BlockScope,
-    group: &[Expr],
-    outputs: &[Expr],
-    order: &[(Expr, bool)],
-    conditions: &[Expr],
-) -> SqlResult<()> {
-    for (number, output) in outputs.iter().enumerate() {
-        let Some(column) = offender(scope, group, output, conditions) else { continue };
-        if group.is_empty() {
-            return Err(SqlError::mix_of_group_func_and_fields());
-        }
-        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", column_name(scope, column)));
-    }
-    if group.is_empty() {
-        // There is one row to order.
-        return Ok(());
-    }
-    for (number, (e, _)) in order.iter().enumerate() {
-        if outputs.iter().any(|output| output.same(e)) {
-            continue;
-        }
-        if let Some(column) = offender(scope, group, e, conditions) {
-            return Err(SqlError::wrong_field_with_group(
-                number + 1,
-                "ORDER BY clause",
-                column_name(scope, column),
-            ));
-        }
-    }
-    Ok(())
+/// The keys of a block, beside its tables.
+pub(super) struct Group<'a> {
+    scope: &'a BlockScope,
+    keys: &'a [Expr],
+    /// The tables' joins, unless nothing follows from them.
+    nest: Option<&'a Nest>,
+    /// The columns that the keys determine, once that is asked.
+    determined: OnceCell<HashSet<Column>>,
 }
 
-/// Checks what window functions read.
-///
-/// # Errors
-/// As `check`.
-pub(super) fn check_windows(
-    scope: &BlockScope,
-    group: &[Expr],
-    outputs: &[Expr],
-    windows: &Windows,
-    conditions: &[Expr],
-) -> SqlResult<()> {
-    for window in &windows.windows {
-        let order = window.order.iter().map(|(e, _)| e);
-        let mut read = window.partition.iter().chain(order).chain(&window.inputs);
-        let Some(column) = read.find_map(|e| offender(scope, group, e, conditions)) else { continue };
-        if group.is_empty() {
-            return Err(SqlError::mix_of_group_func_and_fields());
-        }
-        let number = outputs.iter().position(|output| output.slots().contains(windows.slot)).unwrap_or(0);
-        return Err(SqlError::wrong_field_with_group(number + 1, "SELECT list", column_name(scope, column)));
+impl<'a> Group<'a> {
+    /// Of a block. Sums of several groups have no value in common but the keys.
+    pub(super) fn of(scope: &'a BlockScope, keys: &'a [Expr], nest: &'a Nest, rolled_up: bool) -> Group<'a> {
+        let nest = if rolled_up { None } else { Some(nest) };
+        Group { scope, keys, nest, determined: OnceCell::new() }
     }
-    Ok(())
+
+    /// Checks the select list and the order.
+    ///
+    /// # Errors
+    /// 1055, or 1140 without GROUP BY.
+    pub(super) fn check(&self, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
+        for (number, output) in outputs.iter().enumerate() {
+            if let Some(column) = self.offender(output, self.has_view()) {
+                return Err(self.refused(number, output, column));
+            }
+        }
+        if self.keys.is_empty() {
+            // There is one row to order.
+            return Ok(());
+        }
+        for (number, (e, _)) in order.iter().enumerate() {
+            if outputs.iter().any(|output| output.same(e)) {
+                continue;
+            }
+            if let Some(column) = self.offender(e, true) {
+                let name = column_name(self.scope, column, e);
+                return Err(SqlError::wrong_field_with_group(number + 1, "ORDER BY clause", name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what window functions read.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub(super) fn check_windows(&self, outputs: &[Expr], windows: &Windows) -> SqlResult<()> {
+        for window in &windows.windows {
+            let order = window.order.iter().map(|(e, _)| e);
+            let mut read = window.partition.iter().chain(order).chain(&window.inputs);
+            let Some((e, column)) = read.find_map(|e| Some((e, self.offender(e, true)?))) else { continue };
+            let number = outputs.iter().position(|output| output.slots().contains(windows.slot));
+            return Err(self.refused(number.unwrap_or(0), e, column));
+        }
+        Ok(())
+    }
+
+    fn refused(&self, output: usize, e: &Expr, column: Column) -> SqlError {
+        let name = column_name(self.scope, column, e);
+        match self.keys.is_empty() {
+            true => SqlError::mix_of_group_func_and_fields(output + 1, name),
+            false => SqlError::wrong_field_with_group(output + 1, "SELECT list", name),
+        }
+    }
+
+    /// The first column inside that is not determined by the group; `parts`: of an expression a grouped part passes, too.
+    fn offender(&self, e: &Expr, parts: bool) -> Option<Column> {
+        offender(self.scope, self.keys, e, parts, &|column| self.determines(column))
+    }
+
+    fn determines(&self, column: Column) -> bool {
+        let of_keys = || {
+            let merged = self.scope.scope.merged.iter().map(|(_, e)| e);
+            let merged: Vec<&Expr> = merged.filter(|e| self.keys.iter().any(|key| key.same(e))).collect();
+            let mut columns: HashSet<Column> = self.keys.iter().filter_map(column_of).collect();
+            for e in merged {
+                e.walk(&mut |e| columns.extend(column_of(e)));
+            }
+            match self.nest {
+                Some(nest) => Dependencies::of(&self.scope.scope, nest).close(columns),
+                None => columns,
+            }
+        };
+        self.determined.get_or_init(of_keys).contains(&column) || self.is_of_no_row(column)
+    }
+
+    /// A table without rows: anything determines them. Dump programs group it under any `sql_mode`.
+    fn is_of_no_row(&self, (slot, _): Column) -> bool {
+        let table = self.scope.scope.tables.iter().find(|table| table.slot == slot);
+        table.is_some_and(|table| {
+            table.schema.eq_ignore_ascii_case("information_schema")
+                && table.alias.eq_ignore_ascii_case("FILES")
+        })
+    }
+
+    /// A view's columns are grouped by, whatever they are inside.
+    fn has_view(&self) -> bool {
+        self.scope.scope.tables.iter().any(|table| !table.has_rows())
+    }
 }
 
 /// Checks what a SELECT DISTINCT is ordered by: columns that it selects.
@@ -77,8 +121,8 @@ pub(super) fn check_windows(
 /// 3065.
 pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
     for (number, (e, _)) in order.iter().enumerate() {
-        let Some(column) = offender(scope, outputs, e, &[]) else { continue };
-        let name = column_name(scope, column);
+        let Some(column) = offender(scope, outputs, e, true, &|_| false) else { continue };
+        let name = column_name(scope, column, e);
         return Err(SqlError::new(
             3065,
             b"HY000",
@@ -91,74 +135,80 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
     Ok(())
 }
 
-/// A column as messages name it, by its table's place in the scope and its own in the table.
-fn column_name(scope: &BlockScope, (table, column): (usize, usize)) -> String {
-    let table = &scope.scope.tables[table];
-    format!("{}.{}.{}", table.schema, table.alias, table.column_name(column))
+/// A column as messages name it: that of a view, if one has it.
+fn column_name(scope: &BlockScope, (slot, column): Column, of: &Expr) -> String {
+    let contains = |e: &Expr| {
+        let mut found = false;
+        e.walk(&mut |e| found |= column_of(e) == Some((slot, column)));
+        found
+    };
+    let within = |part: &Expr| {
+        let mut found = false;
+        of.walk(&mut |e| found |= e.same(part));
+        found
+    };
+    let viewed = scope.scope.tables.iter().find_map(|table| match &table.source {
+        Source::View(merged) => {
+            let at = merged.exprs.iter().position(|e| contains(e) && within(e))?;
+            Some((table, at))
+        }
+        _ => None,
+    });
+    let stored = || scope.scope.tables.iter().find(|table| table.slot == slot);
+    let Some((table, at)) = viewed.or_else(|| Some((stored()?, usize::from(column)))) else {
+        return String::new();
+    };
+    full_name(table, at)
 }
 
-/// The first column inside that is not determined by the group: table position and column.
-fn offender(scope: &BlockScope, group: &[Expr], e: &Expr, conditions: &[Expr]) -> Option<(usize, usize)> {
-    if group.iter().any(|g| g.same(e)) {
+fn full_name(table: &ScopeTable, at: usize) -> String {
+    let name = format!("{}.{}", table.alias, table.column_name(at));
+    if table.schema.is_empty() { name } else { format!("{}.{name}", table.schema) }
+}
+
+/// The first column inside of an expression that is neither grouped by nor determined.
+fn offender(
+    scope: &BlockScope,
+    keys: &[Expr],
+    e: &Expr,
+    parts: bool,
+    determined: &dyn Fn(Column) -> bool,
+) -> Option<Column> {
+    if keys.iter().any(|key| key.same(e)) {
         return None;
     }
+    inner_offender(scope, keys, e, parts, determined)
+}
+
+fn inner_offender(
+    scope: &BlockScope,
+    keys: &[Expr],
+    e: &Expr,
+    parts: bool,
+    determined: &dyn Fn(Column) -> bool,
+) -> Option<Column> {
     if let Kind::Call(def, _) = &e.kind
         && def.name == "ANY_VALUE"
     {
         return None;
     }
-    if let Kind::Column { slot, column, .. } = &e.kind {
-        let at = scope.scope.tables.iter().position(|t| t.slot == *slot)?;
-        let column = usize::from(*column);
-        return (!determined(scope, group, at, conditions) && !fixed(e, group, conditions))
-            .then_some((at, column));
+    if let Kind::Column { slot, column, .. } = e.kind {
+        scope.scope.tables.iter().find(|table| table.slot == slot)?;
+        return (!keys.iter().any(|key| key.same(e)) && !determined((slot, column)))
+            .then_some((slot, column));
     }
     let mut found = None;
-    let mut look = |child: &Expr| {
+    let of_keys = matches!(&e.kind, Kind::Call(def, _) if def.name == "GROUPING");
+    let search = if parts || of_keys { offender } else { inner_offender };
+    e.children(&mut |child: &Expr| {
         if found.is_none() {
-            found = offender(scope, group, child, conditions);
+            found = search(scope, keys, child, parts, determined);
         }
-    };
-    e.children(&mut look);
+    });
     if let Kind::Subquery(subquery) = &e.kind {
-        subquery.outer_columns.iter().for_each(look);
+        for outer in &subquery.outer_columns {
+            found = found.or_else(|| offender(scope, keys, outer, parts, determined));
+        }
     }
     found
-}
-
-/// Whether a unique key of a table is grouped or fixed.
-fn determined(scope: &BlockScope, group: &[Expr], at: usize, conditions: &[Expr]) -> bool {
-    let table = &scope.scope.tables[at];
-    // It has no rows, so anything determines them. Dump programs group it under any `sql_mode`.
-    if table.schema.eq_ignore_ascii_case("information_schema") && table.alias.eq_ignore_ascii_case("FILES") {
-        return true;
-    }
-    let Source::Table(stored) = &table.source else { return false };
-    stored.indexes().iter().any(|index| {
-        index.unique()
-            && !index.parts.is_empty()
-            && index.parts.iter().all(|part| {
-                let column = table.expr(part.column);
-                !stored.columns()[part.column].nullable
-                    && (group.iter().any(|g| g.same(&column)) || fixed(&column, group, conditions))
-            })
-    })
-}
-
-/// Whether WHERE makes a column equal to a constant or to something grouped.
-fn fixed(column: &Expr, group: &[Expr], conditions: &[Expr]) -> bool {
-    conditions.iter().any(|condition| match &condition.kind {
-        Kind::Compare(CompareOp::Eq, _, pair) => {
-            let [a, b] = &**pair;
-            let other = if a.same(column) {
-                b
-            } else if b.same(column) {
-                a
-            } else {
-                return false;
-            };
-            other.is_fixed() || group.iter().any(|g| g.same(other))
-        }
-        _ => false,
-    })
 }

@@ -1,7 +1,7 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
-//! `full_group`, `windows`, `rollup`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
+//! `full_group`, `dependencies`, `windows`, `rollup`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
 
 mod aliases;
 mod binder;
@@ -10,6 +10,7 @@ mod cast_at;
 mod compare;
 pub(crate) mod compound;
 mod computed_columns;
+mod dependencies;
 mod exists;
 mod fixed_args;
 mod from;

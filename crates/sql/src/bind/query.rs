@@ -6,6 +6,7 @@ use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
+use super::dependencies::Facts;
 use super::from::From;
 use super::scope::{ScopeTable, same};
 use super::{exists, full_group, rollup};
@@ -162,7 +163,12 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
         // One row goes out as it is; several need a common type.
         QueryBody::Values(rows) if rows.len() == 1 && bare => super::compound::values(binder, rows),
         QueryBody::Nested(inner) if bare => bind_query(binder, &locked(inner, locking)),
-        body => compound(binder, body, query),
+        body => {
+            if let Some(around) = binder.blocks.last_mut() {
+                around.facts = Facts::Unwanted;
+            }
+            compound(binder, body, query)
+        }
     }
 }
 
@@ -206,6 +212,7 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
     let block = binder.blocks.pop().unwrap_or_default();
     let clauses = clauses?;
     exists::seek(binder, select, &clauses, &block)?;
+    Facts::tell(binder, select, &clauses, &block);
     finish_block(binder, select, clauses, block)
 }
 
@@ -445,9 +452,10 @@ fn finish_block(
     read.extend(scope.aggregate_slot.filter(|_| grouped));
     let mut windows = scope.windows.plan(read);
     if grouped && only_full {
-        full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
+        let group = full_group::Group::of(&scope, &group, &nest, select.with_rollup);
+        group.check(&outputs, &order)?;
         if let Some(windows) = &windows {
-            full_group::check_windows(&scope, &group, &outputs, windows, &nest.conditions)?;
+            group.check_windows(&outputs, windows)?;
         }
     }
     let locks = nest.locks() != LockMode::None;

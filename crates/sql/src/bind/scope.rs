@@ -1,7 +1,9 @@
 //! Name resolution: which slot and column a name means, in the block it is written in or in the
 //! blocks around it. Binding only; nothing of this is left at execution.
 
+use super::dependencies::DerivedFacts;
 use crate::api::{Columns, ResultColumn, flag};
+use crate::catalog::rowid::rowid;
 use crate::catalog::{Column, IndexKind, Table, View};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{Expr, Kind};
@@ -60,6 +62,8 @@ pub struct ScopeTable {
     pub readable: Columns,
     /// Other names of the columns; none has an empty one.
     pub names: Option<Arc<[Arc<str>]>>,
+    /// The dependencies among the columns of a derived table.
+    pub facts: Option<Arc<DerivedFacts>>,
 }
 
 /// No identifier can be this.
@@ -109,6 +113,7 @@ impl ScopeTable {
             inner: None,
             readable: Columns::All,
             names: None,
+            facts: None,
         }
     }
 
@@ -403,6 +408,24 @@ impl Scope {
         name: &str,
         clause: &str,
     ) -> SqlResult<Option<(&ScopeTable, usize)>> {
+        let named = self.place_by(schema, table, name, clause, &|table| table.find(name))?;
+        if named.is_some() || !name.eq_ignore_ascii_case("_rowid") {
+            return Ok(named);
+        }
+        self.place_by(schema, table, name, clause, &|table| match &table.source {
+            Source::Table(stored) => rowid(stored, name),
+            Source::Columns(_) | Source::View(_) => None,
+        })
+    }
+
+    fn place_by(
+        &self,
+        schema: Option<&str>,
+        table: Option<&str>,
+        name: &str,
+        clause: &str,
+        find: &dyn Fn(&ScopeTable) -> Option<usize>,
+    ) -> SqlResult<Option<(&ScopeTable, usize)>> {
         let mut found = None;
         for candidate in &self.tables {
             if candidate.is_inner()
@@ -414,7 +437,7 @@ impl Scope {
             if schema.is_some_and(|s| !candidate.schema.is_empty() && s != &*candidate.schema) {
                 continue;
             }
-            let Some(at) = candidate.find(name) else { continue };
+            let Some(at) = find(candidate) else { continue };
             if table.is_none() && candidate.hidden.contains(&at) {
                 continue;
             }

@@ -28,6 +28,9 @@ pub(crate) fn column_type(
         labels: Arc::from(Vec::new()),
     };
     let mut explicit = false;
+    if let (Some(collation), false) = (&ty.collation, is_character(kind)) {
+        refuse_collation(collation, kind)?;
+    }
     if is_character(kind) {
         (column.collation, explicit) = collation(ty, table_collation, utf8mb4)?;
         if column.collation == BINARY {
@@ -83,6 +86,19 @@ fn kind(name: TypeName) -> SqlResult<ColumnKind> {
         T::Vector => return Err(SqlError::not_supported_yet("VECTOR columns")),
         _ => return Err(SqlError::not_supported_yet("spatial columns")),
     })
+}
+
+/// A collation of what is no text says nothing, if it is one; bytes have their own.
+fn refuse_collation(name: &Ident, kind: ColumnKind) -> SqlResult<()> {
+    use ColumnKind as K;
+    let id = charset::collation_id(name).ok_or_else(|| SqlError::unknown_collation(name))?;
+    let bytes =
+        matches!(kind, K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob);
+    if bytes && id != BINARY {
+        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET 'binary'");
+        return Err(SqlError::new(1253, b"42000", message));
+    }
+    Ok(())
 }
 
 fn is_character(kind: ColumnKind) -> bool {

@@ -6,8 +6,9 @@
 
 use super::binder::{Author, Binder, BlockScope, CommonTable};
 use super::compound::rename;
-use super::from::{From, computed, derived_columns, push_scope};
-use super::query::{Clauses, clauses, subquery};
+use super::dependencies::DerivedFacts;
+use super::from::{From, computed, derived_columns, derived_table, push_scope};
+use super::query::{Clauses, clauses};
 use super::scope::{MergedView, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Table, View, charset};
@@ -72,8 +73,9 @@ impl From<'_> {
         leave(binder, around);
         match bound.map_err(|error| invalid(error, view))? {
             Bound::Merged(merged) => stand_in(binder, view, alias, *merged, nest),
-            Bound::Stored(source, columns) => {
+            Bound::Stored(source, columns, facts) => {
                 let mut scope = computed(binder.new_slot(), alias, derived_columns(columns));
+                scope.facts = facts;
                 scope.schema = view.def.db.clone();
                 self.add(binder, scope, source, Vec::new(), nest)
             }
@@ -83,7 +85,7 @@ impl From<'_> {
 
 enum Bound {
     Merged(Box<Merged>),
-    Stored(ItemSource, Vec<ResultColumn>),
+    Stored(ItemSource, Vec<ResultColumn>, Option<Arc<DerivedFacts>>),
 }
 
 /// Hides the statement from a view.
@@ -145,10 +147,11 @@ fn bind(binder: &mut Binder<'_>, view: &Arc<View>, lock: (LockMode, WaitPolicy))
     if let Some(merged) = merge(binder, view, lock)? {
         return Ok(Bound::Merged(Box::new(merged)));
     }
-    let (plan, outer) = subquery(binder, &view.def.query)?;
+    let (plan, outer, facts) = derived_table(binder, &view.def.query)?;
     let mut columns = plan.columns.to_vec();
     rename(&mut columns, &view.def.columns)?;
-    Ok(Bound::Stored(ItemSource::Derived { plan: Arc::new(plan), outer: outer.slots, store: None }, columns))
+    let source = ItemSource::Derived { plan: Arc::new(plan), outer: outer.slots, store: None };
+    Ok(Bound::Stored(source, columns, facts))
 }
 
 /// Binds a view's FROM, WHERE and select list in a scope of their own; `None` if it must be a derived table.
@@ -227,6 +230,7 @@ fn stand_in(
         inner: None,
         readable: Columns::All,
         names: None,
+        facts: None,
     };
     push_scope(binder, scope)?;
     nest.items.append(&mut merged.nest.items);

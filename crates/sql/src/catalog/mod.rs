@@ -16,6 +16,7 @@ pub mod histogram;
 mod index;
 pub mod persist;
 mod program;
+pub(crate) mod rowid;
 mod schema;
 pub mod sequence;
 mod show_create;

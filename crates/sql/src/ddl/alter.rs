@@ -4,14 +4,17 @@
 //! knows. What the two definitions have in common keeps its spaces: new indexes are built, removed
 //! ones dropped. What each clause does to the tree is in `alter_edit`. Only when rows themselves change are they copied (`copy`).
 
-use super::alter_edit::Edit;
+use super::alter_edit::{Added, Edit};
 use super::build::{BuildContext, build_table, pick_engine};
 use super::copy::{self, ColumnSource};
+use super::counted::counted;
 use super::exec::{Change, Ddl, ids};
 use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
+use super::keys::warn_of_duplicates;
 use super::online::{Online, Way};
 use super::parse_create;
+use super::refused::refuse;
 use crate::api::{Outcome, Priv};
 use crate::catalog::codec::RowVersions;
 use crate::catalog::sequence::no_option;
@@ -101,11 +104,22 @@ impl Ddl<'_> {
         let children = change.next.children(&db, &name.name);
         check_columns(&table, &edit, &children)?;
         let def = self.rebuild(&table, &edit, &mut change)?;
+        if !self.state.settings.mariadb {
+            refuse(&def, Some(&table.def))?;
+        }
+        warn_of_duplicates(self.state, &def, Some(&table.def));
         check_indexes(&def, &edit, &children)?;
         let shape = Arc::new(Table::new(def.clone(), Default::default()));
         check_expressions(&shape, self.state, &change.next)?;
         self.apply(&mut change, Names::Tables(&names), &table, def, &edit, online)?;
-        self.commit(change)
+        let warnings = self.state.diagnostics.count();
+        let outcome = self.commit(change)?;
+        let renames = |action: &AlterAction| matches!(action, AlterAction::Rename(_));
+        let info = match actions.iter().all(renames) {
+            true => String::new(),
+            false => format!("Records: {}  Duplicates: 0  Warnings: {warnings}", outcome.affected),
+        };
+        Ok(Outcome { info, ..outcome })
     }
 
     pub(super) fn edit(&mut self, table: &Table, actions: &[AlterAction]) -> SqlResult<Edit> {
@@ -122,7 +136,7 @@ impl Ddl<'_> {
             sources: (0..shown().count()).map(ColumnSource::Old).collect(),
             old: shown().map(|column| (Arc::from(&*column.name), false)).collect(),
             renamed: Vec::new(),
-            added_indexes: Vec::new(),
+            added: Added::default(),
             dropped_columns: Vec::new(),
             dropped_indexes: Vec::new(),
             adds_foreign_keys: false,
@@ -156,7 +170,7 @@ impl Ddl<'_> {
                     self.state.diagnostics.note(SqlError::dup_keyname(name.map_or("", Ident::as_str)));
                     return Ok(());
                 }
-                edit.added_indexes.push((**key).clone());
+                edit.added.indexes.push((**key).clone());
                 Ok(())
             }
             AlterAction::Rename(name) => {
@@ -176,6 +190,21 @@ impl Ddl<'_> {
                 edit.tree.options.retain(|option| !matches!(option, TableOption::Engine(_)));
                 edit.tree.options.push(TableOption::Engine((*engine).into()));
                 Ok(())
+            }
+            AlterAction::DropConstraint { name, if_exists: false } if !self.state.settings.mariadb => {
+                match edit.constraints_named(name) {
+                    0 => {
+                        let message = format!("Constraint '{name}' does not exist.");
+                        Err(SqlError::new(3940, b"HY000", message))
+                    }
+                    1 => edit.apply(action),
+                    _ => {
+                        let message = format!(
+                            "Table has multiple constraints with the name '{name}'. Please use constraint specific 'DROP' clause."
+                        );
+                        Err(SqlError::new(3939, b"HY000", message))
+                    }
+                }
             }
             AlterAction::DropIndex { name, if_exists: true } if edit.find_index(name).is_none() => {
                 self.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));
@@ -242,7 +271,7 @@ impl Ddl<'_> {
                 None => copy(self)?,
             };
             change.loaded.push(loaded);
-            change.affected = rows;
+            change.affected = counted(&table.def, &def, &edit.sources, self.state.settings.strict(), rows);
             change.dropped.extend(table.def.indexes.iter().map(|index| index.space));
             return self.replace_contents(change, table, def, edit);
         };

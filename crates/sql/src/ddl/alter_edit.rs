@@ -20,7 +20,7 @@ pub(super) struct Edit {
     pub old: Vec<(Arc<str>, bool)>,
     /// Columns with new names, for the indexes that they are in.
     pub renamed: Vec<(Ident, Ident)>,
-    pub added_indexes: Vec<ast::IndexDef>,
+    pub added: Added,
     pub dropped_columns: Vec<Ident>,
     pub dropped_indexes: Vec<Ident>,
     pub adds_foreign_keys: bool,
@@ -29,6 +29,13 @@ pub(super) struct Edit {
     pub rename: Option<ObjectName>,
     pub force: bool,
     pub auto_increment: Option<u64>,
+}
+
+/// Keys and checks that the statement adds: its other clauses do not see them.
+#[derive(Default)]
+pub(super) struct Added {
+    pub indexes: Vec<ast::IndexDef>,
+    pub checks: Vec<ast::Check>,
 }
 
 impl Edit {
@@ -58,8 +65,26 @@ impl Edit {
         Ok(at)
     }
 
-    /// The old indexes get the new names of their columns; behind them stand the new ones.
+    /// The old indexes get the new names of their columns, and lose those that are gone; behind them stand the new ones.
     pub(super) fn finish_indexes(&mut self) {
+        for name in std::mem::take(&mut self.dropped_columns) {
+            // A new column of the same name takes the place of the old one in its keys, as in MySQL.
+            let added =
+                self.sources.iter().zip(&self.tree.columns).find(|(source, column)| {
+                    **source == ColumnSource::Added && same_name(&column.name, &name)
+                });
+            for key in &mut self.tree.indexes {
+                match added {
+                    Some((_, column)) => {
+                        let parts = key.parts.iter_mut().filter(|part| part_is(part, &name));
+                        parts.for_each(|part| fit_prefix(part, &column.ty));
+                    }
+                    None => key.parts.retain(|part| !part_is(part, &name)),
+                }
+            }
+            self.dropped_columns.push(name);
+        }
+        self.tree.indexes.retain(|key| !key.parts.is_empty());
         for part in self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts) {
             if let KeyTarget::Column { name, .. } = &mut part.target
                 && let Some((_, new)) = self.renamed.iter().find(|(old, _)| same_name(old, name))
@@ -72,7 +97,8 @@ impl Edit {
                 *name = new.clone();
             }
         }
-        for key in std::mem::take(&mut self.added_indexes) {
+        self.tree.checks.append(&mut self.added.checks);
+        for key in std::mem::take(&mut self.added.indexes) {
             if key.kind == ast::IndexKind::Primary {
                 self.forget_null_defaults(&key);
             }
@@ -184,7 +210,7 @@ impl Edit {
                 self.adds_foreign_keys = true;
                 self.tree.foreign_keys.push((**key).clone());
             }
-            AlterAction::AddCheck(check) => self.tree.checks.push((**check).clone()),
+            AlterAction::AddCheck(check) => self.added.checks.push((**check).clone()),
             AlterAction::DropForeignKey { name, if_exists } => {
                 if !self.drop_foreign_key(name) && !if_exists {
                     return Err(SqlError::cant_drop_field_or_key(name));
@@ -194,7 +220,7 @@ impl Edit {
                 if self.drop_foreign_key(name) {
                 } else if let Some(at) = self.find_check(name) {
                     self.tree.checks.remove(at);
-                } else if let Some(at) = self.find_index(name) {
+                } else if let Some(at) = self.find_constraint_index(name) {
                     self.drop_index(at);
                 } else if !if_exists {
                     return Err(SqlError::cant_drop_field_or_key(name));
@@ -216,6 +242,21 @@ impl Edit {
             AlterAction::AddIndex(_) | AlterAction::Rename(_) => {}
         }
         Ok(())
+    }
+
+    /// How many constraints of all kinds have a name.
+    pub(super) fn constraints_named(&self, name: &str) -> usize {
+        let keys = self.tree.foreign_keys.iter();
+        let keys = keys.filter(|key| key.constraint.as_ref().is_some_and(|own| same_name(own, name))).count();
+        keys + usize::from(self.find_check(name).is_some())
+            + usize::from(self.find_constraint_index(name).is_some())
+    }
+
+    fn find_constraint_index(&self, name: &str) -> Option<usize> {
+        match same_name(name, "PRIMARY") {
+            true => self.primary(),
+            false => self.find_index(name).filter(|at| self.tree.indexes[*at].kind == ast::IndexKind::Unique),
+        }
     }
 
     fn drop_index(&mut self, at: usize) {
@@ -278,10 +319,6 @@ impl Edit {
         let column = self.tree.columns.remove(at);
         self.dropped_columns.push(column.name);
         self.sources.remove(at);
-        for key in &mut self.tree.indexes {
-            key.parts.retain(|part| !part_is(part, name));
-        }
-        self.tree.indexes.retain(|key| !key.parts.is_empty());
         Ok(())
     }
 
@@ -295,7 +332,7 @@ impl Edit {
         for (kind, is_set) in kinds {
             if std::mem::take(is_set) {
                 let target = KeyTarget::Column { name: column.name.clone(), prefix: None };
-                self.added_indexes.push(ast::IndexDef {
+                self.added.indexes.push(ast::IndexDef {
                     kind,
                     if_not_exists: false,
                     constraint: None,

@@ -15,7 +15,7 @@ use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{
     ColumnDef, CreateTable, DefaultValue, Expr, Ident, Literal, TableOption, TypeName,
 };
-use omnibus_value::temporal::Zone;
+use omnibus_value::temporal::{DateMode, Zone};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(crate) struct BuildContext<'a> {
     pub default_collation: u16,
     /// `default_collation_for_utf8mb4`.
     pub utf8mb4: u16,
-    pub strict: bool,
+    pub dates: DateMode,
     /// Of the TIMESTAMPs in its defaults.
     pub zone: Zone,
     pub no_engine_substitution: bool,

@@ -73,7 +73,7 @@ pub(crate) fn build(
         }
         _ => value,
     };
-    let cast = crate::dml::cast::store(value, column, context.strict, context.zone).map_err(|_| bad())?;
+    let cast = crate::dml::cast::store(value, column, context.dates, context.zone).map_err(|_| bad())?;
     Ok(ColumnDefault::Value(cast))
 }
 

@@ -7,7 +7,7 @@
 
 use super::build::{BuildContext, Ids};
 use super::loaded::Loaded;
-use crate::api::{AccessCheck, Outcome, Priv, sql_mode};
+use crate::api::{AccessCheck, Outcome, Priv, SessionSettings, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::state::SessionState;
@@ -18,6 +18,7 @@ use omnibus_commit::CommitRequest;
 use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
 use omnibus_parser::ast::ObjectName;
+use omnibus_value::temporal::DateMode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -58,6 +59,15 @@ pub(crate) struct Change {
     pub affected: u64,
 }
 
+/// The dates that DEFAULT may give.
+fn default_dates(settings: &SessionSettings) -> DateMode {
+    let mode = DateMode { truncate: false, ..settings.date_mode() };
+    match settings.strict() {
+        true => mode,
+        false => DateMode { no_zero_date: false, no_zero_in_date: false, ..mode },
+    }
+}
+
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
     pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
@@ -86,7 +96,7 @@ impl Ddl<'_> {
             db,
             default_collation: schema.collation,
             utf8mb4: self.state.settings.default_collation_for_utf8mb4,
-            strict: self.state.settings.strict(),
+            dates: default_dates(&self.state.settings),
             zone: self.state.zone(),
             explicit_timestamps: self.state.settings.explicit_defaults_for_timestamp,
             no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,

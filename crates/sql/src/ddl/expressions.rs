@@ -47,6 +47,10 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
         .flat_map(|column| column.checks.iter().filter(move |check| !of_type(column, check)));
     let mut all: Vec<&ast::Check> = of_columns.chain(&tree.checks).collect();
     all.sort_by_key(|check| (check.name.is_none(), check.at));
+    let of_column = |check: &ast::Check| {
+        let mut columns = tree.columns.iter();
+        columns.find(|column| column.checks.iter().any(|own| std::ptr::eq(own, check)))
+    };
     let number = |name: &str| name.strip_prefix(&prefix)?.parse::<u32>().ok();
     let mut last = all.iter().filter_map(|check| number(check.name.as_deref()?)).max().unwrap_or(0);
     let mut checks: Vec<Check> = Vec::new();
@@ -62,6 +66,12 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
         if checks.iter().any(|other| same_name(&other.name, &name)) {
             let message = format!("Duplicate check constraint name '{name}'.");
             return Err(SqlError::new(3822, b"HY000", message));
+        }
+        if let (Some(column), false) = (of_column(check), mariadb)
+            && !check.expr.column_names().iter().all(|read| same_name(read, &column.name))
+        {
+            let message = format!("Column check constraint '{name}' references other column.");
+            return Err(SqlError::new(3813, b"HY000", message));
         }
         let owner = || format!("An expression of a check constraint '{name}'");
         let expr = stored(&check.expr, table, client, (3815, &owner))?;

@@ -152,12 +152,24 @@ fn comparable(a: &Column, b: &Column) -> bool {
     if binary(a.kind) && binary(b.kind) {
         return true;
     }
-    let sized = !matches!(a.kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt);
-    a.kind == b.kind
-        && a.unsigned == b.unsigned
-        && (!sized || a.length == b.length)
-        && a.decimals == b.decimals
-        && a.labels == b.labels
+    if a.kind != b.kind {
+        return false;
+    }
+    match a.kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt => a.unsigned == b.unsigned,
+        // These are numbers: the first member of one is the first of the other.
+        K::Enum => (a.labels.len() > 255) == (b.labels.len() > 255),
+        K::Set => set_bytes(a.labels.len()) == set_bytes(b.labels.len()),
+        _ => true,
+    }
+}
+
+/// Bytes that a SET of so many members takes.
+fn set_bytes(members: usize) -> usize {
+    match members.div_ceil(8) {
+        bytes @ 0..=4 => bytes,
+        _ => 8,
+    }
 }
 
 impl Ddl<'_> {

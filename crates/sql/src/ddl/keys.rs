@@ -1,8 +1,9 @@
 //! From key definitions to indexes: names, order, the choice of the clustered key, limits.
 
 use super::build::Ids;
-use crate::catalog::{Column, Index, IndexKind, IndexPart, charset, same_name};
+use crate::catalog::{Column, Index, IndexKind, IndexPart, TableDef, charset, same_name};
 use crate::error::{SqlError, SqlResult};
+use crate::state::SessionState;
 use omnibus_parser::ast::{self, CreateTable, KeyTarget, TypeName};
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
@@ -181,7 +182,12 @@ fn check_parts(index: &mut Index, columns: &[Column]) -> SqlResult<()> {
                     format!("Key part '{}' length cannot be 0", column.name),
                 ));
             }
+            // The whole of a number or time is no prefix.
+            Some(length) if own_bytes(&column.ty) == Some(length) => part.prefix = None,
             Some(_) if !column.is_string() => return Err(SqlError::wrong_sub_key()),
+            Some(length) if is_tiny(column) && length * charset::max_len(column.ty.collation) > 255 => {
+                return Err(SqlError::too_long_key(255));
+            }
             Some(length) if !column.is_blob() && length > column.ty.length => {
                 return Err(SqlError::wrong_sub_key());
             }
@@ -285,5 +291,52 @@ pub(crate) fn stored_len(ty: &ColumnType) -> u32 {
         K::Binary => ty.length,
         K::VarBinary => ty.length + 2,
         _ => 12,
+    }
+}
+
+fn is_tiny(column: &Column) -> bool {
+    matches!(column.ty.kind, ColumnKind::TinyText | ColumnKind::TinyBlob)
+}
+
+/// Bytes of a number or time in MySQL's rows.
+fn own_bytes(ty: &ColumnType) -> Option<u32> {
+    use ColumnKind as K;
+    let fraction = u32::from(ty.decimals.min(6)).div_ceil(2);
+    Some(match ty.kind {
+        K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt => ty.kind.integer_bytes() as u32,
+        K::Year => 1,
+        K::Date => 3,
+        K::Time => 3 + fraction,
+        K::Timestamp => 4 + fraction,
+        K::DateTime => 5 + fraction,
+        K::Float => 4,
+        K::Double => 8,
+        K::Decimal => omnibus_value::decimal::binlog_size(ty.length.min(65) as u8, ty.decimals) as u32,
+        K::Bit => ty.length.div_ceil(8),
+        _ => return None,
+    })
+}
+
+/// Warns of each index that is new in a definition and another one's double.
+pub(super) fn warn_of_duplicates(state: &mut SessionState, def: &TableDef, old: Option<&TableDef>) {
+    let is_new = |index: &Index| {
+        old.is_none_or(|old| !old.indexes.iter().any(|known| same_name(&known.name, &index.name)))
+    };
+    let alike = |a: &Index, b: &Index| {
+        let pairs = || a.parts.iter().zip(&b.parts);
+        a.kind == b.kind
+            && a.parts.len() == b.parts.len()
+            && pairs().all(|(a, b)| (a.column, a.prefix, a.descending) == (b.column, b.prefix, b.descending))
+    };
+    for (at, index) in def.indexes.iter().enumerate() {
+        let others = def.indexes.iter().enumerate();
+        let mut before = others.filter(|(other, index)| *other < at || !is_new(index));
+        if is_new(index) && before.any(|(other, double)| other != at && alike(double, index)) {
+            let message = format!(
+                "Duplicate index '{}' defined on the table '{}.{}'. This is deprecated and will be disallowed in a future release.",
+                index.name, def.db, def.name
+            );
+            state.diagnostics.warn(SqlError::new(1831, b"HY000", message));
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::Snapshot;
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::{CreateTable, Statement};
-use omnibus_value::temporal::UTC;
+use omnibus_value::temporal::{DateMode, UTC};
 
 /// The catalog that an engine keeps.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn parse_definition(db: &str, text: &str, created: u64) -> SqlResult<
         db,
         default_collation: crate::catalog::charset::server_default(),
         utf8mb4: crate::catalog::charset::server_default(),
-        strict: false,
+        dates: DateMode { allow_invalid: true, ..DateMode::RELAXED },
         zone: UTC,
         explicit_timestamps: true,
         no_engine_substitution: false,

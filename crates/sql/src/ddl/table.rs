@@ -4,6 +4,8 @@ use super::build::{Built, build_table};
 use super::exec::{Change, Ddl, ids, spaces};
 use super::expressions::{check_expressions, rename_checks};
 use super::foreign_keys::{cannot_drop, cannot_truncate, named_parents, rename_own};
+use super::keys::warn_of_duplicates;
+use super::refused::refuse;
 use crate::api::{Outcome, Priv};
 use crate::catalog::sequence::no_option;
 use crate::catalog::{Child, Table, TableDef, TableState, persist};
@@ -78,7 +80,12 @@ impl Ddl<'_> {
             None => {
                 let tree = self.with_hidden_columns(tree, &db, &schema)?;
                 let mut context = self.build_context(&db, &schema);
-                build_table(&tree, &mut context, &mut ids(&mut change.next))?
+                let built = build_table(&tree, &mut context, &mut ids(&mut change.next))?;
+                if !self.state.settings.mariadb {
+                    refuse(&built.def, None)?;
+                }
+                warn_of_duplicates(self.state, &built.def, None);
+                built
             }
         };
         self.trx.locks.lock_successor(built.def.id)?;

@@ -5,6 +5,7 @@ use crate::api::{AccessCheck, ColumnGrants, Columns, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
 use crate::bind::{Binder, Clause};
+use crate::catalog::rowid::column_or_rowid;
 use crate::catalog::sequence;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -181,7 +182,7 @@ pub(crate) fn insert_columns(
     names.iter().try_for_each(|name| granted.check(name))?;
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        let column = table.column_index(name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;
+        let column = column_or_rowid(table, name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;
         if columns.contains(&column) {
             return Err(SqlError::field_specified_twice(name));
         }

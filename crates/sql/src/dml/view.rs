@@ -8,6 +8,7 @@ use super::{Run, multi};
 use crate::api::{Columns, Priv, Rights};
 use crate::bind::scope::{MergedView, Source};
 use crate::bind::{self, Binder, BlockScope};
+use crate::catalog::rowid::column_or_rowid;
 use crate::catalog::{Catalog, Table, TableDef, View, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::context::{Context, Row, Slot};
@@ -85,7 +86,7 @@ impl Names {
             return Err(unknown());
         }
         match &self.view {
-            None => self.table.column_index(&name.name).ok_or_else(unknown),
+            None => column_or_rowid(&self.table, &name.name).ok_or_else(unknown),
             Some((merged, slot)) => {
                 let found = merged.columns.iter().position(|column| same_name(&column.name, &name.name));
                 let at = found.ok_or_else(unknown)?;

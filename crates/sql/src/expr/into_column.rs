@@ -130,17 +130,12 @@ fn state_of(problem: Problem) -> [u8; 5] {
 }
 
 /// A literal as a column's default stores it.
-pub(crate) fn store(value: Value, column: &Column, strict: bool, zone: Zone) -> SqlResult<Value> {
-    let context =
-        StoreContext { strict: true, dates: default_dates(strict), zone, ..StoreContext::default() };
+pub(crate) fn store(value: Value, column: &Column, dates: DateMode, zone: Zone) -> SqlResult<Value> {
+    let context = StoreContext { strict: true, dates, zone, ..StoreContext::default() };
     value
         .cast_for_column(&column.ty, &context)
         .map(|stored| stored.value)
         .map_err(|error| SqlError::new(error.0.code(), &state_of(error.0), error.0.to_string()))
-}
-
-fn default_dates(strict: bool) -> DateMode {
-    DateMode { no_zero_in_date: strict, no_zero_date: strict, ..DateMode::RELAXED }
 }
 
 /// What a NOT NULL column without a default gets when sql_mode is not strict.

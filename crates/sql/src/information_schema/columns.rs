@@ -3,7 +3,7 @@
 use super::computed::{Def, Reader, Ty, all, column_type, text, yes_no};
 use crate::bind::Outline;
 use crate::catalog::type_text;
-use crate::catalog::{Column, ColumnDefault, IndexKind, Table, View, charset};
+use crate::catalog::{Column, ColumnDefault, Table, View, charset};
 use crate::error::ExecResult;
 use crate::expr::types::{Family, family};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -265,13 +265,9 @@ fn default_value(column: &Column) -> Value {
 /// PRI, UNI, MUL or nothing.
 fn key_of(table: &Table, column: usize) -> &'static str {
     let clustered = table.indexes().first().filter(|_| !table.def.hidden_key);
-    if let Some(index) = clustered
-        && index.parts.iter().any(|part| part.column == column)
-    {
-        // A unique key that stands in for the primary key shows as one, if it is of one column.
-        if index.kind == IndexKind::Primary || index.parts.len() == 1 {
-            return "PRI";
-        }
+    // A unique key that stands in for the primary key shows as one.
+    if clustered.is_some_and(|index| index.parts.iter().any(|part| part.column == column)) {
+        return "PRI";
     }
     let leads =
         table.indexes().iter().filter(|index| index.parts.first().is_some_and(|part| part.column == column));

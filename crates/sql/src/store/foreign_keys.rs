@@ -159,6 +159,10 @@ impl Trx {
         }) else {
             return Ok(false);
         };
+        let theirs = columns.iter().map(|&column| &parent.def.columns[column].ty);
+        if values.iter().zip(theirs).any(|(value, ty)| !fits_decimal(value, ty)) {
+            return Ok(false);
+        }
         let prefix = parent.key_prefix(index, values);
         if itself && parent.key_prefix(index, &picked(row, &columns)) == prefix {
             return Ok(true);
@@ -395,8 +399,25 @@ fn fits(value: &Value, ty: &omnibus_value::ColumnType) -> bool {
             bytes.len() <= ty.length as usize
                 || crate::catalog::charset::to_utf8(bytes, ty.collation).chars().count() <= ty.length as usize
         }
-        _ => true,
+        (Value::Enum(number), K::Enum) => usize::from(*number) <= ty.labels.len(),
+        (Value::Set(bits), K::Set) => ty.labels.len() >= 64 || bits >> ty.labels.len() == 0,
+        (Value::Bit(bits), K::Bit) => ty.length >= 64 || bits >> ty.length == 0,
+        (Value::Float(n), K::Float) => !ty.unsigned || *n >= 0.0,
+        (Value::Double(n), K::Double) => !ty.unsigned || *n >= 0.0,
+        (Value::Time(time), K::Time) => time.micros() % 10u32.pow(6 - u32::from(ty.decimals.min(6))) == 0,
+        (Value::DateTime(time), K::DateTime | K::Timestamp) => time.truncate(ty.decimals) == *time,
+        _ => fits_decimal(value, ty),
     }
+}
+
+/// Whether a DECIMAL column can have a value: the columns of a foreign key may have other digits.
+fn fits_decimal(value: &Value, ty: &omnibus_value::ColumnType) -> bool {
+    let Value::Decimal(n) = value else { return true };
+    if ty.kind != omnibus_value::ColumnKind::Decimal {
+        return true;
+    }
+    let is_exact = n.fit(ty.length.min(65) as u8, ty.decimals).is_ok_and(|(kept, _)| kept == *n);
+    is_exact && !(ty.unsigned && n.is_negative())
 }
 
 /// What a row refers to by a key, if it did not before.

@@ -150,7 +150,6 @@ enum AggregateState {
     Avg(Decimal, i64),
     AvgReal(f64, i64),
     Extreme(Value),
-    Any(Option<Value>),
     Bits(u64),
     BitsOfBytes(Option<Vec<u8>>),
     /// Count, mean, sum of squared differences (Welford).
@@ -175,7 +174,6 @@ impl AggregateSpec {
             Kind::Avg if real => AggregateState::AvgReal(0.0, 0),
             Kind::Avg => AggregateState::Avg(Decimal::ZERO, 0),
             Kind::Min | Kind::Max => AggregateState::Extreme(Value::Null),
-            Kind::AnyValue => AggregateState::Any(None),
             Kind::BitAnd | Kind::BitOr | Kind::BitXor if self.ty.family() == Family::String => {
                 AggregateState::BitsOfBytes(None)
             }
@@ -266,11 +264,6 @@ impl Accumulator {
                 };
                 if better {
                     keep(best, value, account, cx)?;
-                }
-            }
-            AggregateState::Any(kept) => {
-                if kept.is_none() {
-                    keep(kept.insert(Value::Null), spec.args[0].eval(cx)?, account, cx)?;
                 }
             }
             AggregateState::Bits(bits) => {
@@ -484,7 +477,6 @@ impl Accumulator {
             }
             AggregateState::AvgReal(sum, count) => Value::Double(sum / count as f64),
             AggregateState::Extreme(value) => value,
-            AggregateState::Any(value) => value.unwrap_or(Value::Null),
             AggregateState::Bits(bits) => Value::UInt(bits),
             AggregateState::BitsOfBytes(bytes) => {
                 // A blob may be long, and no row says how long the others would be.

@@ -12,6 +12,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("IFNULL", 2, 2, ifnull_type, coalesce),
     Def::new("NULLIF", 2, 2, first_type, nullif),
     Def::new("COALESCE", 1, MANY, coalesce_type, coalesce),
+    Def::new("ANY_VALUE", 1, 1, |args, _| Ok(args[0].ty.clone()), any_value),
     Def::new("ISNULL", 1, 1, |_, _| Ok(ExprType::boolean()), is_null),
     Def::collating("GREATEST", 2, MANY, all_type, greatest),
     Def::collating("LEAST", 2, MANY, all_type, least),
@@ -66,6 +67,11 @@ fn coalesce(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Va
         }
     }
     Ok(Value::Null)
+}
+
+/// Its operand's value in a row of the group: what the binder lets pass beside the group.
+fn any_value(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    args[0].eval(cx)
 }
 
 /// Never called under WITH ROLLUP: the binder makes columns of it.
