@@ -9,11 +9,11 @@ use crate::exec::{Change, RowReader};
 use crate::expr::SlotSet;
 use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
+use crate::logical::conjuncts::conjuncts;
+use crate::logical::hints::{HintPlace, OneTable, check_hints, name_indexes};
+use crate::logical::nest::column_of;
 use crate::plan::access::{self, TableAccess, Wanted};
 use crate::plan::estimate::Known;
-use crate::plan::hints::{HintPlace, OneTable, name_indexes};
-use crate::plan::nest::column_of;
-use crate::plan::rules;
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use omnibus_parser::ast::{Hint, IndexHint};
@@ -66,10 +66,10 @@ impl Finder {
         known: Known<'_>,
         hints: &[IndexHint],
     ) -> SqlResult<Finder> {
-        access::check_hints(&target.table, &target.table.def.name, hints)?;
+        check_hints(&target.table, &target.table.def.name, hints)?;
         let mut terms = Vec::new();
         for condition in conditions {
-            rules::conjuncts(condition, &mut terms);
+            conjuncts(condition, &mut terms);
         }
         let missing = SlotSet::of(target.slot);
         let wanted = Wanted {

@@ -9,7 +9,7 @@ use crate::catalog::sequence;
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::Expr;
-use crate::plan::VirtualTables;
+use crate::logical::VirtualTables;
 use crate::plan::estimate::Known;
 use crate::state::SessionState;
 use crate::storage::LockMode;

@@ -6,7 +6,8 @@
 use super::run::{Consumer, Emitter, Flow};
 use crate::error::ExecResult;
 use crate::expr::{Context, Expr};
-use crate::plan::tree::{Block, SortBy, SortKey};
+use crate::logical::{SortBy, SortKey};
+use crate::plan::tree::Block;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 

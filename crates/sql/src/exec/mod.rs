@@ -23,6 +23,7 @@ use crate::api::RowSink;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::profile::Profile;
 use crate::expr::{Context, eval};
+use crate::logical::Limit;
 use crate::plan::{QueryPlan, tree};
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -92,7 +93,7 @@ pub(crate) fn profiled(
 /// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
 fn counting(
     plan: &QueryPlan,
-    limit: &tree::Limit,
+    limit: &Limit,
     cx: &mut Context<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {

@@ -3,8 +3,9 @@
 use super::run::{Consumer, Flow, Limit};
 use crate::error::ExecResult;
 use crate::expr::{Context, Expr, ExprType, eval, hash_key};
+use crate::logical::{SortBy, SortKey};
 use crate::memory::Account;
-use crate::plan::tree::{Block, SortBy, SortKey};
+use crate::plan::tree::Block;
 use crate::rows::codec;
 use crate::rows::distinct::{Distinct, Seen};
 use crate::sort::{ExternalSort, KeyForm, Part};

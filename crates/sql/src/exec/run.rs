@@ -9,13 +9,14 @@ use super::order::Sorter;
 use super::reader::RowReader;
 use super::window::Stage;
 use super::{group, set_operation};
+use crate::api::ResultColumn;
 use crate::error::{ExecResult, SqlError};
 use crate::expr::profile::{self, Step};
 pub use crate::expr::subquery::Consumer;
 use crate::expr::subquery::{Subplan, SubqueryState};
 use crate::expr::{Context, Expr, Row, Slot, hash_key, in_place};
+use crate::logical::{Asked, Numbers};
 use crate::plan::tree::{Block, Body, Keep, Node, NodeSource, OuterNode, QueryPlan, ScanNode};
-use crate::plan::{Asked, Numbers};
 pub use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::{Rows, RowsBuilder};
@@ -40,7 +41,7 @@ pub struct Limit {
 ///
 /// # Errors
 /// 1210 for what is no count.
-pub fn limit_of(limit: &crate::plan::tree::Limit, cx: &mut Context<'_>) -> ExecResult<Limit> {
+pub fn limit_of(limit: &crate::logical::Limit, cx: &mut Context<'_>) -> ExecResult<Limit> {
     let mut number = |e: &Option<Expr>, missing: u64| -> ExecResult<u64> {
         let Some(e) = e else { return Ok(missing) };
         match e.eval(cx)? {
@@ -68,6 +69,18 @@ impl Subplan for QueryPlan {
 
     fn cost(&self) -> f64 {
         crate::plan::cost::of_plan(self)
+    }
+
+    fn columns(&self) -> &[ResultColumn] {
+        &self.columns
+    }
+
+    fn is_unique(&self, column: usize) -> bool {
+        crate::plan::rows::is_unique(self, column)
+    }
+
+    fn reads_no_table(&self) -> bool {
+        matches!(&self.body, Body::Block(block) if block.nodes.is_empty())
     }
 }
 
@@ -395,7 +408,7 @@ fn read(
                 Some(rows) => rows,
                 None => {
                     let mut rows = RowsBuilder::new(cx);
-                    run(plan, cx, &mut |cx, row| {
+                    plan.run(cx, &mut |cx, row| {
                         rows.push(row.iter().cloned().map(crate::expr::eval::own).collect(), cx)?;
                         Ok(Flow::Continue)
                     })?;

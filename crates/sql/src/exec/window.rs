@@ -9,7 +9,7 @@ use super::window_frame::{FrameOf, Partition};
 use super::window_value::ValueOf;
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{Context, Row, eval, hash_key};
-use crate::plan::window::{Window, Windows};
+use crate::logical::window::{Window, Windows};
 use crate::rows::codec;
 use crate::rows::indexed::IndexedRecords;
 use crate::sort::{ExternalSort, KeyForm, Part, Sorted};

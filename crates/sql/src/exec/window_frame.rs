@@ -4,7 +4,7 @@ use super::window::Record;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::Family;
 use crate::expr::{Context, Expr, Row, compare};
-use crate::plan::window::{Bound, Frame, Window};
+use crate::logical::window::{Bound, Frame, Window};
 use crate::rows::indexed::IndexedRecords;
 use bytes::Bytes;
 use omnibus_value::Value;

@@ -35,8 +35,10 @@ pub mod stored;
 pub mod subquery;
 pub mod sysvar;
 pub mod types;
+mod volatile;
 
 pub use context::{Context, Row, Slot};
 pub use node::{Expr, Kind};
 pub use slot_set::SlotSet;
 pub use types::{BindContext, Coercibility, ExprType};
+pub(crate) use volatile::is_volatile;

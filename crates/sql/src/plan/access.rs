@@ -6,7 +6,6 @@ use super::estimate::Known;
 use super::sampled::Sampled;
 use super::{cost, ranges};
 use crate::catalog::{IndexKind, Table};
-use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::expr::node::Expr;
 use crate::expr::subquery::Subquery;
@@ -148,17 +147,6 @@ pub struct TableAccess {
     pub cost: f64,
     /// Positions of indexes that conditions could use, for EXPLAIN.
     pub possible: Vec<usize>,
-}
-
-/// Every hint must name indexes that are there.
-///
-/// # Errors
-/// 1176.
-pub(crate) fn check_hints(table: &Table, alias: &str, hints: &[IndexHint]) -> SqlResult<()> {
-    match hints.iter().flat_map(|hint| &hint.indexes).find(|name| table.index_named(name).is_none()) {
-        Some(name) => Err(SqlError::key_does_not_exist(&**name, alias)),
-        None => Ok(()),
-    }
 }
 
 /// Positions of the indexes that the hints leave, in order; invisible ones never.

@@ -74,7 +74,7 @@ fn of_nodes(nodes: &[Node]) -> f64 {
                 cost += rows * path.cost;
                 rows *= path.expected(table);
             }
-            (NodeSource::Derived { plan, .. }, _) => cost += of_plan(plan) + rows * plan.rows * ROW,
+            (NodeSource::Derived { plan, .. }, _) => cost += plan.cost() + rows * plan.rows() * ROW,
             (NodeSource::Virtual { .. } | NodeSource::Recursion { .. }, _) => cost += rows * ROW,
         }
     }

@@ -7,22 +7,21 @@
 use super::access::TableAccess;
 use super::equalities::{Equated, equal_columns};
 use super::estimate::{ANYTHING, Known};
-use super::hints::order_joins;
 use super::needed::Needed;
-use super::rows::is_unique;
-use super::rules::is_volatile;
 use super::sampled::Sampled;
 use super::scan::{Step, Stored, keep_if_whole};
 use super::simplify::{add_implied, simplify};
 use super::{cost, late};
 use crate::error::SqlResult;
+use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::plan::VirtualTable;
-use crate::plan::nest::{Item, ItemSource, Nest, TableItem, column_of};
+use crate::logical::VirtualTable;
+use crate::logical::hints::order_joins;
+use crate::logical::nest::{Item, ItemSource, Nest, TableItem, column_of};
 use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
 use crate::state::SessionState;
-use omnibus_parser::ast::{Hint, Select};
+use omnibus_parser::ast::Hint;
 use std::collections::HashMap;
 
 /// Members of a nest up to which every order is looked at. Ten tables would be five thousand steps of some microseconds.
@@ -34,7 +33,7 @@ const COMPUTED_SHARE: f64 = 0.1;
 
 /// Loops and what is checked before them.
 #[derive(Debug)]
-pub(crate) struct Planned {
+pub(super) struct Planned {
     pub nodes: Vec<Node>,
     pub constants: Vec<Expr>,
     pub volatile: bool,
@@ -42,21 +41,30 @@ pub(crate) struct Planned {
     pub rows: f64,
 }
 
-/// Plans a block; `own` are the slots that belong to it, `subqueries` counts those of the statement and the tables kept for its
-/// joins; `read`: a query around it reads the block's rows, so that it matters how many they are.
-pub(crate) fn plan(
+/// The rest of a block, as far as its loops depend on it.
+pub(super) struct Rest<'b> {
+    /// The slots that belong to it.
+    pub own: &'b SlotSet,
+    /// STRAIGHT_JOIN.
+    pub straight: bool,
+    pub hints: &'b [Hint],
+    pub needed: &'b Needed,
+    /// A query around it reads the block's rows, so that it matters how many they are.
+    pub read: bool,
+}
+
+/// Plans the loops of a block; `subqueries` counts those of the statement and the tables kept for its joins.
+pub(super) fn plan(
     session: &SessionState,
     subqueries: &mut usize,
     nest: Nest,
-    own: &SlotSet,
-    select: &Select,
-    needed: &Needed,
-    read: bool,
+    rest: &Rest<'_>,
 ) -> SqlResult<Planned> {
+    let Rest { own, hints, needed, read, .. } = *rest;
     let mut constants = Vec::new();
     let mut nest = simplify(nest);
-    order_joins(&mut nest, &select.hints);
-    let straight = select.options.straight_join || select.hints.contains(&Hint::JoinFixedOrder);
+    order_joins(&mut nest, hints);
+    let straight = rest.straight || hints.contains(&Hint::JoinFixedOrder);
     let volatile = nest.is_volatile();
     let has_tables = !nest.items.is_empty();
     let (checked_first, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut nest.conditions)
@@ -314,7 +322,7 @@ impl Planner<'_> {
                 (NodeSource::Table { table: table.clone(), path, lock, wait }, keep)
             }
             ItemSource::Derived { plan, outer, store } => {
-                let mut path = TableAccess::all(conditions, plan.rows);
+                let mut path = TableAccess::all(conditions, plan.rows());
                 let keep = if outer.is_empty() { keep_if_whole(&mut path, &own) } else { None };
                 let id = store.unwrap_or_else(|| self.new_id());
                 let (plan, outer_slots) = (plan.clone(), outer.clone());
@@ -384,7 +392,7 @@ impl<'n> Members<'n> {
 /// Rows of what is not a stored table.
 fn computed_rows(source: &ItemSource) -> f64 {
     match source {
-        ItemSource::Derived { plan, .. } => plan.rows,
+        ItemSource::Derived { plan, .. } => plan.rows(),
         ItemSource::Recursion(_) => 1.0,
         ItemSource::Virtual(table) => virtual_rows(table.as_ref()),
         _ => COMPUTED_ROWS,
@@ -396,7 +404,7 @@ fn share_of_computed(item: &TableItem, condition: &Expr, rows: f64) -> f64 {
     let Some((column, value)) = column_equality(condition, item.slot) else { return COMPUTED_SHARE };
     match &item.source {
         _ if value.slots().is_empty() => COMPUTED_SHARE,
-        ItemSource::Derived { plan, .. } if is_unique(plan, column) => 1.0 / rows.max(1.0),
+        ItemSource::Derived { plan, .. } if plan.is_unique(column) => 1.0 / rows.max(1.0),
         // Joins are by columns of many values.
         _ => (1.0 / rows.max(1.0).sqrt()).min(COMPUTED_SHARE),
     }

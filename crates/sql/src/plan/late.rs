@@ -3,10 +3,10 @@
 //! `EXISTS (... WHERE x = t.a)` reads one table of a join only, but what it costs is paid for every row of it that is met, and a
 //! table joined later may leave one row in a hundred. They take no part in the search for an order.
 
-use super::rules::is_volatile;
+use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::plan::nest::{Item, ItemSource, Nest};
+use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::plan::tree::{Node, NodeSource};
 use crate::storage::LockMode;
 

@@ -1,9 +1,8 @@
-//! From bound conditions and tables to a physical plan: which index each table is read through, in which order tables are
+//! From a bound query to a physical plan: which index each table is read through, in which order tables are
 //! joined, where each condition is checked.
 //!
-//! Not binding ([`crate::bind`]) and not execution (`exec::run`, `exec::reader`). The way of a FROM: `rules`
-//! rewrites conditions into conjuncts, `condition` says what a conjunct asks of a column, `access` makes paths of that,
-//! `simplify` what several say together, `equalities` which columns are equal by then; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
+//! Not binding ([`crate::bind`]) and not execution (`exec::run`, `exec::reader`). [`physical`] is the way in, in `query`. The way of a FROM: `condition`
+//! says what a conjunct asks of a column, `access` makes paths of that, `simplify` what several say together, `equalities` which columns are equal by then; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
 //! off what a subquery makes dear, `rows` says how many rows a block gives, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by, and `sampled` asks sampled rows a condition. Everything here runs once a plan,
 //! on the session's thread, and reads no other rows.
 
@@ -13,26 +12,19 @@ pub(crate) mod condition;
 pub mod cost;
 mod equalities;
 pub(crate) mod estimate;
-pub(crate) mod hints;
-pub(crate) mod join_order;
-pub(crate) mod json_table;
+mod join_order;
 pub mod key;
 mod late;
 pub(crate) mod needed;
-pub mod nest;
-pub mod numbers;
-pub(crate) mod order;
+mod order;
+mod query;
 mod ranges;
 pub(crate) mod rows;
-pub(crate) mod rules;
 mod sampled;
 mod scan;
-pub(crate) mod shared;
+mod shared;
 mod simplify;
 pub mod tree;
-pub mod virtual_table;
-pub mod window;
 
-pub use numbers::Numbers;
+pub(crate) use query::{Planning, Reader, physical};
 pub use tree::QueryPlan;
-pub use virtual_table::{Asked, NoVirtualTables, VirtualTable, VirtualTables};

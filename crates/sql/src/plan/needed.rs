@@ -2,9 +2,11 @@
 
 use super::access::Access;
 use crate::expr::SlotSet;
+use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
-use crate::plan::nest::{Item, ItemSource, Nest};
-use crate::plan::tree::{Block, Node, NodeSource, ScanNode, SortBy};
+use crate::logical::nest::{Item, ItemSource, Nest};
+use crate::logical::{self, SortBy, SortKey, Windows};
+use crate::plan::tree::{Block, Node, NodeSource, ScanNode};
 use crate::storage::LockMode;
 use std::collections::HashMap;
 
@@ -41,30 +43,46 @@ fn for_each_scan(nodes: &mut [Node], each: &mut dyn FnMut(&mut ScanNode)) {
 }
 
 impl Needed {
+    /// Columns that a block reads which is not planned yet.
+    pub(super) fn of_logical(block: &logical::Block) -> Needed {
+        let mut needed = Needed::default();
+        needed.add_nest(&block.nest);
+        block.outputs.iter().chain(&block.having).for_each(|e| needed.add(e));
+        if let Some(grouping) = &block.grouping {
+            needed.add_grouping(&grouping.keys, &grouping.aggregates);
+        }
+        needed.add_behind(block.windows.as_ref(), &block.order);
+        needed
+    }
+
     /// What a planned block reads.
     pub(crate) fn of_block(block: &Block) -> Needed {
         let mut needed = Needed::default();
         needed.add_nodes(&block.nodes);
         block.outputs.iter().chain(&block.constants).chain(&block.having).for_each(|e| needed.add(e));
         if let Some(grouping) = &block.grouping {
-            grouping.keys.iter().for_each(|e| needed.add(e));
-            for aggregate in &grouping.aggregates {
-                aggregate
-                    .args
-                    .iter()
-                    .chain(aggregate.order.iter().map(|(e, _)| e))
-                    .for_each(|e| needed.add(e));
-            }
+            needed.add_grouping(&grouping.keys, &grouping.aggregates);
         }
-        if let Some(windows) = &block.windows {
-            windows.visit(&mut |e| needed.add(e));
-        }
-        for key in &block.order {
-            if let SortBy::Expr(e) = &key.expr {
-                needed.add(e);
-            }
-        }
+        needed.add_behind(block.windows.as_ref(), &block.order);
         needed
+    }
+
+    fn add_grouping(&mut self, keys: &[Expr], aggregates: &[AggregateSpec]) {
+        keys.iter().for_each(|e| self.add(e));
+        for aggregate in aggregates {
+            aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| self.add(e));
+        }
+    }
+
+    fn add_behind(&mut self, windows: Option<&Windows>, order: &[SortKey]) {
+        if let Some(windows) = windows {
+            windows.visit(&mut |e| self.add(e));
+        }
+        for key in order {
+            if let SortBy::Expr(e) = &key.expr {
+                self.add(e);
+            }
+        }
     }
 
     /// Takes up what planned loops read.
@@ -105,7 +123,7 @@ impl Needed {
     }
 
     /// Takes up what an expression reads, subqueries inside it among it.
-    pub(crate) fn add(&mut self, e: &Expr) {
+    fn add(&mut self, e: &Expr) {
         e.walk(&mut |e| match &e.kind {
             Kind::Column { slot, column, .. } => {
                 let columns = self.columns.entry(*slot).or_default();
@@ -119,7 +137,7 @@ impl Needed {
     }
 
     /// Takes up what the conditions of a nest read, and its derived tables.
-    pub(crate) fn add_nest(&mut self, nest: &Nest) {
+    fn add_nest(&mut self, nest: &Nest) {
         nest.conditions.iter().for_each(|e| self.add(e));
         for item in &nest.items {
             match item {

@@ -1,9 +1,10 @@
 //! Orders that come for nothing: an index whose order is the one that ORDER BY, MIN or MAX wants.
 
-use super::rules::is_volatile;
+use crate::expr::is_volatile;
 use crate::expr::{Expr, SlotSet};
-use crate::plan::nest::column_of;
-use crate::plan::tree::{Block, Body, Grouping, Node, NodeSource, ScanNode, SortBy, SortKey};
+use crate::logical::nest::column_of;
+use crate::logical::{SortBy, SortKey};
+use crate::plan::tree::{Block, Grouping, Node, NodeSource, ScanNode};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.
@@ -52,8 +53,7 @@ pub(crate) fn sorts_before_outputs(block: &Block) -> bool {
 
 /// A derived table without a table, as `(SELECT @n := 0)` is.
 fn is_one_row(scan: &ScanNode) -> bool {
-    let NodeSource::Derived { plan, .. } = &scan.source else { return false };
-    matches!(&plan.body, Body::Block(block) if block.nodes.is_empty())
+    matches!(&scan.source, NodeSource::Derived { plan, .. } if plan.reads_no_table())
 }
 
 /// Whether the first table is read so that the rows of a group come one after another: `Some(true)` if the groups come in the

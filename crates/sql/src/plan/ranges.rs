@@ -9,11 +9,13 @@ use super::access::{
     is_forbidden, usable_indexes,
 };
 use super::condition::{Says, among, says};
-use super::{cost, rules};
+use super::cost;
 use crate::catalog::IndexKind;
 use crate::expr::charset;
+use crate::expr::is_volatile;
 use crate::expr::node::Expr;
 use crate::expr::subquery::Subquery;
+use crate::logical::conjuncts::branches;
 use std::sync::Arc;
 
 /// More combinations of values than this are not looked up one by one: the parts behind are left to the filter.
@@ -82,7 +84,7 @@ pub(super) fn candidates(
 ) -> (Vec<Candidate>, Vec<usize>) {
     let facts = Facts { all: facts(wanted, 0, conjuncts.iter().copied()), conjuncts: conjuncts.len() };
     let ors: Vec<(usize, Vec<&[Expr]>)> =
-        conjuncts.iter().enumerate().filter_map(|(at, c)| Some((at, rules::branches(c)?))).collect();
+        conjuncts.iter().enumerate().filter_map(|(at, c)| Some((at, branches(c)?))).collect();
     let indexes = usable_indexes(wanted.table, wanted.hints);
     let (mut found, mut possible) = (Vec::new(), Vec::new());
     for &index in &indexes {
@@ -214,7 +216,7 @@ fn union(
     let (mut rows, mut cost) = (0.0, 0.0);
     let mut found = Vec::with_capacity(branches.len());
     // A row is asked for each branch whether it belongs to one before.
-    if branches.iter().any(|branch| branch.iter().any(rules::is_volatile)) {
+    if branches.iter().any(|branch| branch.iter().any(is_volatile)) {
         return None;
     }
     for branch in branches {

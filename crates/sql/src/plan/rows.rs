@@ -3,21 +3,23 @@
 //! `join_order` says how many rows the loops of a block give; here is what groups, HAVING, DISTINCT and LIMIT make of them.
 
 use super::estimate::Known;
-use super::tree::{Body, Compound, Node, NodeSource, QueryPlan, SetOperation};
+use super::tree::{Block, Body, Node, NodeSource, QueryPlan};
 use crate::catalog::Table;
 use crate::expr::{Expr, Kind};
+use crate::logical::{Limit, SetOperation};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
 
 /// Rows that become one group, where nothing is known of what they are grouped by.
 const GROUP: f64 = 5.0;
+/// Rows of a recursion, of whose steps nothing is known.
+pub(super) const OF_RECURSION: f64 = 100.0;
 /// The share of the groups that meet HAVING. Groups are asked for to find the few that stand out.
 const HAVING: f64 = 0.1;
 
 /// Rows expected of a block whose loops give `joined` rows.
-pub(crate) fn of_block(body: &Body, joined: f64, zone: Zone) -> f64 {
-    let Body::Block(block) = body else { return joined };
+pub(super) fn of_block(block: &Block, joined: f64, zone: Zone) -> f64 {
     let known = Known { zone, sampled: None };
     let mut rows = match &block.grouping {
         Some(grouping) if grouping.keys.is_empty() => 1.0,
@@ -37,23 +39,23 @@ pub(crate) fn of_block(body: &Body, joined: f64, zone: Zone) -> f64 {
 }
 
 /// Rows expected of a set operation.
-pub(crate) fn of_compound(compound: &Compound) -> f64 {
-    let mut rows = compound.left.rows;
-    for (operation, plan) in &compound.rest {
+pub(super) fn of_compound(left: &QueryPlan, rest: &[(SetOperation, QueryPlan)], limit: &Limit) -> f64 {
+    let mut rows = left.rows;
+    for (operation, plan) in rest {
         rows = match operation {
             SetOperation::UnionAll | SetOperation::Union => rows + plan.rows,
             SetOperation::Intersect(_) => rows.min(plan.rows),
             SetOperation::Except(_) => rows,
         };
     }
-    match compound.limit.count.as_ref().and_then(Expr::as_const) {
+    match limit.count.as_ref().and_then(Expr::as_const) {
         Some(Value::Int(most)) => rows.min(*most as f64).max(1.0),
         _ => rows,
     }
 }
 
 /// Whether each value of an output column comes once: it is all that the rows are grouped by, or the only one of DISTINCT.
-pub(super) fn is_unique(plan: &QueryPlan, column: usize) -> bool {
+pub(crate) fn is_unique(plan: &QueryPlan, column: usize) -> bool {
     let Body::Block(block) = &plan.body else { return false };
     let Some(output) = block.outputs.get(column) else { return false };
     match &block.grouping {

@@ -5,12 +5,12 @@
 use super::access::{self, Access, TableAccess, Wanted};
 use super::cost;
 use super::estimate::Known;
-use super::rules::is_volatile;
 use crate::catalog::Table;
+use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::types::Family;
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::plan::nest::TableItem;
+use crate::logical::nest::TableItem;
 use crate::plan::tree::Keep;
 use crate::storage::LockMode;
 use omnibus_parser::ast::IndexHintKind;

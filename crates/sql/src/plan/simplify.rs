@@ -2,10 +2,11 @@
 //! OR over several tables says of each.
 
 use super::equalities::{self, equal_columns};
-use super::rules::{is_volatile, share_of_slot};
+use crate::expr::is_volatile;
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::plan::nest::{Item, Nest};
+use crate::logical::conjuncts::share_of_slot;
+use crate::logical::nest::{Item, Nest};
 
 /// Outer joins whose NULL rows a condition refuses anyway become inner ones.
 pub(super) fn simplify(mut nest: Nest) -> Nest {

@@ -1,17 +1,17 @@
 //! A compiled query: everything that needs no value of a parameter and no row is decided.
 //!
-//! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by `bind`,
-//! run by `run`.
+//! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by
+//! `query` of what `bind` has bound, run by `exec`.
 
 use super::access::{Access, TableAccess};
-use super::rules::is_volatile;
-use super::virtual_table::VirtualTable;
-use super::window::Windows;
 use crate::api::ResultColumn;
 use crate::catalog::{Table, View};
 use crate::error::SqlError;
 use crate::expr::functions::aggregate::AggregateSpec;
+use crate::expr::is_volatile;
+use crate::expr::subquery::Subplan;
 use crate::expr::{Expr, ExprType, SlotSet};
+use crate::logical::{Limit, SetOperation, SortKey, VirtualTable, Windows};
 use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::Target;
 use std::fmt;
@@ -80,7 +80,7 @@ impl QueryPlan {
                 Node::Outer(outer) => product(&outer.nodes),
                 Node::Scan(scan) => match &scan.source {
                     NodeSource::Table { table, path, .. } => path.expected(table),
-                    NodeSource::Derived { plan, .. } => plan.rows.max(1.0),
+                    NodeSource::Derived { plan, .. } => plan.rows().max(1.0),
                     _ => 1.0,
                 },
             };
@@ -183,35 +183,6 @@ impl Grouping {
     }
 }
 
-/// One ORDER BY member.
-#[derive(Clone, Debug)]
-pub struct SortKey {
-    /// What is sorted by.
-    pub expr: SortBy,
-    /// DESC.
-    pub descending: bool,
-    /// For text.
-    pub collation: u16,
-}
-
-/// What a sort key is.
-#[derive(Clone, Debug)]
-pub enum SortBy {
-    /// An output column.
-    Output(usize),
-    /// An expression over the frame.
-    Expr(Expr),
-}
-
-/// LIMIT and OFFSET, evaluated when the query starts.
-#[derive(Clone, Debug, Default)]
-pub struct Limit {
-    /// How many.
-    pub count: Option<Expr>,
-    /// After how many.
-    pub offset: Option<Expr>,
-}
-
 /// A step of the nested loops.
 #[derive(Debug)]
 pub enum Node {
@@ -264,7 +235,7 @@ pub enum NodeSource {
     /// A derived table.
     Derived {
         /// Its query.
-        plan: Arc<QueryPlan>,
+        plan: Arc<dyn Subplan>,
         /// Conditions on its rows.
         filter: Vec<Expr>,
         /// Where its rows are kept.
@@ -344,19 +315,6 @@ pub struct Compound {
     pub order: Vec<SortKey>,
     /// LIMIT.
     pub limit: Limit,
-}
-
-/// What is done with an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetOperation {
-    /// UNION ALL.
-    UnionAll,
-    /// UNION.
-    Union,
-    /// INTERSECT, and INTERSECT ALL if set.
-    Intersect(bool),
-    /// EXCEPT, and EXCEPT ALL if set.
-    Except(bool),
 }
 
 /// A recursive common table expression.

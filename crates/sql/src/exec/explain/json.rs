@@ -1,16 +1,16 @@
 //! EXPLAIN FORMAT=JSON: a tree of query blocks as MySQL 8 has it (version 1), or as MariaDB, whose ANALYZE adds what happened.
 
-use super::names::Known;
+use super::names::{Known, query_of};
 use super::table::{Key, access_type, set_of};
 use super::{Change, Subject};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::expr::print::{self, Names};
 use crate::expr::profile::{Measure, Profile, Step};
+use crate::logical::{SetOperation, SortBy, Windows};
 use crate::plan::access::{Access, TableAccess};
 use crate::plan::needed::Needed;
-use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode, SetOperation, SortBy};
-use crate::plan::window::Windows;
+use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -374,15 +374,17 @@ impl Builder<'_> {
                 &path.filter
             }
             NodeSource::Derived { plan, filter, .. } => {
-                self.made(measure, plan.rows, &mut members);
-                let block = Json::Object(self.query(plan));
+                self.made(measure, plan.rows(), &mut members);
+                let id = self.known.next_id();
+                let block =
+                    Json::Object(query_of(plan).map_or_else(Vec::new, |plan| self.numbered(id, &plan)));
                 let materialized = match self.mariadb {
                     true => ("materialized", Json::Object(vec![("query_block", block)])),
                     false => {
                         let head = vec![
                             ("using_temporary_table", truth(true)),
                             ("dependent", truth(false)),
-                            ("cacheable", truth(!plan.volatile)),
+                            ("cacheable", truth(!plan.is_volatile())),
                             ("query_block", block),
                         ];
                         ("materialized_from_subquery", Json::Object(head))

@@ -3,13 +3,19 @@
 use crate::catalog::Column;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::print::{self, Names};
-use crate::expr::subquery::Subquery;
+use crate::expr::subquery::{Subplan, Subquery};
 use crate::plan::QueryPlan;
 use crate::plan::tree::{Block, Node, NodeSource};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The plan of a query inside of another one.
+pub(super) fn query_of(plan: &Arc<dyn Subplan>) -> Option<Arc<QueryPlan>> {
+    let plan: Arc<dyn Any + Send + Sync> = plan.clone();
+    plan.downcast().ok()
+}
 
 /// A subquery that was named.
 pub(super) struct Inner {
@@ -71,7 +77,7 @@ impl Known {
                     self.put(scan.slot, table.columns().iter().map(shown));
                 }
                 NodeSource::Derived { plan, .. } => {
-                    self.put(scan.slot, plan.columns.iter().map(|column| of(&column.name)));
+                    self.put(scan.slot, plan.columns().iter().map(|column| of(&column.name)));
                 }
                 NodeSource::Virtual { table, .. } => {
                     self.put(scan.slot, table.columns().iter().map(|column| of(&column.name)));
@@ -105,8 +111,7 @@ impl Names for Known {
     }
 
     fn subquery(&self, subquery: &Subquery) -> String {
-        let plan: Arc<dyn Any + Send + Sync> = subquery.plan.clone();
-        let Ok(plan) = plan.downcast::<QueryPlan>() else { return "(...)".into() };
+        let Some(plan) = query_of(&subquery.plan) else { return "(...)".into() };
         let dependent = !subquery.outer_slots.is_empty();
         let known = self.inner.borrow().iter().find(|inner| Arc::ptr_eq(&inner.plan, &plan)).map(|i| i.id);
         let id = known.unwrap_or_else(|| {

@@ -1,5 +1,6 @@
 //! EXPLAIN as a table: a row for each table that is read, as MySQL has it; as MariaDB's ANALYZE has it if the statement has run.
 
+use super::names::query_of;
 use super::{Change, Subject};
 use crate::api::{ResultColumn, RowSink};
 use crate::catalog::Table;
@@ -9,11 +10,10 @@ use crate::expr::profile::{Measure, Profile, Step};
 use crate::expr::subquery::Subquery;
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
+use crate::logical::Windows;
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
 use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
-use crate::plan::window::Windows;
 use omnibus_value::{ColumnKind, Value};
-use std::any::Any;
 use std::sync::Arc;
 
 /// Rows of EXPLAIN's table.
@@ -303,8 +303,8 @@ impl Explainer<'_> {
         match &scan.source {
             NodeSource::Table { table, path, .. } => extra = path_columns(&mut row, table, scan.slot, path),
             NodeSource::Derived { plan, filter, .. } => {
-                derived.push(plan.clone());
-                row[9] = Value::UInt(plan.rows.round().max(1.0) as u64);
+                derived.extend(query_of(plan));
+                row[9] = Value::UInt(plan.rows().round().max(1.0) as u64);
                 if !filter.is_empty() {
                     extra.push("Using where".into());
                 }
@@ -459,10 +459,7 @@ fn used_parts(interval: &Interval) -> usize {
 fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     e.walk(&mut |e| {
         if let Kind::Subquery(subquery) = &e.kind {
-            let plan: Arc<dyn Any + Send + Sync> = subquery.plan.clone();
-            if let Ok(plan) = plan.downcast() {
-                out.push((plan, !subquery.outer_slots.is_empty()));
-            }
+            out.extend(query_of(&subquery.plan).map(|plan| (plan, !subquery.outer_slots.is_empty())));
         }
     });
 }
@@ -470,8 +467,7 @@ fn subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
 /// As `subqueries`, of a condition that a path guarantees: an EXISTS is asked as a set there.
 fn implied_subqueries(e: &Expr, out: &mut Vec<(Arc<QueryPlan>, bool)>) {
     let Some(set) = set_of(e) else { return subqueries(e, out) };
-    let plan: Arc<dyn Any + Send + Sync> = set.plan.clone();
-    out.extend(plan.downcast().ok().map(|plan| (plan, false)));
+    out.extend(query_of(&set.plan).map(|plan| (plan, false)));
 }
 
 /// The rows as which an EXISTS can be asked.

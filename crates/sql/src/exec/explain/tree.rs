@@ -3,16 +3,15 @@
 //! The loops of this server push rows, so an operator is what a part of the plan does: how often it ran, the rows that it gave
 //! and the time until then are those of the parts below it, too.
 
-use super::names::Known;
+use super::names::{Known, query_of};
 use super::{Change, Subject};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::expr::print::{self, Names};
 use crate::expr::profile::{Measure, Profile, Step};
+use crate::logical::{Limit, SetOperation, SortBy, SortKey};
 use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail};
-use crate::plan::tree::{
-    Block, Body, Compound, Limit, Node, NodeSource, QueryPlan, ScanNode, SetOperation, SortBy, SortKey,
-};
+use crate::plan::tree::{Block, Body, Compound, Node, NodeSource, QueryPlan, ScanNode};
 use omnibus_value::Value;
 use std::fmt::Write;
 use std::time::Duration;
@@ -362,7 +361,7 @@ impl Outliner<'_> {
         match &scan.source {
             NodeSource::Table { table, path, .. } => self.table(table, alias, path, actual),
             NodeSource::Derived { plan, filter, .. } => {
-                let inner = self.query(plan);
+                let inner = query_of(plan).map_or_else(Operator::default, |plan| self.query(&plan));
                 let read = over(format!("Table scan on {alias}"), vec![over("Materialize", vec![inner])]);
                 self.filtered(read, filter, actual)
             }

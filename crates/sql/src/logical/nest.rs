@@ -1,10 +1,10 @@
 //! FROM as the planner gets it. Inner joins of any shape are one list of items and conditions (a `Nest`), which `join_order` may
 //! read in any order. The inner side of an outer join is a nest of its own.
 
-use super::rules::is_volatile;
-use super::tree::QueryPlan;
 use super::virtual_table::VirtualTable;
 use crate::catalog::Table;
+use crate::expr::is_volatile;
+use crate::expr::subquery::Subplan;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::IndexHint;
@@ -74,8 +74,8 @@ pub enum ItemSource {
     Table(Arc<Table>),
     /// A derived table or common table expression.
     Derived {
-        /// Its query.
-        plan: Arc<QueryPlan>,
+        /// Its query, which is planned.
+        plan: Arc<dyn Subplan>,
         /// The outer slots that it reads.
         outer: SlotSet,
         /// Where its rows are kept, if others read them as well.
@@ -108,7 +108,7 @@ impl Nest {
         self.conditions.iter().any(is_volatile)
             || self.items.iter().any(|item| match item {
                 Item::Table(table) => matches!(&table.source, ItemSource::Derived { plan, outer, .. }
-                    if plan.volatile && !outer.is_empty()),
+                    if plan.is_volatile() && !outer.is_empty()),
                 Item::Outer { nest, .. } => nest.is_volatile(),
             })
     }

@@ -3,7 +3,7 @@
 //! Every rule holds in the three values of SQL, because a condition is also asked whether it is NULL (`IS NULL`, NOT) only as
 //! part of a larger one, which is left alone. A condition whose value changes each time it is asked is never moved.
 
-use crate::expr::functions::VOLATILE;
+use crate::expr::is_volatile;
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::types::ExprType;
 
@@ -154,22 +154,4 @@ fn equalities(option: &Expr) -> Option<(&Expr, &[Expr], u16)> {
         }
         _ => None,
     }
-}
-
-/// Whether evaluating an expression twice may give two values.
-pub(crate) fn is_volatile(e: &Expr) -> bool {
-    let mut volatile = false;
-    e.walk(&mut |e| {
-        volatile |= match &e.kind {
-            Kind::Call(def, _) => def.traits & VOLATILE != 0,
-            Kind::Assign(_)
-            | Kind::UserVariable(_)
-            | Kind::ServerCall(..)
-            | Kind::Sequence(_)
-            | Kind::Stored(_) => true,
-            Kind::Subquery(subquery) => subquery.plan.is_volatile(),
-            _ => false,
-        };
-    });
-    volatile
 }

@@ -5,7 +5,7 @@
 
 use super::nest::{Item, ItemSource, Nest, TableItem};
 use crate::catalog::{Table, same_name};
-use crate::error::SqlError;
+use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use omnibus_parser::ast::{Hint, HintValue, IndexHint, IndexHintKind, IndexHintScope, JoinPlace};
 
@@ -110,6 +110,17 @@ pub(crate) fn name_indexes(tables: &mut dyn HintedTables, hints: &[Hint], place:
     warnings
 }
 
+/// Every hint must name indexes that are there.
+///
+/// # Errors
+/// 1176.
+pub(crate) fn check_hints(table: &Table, alias: &str, hints: &[IndexHint]) -> SqlResult<()> {
+    match hints.iter().flat_map(|hint| &hint.indexes).find(|name| table.index_named(name).is_none()) {
+        Some(name) => Err(SqlError::key_does_not_exist(&**name, alias)),
+        None => Ok(()),
+    }
+}
+
 /// The warning of a SET_VAR that another one, or its place, keeps from acting.
 pub(crate) fn passed_over(name: &str, value: &HintValue) -> SqlError {
     let value = match value {
@@ -179,7 +190,7 @@ fn member_of(nest: &Nest, alias: &str) -> Option<usize> {
 }
 
 /// Has the members of a nest read in the order that hints say.
-pub(super) fn order_joins(nest: &mut Nest, hints: &[Hint]) {
+pub(crate) fn order_joins(nest: &mut Nest, hints: &[Hint]) {
     for hint in hints {
         let Hint::JoinOrder { place, tables } = hint else { continue };
         let mut named: Vec<usize> = tables.iter().filter_map(|table| member_of(nest, table)).collect();
