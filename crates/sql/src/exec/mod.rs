@@ -1,22 +1,14 @@
 //! Runs a [`QueryPlan`], any number of times: from its tables to rows in a sink.
 //!
-//! [`crate::bind`] and [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call;
-//! UPDATE and DELETE read with [`RowReader`] too.
+//! [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call; `operator` has what it runs, a file for
+//! each kind of operator. UPDATE and DELETE read with [`RowReader`] too.
 
 mod explain;
-mod group;
-mod group_stream;
-mod late_outputs;
-mod order;
+mod operator;
 pub mod reader;
-mod rollup;
-pub mod run;
-mod set_operation;
-mod window;
-mod window_frame;
-mod window_value;
 
 pub(crate) use explain::{Change, Form, Subject, explain};
+pub use operator::query::run;
 pub use reader::RowReader;
 
 use crate::api::RowSink;
@@ -25,11 +17,12 @@ use crate::expr::profile::Profile;
 use crate::expr::{Context, eval};
 use crate::logical::Limit;
 use crate::plan::{QueryPlan, tree};
+use crate::rows::Flow;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use omnibus_parser::ast::Target;
 use omnibus_value::Value;
-use run::Flow;
+use operator::query::run_outermost;
 
 /// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
 ///
@@ -62,7 +55,7 @@ pub fn execute(
     if let Some(limit) = &plan.late_limit {
         return counting(plan, limit, &mut cx, sink);
     }
-    run::run_outermost(plan, &mut cx, &mut |_, row| {
+    run_outermost(plan, &mut cx, &mut |_, row| {
         sink.row(row)?;
         rows += 1;
         Ok(if rows == most { Flow::Stop } else { Flow::Continue })
@@ -86,7 +79,7 @@ pub(crate) fn profiled(
     cx.query.keeps_results = true;
     cx.profile = Some(Box::default());
     count_tables(plan, &mut cx);
-    run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
+    run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
     Ok(cx.profile.map(|profile| *profile).unwrap_or_default())
 }
 
@@ -97,9 +90,9 @@ fn counting(
     cx: &mut Context<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
-    let limit = run::limit_of(limit, cx)?;
+    let limit = operator::limit::Limit::of(limit, cx)?;
     let (mut found, mut sent) = (0, 0);
-    run::run(plan, cx, &mut |_, row| {
+    run(plan, cx, &mut |_, row| {
         found += 1;
         if found > limit.offset && sent < limit.count {
             sent += 1;
@@ -142,7 +135,7 @@ fn has_limit(plan: &QueryPlan) -> bool {
 /// SELECT ... INTO @a, @b: one row at most; none leaves the variables as they are, with a warning.
 fn into_variables(plan: &QueryPlan, cx: &mut Context<'_>) -> ExecResult<u64> {
     let mut found: Option<Vec<Value>> = None;
-    run::run(plan, cx, &mut |_, row| {
+    run(plan, cx, &mut |_, row| {
         if found.is_some() {
             return Err(Interrupt::Error(SqlError::too_many_rows()));
         }

@@ -1,6 +1,6 @@
 //! Window functions of a query block, bound: what each is computed of, in which order of rows, over which frame.
 //!
-//! They are computed over the rows that are left behind HAVING, before DISTINCT, ORDER BY and LIMIT (`exec::window`).
+//! They are computed over the rows that are left behind HAVING, before DISTINCT, ORDER BY and LIMIT (`exec::operator::window`).
 
 use crate::expr::Expr;
 use crate::expr::functions::aggregate::AggregateSpec;

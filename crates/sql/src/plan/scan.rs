@@ -1,6 +1,6 @@
 //! One table of a join: which path, or a hash table of its rows; what either costs for so many rows of the tables before it.
 //!
-//! A hash table is made of the rows that meet the table's own conditions, once a statement, in memory (`exec::run`).
+//! A hash table is made of the rows that meet the table's own conditions, once a statement, in memory (`exec::operator::hash_join`).
 
 use super::access::{self, Access, TableAccess, Wanted};
 use super::cost;

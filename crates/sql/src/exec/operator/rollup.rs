@@ -4,11 +4,12 @@
 //! them, and those end whose keys it does not share.
 
 use super::group::{Group, slots_of};
-use super::run::{Flow, Joined, join};
+use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping};
+use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 use bytes::Bytes;
@@ -35,7 +36,7 @@ pub(super) fn run(
     let parts = grouping.keys.iter().map(|e| Part::new(&e.ty, e.ty.column.collation, false));
     let mut sort = ExternalSort::new(KeyForm::new(parts.collect()), cx);
     let (mut key, mut record) = (Vec::new(), Vec::new());
-    join(block, None, cx, &mut |cx| {
+    nested_loop::run(block, None, cx, &mut |cx| {
         let keys = values(grouping, cx)?;
         key.clear();
         sort.form().write(keys.iter(), &mut key);

@@ -3,11 +3,12 @@
 //! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`Grouping::stream`).
 
 use super::group::Group;
-use super::run::{Flow, Joined, join};
+use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping};
+use crate::rows::Flow;
 
 /// Runs a block whose rows come group by group.
 pub(super) fn run(
@@ -18,7 +19,7 @@ pub(super) fn run(
 ) -> ExecResult<Flow> {
     let mut current: Option<(Group, Account)> = None;
     let (mut key, mut last) = (Vec::new(), Vec::new());
-    let flow = join(block, None, cx, &mut |cx| {
+    let flow = nested_loop::run(block, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
             in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;

@@ -1,28 +1,27 @@
-//! UNION, INTERSECT, EXCEPT, queries in parentheses, and WITH RECURSIVE.
+//! UNION, INTERSECT, EXCEPT, and queries in parentheses.
 //!
-//! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in `exec`.
+//! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in
+//! [`crate::rows`].
 
-use super::order::{Sorter, owned};
-use super::run::{Consumer, Flow, limit_of, run as run_query};
-use crate::error::{ExecResult, SqlError};
-use crate::expr::subquery::SubqueryState;
+use super::limit::Limit;
+use super::sort::{Sorter, owned};
+use super::{Consumer, query};
+use crate::error::ExecResult;
 use crate::expr::{Context, Expr, ExprType, Kind, Row, cast, hash_key};
 use crate::logical::SetOperation;
-use crate::memory::Account;
-use crate::plan::tree::{Compound, QueryPlan, Recursive};
+use crate::plan::QueryPlan;
+use crate::plan::tree::Compound;
+use crate::rows::Flow;
 use crate::rows::codec;
-use crate::rows::collected::{Rows, RowsBuilder};
-use crate::rows::distinct::{Distinct, KEY_COST, Seen};
+use crate::rows::distinct::{Distinct, Seen};
 use crate::rows::matching::{Matches, Rule};
-use foldhash::fast::RandomState;
 use omnibus_value::Value;
-use std::collections::HashSet;
-use std::rc::Rc;
 
 /// Takes the rows of an operand, as the common types.
-type Each<'e> = dyn FnMut(&mut Context<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
+pub(super) type Each<'e> = dyn FnMut(&mut Context<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
 
-fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
+/// The key by which rows are equal.
+pub(super) fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
     let mut key = Vec::new();
     for (value, ty) in row.iter().zip(types) {
         hash_key::write(value, ty.column.collation, &mut key);
@@ -31,14 +30,14 @@ fn key_of(row: &[Value], types: &[ExprType]) -> Vec<u8> {
 }
 
 /// Gives all rows of an operand. Says whether `each` has had enough: a LIMIT of the operand's own also stops it.
-fn operand(
+pub(super) fn operand(
     plan: &QueryPlan,
     types: &[ExprType],
     cx: &mut Context<'_>,
     each: &mut Each<'_>,
 ) -> ExecResult<Flow> {
     let mut flow = Flow::Continue;
-    run_query(plan, cx, &mut |cx, row| {
+    query::run(plan, cx, &mut |cx, row| {
         let row = fit(row, plan, types, cx);
         flow = each(cx, row)?;
         Ok(flow)
@@ -62,21 +61,12 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>
 
 /// Runs a set operation.
 pub(super) fn run(compound: &Compound, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-    let mut limits = limit_of(&compound.limit, cx)?;
+    let mut limits = Limit::of(&compound.limit, cx)?;
     if limits.count == 0 {
         return Ok(Flow::Continue);
     }
     if compound.order.is_empty() {
-        return operands(compound, compound.rest.len(), cx, &mut |cx, row| {
-            if limits.offset > 0 {
-                limits.offset -= 1;
-                cx.skipped += 1;
-                return Ok(Flow::Continue);
-            }
-            limits.count -= 1;
-            let enough = out(cx, &row)? == Flow::Stop || limits.count == 0;
-            Ok(if enough { Flow::Stop } else { Flow::Continue })
-        });
+        return operands(compound, compound.rest.len(), cx, &mut |cx, row| limits.give(&row, cx, out));
     }
     let types: Vec<&ExprType> = compound.types.iter().collect();
     let mut sorter = Sorter::of_rows(&compound.order, limits, &types, cx);
@@ -148,79 +138,4 @@ fn distinct(
         _ => Ok(Flow::Continue),
     })?;
     if flow == Flow::Stop { Ok(flow) } else { distinct.finish(cx, each) }
-}
-
-/// The rows of a recursive common table expression that were found before. They stay in memory: each step asks for them.
-struct Found {
-    rows: HashSet<Box<[u8]>, RandomState>,
-    account: Account,
-}
-
-impl Found {
-    fn is_new(&mut self, row: &[Value], types: &[ExprType], cx: &Context<'_>) -> ExecResult<bool> {
-        let key = key_of(row, types);
-        if self.rows.contains(&key[..]) {
-            return Ok(false);
-        }
-        self.account.grow(key.len() + KEY_COST, &cx.session.settings)?;
-        Ok(self.rows.insert(key.into()))
-    }
-}
-
-/// Runs a recursive common table expression.
-pub(super) fn run_recursive(
-    recursive: &Recursive,
-    cx: &mut Context<'_>,
-    out: &mut Consumer<'_>,
-) -> ExecResult<Flow> {
-    let mut found = recursive
-        .distinct
-        .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
-    let mut rows = step(&recursive.seeds, recursive, &mut found, cx)?;
-    let most = cx.session.settings.cte_max_recursion_depth;
-    for _ in 0..=most {
-        if rows.is_empty() {
-            cx.subqueries[recursive.id] = SubqueryState::Unknown;
-            return Ok(Flow::Continue);
-        }
-        let mut reader = rows.read();
-        while let Some(row) = reader.next_row()? {
-            if out(cx, &row)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        cx.storage.check_killed()?;
-        cx.subqueries[recursive.id] = SubqueryState::Table(rows);
-        rows = step(&recursive.steps, recursive, &mut found, cx)?;
-    }
-    Err(SqlError::new(
-        3636,
-        b"HY000",
-        format!("Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.", most.saturating_add(1)),
-    )
-    .into())
-}
-
-/// What these parts yield that was not found before.
-fn step(
-    parts: &[QueryPlan],
-    recursive: &Recursive,
-    found: &mut Option<Found>,
-    cx: &mut Context<'_>,
-) -> ExecResult<Rc<Rows>> {
-    let types = &recursive.types;
-    let mut rows = RowsBuilder::new(cx);
-    for plan in parts {
-        operand(plan, types, cx, &mut |cx, row| {
-            let new = match found {
-                None => true,
-                Some(found) => found.is_new(&row, types, cx)?,
-            };
-            if new {
-                rows.push(row.into(), cx)?;
-            }
-            Ok(Flow::Continue)
-        })?;
-    }
-    Ok(Rc::new(rows.finish()?))
 }

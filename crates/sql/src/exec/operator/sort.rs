@@ -1,13 +1,15 @@
 //! ORDER BY over the rows of a block: an external sort, or the best rows in a heap when there is a LIMIT.
 
-use super::run::{Consumer, Flow, Limit};
+use super::Consumer;
+use super::distinct::Once;
+use super::limit::Limit;
 use crate::error::ExecResult;
-use crate::expr::{Context, Expr, ExprType, eval, hash_key};
+use crate::expr::{Context, Expr, ExprType, eval};
 use crate::logical::{SortBy, SortKey};
 use crate::memory::Account;
 use crate::plan::tree::Block;
+use crate::rows::Flow;
 use crate::rows::codec;
-use crate::rows::distinct::{Distinct, Seen};
 use crate::sort::{ExternalSort, KeyForm, Part};
 use omnibus_value::Value;
 use std::collections::BinaryHeap;
@@ -24,10 +26,9 @@ pub(super) struct Sorter<'p> {
     best: Option<Best>,
     all: ExternalSort,
     /// DISTINCT, by what has been seen.
-    distinct: Option<Distinct>,
+    distinct: Option<Once>,
     /// DISTINCT, where rows with equal sort keys are equal: sorting brings them together.
     unique: bool,
-    collations: Vec<u16>,
     /// Columns of a row; sort keys that are no columns come behind them.
     width: usize,
     number: u64,
@@ -71,8 +72,7 @@ impl<'p> Sorter<'p> {
         if block.distinct {
             let listed = &block.outputs[..block.width];
             sorter.unique = sorter.best.is_none() && sorted_by_all(&block.order, listed);
-            sorter.distinct = (!sorter.unique).then(|| Distinct::new(cx));
-            sorter.collations = listed.iter().map(|e| e.ty.column.collation).collect();
+            sorter.distinct = (!sorter.unique).then(|| Once::new(listed, cx));
         }
         sorter
     }
@@ -110,7 +110,6 @@ impl<'p> Sorter<'p> {
             all: ExternalSort::new(form, cx),
             distinct: None,
             unique: false,
-            collations: Vec::new(),
             width,
             number: 0,
             key: Vec::new(),
@@ -134,14 +133,10 @@ impl<'p> Sorter<'p> {
                 row.push(e.eval(cx)?);
             }
         }
-        if let Some(distinct) = &mut self.distinct {
-            self.key.clear();
-            for (value, collation) in row.iter().zip(&self.collations) {
-                hash_key::write(value, *collation, &mut self.key);
-            }
-            if distinct.add(&self.key, |out| codec::write_values(&row, out), cx)? != Seen::First {
-                return Ok(());
-            }
+        if let Some(distinct) = &mut self.distinct
+            && !distinct.is_first(&row, cx)?
+        {
+            return Ok(());
         }
         self.push(&row, cx)
     }
@@ -236,9 +231,7 @@ impl Output {
         cx: &mut Context<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
-        if self.limit.offset > 0 {
-            self.limit.offset -= 1;
-            cx.skipped += 1;
+        if self.limit.skips(cx) {
             return Ok(Flow::Continue);
         }
         self.limit.count -= 1;

@@ -4,12 +4,13 @@
 //! partition by partition, with its results in their slot. A row on its way is a record of the slots that are read behind the
 //! windows. Sorting and partitions go to temporary files where memory ends.
 
-use super::run::{Flow, Joined};
+use super::Joined;
 use super::window_frame::{FrameOf, Partition};
 use super::window_value::ValueOf;
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::logical::window::{Window, Windows};
+use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::indexed::IndexedRecords;
 use crate::sort::{ExternalSort, KeyForm, Part, Sorted};

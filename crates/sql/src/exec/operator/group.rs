@@ -3,12 +3,13 @@
 //! Groups are in memory up to `tmp_table_size`. Then the rows of all further groups go to disk in parts by their keys, as
 //! they are in the frame, and each part is grouped when the groups before it have been given.
 
-use super::run::{Flow, Joined, join};
+use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
 use crate::plan::tree::{Block, Grouping, Node};
+use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::temporary_table_max;
 use crate::rows::partition::{Partition, Partitions};
@@ -89,13 +90,13 @@ pub(super) fn run(
         return super::rollup::run(block, grouping, slot, cx, each);
     }
     if grouping.stream {
-        return super::group_stream::run(block, grouping, cx, each);
+        return super::stream_group::run(block, grouping, cx, each);
     }
     let mut slots = Vec::new();
     slots_of(&block.nodes, &mut slots);
     let mut groups = Groups::new(0, cx);
     let mut key = Vec::new();
-    join(block, None, cx, &mut |cx| {
+    nested_loop::run(block, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
             in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;
@@ -114,7 +115,7 @@ fn single(
     cx: &mut Context<'_>,
 ) -> ExecResult<Group> {
     let mut group: Option<Group> = None;
-    join(block, None, cx, &mut |cx| {
+    nested_loop::run(block, None, cx, &mut |cx| {
         let group = group.get_or_insert_with(|| Group::start(grouping, cx));
         group.add(grouping, account, cx)?;
         if grouping.first_only && group.accumulators[0].has_value() {

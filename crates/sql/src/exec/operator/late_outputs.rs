@@ -3,11 +3,13 @@
 //! The rows of the frame are sorted, and outputs are computed of those that are given, in the order in which they are given.
 //! A row on its way is a record of its slots, as it is between windows. Always a whole sort: who numbers rows wants most of them.
 
-use super::run::{Consumer, Emitter, Flow};
+use super::Consumer;
+use super::output::Emitter;
 use crate::error::ExecResult;
 use crate::expr::{Context, Expr};
 use crate::logical::{SortBy, SortKey};
 use crate::plan::tree::Block;
+use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 
