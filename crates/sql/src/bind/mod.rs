@@ -45,7 +45,7 @@ use crate::error::SqlResult;
 use crate::logical::VirtualTables;
 use crate::logical::hints::HintPlace;
 use crate::plan::QueryPlan;
-use crate::plan::tree::Body;
+use crate::plan::physical::Body;
 use crate::state::Inside;
 use crate::state::SessionState;
 use crate::storage::LockMode;

@@ -14,7 +14,7 @@ use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::logical::hints::{HintPlace, name_indexes};
 use crate::logical::nest::Nest;
 use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
-use crate::plan::{Planning, QueryPlan, Reader, physical};
+use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
 
@@ -508,5 +508,8 @@ pub(super) fn planned(
     query: logical::Query,
     reader: Reader,
 ) -> SqlResult<QueryPlan> {
-    physical(query, &mut Planning { session: binder.session, subqueries: &mut binder.subqueries, reader })
+    physical_plan(
+        query,
+        &mut Planning { session: binder.session, subqueries: &mut binder.subqueries, reader },
+    )
 }

@@ -12,8 +12,10 @@ use crate::expr::node::{Expr, Kind};
 use crate::logical::conjuncts::conjuncts;
 use crate::logical::hints::{HintPlace, OneTable, check_hints, name_indexes};
 use crate::logical::nest::column_of;
-use crate::plan::access::{self, TableAccess, Wanted};
-use crate::plan::estimate::Known;
+use crate::plan::access::{Wanted, choose};
+use crate::plan::cost::Known;
+use crate::plan::order::delivers;
+use crate::plan::physical::{Access, TableAccess};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use omnibus_parser::ast::{Hint, IndexHint};
@@ -81,10 +83,10 @@ impl Finder {
             needed: None,
             known,
         };
-        let mut path = access::choose(&wanted, terms);
+        let mut path = choose(&wanted, terms);
         let keys: Option<Vec<(usize, bool)>> =
             order.iter().map(|(e, descending)| Some((column_of(e, target.slot)?, *descending))).collect();
-        if keys.is_some_and(|keys| !keys.is_empty() && path.delivers(&target.table, &keys)) {
+        if keys.is_some_and(|keys| !keys.is_empty() && delivers(&mut path, &target.table, &keys)) {
             order.clear();
         }
         Ok(Finder { path, order, ignore })
@@ -103,7 +105,7 @@ impl Finder {
 
     /// Whether no key bounds what is read.
     pub(crate) fn reads_all(&self) -> bool {
-        matches!(self.path.access, access::Access::Full { .. })
+        matches!(self.path.access, Access::Full { .. })
     }
 
     /// An execution that looks for rows of the target.

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::Expr;
 use crate::logical::VirtualTables;
-use crate::plan::estimate::Known;
+use crate::plan::cost::Known;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ast::{self, Ident, ObjectName};

@@ -16,7 +16,7 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::profile::Profile;
 use crate::expr::{Context, eval};
 use crate::logical::Limit;
-use crate::plan::{QueryPlan, tree};
+use crate::plan::{QueryPlan, physical};
 use crate::rows::Flow;
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -108,9 +108,9 @@ fn counting(
 /// Not for point reads, which would pay for it and gain nothing.
 fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
     let point = match &plan.body {
-        tree::Body::Block(block) => match &block.nodes[..] {
-            [tree::Node::Scan(scan)] => match &scan.source {
-                tree::NodeSource::Table { path, .. } => path.is_point(),
+        physical::Body::Block(block) => match &block.nodes[..] {
+            [physical::Node::Scan(scan)] => match &scan.source {
+                physical::NodeSource::Table { path, .. } => path.is_point(),
                 _ => false,
             },
             _ => false,
@@ -126,8 +126,8 @@ fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
 
 fn has_limit(plan: &QueryPlan) -> bool {
     match &plan.body {
-        tree::Body::Block(block) => block.limit.count.is_some(),
-        tree::Body::Compound(compound) => compound.limit.count.is_some(),
+        physical::Body::Block(block) => block.limit.count.is_some(),
+        physical::Body::Compound(compound) => compound.limit.count.is_some(),
         _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! FROM as the planner gets it. Inner joins of any shape are one list of items and conditions (a `Nest`), which `join_order` may
+//! FROM as the planner gets it. Inner joins of any shape are one list of items and conditions (a `Nest`), which the planner may
 //! read in any order. The inner side of an outer join is a nest of its own.
 
 use super::virtual_table::VirtualTable;

@@ -1,12 +1,13 @@
 //! The one way into the planner: from a query that is bound to a plan that runs.
 //!
-//! Parts of a query expression are planned from the inside out. Of a block: which columns are read (`needed`), in which order its tables
-//! are and along which paths (`join_order`), what of ORDER BY and GROUP BY these give for nothing (`order`), what its aggregates share
-//! (`shared`), and how many rows come (`rows`).
+//! Parts of a query expression are planned from the inside out. Of a block: which columns are read (`rules::needed`), in which order its tables
+//! are and along which paths (`join`), what of ORDER BY and GROUP BY these give for nothing (`order`), what its aggregates share
+//! (`rules::shared`), and how many rows come (`cost`).
 
-use super::needed::Needed;
-use super::tree::{Block, Body, Compound, Grouping, Node, QueryPlan, Recursive};
-use super::{join_order, order, rows, shared};
+use super::physical::{Block, Body, Compound, Grouping, Node, QueryPlan, Recursive};
+use super::rules::needed::{self, Needed};
+use super::rules::shared;
+use super::{cost, join, order};
 use crate::error::SqlResult;
 use crate::expr::{Expr, SlotSet, is_volatile};
 use crate::logical::{self, SortBy, SortKey};
@@ -43,12 +44,30 @@ struct Yield {
 ///
 /// # Errors
 /// The statement's budget is used up; what evaluating its conditions on sampled rows meets.
-pub(crate) fn physical(query: logical::Query, planning: &mut Planning<'_>) -> SqlResult<QueryPlan> {
+pub(crate) fn physical_plan(query: logical::Query, planning: &mut Planning<'_>) -> SqlResult<QueryPlan> {
     let mut plan = planning.query(query)?;
     if planning.reader == Reader::Exists {
-        plan.stop_at_first();
+        look_at_first(&mut plan);
     }
     Ok(plan)
+}
+
+/// Has no more than one row computed.
+fn look_at_first(plan: &mut QueryPlan) {
+    if let Body::Block(block) = &mut plan.body
+        && block.limit.count.is_none()
+        && block.limit.offset.is_none()
+    {
+        block.limit.count = Some(Expr::integer(1));
+        block.order.clear();
+        if block.grouping.is_none() && block.having.is_none() && !plan.volatile {
+            block.distinct = false;
+            block.outputs.clear();
+            block.windows = None;
+            block.width = 0;
+            needed::cover(&mut block.nodes);
+        }
+    }
 }
 
 impl Planning<'_> {
@@ -67,7 +86,7 @@ impl Planning<'_> {
                         || rest.iter().any(|(_, plan)| plan.volatile)
                         || order.iter().any(varies),
                     locks: left.locks || rest.iter().any(|(_, plan)| plan.locks),
-                    rows: rows::of_compound(&left, &rest, &limit),
+                    rows: cost::of_compound(&left, &rest, &limit),
                 };
                 let compound = Compound { left, rest, slot, types: types.clone(), order, limit };
                 (Body::Compound(Box::new(compound)), yields)
@@ -77,7 +96,7 @@ impl Planning<'_> {
                 let seeds = seeds.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
                 let steps = steps.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
                 let recursive = Recursive { seeds, steps, distinct, id, types: types.clone() };
-                let yields = Yield { volatile: false, locks: false, rows: rows::OF_RECURSION };
+                let yields = Yield { volatile: false, locks: false, rows: cost::OF_RECURSION };
                 (Body::Recursive(Box::new(recursive)), yields)
             }
         };
@@ -119,9 +138,8 @@ impl Planning<'_> {
         } = block;
         let own: SlotSet = slots.iter().copied().collect();
         let locks = nest.locks() != LockMode::None;
-        let rest =
-            join_order::Rest { own: &own, straight, hints: &hints, needed: &needed, read: self.is_read() };
-        let mut planned = join_order::plan(self.session, self.subqueries, nest, &rest)?;
+        let rest = join::Rest { own: &own, straight, hints: &hints, needed: &needed, read: self.is_read() };
+        let mut planned = join::plan(self.session, self.subqueries, nest, &rest)?;
         let mut grouping = grouping.map(|grouping| with_rows(grouping, &slots));
         if windows.is_none() {
             in_order(&mut planned.nodes, grouping.as_mut(), &mut order, &outputs, limit.count.is_some());
@@ -145,7 +163,7 @@ impl Planning<'_> {
         if order::sorts_before_outputs(&block) {
             block.late_outputs = Some(slots);
         }
-        let rows = rows::of_block(&block, planned.rows, self.session.settings.zone);
+        let rows = cost::of_block(&block, planned.rows, self.session.settings.zone);
         Ok((Body::Block(Box::new(block)), Yield { volatile, locks, rows }))
     }
 

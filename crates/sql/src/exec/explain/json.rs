@@ -8,9 +8,10 @@ use crate::expr::Expr;
 use crate::expr::print::{self, Names};
 use crate::expr::profile::{Measure, Profile, Step};
 use crate::logical::{SetOperation, SortBy, Windows};
-use crate::plan::access::{Access, TableAccess};
-use crate::plan::needed::Needed;
-use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
+use crate::plan::cost::filtered;
+use crate::plan::physical::path::{Access, TableAccess};
+use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
+use crate::plan::rules::needed::Needed;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -364,7 +365,7 @@ impl Builder<'_> {
         let filter = match &scan.source {
             NodeSource::Table { table, path, .. } => {
                 *cost += *rows * path.cost;
-                *rows *= path.expected(table) * path.filtered(table, scan.slot) / 100.0;
+                *rows *= path.expected(table) * filtered(path, table, scan.slot) / 100.0;
                 self.path(table, scan.slot, path, measure, &mut members);
                 if !self.mariadb {
                     members.push(("rows_produced_per_join", number(rows.round())));
@@ -490,7 +491,7 @@ impl Builder<'_> {
             drop(named.unwrap_or_else(|| print::expr(e, &self.known)));
         });
         self.inner("attached_subqueries", members);
-        self.counts(measure, (path.expected(table), path.filtered(table, slot)), false, members);
+        self.counts(measure, (path.expected(table), filtered(path, table, slot)), false, members);
         if path.covered {
             members.push(("using_index", truth(true)));
         }

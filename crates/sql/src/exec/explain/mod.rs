@@ -12,7 +12,7 @@ use crate::expr::Expr;
 use crate::expr::profile::Profile;
 use crate::expr::types::string_column;
 use crate::plan::QueryPlan;
-use crate::plan::access::TableAccess;
+use crate::plan::physical::path::TableAccess;
 use omnibus_value::Value;
 use std::sync::Arc;
 

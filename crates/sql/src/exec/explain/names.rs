@@ -5,7 +5,7 @@ use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::print::{self, Names};
 use crate::expr::subquery::{Subplan, Subquery};
 use crate::plan::QueryPlan;
-use crate::plan::tree::{Block, Node, NodeSource};
+use crate::plan::physical::{Block, Node, NodeSource};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -11,8 +11,9 @@ use crate::expr::subquery::Subquery;
 use crate::expr::types::string_column;
 use crate::expr::{ExprType, Kind};
 use crate::logical::Windows;
-use crate::plan::access::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
-use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
+use crate::plan::cost::filtered;
+use crate::plan::physical::path::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
+use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan, ScanNode};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -344,7 +345,7 @@ fn path_columns(row: &mut [Value], table: &Arc<Table>, slot: u16, path: &TableAc
     row[5] = list(names.collect());
     key_columns(row, table, path);
     row[9] = Value::UInt(path.expected(table) as u64);
-    let filtered = (path.filtered(table, slot) * 100.0).round() as i128;
+    let filtered = (filtered(path, table, slot) * 100.0).round() as i128;
     row[10] = Value::Decimal(omnibus_value::decimal::Decimal::from_i128(filtered, 2));
     let mut extra = Vec::new();
     if let Access::Union(branches) = &path.access {

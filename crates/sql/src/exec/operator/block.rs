@@ -8,7 +8,7 @@ use super::{Consumer, Joined, filter, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::Context;
 use crate::expr::profile::{self, Step};
-use crate::plan::tree::Block;
+use crate::plan::physical::Block;
 use crate::rows::Flow;
 
 /// Runs a block.

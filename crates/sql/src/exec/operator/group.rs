@@ -8,7 +8,7 @@ use crate::error::ExecResult;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
-use crate::plan::tree::{Block, Grouping, Node};
+use crate::plan::physical::{Block, Grouping, Node};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::temporary_table_max;

@@ -6,7 +6,7 @@ use super::{Joined, scan};
 use crate::error::ExecResult;
 use crate::expr::subquery::SubqueryState;
 use crate::expr::{Context, Expr, in_place};
-use crate::plan::tree::{Keep, ScanNode};
+use crate::plan::physical::{Keep, ScanNode};
 use crate::rows::Flow;
 use crate::rows::kept::{KeptBuilder, KeptRows};
 use std::rc::Rc;

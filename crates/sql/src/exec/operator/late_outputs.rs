@@ -8,7 +8,7 @@ use super::output::Emitter;
 use crate::error::ExecResult;
 use crate::expr::{Context, Expr};
 use crate::logical::{SortBy, SortKey};
-use crate::plan::tree::Block;
+use crate::plan::physical::Block;
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};

@@ -5,7 +5,7 @@ use super::{Joined, hash_join, outer_join, scan};
 use crate::error::ExecResult;
 use crate::expr::Context;
 use crate::expr::profile::{self, Step};
-use crate::plan::tree::{Block, Node};
+use crate::plan::physical::{Block, Node};
 use crate::rows::Flow;
 
 /// Joins the tables of a block, if it has any rows at all. No more than `limit` of them will be wanted.

@@ -4,7 +4,7 @@ use super::filter::meets;
 use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row};
-use crate::plan::tree::OuterNode;
+use crate::plan::physical::OuterNode;
 use crate::rows::Flow;
 
 /// Runs the inner side.

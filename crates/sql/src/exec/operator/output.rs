@@ -7,7 +7,7 @@ use super::limit::Limit;
 use super::sort::Sorter;
 use crate::error::ExecResult;
 use crate::expr::{Context, Expr};
-use crate::plan::tree::Block;
+use crate::plan::physical::Block;
 use crate::rows::Flow;
 use omnibus_value::Value;
 

@@ -6,7 +6,7 @@ use crate::error::ExecResult;
 use crate::expr::subquery::Subplan;
 use crate::expr::{Context, profile};
 use crate::plan::QueryPlan;
-use crate::plan::tree::Body;
+use crate::plan::physical::Body;
 use crate::rows::Flow;
 
 impl Subplan for QueryPlan {
@@ -31,7 +31,7 @@ impl Subplan for QueryPlan {
     }
 
     fn is_unique(&self, column: usize) -> bool {
-        crate::plan::rows::is_unique(self, column)
+        crate::plan::cost::is_unique(self, column)
     }
 
     fn reads_no_table(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::expr::subquery::SubqueryState;
 use crate::expr::{Context, ExprType};
 use crate::memory::Account;
 use crate::plan::QueryPlan;
-use crate::plan::tree::Recursive;
+use crate::plan::physical::Recursive;
 use crate::rows::Flow;
 use crate::rows::collected::{Rows, RowsBuilder};
 use crate::rows::distinct::KEY_COST;

@@ -8,7 +8,7 @@ use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
-use crate::plan::tree::{Block, Grouping};
+use crate::plan::physical::{Block, Grouping};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};

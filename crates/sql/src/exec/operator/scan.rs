@@ -4,7 +4,7 @@ use super::{Joined, computed, derived};
 use crate::error::ExecResult;
 use crate::exec::reader::RowReader;
 use crate::expr::{Context, Row, Slot};
-use crate::plan::tree::{NodeSource, ScanNode};
+use crate::plan::physical::{NodeSource, ScanNode};
 use crate::rows::Flow;
 
 /// Reads a table. No more than `limit` rows of it will be wanted.

@@ -10,7 +10,7 @@ use crate::error::ExecResult;
 use crate::expr::{Context, Expr, ExprType, Kind, Row, cast, hash_key};
 use crate::logical::SetOperation;
 use crate::plan::QueryPlan;
-use crate::plan::tree::Compound;
+use crate::plan::physical::Compound;
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::distinct::{Distinct, Seen};

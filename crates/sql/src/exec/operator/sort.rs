@@ -7,7 +7,7 @@ use crate::error::ExecResult;
 use crate::expr::{Context, Expr, ExprType, eval};
 use crate::logical::{SortBy, SortKey};
 use crate::memory::Account;
-use crate::plan::tree::Block;
+use crate::plan::physical::Block;
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};

@@ -7,7 +7,7 @@ use super::{Joined, nested_loop};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
-use crate::plan::tree::{Block, Grouping};
+use crate::plan::physical::{Block, Grouping};
 use crate::rows::Flow;
 
 /// Runs a block whose rows come group by group.

@@ -1,12 +1,12 @@
 //! Which columns of its tables a block reads: an index that has them all answers without the rows.
 
-use super::access::Access;
 use crate::expr::SlotSet;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
 use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::logical::{self, SortBy, SortKey, Windows};
-use crate::plan::tree::{Block, Node, NodeSource, ScanNode};
+use crate::plan::physical::Access;
+use crate::plan::physical::{Block, Node, NodeSource, ScanNode};
 use crate::storage::LockMode;
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ fn for_each_scan(nodes: &mut [Node], each: &mut dyn FnMut(&mut ScanNode)) {
 
 impl Needed {
     /// Columns that a block reads which is not planned yet.
-    pub(super) fn of_logical(block: &logical::Block) -> Needed {
+    pub(in crate::plan) fn of_logical(block: &logical::Block) -> Needed {
         let mut needed = Needed::default();
         needed.add_nest(&block.nest);
         block.outputs.iter().chain(&block.having).for_each(|e| needed.add(e));

@@ -3,7 +3,7 @@
 //! Plain data, `Send + Sync`, reused by every execution until the catalog changes. Made by
 //! `query` of what `bind` has bound, run by `exec`.
 
-use super::access::{Access, TableAccess};
+use super::path::{Access, TableAccess};
 use crate::api::ResultColumn;
 use crate::catalog::{Table, View};
 use crate::error::SqlError;
@@ -93,24 +93,6 @@ impl QueryPlan {
                 rest.fold(compound.left.examines(), f64::max)
             }
             Body::Values(_) | Body::Recursive(_) => 1.0,
-        }
-    }
-
-    /// Says that nobody will look at more than one row (EXISTS).
-    pub fn stop_at_first(&mut self) {
-        if let Body::Block(block) = &mut self.body
-            && block.limit.count.is_none()
-            && block.limit.offset.is_none()
-        {
-            block.limit.count = Some(Expr::integer(1));
-            block.order.clear();
-            if block.grouping.is_none() && block.having.is_none() && !self.volatile {
-                block.distinct = false;
-                block.outputs.clear();
-                block.windows = None;
-                block.width = 0;
-                crate::plan::needed::cover(&mut block.nodes);
-            }
         }
     }
 }

@@ -34,7 +34,7 @@ struct Samples {
 
 /// How many rows of a sample meet a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Count {
+pub(in crate::plan) struct Count {
     matches: usize,
     of: usize,
     /// The sample is the whole table.
@@ -43,13 +43,13 @@ pub(super) struct Count {
 
 impl Count {
     /// The share of the table's rows. Of none in a sample there may still be some in the table.
-    pub(super) fn share(self) -> f64 {
+    pub(in crate::plan) fn share(self) -> f64 {
         let (matches, of) = (self.matches as f64, self.of as f64);
         if self.whole { matches.max(0.5) / of } else { (matches + 0.5) / (of + 1.0) }
     }
 
     /// Whether so many rows match and so many do not that what a combination's parts say adds nothing.
-    pub(super) fn is_sure(self) -> bool {
+    pub(in crate::plan) fn is_sure(self) -> bool {
         self.whole || (ENOUGH..=self.of - ENOUGH).contains(&self.matches)
     }
 }
@@ -63,12 +63,12 @@ impl<'s> Sampled<'s> {
     ///
     /// # Errors
     /// That the statement has to go on where it may block.
-    pub(super) fn finish(&self) -> SqlResult<()> {
+    pub(in crate::plan) fn finish(&self) -> SqlResult<()> {
         if self.state.borrow().interrupted { Err(SqlError::needs_blocking()) } else { Ok(()) }
     }
 
     /// How many rows of a table's sample meet a condition; `None` if there is no sample, or it cannot be said yet.
-    pub(super) fn count(&self, table: &Arc<Table>, slot: u16, condition: &Expr) -> Option<Count> {
+    pub(in crate::plan) fn count(&self, table: &Arc<Table>, slot: u16, condition: &Expr) -> Option<Count> {
         let sample = table.sample().filter(|sample| !sample.rows.is_empty())?;
         let whole = sample.is_whole();
         if !whole && sample.rows.len() < 2 * FEWEST || !is_countable(condition, slot) {

@@ -13,7 +13,7 @@ const WIDEST: usize = 12;
 type Member = (u16, u16, u16);
 
 /// The sides of an equality of two columns of the same type, and its collation.
-pub(super) fn equal_columns(condition: &Expr) -> Option<(u16, &[Expr; 2])> {
+pub(in crate::plan) fn equal_columns(condition: &Expr) -> Option<(u16, &[Expr; 2])> {
     let Kind::Compare(CompareOp::Eq, collation, pair) = &condition.kind else { return None };
     let columns = pair.iter().all(|e| matches!(e.kind, Kind::Column { .. }));
     (columns && pair[0].ty.column == pair[1].ty.column).then_some((*collation, pair))
@@ -28,13 +28,13 @@ fn member(e: &Expr, collation: u16) -> Option<Member> {
 
 /// Which columns are known to be equal.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Equated {
+pub(in crate::plan) struct Equated {
     classes: Vec<Vec<Member>>,
 }
 
 impl Equated {
     /// Takes a condition for true. Whether it says something that those before it do not.
-    pub(super) fn add(&mut self, condition: &Expr) -> bool {
+    pub(in crate::plan) fn add(&mut self, condition: &Expr) -> bool {
         let Some((collation, [left, right])) = equal_columns(condition) else { return true };
         let (Some(left), Some(right)) = (member(left, collation), member(right, collation)) else {
             return true;
@@ -60,7 +60,7 @@ impl Equated {
 }
 
 /// The equalities that follow from others and are not among them.
-pub(super) fn implied(conditions: &[Expr]) -> Vec<Expr> {
+pub(in crate::plan) fn implied(conditions: &[Expr]) -> Vec<Expr> {
     let mut equated = Equated::default();
     let mut columns: Vec<(Member, &Expr)> = Vec::new();
     for condition in conditions {

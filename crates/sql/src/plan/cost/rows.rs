@@ -1,12 +1,12 @@
 //! How many rows a query gives, for who reads them: the query around a derived table, and conditions that ask a subquery.
 //!
-//! `join_order` says how many rows the loops of a block give; here is what groups, HAVING, DISTINCT and LIMIT make of them.
+//! `join::order` says how many rows the loops of a block give; here is what groups, HAVING, DISTINCT and LIMIT make of them.
 
 use super::estimate::Known;
-use super::tree::{Block, Body, Node, NodeSource, QueryPlan};
 use crate::catalog::Table;
 use crate::expr::{Expr, Kind};
 use crate::logical::{Limit, SetOperation};
+use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// Rows that become one group, where nothing is known of what they are grouped by.
 const GROUP: f64 = 5.0;
 /// Rows of a recursion, of whose steps nothing is known.
-pub(super) const OF_RECURSION: f64 = 100.0;
+pub(in crate::plan) const OF_RECURSION: f64 = 100.0;
 /// The share of the groups that meet HAVING. Groups are asked for to find the few that stand out.
 const HAVING: f64 = 0.1;
 
 /// Rows expected of a block whose loops give `joined` rows.
-pub(super) fn of_block(block: &Block, joined: f64, zone: Zone) -> f64 {
+pub(in crate::plan) fn of_block(block: &Block, joined: f64, zone: Zone) -> f64 {
     let known = Known { zone, sampled: None };
     let mut rows = match &block.grouping {
         Some(grouping) if grouping.keys.is_empty() => 1.0,
@@ -39,7 +39,11 @@ pub(super) fn of_block(block: &Block, joined: f64, zone: Zone) -> f64 {
 }
 
 /// Rows expected of a set operation.
-pub(super) fn of_compound(left: &QueryPlan, rest: &[(SetOperation, QueryPlan)], limit: &Limit) -> f64 {
+pub(in crate::plan) fn of_compound(
+    left: &QueryPlan,
+    rest: &[(SetOperation, QueryPlan)],
+    limit: &Limit,
+) -> f64 {
     let mut rows = left.rows;
     for (operation, plan) in rest {
         rows = match operation {

@@ -1,16 +1,19 @@
 //! How many rows a condition leaves: by the samples and counts of an index (`catalog::statistics`), else by rules.
 
-use super::access::{Interval, Part, Tail};
-use super::condition::{Says, says};
 use super::sampled::{Count, Sampled};
 use crate::catalog::{IndexKind, IndexStatistics, Table};
 use crate::expr::SlotSet;
 use crate::expr::node::{CompareOp, Expr, IsKind, Kind};
 use crate::expr::subquery::SubqueryKind;
 use crate::logical::nest::column_of;
-use crate::plan::key::{self, BoundValue, Fit, KeyRange};
+use crate::plan::physical::TableAccess;
+use crate::plan::physical::key::{self, BoundValue, Fit, KeyRange};
+use crate::plan::physical::path::{Bound, Equal, Interval, Part, Tail};
+use crate::plan::rules::condition::{Says, says};
+use crate::state::SessionState;
 use crate::storage::Scan;
 use omnibus_value::Value;
+use omnibus_value::temporal::UTC;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
 
@@ -30,7 +33,7 @@ const ONE_VALUE: f64 = 0.05;
 /// The same of a column without an index.
 const ONE_VALUE_UNINDEXED: f64 = 0.1;
 /// The share of the rows for which any other condition is true.
-pub(super) const ANYTHING: f64 = 0.5;
+pub(in crate::plan) const ANYTHING: f64 = 0.5;
 
 /// What is known when a plan is made.
 #[derive(Clone, Copy)]
@@ -59,7 +62,7 @@ impl Known<'_> {
     }
 
     /// Rows with one value of the leading `parts` of an index.
-    pub(super) fn rows_of_value(self, table: &Table, index: usize, parts: usize, total: f64) -> f64 {
+    pub(in crate::plan) fn rows_of_value(self, table: &Table, index: usize, parts: usize, total: f64) -> f64 {
         let definition = &table.indexes()[index];
         if definition.kind != IndexKind::Plain && parts >= definition.parts.len() {
             return 1.0;
@@ -81,9 +84,7 @@ impl Known<'_> {
             0 => total,
             parts => self.rows_of_value(table, index, parts, total),
         };
-        let now = |bound: &Option<super::access::Bound>| {
-            bound.as_ref().is_none_or(|bound| value_of(&bound.expr).is_some())
-        };
+        let now = |bound: &Option<Bound>| bound.as_ref().is_none_or(|bound| value_of(&bound.expr).is_some());
         let share = match &interval.tail {
             Tail::Whole => 1.0,
             Tail::Between { low, high } if !now(low) || !now(high) => LATER_RANGE,
@@ -106,7 +107,7 @@ impl Known<'_> {
         let range = match &interval.tail {
             Tail::Whole => key::range(table, index, &values, None, None, self.zone),
             Tail::Between { low, high } => {
-                let bound = |bound: &Option<super::access::Bound>| match bound {
+                let bound = |bound: &Option<Bound>| match bound {
                     None => Some(None),
                     Some(b) => Some(Some(BoundValue { value: value_of(&b.expr)?, inclusive: b.inclusive })),
                 };
@@ -157,7 +158,7 @@ impl Known<'_> {
         let (column, says) = says(condition, slot, &SlotSet::of(slot), table)?;
         let total = self.rows(table).max(1.0);
         let equal = |value: &Expr, null_safe| {
-            let one = super::access::Equal { expr: value.clone(), null_safe };
+            let one = Equal { expr: value.clone(), null_safe };
             self.column(table, column, Interval { parts: vec![Part::One(one)], tail: Tail::Whole }, total)
         };
         match says {
@@ -214,7 +215,7 @@ impl Known<'_> {
             }
             Asked::Between(low, high) => {
                 // The share of what lies below an end.
-                let below = |bound: &super::access::Bound, up_to: bool| {
+                let below = |bound: &Bound, up_to: bool| {
                     Some(match fitted(&bound.expr)? {
                         Fit::Exact(value) => histogram.below(&value, &column.ty, up_to),
                         Fit::After(value) => histogram.below(&value, &column.ty, true),
@@ -231,7 +232,7 @@ impl Known<'_> {
     }
 
     /// How many values a column has, by an index that begins with it.
-    pub(super) fn values(self, table: &Table, column: usize) -> Option<f64> {
+    pub(in crate::plan) fn values(self, table: &Table, column: usize) -> Option<f64> {
         let begins = |index: &crate::catalog::Index| {
             index.parts.first().is_some_and(|part| part.column == column && part.prefix.is_none())
         };
@@ -295,7 +296,7 @@ fn pieces(interval: &Interval) -> f64 {
 /// What a condition asks of a column's values.
 enum Asked<'e> {
     Equal(&'e Expr, bool),
-    Between(Option<&'e super::access::Bound>, Option<&'e super::access::Bound>),
+    Between(Option<&'e Bound>, Option<&'e Bound>),
 }
 
 /// What a condition denies, and of which column: `<>`, NOT IN, NOT BETWEEN, IS NOT NULL.
@@ -329,7 +330,7 @@ fn negated(condition: &Expr, slot: u16) -> Option<(Expr, usize)> {
 
 /// The piece of an index that a comparison asks for.
 fn range_of(says: Says<'_>) -> Option<Interval> {
-    let bound = |e: &Expr, inclusive| Some(super::access::Bound { expr: e.clone(), inclusive });
+    let bound = |e: &Expr, inclusive| Some(Bound { expr: e.clone(), inclusive });
     let (low, high) = match says {
         Says::Between(low, high) => (bound(low, true), bound(high, true)),
         Says::Low(e, inclusive) => (bound(e, inclusive), None),
@@ -367,4 +368,13 @@ fn by_rule(condition: &Expr) -> f64 {
         Kind::Is { what: IsKind::Null, negated, .. } => unless(*negated, ONE_VALUE_UNINDEXED),
         _ => ANYTHING,
     }
+}
+
+/// How many of a hundred rows meet `filter`, as EXPLAIN says; `slot` is the table's.
+pub(crate) fn filtered(path: &TableAccess, table: &Arc<Table>, slot: u16) -> f64 {
+    let session = SessionState::default();
+    let sampled = Sampled::new(&session);
+    let known = Known { zone: UTC, sampled: Some(&sampled) };
+    let share: f64 = path.filter.iter().map(|e| known.selectivity(table, slot, e)).product();
+    (share * 100.0).clamp(0.01, 100.0)
 }

@@ -4,18 +4,18 @@
 //! is used if each of its branches, together with the conjuncts around it, gives a piece of the same index; or, as a union, of
 //! any index. A piece may have more rows than are wanted, never fewer: what it does not say itself stays in the filter.
 
-use super::access::{
-    Access, Among, Bound, Candidate, Equal, IndexRanges, Interval, Part, Tail, UnionBranch, Wanted,
-    is_forbidden, usable_indexes,
-};
-use super::condition::{Says, among, says};
-use super::cost;
+use super::choose::{Candidate, Wanted, is_forbidden, usable_indexes};
 use crate::catalog::IndexKind;
 use crate::expr::charset;
 use crate::expr::is_volatile;
 use crate::expr::node::Expr;
 use crate::expr::subquery::Subquery;
 use crate::logical::conjuncts::branches;
+use crate::plan::cost;
+use crate::plan::physical::path::{
+    Access, Among, Bound, Equal, IndexRanges, Interval, Part, Tail, UnionBranch,
+};
+use crate::plan::rules::condition::{Says, among, says};
 use std::sync::Arc;
 
 /// More combinations of values than this are not looked up one by one: the parts behind are left to the filter.
@@ -77,7 +77,7 @@ struct Built {
 }
 
 /// All paths but the scan, and the indexes that conditions could use.
-pub(super) fn candidates(
+pub(in crate::plan) fn candidates(
     wanted: &Wanted<'_>,
     conjuncts: &[&Expr],
     total: f64,

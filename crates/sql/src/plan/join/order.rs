@@ -4,14 +4,8 @@
 //! each of the others, and of each set only the cheapest order is kept; beyond that the cheapest next member is taken each time.
 //! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
 
-use super::access::TableAccess;
-use super::equalities::{Equated, equal_columns};
-use super::estimate::{ANYTHING, Known};
-use super::needed::Needed;
-use super::sampled::Sampled;
-use super::scan::{Step, Stored, keep_if_whole};
-use super::simplify::{add_implied, simplify};
-use super::{cost, late};
+use super::late;
+use super::scan::{Step, Stored, keep_joined};
 use crate::error::SqlResult;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
@@ -19,7 +13,11 @@ use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::VirtualTable;
 use crate::logical::hints::order_joins;
 use crate::logical::nest::{Item, ItemSource, Nest, TableItem, column_of};
-use crate::plan::tree::{Node, NodeSource, OuterNode, ScanNode};
+use crate::plan::cost::{self, ANYTHING, Known, Sampled};
+use crate::plan::physical::{Node, NodeSource, OuterNode, ScanNode};
+use crate::plan::rules::equalities::{Equated, equal_columns};
+use crate::plan::rules::needed::Needed;
+use crate::plan::rules::simplify::{add_implied, simplify};
 use crate::state::SessionState;
 use omnibus_parser::ast::Hint;
 use std::collections::HashMap;
@@ -33,7 +31,7 @@ const COMPUTED_SHARE: f64 = 0.1;
 
 /// Loops and what is checked before them.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(in crate::plan) struct Planned {
     pub nodes: Vec<Node>,
     pub constants: Vec<Expr>,
     pub volatile: bool,
@@ -42,7 +40,7 @@ pub(super) struct Planned {
 }
 
 /// The rest of a block, as far as its loops depend on it.
-pub(super) struct Rest<'b> {
+pub(in crate::plan) struct Rest<'b> {
     /// The slots that belong to it.
     pub own: &'b SlotSet,
     /// STRAIGHT_JOIN.
@@ -54,7 +52,7 @@ pub(super) struct Rest<'b> {
 }
 
 /// Plans the loops of a block; `subqueries` counts those of the statement and the tables kept for its joins.
-pub(super) fn plan(
+pub(in crate::plan) fn plan(
     session: &SessionState,
     subqueries: &mut usize,
     nest: Nest,
@@ -322,20 +320,20 @@ impl Planner<'_> {
                 (NodeSource::Table { table: table.clone(), path, lock, wait }, keep)
             }
             ItemSource::Derived { plan, outer, store } => {
-                let mut path = TableAccess::all(conditions, plan.rows());
-                let keep = if outer.is_empty() { keep_if_whole(&mut path, &own) } else { None };
+                let mut filter = conditions;
+                let keep = if outer.is_empty() { keep_joined(&mut filter, &own) } else { None };
                 let id = store.unwrap_or_else(|| self.new_id());
                 let (plan, outer_slots) = (plan.clone(), outer.clone());
-                (NodeSource::Derived { plan, filter: path.filter, id, outer_slots }, keep)
+                (NodeSource::Derived { plan, filter, id, outer_slots }, keep)
             }
             ItemSource::Virtual(table) => {
-                let mut path = TableAccess::all(conditions, virtual_rows(table.as_ref()));
+                let mut filter = conditions;
                 let keep = match table.outer() {
-                    None => keep_if_whole(&mut path, &own),
+                    None => keep_joined(&mut filter, &own),
                     Some(_) => None,
                 };
                 let (table, id) = (table.clone(), self.new_id());
-                (NodeSource::Virtual { table, filter: path.filter, id }, keep)
+                (NodeSource::Virtual { table, filter, id }, keep)
             }
             ItemSource::Recursion(id) => (NodeSource::Recursion { id: *id, filter: conditions }, None),
         };

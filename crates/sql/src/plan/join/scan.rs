@@ -2,16 +2,16 @@
 //!
 //! A hash table is made of the rows that meet the table's own conditions, once a statement, in memory (`exec::operator::hash_join`).
 
-use super::access::{self, Access, TableAccess, Wanted};
-use super::cost;
-use super::estimate::Known;
 use crate::catalog::Table;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::types::Family;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::TableItem;
-use crate::plan::tree::Keep;
+use crate::plan::access::{self, Wanted};
+use crate::plan::cost::{self, Known};
+use crate::plan::physical::Keep;
+use crate::plan::physical::{Access, TableAccess};
 use crate::storage::LockMode;
 use omnibus_parser::ast::IndexHintKind;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Stored<'_> {
             let (alone, with_others): (Vec<Expr>, Vec<Expr>) =
                 conditions.into_iter().partition(|c| c.slots().within(&own) && !is_volatile(c));
             let mut path = access::choose(&wanted, alone);
-            let keep = keep_or_filter(with_others, &own, &mut path);
+            let keep = keep_or_filter(with_others, &own, &mut path.filter);
             return (path, keep);
         }
         let mut path = access::choose(&wanted, conditions);
@@ -128,24 +128,29 @@ impl Stored<'_> {
 
 /// A hash table for a table that would otherwise be read again and again: no index fits, and all that is known before reading it
 /// is its own.
-pub(super) fn keep_if_whole(path: &mut TableAccess, own: &SlotSet) -> Option<Keep> {
+fn keep_if_whole(path: &mut TableAccess, own: &SlotSet) -> Option<Keep> {
     let mut reads_others = path.is_point();
     path.access.values(&mut |e| reads_others |= !e.slots().is_empty());
     if reads_others || path.implied.iter().any(|c| !c.slots().within(own)) {
         return None;
     }
+    keep_joined(&mut path.filter, own)
+}
+
+/// The same for a table that has no path: of its conditions, those that are asked as it is read are left.
+pub(super) fn keep_joined(filter: &mut Vec<Expr>, own: &SlotSet) -> Option<Keep> {
     let (alone, with_others): (Vec<Expr>, Vec<Expr>) =
-        std::mem::take(&mut path.filter).into_iter().partition(|c| c.slots().within(own) && !is_volatile(c));
-    path.filter = alone;
-    keep_or_filter(with_others, own, path)
+        std::mem::take(filter).into_iter().partition(|c| c.slots().within(own) && !is_volatile(c));
+    *filter = alone;
+    keep_or_filter(with_others, own, filter)
 }
 
 /// The hash table by which conditions are looked up; each row is asked them if none of them is a join.
-fn keep_or_filter(conditions: Vec<Expr>, own: &SlotSet, path: &mut TableAccess) -> Option<Keep> {
+fn keep_or_filter(conditions: Vec<Expr>, own: &SlotSet, filter: &mut Vec<Expr>) -> Option<Keep> {
     match keep(conditions, own) {
         Ok(keep) => Some(keep),
         Err(conditions) => {
-            path.filter.extend(conditions);
+            filter.extend(conditions);
             None
         }
     }

@@ -9,7 +9,7 @@ use crate::logical::conjuncts::share_of_slot;
 use crate::logical::nest::{Item, Nest};
 
 /// Outer joins whose NULL rows a condition refuses anyway become inner ones.
-pub(super) fn simplify(mut nest: Nest) -> Nest {
+pub(in crate::plan) fn simplify(mut nest: Nest) -> Nest {
     loop {
         let refuses = |slots: &[u16], conditions: &[Expr]| {
             conditions.iter().any(|c| slots.iter().any(|slot| rejects_nulls(c, *slot)))
@@ -56,7 +56,7 @@ fn null_if(e: &Expr, slot: u16) -> bool {
 
 /// Adds conditions that follow from the others, so that a table is bounded before the tables it is joined with are read.
 /// `own` are the slots of the block.
-pub(super) fn add_implied(nest: &mut Nest, own: &SlotSet) {
+pub(in crate::plan) fn add_implied(nest: &mut Nest, own: &SlotSet) {
     if nest.items.len() < 2 {
         return;
     }

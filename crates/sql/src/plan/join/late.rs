@@ -7,7 +7,7 @@ use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, ItemSource, Nest};
-use crate::plan::tree::{Node, NodeSource};
+use crate::plan::physical::{Node, NodeSource};
 use crate::storage::LockMode;
 
 /// What is known when a node's rows have come.

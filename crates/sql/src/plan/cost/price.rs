@@ -4,7 +4,7 @@
 //! bytes that are in memory. ROW, LOOKUP and CONDITION are measured, by `bench/queries.py` (its part "constants"), which looks at some of
 //! the others too; those are estimates beside them. Only their ratios matter, and a factor of two in one of them changes few plans.
 
-use super::tree::{Block, Body, Node, NodeSource, QueryPlan};
+use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan};
 use omnibus_value::Value;
 
 /// A row of a scan along the clustered index: read, decoded as far as a condition needs.

@@ -3,8 +3,8 @@
 //! A text whose values were taken out runs by such plans only. Anywhere else something depends on a constant that no parameter has: the estimate of a
 //! range, a date that was read from a number once, the number of an ENUM's label, an expression that an index is on.
 
-use super::access::{Access, Bound, Part, TableAccess, Tail};
-use super::tree::{Block, Body, Node, NodeSource, QueryPlan};
+use super::path::{Access, Bound, Part, TableAccess, Tail};
+use super::query::{Block, Body, Node, NodeSource, QueryPlan};
 use crate::catalog::{IndexKind, Table};
 use crate::expr::{Expr, Kind};
 use omnibus_value::ColumnKind;
