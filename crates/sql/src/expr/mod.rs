@@ -25,6 +25,7 @@ pub mod like;
 pub(crate) mod mix;
 pub mod node;
 mod number_text;
+pub mod outline;
 pub(crate) mod print;
 pub mod profile;
 pub mod regexp;

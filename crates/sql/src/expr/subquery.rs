@@ -5,6 +5,7 @@
 
 use super::context::Row;
 use super::node::{CompareOp, Expr, Kind};
+use super::outline::{Numbers, Operator, Outliner};
 use super::{Context, SlotSet, eval, hash_key, in_place};
 use crate::api::ResultColumn;
 use crate::error::{ExecResult, SqlError};
@@ -27,7 +28,7 @@ pub type Consumer<'c> = dyn FnMut(&mut Context<'_>, &[Value]) -> ExecResult<Flow
 
 /// The plan of a query inside of another one: of a subquery in an expression, or of a derived table. Expressions are below plans, so
 /// this is all that they know of one, and all that the planner knows of it when it plans the query around.
-pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
+pub trait Subplan: std::fmt::Debug + Send + Sync {
     /// Gives its rows, for the rows now in the frame.
     ///
     /// # Errors
@@ -45,6 +46,10 @@ pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
     fn is_unique(&self, column: usize) -> bool;
     /// Whether it is one row that no table is read for.
     fn reads_no_table(&self) -> bool;
+    /// Gives numbers to itself (this one, or the next) and to the queries inside of it, for EXPLAIN.
+    fn number(&self, id: Option<u64>, numbers: &mut Numbers);
+    /// Its operators, for EXPLAIN. It has a number.
+    fn outline(&self, out: &mut Outliner<'_>) -> Operator;
 }
 
 /// What is asked of the subquery.

@@ -3,6 +3,8 @@
 use super::{Consumer, block, recursion, set_operation, values};
 use crate::api::ResultColumn;
 use crate::error::ExecResult;
+use crate::exec::explain::describe;
+use crate::expr::outline::{Numbers, Operator, Outliner};
 use crate::expr::subquery::Subplan;
 use crate::expr::{Context, profile};
 use crate::plan::QueryPlan;
@@ -36,6 +38,14 @@ impl Subplan for QueryPlan {
 
     fn reads_no_table(&self) -> bool {
         matches!(&self.body, Body::Block(block) if block.nodes.is_empty())
+    }
+
+    fn number(&self, id: Option<u64>, numbers: &mut Numbers) {
+        describe::number(self, id, numbers);
+    }
+
+    fn outline(&self, out: &mut Outliner<'_>) -> Operator {
+        describe::query(self, out)
     }
 }
 
