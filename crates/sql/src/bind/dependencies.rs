@@ -12,7 +12,7 @@ use crate::catalog::Table;
 use crate::expr::functions::VOLATILE;
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
-use crate::plan::nest::{Item, Nest};
+use crate::logical::nest::{Item, Nest};
 use omnibus_parser::ast::Select;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -6,18 +6,18 @@ use super::binder::{Binder, BlockScope, CommonDefinition, OuterReads};
 use super::compound::rename;
 use super::dependencies::{DerivedFacts, marker};
 use super::join_condition::{Operands, join_condition};
-use super::query::bind_query;
+use super::query::{bind_query, planned};
 use super::recursive::{recursive, reference};
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
-use crate::plan::QueryPlan;
-use crate::plan::access::check_hints;
-use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
-use crate::plan::numbers::NumberTable;
-use crate::plan::virtual_table::VirtualTable;
+use crate::logical::hints::check_hints;
+use crate::logical::nest::{Item, ItemSource, Nest, TableItem};
+use crate::logical::numbers::NumberTable;
+use crate::logical::virtual_table::VirtualTable;
+use crate::plan::{QueryPlan, Reader};
 use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
@@ -381,12 +381,14 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let depth = outer.min(binder.blocks.len());
     let later = binder.common.split_off(at);
     let inner = binder.blocks.split_off(depth);
+    // A marker block gathers what is read from outside.
     binder.blocks.push(if is_recursive { BlockScope::default() } else { marker(binder) });
-    let plan = if is_recursive {
+    let bound = if is_recursive {
         recursive(binder, &table.name, &names, &query)
     } else {
         bind_query(binder, &query)
     };
+    let plan = bound.and_then(|query| planned(binder, query, Reader::Query));
     let BlockScope { outer, facts, .. } = binder.blocks.pop().unwrap_or_default();
     let facts = facts.known();
     binder.blocks.extend(inner);
@@ -411,7 +413,7 @@ pub(super) fn derived_table(
     query: &ast::Query,
 ) -> SqlResult<(QueryPlan, OuterReads, Option<Arc<DerivedFacts>>)> {
     binder.blocks.push(marker(binder));
-    let plan = bind_query(binder, query);
+    let plan = bind_query(binder, query).and_then(|query| planned(binder, query, Reader::Query));
     let block = binder.blocks.pop().unwrap_or_default();
     Ok((plan?, block.outer, block.facts.known()))
 }

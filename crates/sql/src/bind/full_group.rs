@@ -8,8 +8,8 @@ use super::dependencies::{Column, Dependencies, column_of};
 use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, Kind};
-use crate::plan::nest::Nest;
-use crate::plan::window::Windows;
+use crate::logical::nest::Nest;
+use crate::logical::window::Windows;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
