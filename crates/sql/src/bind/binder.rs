@@ -3,7 +3,7 @@
 //! Literals and variables are in `leaf`, operators in `operators` and `compare`, calls in `calls`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
-use super::dependencies::Facts;
+use super::dependencies::BlockFacts;
 use super::exists::Sought;
 use super::from::BoundCommon;
 use super::scope::{Scope, ScopeTable};
@@ -109,7 +109,7 @@ pub struct BlockScope {
     /// Its window functions.
     pub(crate) windows: BlockWindows,
     /// The dependencies of the derived table that stands in it.
-    pub(super) facts: Facts,
+    pub(super) facts: BlockFacts,
 }
 
 /// What a query block or a subquery reads of the blocks around it.

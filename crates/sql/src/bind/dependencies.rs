@@ -320,7 +320,7 @@ pub(super) fn column_of(e: &Expr) -> Option<Column> {
 
 /// Whether a derived table's dependencies are asked for, and what they are.
 #[derive(Debug, Default)]
-pub enum Facts {
+pub enum BlockFacts {
     /// Nobody asks.
     #[default]
     Unwanted,
@@ -330,22 +330,22 @@ pub enum Facts {
     Known(Arc<DerivedFacts>),
 }
 
-impl Facts {
+impl BlockFacts {
     /// What has been told.
     pub fn known(self) -> Option<Arc<DerivedFacts>> {
         match self {
-            Facts::Known(facts) => Some(facts),
-            Facts::Unwanted | Facts::Wanted => None,
+            BlockFacts::Known(facts) => Some(facts),
+            BlockFacts::Unwanted | BlockFacts::Wanted => None,
         }
     }
 
     /// Tells what the columns of a derived table determine, where that is asked for.
     pub fn tell(binder: &mut Binder<'_>, select: &Select, clauses: &Clauses, block: &BlockScope) {
         let Some(around) = binder.blocks.last_mut() else { return };
-        if !matches!(around.facts, Facts::Wanted) {
+        if !matches!(around.facts, BlockFacts::Wanted) {
             return;
         }
-        around.facts = Facts::Unwanted;
+        around.facts = BlockFacts::Unwanted;
         if select.with_rollup {
             return;
         }
@@ -353,13 +353,13 @@ impl Facts {
         let is_plain = !is_grouped && !select.options.distinct && clauses.limit.count.is_none();
         let group = is_grouped.then_some(&clauses.group[..]);
         let facts = DerivedFacts::new(&block.scope, &clauses.nest, group, is_plain, &clauses.outputs);
-        around.facts = Facts::Known(Arc::new(facts));
+        around.facts = BlockFacts::Known(Arc::new(facts));
     }
 }
 
 /// A block that gathers what a derived table reads from outside, and asks what its columns determine.
 pub(super) fn marker(binder: &Binder<'_>) -> BlockScope {
     let only_full = binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0;
-    let facts = if only_full { Facts::Wanted } else { Facts::Unwanted };
+    let facts = if only_full { BlockFacts::Wanted } else { BlockFacts::Unwanted };
     BlockScope { facts, ..BlockScope::default() }
 }

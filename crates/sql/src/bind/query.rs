@@ -5,7 +5,7 @@ use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
 use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
-use super::dependencies::Facts;
+use super::dependencies::BlockFacts;
 use super::from::From;
 use super::scope::{ScopeTable, same};
 use super::{exists, full_group, rollup};
@@ -173,7 +173,7 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<logical::Quer
         QueryBody::Nested(inner) if bare => bind_query(binder, &locked(inner, locking)),
         body => {
             if let Some(around) = binder.blocks.last_mut() {
-                around.facts = Facts::Unwanted;
+                around.facts = BlockFacts::Unwanted;
             }
             compound(binder, body, query)
         }
@@ -220,7 +220,7 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
     let block = binder.blocks.pop().unwrap_or_default();
     let clauses = clauses?;
     exists::seek(binder, select, &clauses, &block);
-    Facts::tell(binder, select, &clauses, &block);
+    BlockFacts::tell(binder, select, &clauses, &block);
     finish_block(binder, select, clauses, block)
 }
 
