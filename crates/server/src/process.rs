@@ -281,7 +281,12 @@ impl Process {
 
     /// Waits until the connection is to end.
     pub(crate) async fn connection_killed(&self) {
-        while !self.kill.connection_killed() {
+        self.interrupted(false).await;
+    }
+
+    /// Waits until the connection is to end, or with `query` the statement.
+    pub(crate) async fn interrupted(&self, query: bool) {
+        while !self.kill.connection_killed() && !(query && self.kill.is_killed()) {
             self.killed.notified().await;
         }
     }

@@ -14,7 +14,8 @@ use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, Nest};
 use omnibus_parser::ast::Select;
-use std::collections::HashSet;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A column by slot and place.
@@ -42,8 +43,10 @@ pub(super) struct Dependencies {
     tables: Vec<ScopeTable>,
     equalities: Vec<Equality>,
     outer_joins: Vec<OuterJoin>,
-    /// Columns of which a condition takes no NULL.
+    /// Columns of which a condition takes no NULL, in all rows that there are.
     never_null: HashSet<Column>,
+    /// Those of which the condition of an outer join takes no NULL: where they are NULL the join has no row.
+    joined_by: HashSet<Column>,
 }
 
 /// The dependencies among the columns of a derived table.
@@ -56,7 +59,12 @@ pub struct DerivedFacts {
     /// The table could stand in its place, so that its constants are constants.
     plain: bool,
     outputs: Vec<Expr>,
+    /// What was found of some known columns: tables around ask the same again and again, and each asks the tables inside.
+    found: Mutex<HashMap<Box<[bool]>, Box<[bool]>>>,
 }
+
+/// The most sets of known columns that a derived table answers; of others it says nothing, so that no nesting takes long to bind.
+const MOST_ASKED: usize = 64;
 
 impl Dependencies {
     /// Those of a block with these tables, which are joined like this.
@@ -65,7 +73,7 @@ impl Dependencies {
         found.tables.retain(ScopeTable::has_rows);
         let own: SlotSet = found.tables.iter().map(|table| table.slot).collect();
         for condition in &nest.conditions {
-            found.add_never_null(condition);
+            found.never_null.extend(never_null(condition));
             equalities(condition, &own, &mut found.equalities);
         }
         let rejected = found.never_null.iter().map(|(slot, _)| *slot).collect();
@@ -84,7 +92,10 @@ impl Dependencies {
             let mut reads = HashSet::new();
             let mut is_certain = true;
             for condition in &nest.conditions {
-                self.add_never_null(condition);
+                // The other side has its rows whatever the condition says.
+                let certain = never_null(condition).filter(|(slot, _)| is_inner || weak.contains(*slot));
+                self.never_null.extend(certain);
+                self.joined_by.extend(never_null(condition));
                 equalities(condition, own, &mut found);
                 condition.walk(&mut |e| match &e.kind {
                     Kind::Column { slot, column, .. } if own.contains(*slot) && !weak.contains(*slot) => {
@@ -118,24 +129,6 @@ impl Dependencies {
                     inside,
                 });
             }
-        }
-    }
-
-    fn add_never_null(&mut self, condition: &Expr) {
-        let mut add = |e: &Expr| self.never_null.extend(column_of(e));
-        match &condition.kind {
-            Kind::Compare(op, _, pair) if *op != CompareOp::NullSafeEq => pair.iter().for_each(add),
-            Kind::In { args, .. } => args.first().into_iter().for_each(add),
-            Kind::Between { args, .. } => add(&args[0]),
-            Kind::Like(like) => add(&like.text),
-            Kind::Is { expr, what: IsKind::Null, negated: true } => add(expr),
-            Kind::Not(inner) => {
-                if let Kind::Is { expr, what: IsKind::Null, negated: false } = &inner.kind {
-                    add(expr);
-                }
-            }
-            Kind::Column { .. } => add(condition),
-            _ => {}
         }
     }
 
@@ -175,6 +168,9 @@ impl Dependencies {
     }
 
     fn never_null_of(&self, (slot, column): Column) -> bool {
+        if self.joined_by.contains(&(slot, column)) {
+            return true;
+        }
         let table = self.tables.iter().find(|table| table.slot == slot);
         table.is_some_and(|table| self.is_never_null(table, column))
     }
@@ -241,13 +237,28 @@ impl DerivedFacts {
         let one_row = inside.tables.is_empty() || grouping.is_some_and(<[Expr]>::is_empty);
         let group = grouping.filter(|keys| !keys.is_empty()).map(<[Expr]>::to_vec);
         let plain = plain && !one_row;
-        DerivedFacts { inside, group, one_row, plain, outputs: outputs.to_vec() }
+        let found = Mutex::default();
+        DerivedFacts { inside, group, one_row, plain, outputs: outputs.to_vec(), found }
     }
 
     /// Returns for each column whether it has one value wherever those that are `known` have.
-    fn determined(&self, known: &[bool]) -> Vec<bool> {
+    fn determined(&self, known: &[bool]) -> Box<[bool]> {
+        let found = self.found.lock();
+        if let Some(found) = found.get(known) {
+            return found.clone();
+        }
+        if found.len() >= MOST_ASKED {
+            return known.into();
+        }
+        drop(found);
+        let determined = self.find(known);
+        self.found.lock().insert(known.into(), determined.clone());
+        determined
+    }
+
+    fn find(&self, known: &[bool]) -> Box<[bool]> {
         if self.one_row {
-            return vec![known.contains(&true); known.len()];
+            return vec![known.contains(&true); known.len()].into();
         }
         let given = || self.outputs.iter().zip(known).filter(|(_, known)| **known).map(|(e, _)| e);
         let inside = self.inside.close(given().filter_map(column_of).collect());
@@ -265,6 +276,24 @@ impl DerivedFacts {
             .map(|(e, known)| *known || is_whole || is_given(e) || self.inside.determines(e, &inside))
             .collect()
     }
+}
+
+/// The columns of which a condition takes no NULL.
+fn never_null(condition: &Expr) -> impl Iterator<Item = Column> {
+    let found = match &condition.kind {
+        Kind::Compare(op, _, pair) if *op != CompareOp::NullSafeEq => [Some(&pair[0]), Some(&pair[1])],
+        Kind::In { args, .. } => [args.first(), None],
+        Kind::Between { args, .. } => [Some(&args[0]), None],
+        Kind::Like(like) => [Some(&like.text), None],
+        Kind::Is { expr, what: IsKind::Null, negated: true } => [Some(&**expr), None],
+        Kind::Not(inner) => match &inner.kind {
+            Kind::Is { expr, what: IsKind::Null, negated: false } => [Some(&**expr), None],
+            _ => [None, None],
+        },
+        Kind::Column { .. } => [Some(condition), None],
+        _ => [None, None],
+    };
+    found.into_iter().flatten().filter_map(column_of)
 }
 
 impl Equality {

@@ -197,6 +197,16 @@ fn inner_offender(
         return (!keys.iter().any(|key| key.same(e)) && !determined((slot, column)))
             .then_some((slot, column));
     }
+    if let Kind::Present(slot) = e.kind {
+        // A view's expression in an outer join: whether there is a row is known from a column that has a value in each.
+        let table = scope.scope.tables.iter().find(|table| table.slot == slot)?;
+        let in_each = |at: u16| match &table.source {
+            Source::Table(stored) => !stored.columns()[usize::from(at)].nullable,
+            _ => false,
+        };
+        let is_known = (0..table.width() as u16).any(|at| in_each(at) && determined((slot, at)));
+        return (!is_known).then_some((slot, 0));
+    }
     let mut found = None;
     let of_keys = matches!(&e.kind, Kind::Call(def, _) if def.name == "GROUPING");
     let search = if parts || of_keys { offender } else { inner_offender };

@@ -101,6 +101,7 @@ impl Ddl<'_> {
         }
         let mut edit = self.edit(&table, actions)?;
         check_dependents(&table.def, &mut edit)?;
+        edit.finish_checks();
         let children = change.next.children(&db, &name.name);
         check_columns(&table, &edit, &children)?;
         let def = self.rebuild(&table, &edit, &mut change)?;

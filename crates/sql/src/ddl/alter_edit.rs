@@ -97,13 +97,17 @@ impl Edit {
                 *name = new.clone();
             }
         }
-        self.tree.checks.append(&mut self.added.checks);
         for key in std::mem::take(&mut self.added.indexes) {
             if key.kind == ast::IndexKind::Primary {
                 self.forget_null_defaults(&key);
             }
             self.tree.indexes.push(key);
         }
+    }
+
+    /// Adds the new checks, behind everything that asks for old ones by their names.
+    pub(super) fn finish_checks(&mut self) {
+        self.tree.checks.append(&mut self.added.checks);
     }
 
     pub(super) fn find_index(&self, name: &str) -> Option<usize> {

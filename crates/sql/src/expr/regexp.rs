@@ -164,11 +164,17 @@ impl RegexpMatcher {
         &self.0.pattern.groups
     }
 
-    /// The automaton, where it finds in this text what the pattern asks for.
-    fn automaton(&self, text: &[u8]) -> Option<&Automaton> {
+    /// A text to search, with what is known of all of it.
+    #[must_use]
+    pub fn searched<'t>(&self, text: &'t [u8]) -> Searched<'t> {
         let Pattern { asks_lines, asks_end, .. } = self.0.pattern;
         let other = (asks_lines || asks_end) && ends_line(text) || asks_lines && has_other_line_ends(text);
-        self.0.forward.as_ref().filter(|_| !other)
+        Searched { text, other }
+    }
+
+    /// The automaton, where it finds in this text what the pattern asks for.
+    fn automaton(&self, searched: Searched<'_>) -> Option<&Automaton> {
+        self.0.forward.as_ref().filter(|_| !searched.other)
     }
 
     /// Whether a text has a match.
@@ -176,7 +182,7 @@ impl RegexpMatcher {
     /// # Errors
     /// The statement must stop; 3698, 3699.
     pub fn is_match(&self, text: &[u8], cx: &Context<'_>) -> ExecResult<bool> {
-        let Some(forward) = self.automaton(text) else {
+        let Some(forward) = self.automaton(self.searched(text)) else {
             return Ok(self.0.backtracking.groups(text, 0, false, cx)?.is_some());
         };
         match forward.end(text, 0, true, cx) {
@@ -190,8 +196,9 @@ impl RegexpMatcher {
     ///
     /// # Errors
     /// As `is_match`.
-    pub fn find(&self, text: &[u8], from: usize, cx: &Context<'_>) -> ExecResult<Option<Span>> {
-        let Some(forward) = self.automaton(text) else {
+    pub fn find(&self, searched: Searched<'_>, from: usize, cx: &Context<'_>) -> ExecResult<Option<Span>> {
+        let text = searched.text;
+        let Some(forward) = self.automaton(searched) else {
             let groups = self.0.backtracking.groups(text, from, false, cx)?;
             return Ok(groups.and_then(|groups| groups.first().copied().flatten()));
         };
@@ -228,18 +235,19 @@ impl RegexpMatcher {
     /// As `find`.
     pub fn find_behind(
         &self,
-        text: &[u8],
+        searched: Searched<'_>,
         from: usize,
         last: Option<Span>,
         collation: u16,
         cx: &Context<'_>,
     ) -> ExecResult<Option<Span>> {
+        let text = searched.text;
         let mut at = last.map_or(from, |last| last.end);
         loop {
             if at > text.len() {
                 return Ok(None);
             }
-            let found = self.find(text, at, cx)?;
+            let found = self.find(searched, at, cx)?;
             match (found, last) {
                 // An empty match right behind the last one is no new one.
                 (Some(found), Some(last)) if found.is_empty() && found.start == last.end => {
@@ -256,13 +264,14 @@ impl RegexpMatcher {
     /// As `is_match`.
     pub fn expand(
         &self,
-        text: &[u8],
+        searched: Searched<'_>,
         found: Span,
         replacement: &Replacement,
         out: &mut Vec<u8>,
         cx: &Context<'_>,
     ) -> ExecResult<()> {
-        let groups = match (replacement.has_groups(), self.automaton(text)) {
+        let text = searched.text;
+        let groups = match (replacement.has_groups(), self.automaton(searched)) {
             (false, _) => vec![Some(found)],
             (true, None) => self.0.backtracking.groups(text, found.start, true, cx)?.unwrap_or_default(),
             (true, Some(_)) => {
@@ -306,6 +315,14 @@ impl RegexpMatcher {
         let engine = whole.get().and_then(|made| made.as_ref()).map(|(engine, _)| engine);
         Ok(engine.ok_or_else(|| fault::of(Fault::Illegal))?)
     }
+}
+
+/// A text that is searched, perhaps many times.
+#[derive(Clone, Copy)]
+pub struct Searched<'t> {
+    text: &'t [u8],
+    /// It has line ends that the pattern asks for and the automaton does not know.
+    other: bool,
 }
 
 /// Whether the last character ends a line.

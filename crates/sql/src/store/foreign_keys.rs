@@ -14,7 +14,7 @@ use super::trx::{Marks, Trx};
 use super::write::RowChange;
 use crate::catalog::codec::successor;
 use crate::catalog::foreign_key_text;
-use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table};
+use crate::catalog::{Catalog, Child, ForeignKey, ReferenceAction, Table, TableDef};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
@@ -159,8 +159,7 @@ impl Trx {
         }) else {
             return Ok(false);
         };
-        let theirs = columns.iter().map(|&column| &parent.def.columns[column].ty);
-        if values.iter().zip(theirs).any(|(value, ty)| !fits_decimal(value, ty)) {
+        if !fit_decimals(values, &columns, &parent.def) {
             return Ok(false);
         }
         let prefix = parent.key_prefix(index, values);
@@ -199,10 +198,8 @@ impl Trx {
         key: &ForeignKey,
         parent: &Arc<Table>,
     ) -> ExecResult<u64> {
-        let Some(index) = key.positions_in(&parent.def).and_then(|columns| parent.def.index_over(&columns))
-        else {
-            return Ok(0);
-        };
+        let Some(columns) = key.positions_in(&parent.def) else { return Ok(0) };
+        let Some(index) = parent.def.index_over(&columns) else { return Ok(0) };
         let mut count = 0;
         let latest = self.shared.port.latest();
         let mut range = whole_index(table, 0);
@@ -215,8 +212,14 @@ impl Trx {
             for (_, row) in &rows {
                 count += 1;
                 let values = picked(&table.decode(row)?, &key.columns);
+                if values.contains(&Value::Null) {
+                    continue;
+                }
+                if !fit_decimals(&values, &columns, &parent.def) {
+                    return Err(no_parent(table, key).into());
+                }
                 let prefix = parent.key_prefix(index, &values);
-                if values.contains(&Value::Null) || known.as_ref() == Some(&prefix) {
+                if known.as_ref() == Some(&prefix) {
                     continue;
                 }
                 let mut found = Vec::new();
@@ -279,6 +282,10 @@ impl Trx {
             return Ok(());
         }
         let Some(index) = child.table.def.index_over(&key.columns) else { return Ok(()) };
+        if !fit_decimals(&values, &key.columns, &child.table.def) {
+            // No child can have it.
+            return Ok(());
+        }
         let mut action = action(key, replaced.is_some());
         // A change that comes round to a table that it has come from is refused.
         if replaced.is_some() && self.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id)
@@ -418,6 +425,11 @@ fn fits_decimal(value: &Value, ty: &omnibus_value::ColumnType) -> bool {
     }
     let is_exact = n.fit(ty.length.min(65) as u8, ty.decimals).is_ok_and(|(kept, _)| kept == *n);
     is_exact && !(ty.unsigned && n.is_negative())
+}
+
+/// Whether a table's columns can have the values of a key, which are others' for the encoding of a key rounds.
+fn fit_decimals(values: &[Value], columns: &[usize], table: &TableDef) -> bool {
+    values.iter().zip(columns).all(|(value, &column)| fits_decimal(value, &table.columns[column].ty))
 }
 
 /// What a row refers to by a key, if it did not before.

@@ -66,10 +66,10 @@ fn nth(
     collation: u16,
     cx: &Context<'_>,
 ) -> ExecResult<Option<Span>> {
-    let mut last = None;
+    let (searched, mut last) = (matcher.searched(value), None);
     for _ in 0..occurrence.max(1) {
         cx.tick()?;
-        last = matcher.find_behind(value, from, last, collation, cx)?;
+        last = matcher.find_behind(searched, from, last, collation, cx)?;
         if last.is_none() {
             break;
         }
@@ -130,10 +130,11 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     let from = offset(&value, position, collation)?;
     let matcher = compile("regexp_replace", &pattern, &letters, collation)?;
     let new = Replacement::read(&new, matcher.groups(), cx.session.settings.mariadb)?;
+    let searched = matcher.searched(&value);
     let mut out = value[..from].to_vec();
     let mut at = from;
     let (mut number, mut last) = (0, None);
-    while let Some(found) = matcher.find_behind(&value, from, last, collation, cx)? {
+    while let Some(found) = matcher.find_behind(searched, from, last, collation, cx)? {
         cx.tick()?;
         (number, last) = (number + 1, Some(found));
         if occurrence > 0 && number != occurrence {
@@ -142,7 +143,7 @@ fn replace(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
         let copied = found.start - at;
         cx.room(&mut out, copied + new.bytes_max(found.len()))?;
         out.extend_from_slice(&value[at..found.start]);
-        matcher.expand(&value, found, &new, &mut out, cx)?;
+        matcher.expand(searched, found, &new, &mut out, cx)?;
         at = found.end;
         if !super::string::fits(out.len(), "regexp_replace", cx) {
             return Ok(Value::Null);

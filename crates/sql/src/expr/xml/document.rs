@@ -61,6 +61,10 @@ struct Reader<'a> {
     nodes: Vec<Node>,
     /// Elements that are open.
     open: Vec<u32>,
+    /// The tag of the innermost of them is open, too.
+    in_tag: bool,
+    /// A word of that tag that was read already.
+    ahead: Option<Word>,
 }
 
 impl<'a> Document<'a> {
@@ -70,8 +74,8 @@ impl<'a> Document<'a> {
     /// The statement must stop; 3170: no memory for the nodes.
     pub fn read(text: &'a [u8], cx: &mut Context<'_>) -> ExecResult<Result<Document<'a>, BadDocument>> {
         let root = Node { kind: Kind::Root, parent: 0, last: 0, name: 0..0, whole: 0..text.len() };
-        let mut reader = Reader { text, at: 0, nodes: vec![root], open: vec![0] };
-        while reader.at < text.len() {
+        let mut reader = Reader { text, at: 0, nodes: vec![root], open: vec![0], in_tag: false, ahead: None };
+        while reader.at < text.len() || reader.in_tag {
             cx.tick()?;
             let before = reader.nodes.capacity() + reader.open.capacity();
             if let Err(bad) = reader.piece() {
@@ -154,8 +158,11 @@ impl Reader<'_> {
         self.nodes.push(Node { kind, parent, last, name, whole });
     }
 
-    /// Reads a text, a comment or a tag.
+    /// Reads a text, a comment, an attribute, or a tag as far as its attributes.
     fn piece(&mut self) -> Result<(), BadDocument> {
+        if self.in_tag {
+            return self.attribute();
+        }
         let rest = &self.text[self.at..];
         let start = self.at;
         if rest.starts_with(b"<!--") {
@@ -242,11 +249,19 @@ impl Reader<'_> {
     fn element(&mut self, start: usize, name: Range<usize>) -> Result<(), BadDocument> {
         self.add(Kind::Element, name, start..start);
         self.open.push(self.nodes.len() as u32 - 1);
-        let mut word = self.word();
-        while let Word::Name(name) = word {
-            word = self.word();
-            if word != Word::Sign(b'=') {
-                continue;
+        self.in_tag = true;
+        Ok(())
+    }
+
+    /// An attribute, or the end of the tag.
+    fn attribute(&mut self) -> Result<(), BadDocument> {
+        let mut word = self.ahead.take().unwrap_or_else(|| self.word());
+        if let Word::Name(name) = word {
+            let sign = self.word();
+            if sign != Word::Sign(b'=') {
+                // As in MySQL, of two names without a value the second is passed.
+                self.ahead = Some(sign).filter(|sign| !matches!(sign, Word::Name(_)));
+                return Ok(());
             }
             let value = match self.word() {
                 Word::Name(value) | Word::Quoted(value) => value,
@@ -263,8 +278,9 @@ impl Reader<'_> {
                 whole: value,
             });
             self.nodes[attribute as usize].last = attribute + 2;
-            word = self.word();
+            return Ok(());
         }
+        self.in_tag = false;
         let closed = word == Word::Sign(b'/');
         if closed {
             word = self.word();

@@ -4,7 +4,7 @@
 //! long as MySQL has them so: `7 div 2` is 3.
 
 use super::document::{Document, Kind};
-use super::path::{Axis, Function, Operator, Path, Start, Step};
+use super::path::{Axis, Function, Operator, Path, Start, Step, too_deep};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr, ExprType, charset};
 use bytes::Bytes;
@@ -125,8 +125,7 @@ impl Finder<'_, '_, '_> {
     fn evaluate(&mut self, path: &Path, here: Here) -> ExecResult<XPathValue> {
         self.cx.tick()?;
         if !stack::has_room() {
-            let text = "Thread stack overrun: the XPATH expression is nested too deeply.";
-            return Err(SqlError::new(1436, b"HY000", text).into());
+            return Err(too_deep().into());
         }
         Ok(match path {
             Path::Int(n) => XPathValue::Int(*n),
@@ -449,7 +448,7 @@ impl Finder<'_, '_, '_> {
 
     /// Adds what a step reaches from a node.
     fn step(&mut self, step: &Step, from: u32, reached: &mut Vec<u32>) -> ExecResult<()> {
-        let document = self.document;
+        let (document, before) = (self.document, reached.capacity());
         let wanted = |node: u32| step.name.as_ref().is_none_or(|name| document.name(node) == &**name);
         let parent = |node: u32| document.nodes[node as usize].parent;
         let kind = |node: u32| document.nodes[node as usize].kind;
@@ -480,11 +479,10 @@ impl Finder<'_, '_, '_> {
                     }
                     node = if deep { node + 1 } else { document.nodes[node as usize].last };
                 }
-                self.cx.ask(reached.len() * size_of::<u32>())?;
             }
             _ => {}
         }
-        Ok(())
+        self.cx.ask((reached.capacity() - before) * size_of::<u32>())
     }
 
     /// Leaves of what was reached from one node what the predicates let pass.

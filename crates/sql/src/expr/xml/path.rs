@@ -141,12 +141,22 @@ const AXES: [(&str, Axis); 13] = [
 /// How much of the rest an error shows.
 const SHOWN: usize = 32;
 
+/// The error of an expression that has no room on the stack.
+pub(super) fn too_deep() -> SqlError {
+    SqlError::new(1436, b"HY000", "Thread stack overrun: the XPATH expression is nested too deeply.")
+}
+
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
     /// How many predicates are open.
     inside: usize,
+    /// How many operators were read.
+    operators: usize,
 }
+
+/// The most operators of an expression: each is in the next one, and they are dropped one inside the other.
+const MOST_OPERATORS: usize = 4096;
 
 impl Path {
     /// Reads an expression.
@@ -154,7 +164,7 @@ impl Path {
     /// # Errors
     /// 1105: what it is not, and where. 1436: it is nested too deeply.
     pub fn read(text: &[u8]) -> SqlResult<Path> {
-        let mut reader = Reader { text, at: 0, inside: 0 };
+        let mut reader = Reader { text, at: 0, inside: 0, operators: 0 };
         let path = reader.expression(0)?;
         reader.space();
         if reader.at == text.len() { Ok(path) } else { Err(reader.error()) }
@@ -240,11 +250,7 @@ impl Reader<'_> {
     /// Operands of a level and what joins them.
     fn expression(&mut self, level: usize) -> SqlResult<Path> {
         if !stack::has_room() {
-            return Err(SqlError::new(
-                1436,
-                b"HY000",
-                "Thread stack overrun: the XPATH expression is nested too deeply.",
-            ));
+            return Err(too_deep());
         }
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.expression(level + 1)?;
@@ -259,8 +265,16 @@ impl Reader<'_> {
                 let what = "XPATH error: comparison of two nodesets is not supported";
                 return Err(self.error_at(what, place));
             }
-            left = Path::Binary(*operator, Box::new(left), Box::new(right));
+            left = self.binary(*operator, left, right)?;
         }
+    }
+
+    fn binary(&mut self, operator: Operator, left: Path, right: Path) -> SqlResult<Path> {
+        self.operators += 1;
+        if self.operators > MOST_OPERATORS {
+            return Err(too_deep());
+        }
+        Ok(Path::Binary(operator, Box::new(left), Box::new(right)))
     }
 
     fn unary(&mut self) -> SqlResult<Path> {
@@ -278,7 +292,7 @@ impl Reader<'_> {
             if !left.finds_nodes() || !right.finds_nodes() {
                 return Err(self.error_at("XPATH syntax error", place));
             }
-            left = Path::Binary(Operator::Union, Box::new(left), Box::new(right));
+            left = self.binary(Operator::Union, left, right)?;
         }
         Ok(left)
     }
@@ -336,12 +350,13 @@ impl Reader<'_> {
         self.at += 1;
         let user = self.text.get(self.at) == Some(&b'@');
         self.at += usize::from(user);
-        let name = String::from_utf8_lossy(self.name()).to_lowercase();
-        if !user || name.is_empty() {
+        let name = self.name();
+        let (length, lower) = (name.len(), String::from_utf8_lossy(name).to_lowercase());
+        if !user || length == 0 {
             return Err(self.error_at("Unknown XPATH variable at", start));
         }
-        self.at += name.len();
-        Ok(Path::Variable(name))
+        self.at += length;
+        Ok(Path::Variable(lower))
     }
 
     fn call(&mut self) -> SqlResult<Option<Path>> {
