@@ -49,6 +49,9 @@ pub(super) struct Dependencies {
     joined_by: HashSet<Column>,
 }
 
+/// Whether each column of a derived table is in the set.
+type ColumnSet = Box<[bool]>;
+
 /// The dependencies among the columns of a derived table.
 #[derive(Debug)]
 pub struct DerivedFacts {
@@ -60,7 +63,7 @@ pub struct DerivedFacts {
     plain: bool,
     outputs: Vec<Expr>,
     /// What was found of some known columns: tables around ask the same again and again, and each asks the tables inside.
-    found: Mutex<HashMap<Box<[bool]>, Box<[bool]>>>,
+    found: Mutex<HashMap<ColumnSet, ColumnSet>>,
 }
 
 /// The most sets of known columns that a derived table answers; of others it says nothing, so that no nesting takes long to bind.
@@ -242,7 +245,7 @@ impl DerivedFacts {
     }
 
     /// Returns for each column whether it has one value wherever those that are `known` have.
-    fn determined(&self, known: &[bool]) -> Box<[bool]> {
+    fn determined(&self, known: &[bool]) -> ColumnSet {
         let found = self.found.lock();
         if let Some(found) = found.get(known) {
             return found.clone();
@@ -256,7 +259,7 @@ impl DerivedFacts {
         determined
     }
 
-    fn find(&self, known: &[bool]) -> Box<[bool]> {
+    fn find(&self, known: &[bool]) -> ColumnSet {
         if self.one_row {
             return vec![known.contains(&true); known.len()].into();
         }
