@@ -2,7 +2,7 @@
 
 use super::{Def, ONE_CHARSET, SESSION, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::xml::{BadDocument, Document, Found, Kind, Path, find};
+use crate::expr::xml::{BadDocument, Document, Kind, Path, XPathValue, find};
 use crate::expr::{BindContext, Context, Expr, ExprType};
 use omnibus_value::Value;
 
@@ -49,7 +49,7 @@ fn update(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
         Err(what) => return Ok(bad(what, cx)),
     };
     // Where there is not one such place nothing is changed.
-    let Found::Nodes(nodes) = find(&document, &path, ty.column.collation, cx)? else {
+    let XPathValue::Nodes(nodes) = find(&document, &path, ty.column.collation, cx)? else {
         return Ok(Value::Null);
     };
     let [node] = *nodes else { return Ok(text(source.clone())) };

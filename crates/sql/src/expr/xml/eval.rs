@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 
 /// The value of an expression.
 #[derive(Debug)]
-pub enum Found {
+pub enum XPathValue {
     /// Nodes in the document's order.
     Nodes(Vec<u32>),
     /// A truth value.
@@ -44,7 +44,12 @@ struct Here {
 ///
 /// # Errors
 /// The statement must stop; 3170; 1436; 1690.
-pub fn find(document: &Document<'_>, path: &Path, collation: u16, cx: &mut Context<'_>) -> ExecResult<Found> {
+pub fn find(
+    document: &Document<'_>,
+    path: &Path,
+    collation: u16,
+    cx: &mut Context<'_>,
+) -> ExecResult<XPathValue> {
     let mut finder = Finder { document, collation, cx };
     finder.evaluate(path, Here { node: 0, position: 1, size: 1 })
 }
@@ -55,31 +60,31 @@ struct Finder<'a, 'b, 'c> {
     cx: &'b mut Context<'c>,
 }
 
-impl Found {
+impl XPathValue {
     /// The string of what is found.
     ///
     /// # Errors
     /// The statement must stop; 3170.
     pub fn text(self, document: &Document<'_>, cx: &mut Context<'_>) -> ExecResult<Option<Vec<u8>>> {
         Ok(Some(match self {
-            Found::Null => return Ok(None),
-            Found::Truth(truth) => vec![b'0' + u8::from(truth)],
-            Found::Int(n) => n.to_string().into_bytes(),
-            Found::Number(n) => {
+            XPathValue::Null => return Ok(None),
+            XPathValue::Truth(truth) => vec![b'0' + u8::from(truth)],
+            XPathValue::Int(n) => n.to_string().into_bytes(),
+            XPathValue::Number(n) => {
                 let value = Value::Double(n);
                 let text = Expr::constant(value, ExprType::double()).eval_str(cx)?;
                 text.map_or_else(Vec::new, |text| text.to_vec())
             }
-            Found::Decimal(n) => n.to_string().into_bytes(),
-            Found::Text(text) => text,
-            Found::Nodes(nodes) => joined(document, &nodes, cx)?,
+            XPathValue::Decimal(n) => n.to_string().into_bytes(),
+            XPathValue::Text(text) => text,
+            XPathValue::Nodes(nodes) => joined(document, &nodes, cx)?,
         }))
     }
 }
 
 /// An exact result; one that has no room is NULL.
-fn decimal(result: Result<Decimal, DecimalOverflow>) -> Found {
-    result.map_or(Found::Null, Found::Decimal)
+fn decimal(result: Result<Decimal, DecimalOverflow>) -> XPathValue {
+    result.map_or(XPathValue::Null, XPathValue::Decimal)
 }
 
 /// The texts of nodes, joined by spaces, each once, in the document's order.
@@ -117,53 +122,53 @@ fn texts(document: &Document<'_>, nodes: &[u32], cx: &mut Context<'_>) -> ExecRe
 }
 
 impl Finder<'_, '_, '_> {
-    fn evaluate(&mut self, path: &Path, here: Here) -> ExecResult<Found> {
+    fn evaluate(&mut self, path: &Path, here: Here) -> ExecResult<XPathValue> {
         self.cx.tick()?;
         if !stack::has_room() {
             let text = "Thread stack overrun: the XPATH expression is nested too deeply.";
             return Err(SqlError::new(1436, b"HY000", text).into());
         }
         Ok(match path {
-            Path::Int(n) => Found::Int(*n),
-            Path::Number(n) => Found::Decimal(*n),
-            Path::Text(text) => Found::Text(text.clone()),
+            Path::Int(n) => XPathValue::Int(*n),
+            Path::Number(n) => XPathValue::Decimal(*n),
+            Path::Text(text) => XPathValue::Text(text.clone()),
             Path::Variable(name) => self.variable(name)?,
             Path::Minus(operand) => match self.evaluate(operand, here)? {
-                Found::Int(n) => n.checked_neg().map_or(Found::Null, Found::Int),
-                Found::Null => Found::Null,
-                Found::Decimal(n) => Found::Decimal(-n),
-                other => Found::Number(-self.number(other)?),
+                XPathValue::Int(n) => n.checked_neg().map_or(XPathValue::Null, XPathValue::Int),
+                XPathValue::Null => XPathValue::Null,
+                XPathValue::Decimal(n) => XPathValue::Decimal(-n),
+                other => XPathValue::Number(-self.number(other)?),
             },
             Path::Binary(operator, left, right) => self.binary(*operator, left, right, here)?,
             Path::Call(function, arguments) => self.call(*function, arguments, here)?,
-            Path::Steps(start, steps) => Found::Nodes(self.steps(start, steps, here)?),
+            Path::Steps(start, steps) => XPathValue::Nodes(self.steps(start, steps, here)?),
         })
     }
 
-    fn variable(&mut self, name: &str) -> ExecResult<Found> {
+    fn variable(&mut self, name: &str) -> ExecResult<XPathValue> {
         let known = self.cx.session.user_variables.get(name).cloned();
         Ok(match known {
-            None | Some((Value::Null, _)) => Found::Null,
-            Some((Value::Int(n), _)) => Found::Int(n),
+            None | Some((Value::Null, _)) => XPathValue::Null,
+            Some((Value::Int(n), _)) => XPathValue::Int(n),
             Some((value, column)) => {
                 let ty = ExprType { column, ..ExprType::null() };
                 let text = Expr::constant(value, ty).eval_str(self.cx)?;
-                text.map_or(Found::Null, |text| Found::Text(text.to_vec()))
+                text.map_or(XPathValue::Null, |text| XPathValue::Text(text.to_vec()))
             }
         })
     }
 
-    fn text(&mut self, found: Found) -> ExecResult<Vec<u8>> {
+    fn text(&mut self, found: XPathValue) -> ExecResult<Vec<u8>> {
         Ok(found.text(self.document, self.cx)?.unwrap_or_default())
     }
 
-    fn number(&mut self, found: Found) -> ExecResult<f64> {
+    fn number(&mut self, found: XPathValue) -> ExecResult<f64> {
         match found {
-            Found::Truth(truth) => Ok(f64::from(u8::from(truth))),
-            Found::Int(n) => Ok(n as f64),
-            Found::Number(n) => Ok(n),
-            Found::Decimal(n) => Ok(n.to_f64()),
-            Found::Null => Ok(0.0),
+            XPathValue::Truth(truth) => Ok(f64::from(u8::from(truth))),
+            XPathValue::Int(n) => Ok(n as f64),
+            XPathValue::Number(n) => Ok(n),
+            XPathValue::Decimal(n) => Ok(n.to_f64()),
+            XPathValue::Null => Ok(0.0),
             other => {
                 let text = self.text(other)?;
                 self.number_of(text)
@@ -177,42 +182,48 @@ impl Finder<'_, '_, '_> {
         Ok(Expr::constant(Value::Bytes(text.into()), ty).eval_f64(self.cx)?.unwrap_or(0.0))
     }
 
-    fn truth(&mut self, found: Found) -> ExecResult<bool> {
+    fn truth(&mut self, found: XPathValue) -> ExecResult<bool> {
         Ok(match found {
-            Found::Nodes(nodes) => !nodes.is_empty(),
-            Found::Truth(truth) => truth,
+            XPathValue::Nodes(nodes) => !nodes.is_empty(),
+            XPathValue::Truth(truth) => truth,
             other => self.number(other)? != 0.0,
         })
     }
 
     fn nodes(&mut self, path: &Path, here: Here) -> ExecResult<Vec<u32>> {
         Ok(match self.evaluate(path, here)? {
-            Found::Nodes(nodes) => nodes,
+            XPathValue::Nodes(nodes) => nodes,
             _ => Vec::new(),
         })
     }
 
-    fn binary(&mut self, operator: Operator, left: &Path, right: &Path, here: Here) -> ExecResult<Found> {
+    fn binary(
+        &mut self,
+        operator: Operator,
+        left: &Path,
+        right: &Path,
+        here: Here,
+    ) -> ExecResult<XPathValue> {
         use Operator as O;
         match operator {
             O::Or | O::And => {
                 let left = self.evaluate(left, here)?;
                 if self.truth(left)? == (operator == O::Or) {
-                    return Ok(Found::Truth(operator == O::Or));
+                    return Ok(XPathValue::Truth(operator == O::Or));
                 }
                 let right = self.evaluate(right, here)?;
-                Ok(Found::Truth(self.truth(right)?))
+                Ok(XPathValue::Truth(self.truth(right)?))
             }
             O::Union => {
                 let mut nodes = self.nodes(left, here)?;
                 nodes.extend(self.nodes(right, here)?);
                 nodes.sort_unstable();
                 nodes.dedup();
-                Ok(Found::Nodes(nodes))
+                Ok(XPathValue::Nodes(nodes))
             }
             O::Equal | O::NotEqual | O::Less | O::LessOrEqual | O::Greater | O::GreaterOrEqual => {
                 let (left, right) = (self.evaluate(left, here)?, self.evaluate(right, here)?);
-                Ok(Found::Truth(self.compare(operator, left, right)?))
+                Ok(XPathValue::Truth(self.compare(operator, left, right)?))
             }
             O::Plus | O::Minus | O::Times | O::Div | O::Mod => {
                 let (left, right) = (self.evaluate(left, here)?, self.evaluate(right, here)?);
@@ -222,7 +233,7 @@ impl Finder<'_, '_, '_> {
     }
 
     /// Compares; of nodes it is enough if one of their texts compares so.
-    fn compare(&mut self, operator: Operator, left: Found, right: Found) -> ExecResult<bool> {
+    fn compare(&mut self, operator: Operator, left: XPathValue, right: XPathValue) -> ExecResult<bool> {
         let holds = |order: Option<Ordering>| {
             order.is_some_and(|order| match operator {
                 Operator::Equal => order.is_eq(),
@@ -234,13 +245,13 @@ impl Finder<'_, '_, '_> {
             })
         };
         let (nodes, other, turned) = match (left, right) {
-            (Found::Nodes(nodes), other) => (nodes, other, false),
-            (other, Found::Nodes(nodes)) => (nodes, other, true),
+            (XPathValue::Nodes(nodes), other) => (nodes, other, false),
+            (other, XPathValue::Nodes(nodes)) => (nodes, other, true),
             (left, right) => return Ok(holds(self.order(left, &right)?)),
         };
         for text in texts(self.document, &nodes, self.cx)? {
             self.cx.tick()?;
-            let text = Found::Text(self.document.name(text).to_vec());
+            let text = XPathValue::Text(self.document.name(text).to_vec());
             let order = self.order(text, &other)?;
             if holds(if turned { order.map(Ordering::reverse) } else { order }) {
                 return Ok(true);
@@ -249,35 +260,40 @@ impl Finder<'_, '_, '_> {
         Ok(false)
     }
 
-    fn order(&mut self, left: Found, right: &Found) -> ExecResult<Option<Ordering>> {
+    fn order(&mut self, left: XPathValue, right: &XPathValue) -> ExecResult<Option<Ordering>> {
         let right = match right {
-            Found::Null => return Ok(None),
-            Found::Text(right) => {
-                if let Found::Text(left) = &left {
+            XPathValue::Null => return Ok(None),
+            XPathValue::Text(right) => {
+                if let XPathValue::Text(left) = &left {
                     return Ok(Some(by_id_or_binary(self.collation).compare(left, right)));
                 }
                 self.number_of(right.clone())?
             }
-            Found::Truth(truth) => f64::from(u8::from(*truth)),
-            Found::Int(n) => *n as f64,
-            Found::Number(n) => *n,
-            Found::Decimal(n) => n.to_f64(),
-            Found::Nodes(_) => return Ok(None),
+            XPathValue::Truth(truth) => f64::from(u8::from(*truth)),
+            XPathValue::Int(n) => *n as f64,
+            XPathValue::Number(n) => *n,
+            XPathValue::Decimal(n) => n.to_f64(),
+            XPathValue::Nodes(_) => return Ok(None),
         };
-        if let Found::Null = left {
+        if let XPathValue::Null = left {
             return Ok(None);
         }
         Ok(self.number(left)?.partial_cmp(&right))
     }
 
-    fn arithmetic(&mut self, operator: Operator, left: Found, right: Found) -> ExecResult<Found> {
-        let integer = |found: &Found| match found {
-            Found::Int(n) => Some(*n),
-            Found::Truth(truth) => Some(i64::from(*truth)),
+    fn arithmetic(
+        &mut self,
+        operator: Operator,
+        left: XPathValue,
+        right: XPathValue,
+    ) -> ExecResult<XPathValue> {
+        let integer = |found: &XPathValue| match found {
+            XPathValue::Int(n) => Some(*n),
+            XPathValue::Truth(truth) => Some(i64::from(*truth)),
             _ => None,
         };
-        if let (Found::Null, _) | (_, Found::Null) = (&left, &right) {
-            return Ok(Found::Null);
+        if let (XPathValue::Null, _) | (_, XPathValue::Null) = (&left, &right) {
+            return Ok(XPathValue::Null);
         }
         if let (Some(a), Some(b)) = (integer(&left), integer(&right)) {
             let (result, sign) = match operator {
@@ -292,10 +308,10 @@ impl Finder<'_, '_, '_> {
                 let text = format!("BIGINT value is out of range in '({a} {sign} {b})'");
                 return Err(SqlError::new(1690, b"22003", text).into());
             };
-            return Ok(Found::Int(result));
+            return Ok(XPathValue::Int(result));
         }
-        let exact = |found: &Found| match found {
-            Found::Decimal(n) => Some(*n),
+        let exact = |found: &XPathValue| match found {
+            XPathValue::Decimal(n) => Some(*n),
             other => integer(other).map(|n| Decimal::from_i128(i128::from(n), 0)),
         };
         if let (Some(a), Some(b)) = (exact(&left), exact(&right)) {
@@ -304,75 +320,75 @@ impl Finder<'_, '_, '_> {
                 Operator::Minus => decimal(a.sub(&b)),
                 Operator::Times => decimal(a.mul(&b)),
                 _ if b.is_zero() => self.divided_by_zero(),
-                Operator::Div => Found::Int(a.int_div(&b).map_or(0, |n| n as i64)),
-                _ => a.rem(&b).map_or(Found::Null, Found::Decimal),
+                Operator::Div => XPathValue::Int(a.int_div(&b).map_or(0, |n| n as i64)),
+                _ => a.rem(&b).map_or(XPathValue::Null, XPathValue::Decimal),
             });
         }
         let (a, b) = (self.number(left)?, self.number(right)?);
         Ok(match operator {
-            Operator::Plus => Found::Number(a + b),
-            Operator::Minus => Found::Number(a - b),
-            Operator::Times => Found::Number(a * b),
+            Operator::Plus => XPathValue::Number(a + b),
+            Operator::Minus => XPathValue::Number(a - b),
+            Operator::Times => XPathValue::Number(a * b),
             _ if b == 0.0 => self.divided_by_zero(),
-            Operator::Div => Found::Int((a / b) as i64),
-            _ => Found::Number(a % b),
+            Operator::Div => XPathValue::Int((a / b) as i64),
+            _ => XPathValue::Number(a % b),
         })
     }
 
-    fn divided_by_zero(&mut self) -> Found {
+    fn divided_by_zero(&mut self) -> XPathValue {
         self.cx.warn(SqlError::new(1365, b"22012", "Division by 0"));
-        Found::Null
+        XPathValue::Null
     }
 
-    fn call(&mut self, function: Function, arguments: &[Path], here: Here) -> ExecResult<Found> {
+    fn call(&mut self, function: Function, arguments: &[Path], here: Here) -> ExecResult<XPathValue> {
         let mut values = Vec::new();
         for argument in arguments {
             values.push(self.evaluate(argument, here)?);
         }
         let mut values = values.into_iter();
-        let mut next = || values.next().unwrap_or(Found::Null);
+        let mut next = || values.next().unwrap_or(XPathValue::Null);
         Ok(match function {
-            Function::True => Found::Truth(true),
-            Function::False => Found::Truth(false),
-            Function::Position => Found::Int(here.position as i64),
-            Function::Last => Found::Int(here.size as i64),
-            Function::Boolean => Found::Truth(self.truth(next())?),
-            Function::Not => Found::Truth(!self.truth(next())?),
-            Function::Number => Found::Number(self.number(next())?),
-            Function::Floor => Found::Number(self.number(next())?.floor()),
-            Function::Ceiling => Found::Number(self.number(next())?.ceil()),
-            Function::Round => Found::Number(self.number(next())?.round_ties_even()),
+            Function::True => XPathValue::Truth(true),
+            Function::False => XPathValue::Truth(false),
+            Function::Position => XPathValue::Int(here.position as i64),
+            Function::Last => XPathValue::Int(here.size as i64),
+            Function::Boolean => XPathValue::Truth(self.truth(next())?),
+            Function::Not => XPathValue::Truth(!self.truth(next())?),
+            Function::Number => XPathValue::Number(self.number(next())?),
+            Function::Floor => XPathValue::Number(self.number(next())?.floor()),
+            Function::Ceiling => XPathValue::Number(self.number(next())?.ceil()),
+            Function::Round => XPathValue::Number(self.number(next())?.round_ties_even()),
             Function::Count => match next() {
-                Found::Nodes(nodes) => Found::Int(nodes.len() as i64),
-                _ => Found::Int(0),
+                XPathValue::Nodes(nodes) => XPathValue::Int(nodes.len() as i64),
+                _ => XPathValue::Int(0),
             },
             Function::Sum => match next() {
-                Found::Nodes(nodes) => Found::Number(self.sum(&nodes)?),
-                _ => Found::Number(0.0),
+                XPathValue::Nodes(nodes) => XPathValue::Number(self.sum(&nodes)?),
+                _ => XPathValue::Number(0.0),
             },
             Function::StringLength => {
                 let text = self.text(next())?;
-                Found::Int(charset::char_count(&text, self.collation) as i64)
+                XPathValue::Int(charset::char_count(&text, self.collation) as i64)
             }
             // MySQL joins the first two, however many there are.
             Function::Concat => {
                 let (mut text, more) = (self.text(next())?, self.text(next())?);
                 self.cx.room(&mut text, more.len())?;
                 text.extend(more);
-                Found::Text(text)
+                XPathValue::Text(text)
             }
             Function::Contains => {
                 let (text, part) = (self.text(next())?, self.text(next())?);
-                Found::Truth(self.contains(text, part)?)
+                XPathValue::Truth(self.contains(text, part)?)
             }
             Function::Substring => {
                 let text = self.text(next())?;
                 let from = self.number(next())? as i64;
                 let length = match next() {
-                    Found::Null => i64::MAX,
+                    XPathValue::Null => i64::MAX,
                     length => self.number(length)? as i64,
                 };
-                Found::Text(self.part(&text.into(), from, length))
+                XPathValue::Text(self.part(&text.into(), from, length))
             }
         })
     }
@@ -479,9 +495,9 @@ impl Finder<'_, '_, '_> {
             for place in from..reached.len() {
                 let here = Here { node: reached[place], position: place - from + 1, size };
                 let passes = match self.evaluate(predicate, here)? {
-                    Found::Nodes(nodes) => !nodes.is_empty(),
-                    Found::Truth(truth) => truth,
-                    Found::Null => false,
+                    XPathValue::Nodes(nodes) => !nodes.is_empty(),
+                    XPathValue::Truth(truth) => truth,
+                    XPathValue::Null => false,
                     number => self.number(number)?.round() == here.position as f64,
                 };
                 if passes {

@@ -9,5 +9,5 @@ mod eval;
 mod path;
 
 pub use document::{BadDocument, Document, Kind, Node};
-pub use eval::{Found, find};
+pub use eval::{XPathValue, find};
 pub use path::Path;
