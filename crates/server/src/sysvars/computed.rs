@@ -3,7 +3,7 @@
 use super::{VarDef, VarValue};
 use omnibus_sql::SqlSession;
 
-/// What a statement left, for variables that tell of it.
+/// Outcome of a statement, for variables that tell of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastStatement {
     /// Its conditions.
@@ -17,7 +17,7 @@ pub struct LastStatement {
 }
 
 impl LastStatement {
-    /// What the session's last statement left.
+    /// Outcome of the session's last statement.
     #[must_use]
     pub fn of(sql: &SqlSession) -> LastStatement {
         let (warnings, errors) = sql.state.diagnostics.counts();
@@ -30,7 +30,7 @@ impl LastStatement {
 pub struct ComputedContext<'a> {
     /// `gtid_executed`.
     pub gtid_executed: &'a dyn Fn() -> String,
-    /// What the session's last statement left.
+    /// Outcome of the session's last statement.
     pub last: LastStatement,
     /// How many statements the session has run.
     pub statements: u64,

@@ -1,4 +1,4 @@
-//! What sizes MySQL's instrumentation. Nothing here is sized by these: the tables are as long as what they list.
+//! Sizes of MySQL's instrumentation. Nothing here is sized by these: the tables are as long as what they list.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
 use omnibus_format::Dialect::Mysql;
