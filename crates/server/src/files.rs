@@ -1,7 +1,7 @@
 //! Which of the server's files statements may read and write: LOAD DATA INFILE, SELECT .. INTO OUTFILE.
 //!
 //! `secure_file_priv` says: NULL none (the default), a directory what is in it, empty everything. Nothing
-//! in the data directory in any case. Paths are resolved first, so no link leads out of the directory. A
+//! in the data directory in any case, but for what is below its folder `files`, where relative names are. Paths are resolved first, so no link leads out of the directory. A
 //! file that exists is never written. Blocks.
 
 use crate::backup::{BackupTarget, HeldFolder};
@@ -12,7 +12,10 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// The folder in the data directory that relative names are in, where MySQL has them in the data directory itself: here that is the engines' alone.
+const RELATIVE: &str = "files";
 
 /// The rule.
 #[derive(Clone, Debug)]
@@ -62,7 +65,32 @@ impl FileRule {
     fn allows(&self, path: &Path) -> bool {
         let Some(secure) = &self.secure else { return false };
         let inside = |dir: &Path| path.starts_with(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()));
-        !inside(&self.datadir) && (secure.as_os_str().is_empty() || inside(secure))
+        let held = inside(&self.datadir) && !inside(&self.datadir.join(RELATIVE));
+        !held && (secure.as_os_str().is_empty() || inside(secure))
+    }
+
+    /// Where a name is: a relative one below its own folder, unless it leads out of the data directory.
+    fn place(&self, name: &[u8]) -> PathBuf {
+        let given = Path::new(OsStr::from_bytes(name));
+        let mut parts = given.components().filter(|part| *part != Component::CurDir);
+        match parts.next() {
+            Some(Component::Normal(_)) => self.datadir.join(RELATIVE).join(given),
+            _ => self.datadir.join(given),
+        }
+    }
+
+    /// Makes the folders that a new file with a relative name is in: that of all such files, and that of a database.
+    fn make_folders(&self, path: &Path) {
+        let root = self.datadir.join(RELATIVE);
+        let Ok(below) = path.strip_prefix(&root) else { return };
+        let Some(parent) = root.join(below).parent().map(Path::to_owned) else { return };
+        let depth = parent.strip_prefix(&root).map_or(usize::MAX, |parts| parts.components().count());
+        if self.allows(&root) && depth <= 1 && !below.components().any(|part| part == Component::ParentDir) {
+            // What cannot be made is missed when the file is.
+            for folder in [&root, &parent] {
+                let _ = std::fs::create_dir(folder);
+            }
+        }
     }
 
     /// Where BACKUP TO makes `folder`: below the directory, if there is one. Without one BACKUP_ADMIN says enough.
@@ -88,11 +116,15 @@ impl FileRule {
     /// 1290 if the rule forbids it; 13 and 29 for one that is not there or cannot be opened; 1085 for what is no file;
     /// 1086 for a new one that exists.
     pub fn open(&self, name: &[u8], create: bool) -> SqlResult<File> {
-        let path = self.datadir.join(OsStr::from_bytes(name));
+        let path = self.place(name);
         if self.secure.is_none() || name.contains(&0) {
             return Err(refused());
         }
-        if create { self.create(&path) } else { self.read(&path) }
+        if create {
+            self.make_folders(&path);
+            return self.create(&path);
+        }
+        self.read(&path)
     }
 
     fn read(&self, path: &Path) -> SqlResult<File> {
@@ -133,7 +165,7 @@ impl FileRule {
 
     /// Removes a file that `open` has just made.
     pub fn remove(&self, name: &[u8]) {
-        if let Ok((_held, path)) = self.held(&self.datadir.join(OsStr::from_bytes(name))) {
+        if let Ok((_held, path)) = self.held(&self.place(name)) {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -150,6 +182,10 @@ impl FileRule {
     }
 
     fn parent_allowed(&self, path: &Path) -> bool {
+        let root = self.datadir.join(RELATIVE);
+        if path.starts_with(&root) && !path.components().any(|part| part == Component::ParentDir) {
+            return self.allows(&root);
+        }
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
         parent.is_some_and(|parent| self.allows(&parent))
     }
@@ -171,6 +207,26 @@ mod tests {
 
     fn code(result: SqlResult<File>) -> u16 {
         result.map_or_else(|error| error.code, |_| 0)
+    }
+
+    fn relative_names(rule: &dyn Fn(Option<&str>) -> FileRule) {
+        let open = |name: &[u8], create| code(rule(Some("")).open(name, create));
+        assert_eq!(open(b"f", false), 13, "that of the data directory is not meant");
+        assert_eq!(open(b"base/new", true), 0);
+        assert_eq!(open(b"base/new", true), 1086);
+        assert_eq!(open(b"./base/new", false), 0);
+        assert_eq!(open(b"base/none", false), 13);
+        assert_eq!(open(b"new", true), 0);
+        assert_eq!(open(b"../other/f", false), 0, "out of the data directory");
+        assert_eq!(open(b"base/deep/new", true), 1290, "only a database's folder is made");
+        for inside in ["./../data/f", "base/../../f", "../data/f"] {
+            assert_eq!(open(inside.as_bytes(), false), 1290, "{inside}");
+            assert_eq!(open(inside.as_bytes(), true), 1290, "{inside}");
+        }
+        assert_eq!(code(rule(Some("files")).open(b"base/new", false)), 1290, "not below secure_file_priv");
+        assert_eq!(code(rule(None).open(b"base/new", false)), 1290);
+        rule(Some("")).remove(b"base/new");
+        assert_eq!(open(b"base/new", false), 13);
     }
 
     #[test]
@@ -200,7 +256,7 @@ mod tests {
         }
         assert_eq!(read(Some(""), "other/f"), 0);
         assert_eq!(read(Some(""), "data/f"), 1290);
-        assert_eq!(code(rule(Some("")).open(b"f", false)), 1290, "relative to the data directory");
+        relative_names(&rule);
         for name in ["other/hard", "files/hard"] {
             std::fs::hard_link(path("data").join("f"), path(name)).unwrap();
             assert_eq!(read(Some(""), name), 1290, "a file of the data directory under another name");

@@ -5,6 +5,7 @@ Ring: all.
 """
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
@@ -172,6 +173,9 @@ def notes(server):
             log += "\n".join(str(row[5]) for row in cursor.fetchall())
     for text in ("ATTRIBUTE '{\"a\": 1", "COMMENT 'hello'", "FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 3", "MAX_USER_CONNECTIONS 2", "PASSWORD EXPIRE"):
         expect(text in log, f"not in the log: {text}")
+    # A password that nobody spoke of would be one more in the history of a replica.
+    expect(re.search("CREATE USER 'noted'@'localhost' IDENTIFIED WITH", log), "the new account's is in the log")
+    expect(not re.search("ALTER USER 'noted'@'localhost' IDENTIFIED", log), "ALTER USER of an attribute says no password")
     weak = tcp(server, "many")
     with weak.cursor() as cursor:
         cursor.execute("SELECT USER FROM information_schema.USER_ATTRIBUTES")

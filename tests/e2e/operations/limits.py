@@ -154,7 +154,7 @@ class Running:
 
     def code(self):
         """What it ends with."""
-        return error_code(self.db._read_query_result, but=(0, 1317, 3024, 1927, 2013, 2006, 1053, 3699))
+        return error_code(self.db._read_query_result, but=(0, 1317, 3024, 1927, 2013, 2006, 1053, 3698, 3699))
 
     def ended(self):
         """Seconds until its end, and what it was."""

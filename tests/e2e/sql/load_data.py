@@ -182,10 +182,32 @@ def main():
                 expect(code == expected, f"secure_file_priv={option}: {code}")
                 code = error_code(lambda: again.execute(f"LOAD DATA INFILE '{server.datadir}/auto.cnf' INTO TABLE one"))
                 expect(code == 1290, f"the data directory was read with secure_file_priv={option}: {code}")
+            relative(server, again)
         finally:
             server.stop()
             peer.stop()
     print("load_data: ok")
+
+
+def relative(server, cursor):
+    """Names that are relative: in the default database's folder, or where they say, below a folder of their own. `secure_file_priv` is empty."""
+    cursor.execute("CREATE DATABASE IF NOT EXISTS `a-b c`")
+    cursor.execute("CREATE OR REPLACE TABLE two (a INT)")
+    cursor.execute("SELECT 7 INTO OUTFILE 'mine'")
+    for name in ("mine", "test/mine", "./test/mine"):
+        cursor.execute(f"LOAD DATA INFILE '{name}' INTO TABLE two")
+    cursor.execute("SELECT COUNT(*), MIN(a), LOAD_FILE('test/mine'), LOAD_FILE('mine') FROM two")
+    expect(cursor.fetchall() == ((3, 7, b"7\n", None),), "relative names")
+    expect((server.datadir / "files/test/mine").read_text() == "7\n", "where they are")
+    cursor.execute("USE `a-b c`")
+    cursor.execute("SELECT 8 INTO DUMPFILE 'its'")
+    expect((server.datadir / "files/a-b@0020c/its").read_text() == "8", "a database with a space")
+    for name, wanted in (("mine", (13, 29)), ("../auto.cnf", (13, 29)), ("test/../../auto.cnf", (1290,)), ("./", (1290,))):
+        code = error_code(lambda: cursor.execute(f"LOAD DATA INFILE '{name}' INTO TABLE test.two"))  # noqa: B023
+        expect(code in wanted, f"LOAD DATA INFILE '{name}': {code}")
+    for name, wanted in (("its", 1086), ("test/../../new", 1290), ("deep/er/new", 1290)):
+        code = error_code(lambda: cursor.execute(f"SELECT 1 INTO OUTFILE '{name}'"))  # noqa: B023
+        expect(code == wanted, f"INTO OUTFILE '{name}': {code}")
 
 
 def who_may(server, files):

@@ -26,8 +26,8 @@ pub use old::{Modern, OldLoad, SlaveStart, StartV3};
 pub use previous_gtids::PreviousGtids;
 pub use query::Query;
 pub use rows::{
-    ROWS_FLAG_NO_FOREIGN_KEY_CHECKS, ROWS_FLAG_RELAXED_UNIQUE_CHECKS, ROWS_FLAG_STMT_END, Rows, RowsKind,
-    put_rows_header,
+    ROWS_FLAG_FOREIGN_KEYS_ARE_KEPT, ROWS_FLAG_NO_FOREIGN_KEY_CHECKS, ROWS_FLAG_RELAXED_UNIQUE_CHECKS,
+    ROWS_FLAG_STMT_END, Rows, RowsKind, put_rows_header,
 };
 pub use small::{
     Heartbeat, INTVAR_INSERT_ID, INTVAR_LAST_INSERT_ID, Incident, IntVar, Rand, Rotate, RowsQuery, XaPrepare,

@@ -10,6 +10,8 @@ pub const ROWS_FLAG_STMT_END: u16 = 1;
 pub const ROWS_FLAG_NO_FOREIGN_KEY_CHECKS: u16 = 2;
 /// `unique_checks=0`.
 pub const ROWS_FLAG_RELAXED_UNIQUE_CHECKS: u16 = 4;
+/// The source checked the foreign keys itself, and what they take along is in the log (MySQL since 9.6).
+pub const ROWS_FLAG_FOREIGN_KEYS_ARE_KEPT: u16 = 16;
 /// The kind of row change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKind {

@@ -256,6 +256,13 @@ pub enum LoopKind {
     While(Expr),
     /// UNTIL this.
     Repeat(Expr),
+    /// MariaDB's FOR over numbers.
+    For {
+        variable: u32,
+        /// What the variable becomes before the next round, also behind ITERATE.
+        next: Expr,
+        condition: Expr,
+    },
 }
 
 /// Statements under a condition.

@@ -3,6 +3,8 @@
 //! What names mean is decided here, where they are read: [`Scopes`] knows the variables, cursors, conditions and labels that
 //! are in sight.
 
+mod for_loop;
+
 use std::sync::Arc;
 
 use super::{Parser, Rule};
@@ -195,6 +197,7 @@ impl Parser<'_> {
             Kw::IF => self.if_node(),
             Kw::CASE => self.case_node(),
             Kw::LOOP | Kw::WHILE | Kw::REPEAT => self.loop_node(None),
+            Kw::FOR => for_loop::for_node(self, None),
             Kw::LEAVE => self.jump(true),
             Kw::ITERATE => self.jump(false),
             Kw::RETURN => self.return_node(),
@@ -270,6 +273,7 @@ impl Parser<'_> {
         }
         match self.token.kw {
             Kw::LOOP | Kw::WHILE | Kw::REPEAT => self.loop_node(Some(name)),
+            Kw::FOR => for_loop::for_node(self, Some(name)),
             _ if self.is_word("BEGIN") => self.block(Some(name)),
             _ => Err(self.error()),
         }

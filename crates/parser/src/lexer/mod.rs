@@ -86,6 +86,10 @@ impl<'a> Lexer<'a> {
                     self.number(start)
                 }
             }
+            b'.' if self.byte(start + 1) == b'.' => {
+                self.pos += 2;
+                self.token(Tok::DotDot, start)
+            }
             b'.' => {
                 if !after_name && self.byte(start + 1).is_ascii_digit() {
                     return self.number(start);
@@ -238,7 +242,7 @@ impl<'a> Lexer<'a> {
         }
         let mut pos = self.digits(start);
         let mut kind = Tok::Int;
-        if self.byte(pos) == b'.' {
+        if self.byte(pos) == b'.' && self.byte(pos + 1) != b'.' {
             kind = Tok::Decimal;
             pos = self.digits(pos + 1);
         }

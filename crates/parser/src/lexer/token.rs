@@ -38,6 +38,8 @@ pub(crate) enum Tok {
     RBrace,
     Comma,
     Dot,
+    /// `..`, between the bounds of MariaDB's FOR.
+    DotDot,
     Semicolon,
     Colon,
     Assign,

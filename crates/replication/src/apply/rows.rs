@@ -3,8 +3,8 @@
 use crate::model::{RowsView, TableView};
 use omnibus_format::DecodeError;
 use omnibus_format::events::{
-    ColumnMetadata, PrimaryKeyPart, ROWS_FLAG_NO_FOREIGN_KEY_CHECKS, ROWS_FLAG_RELAXED_UNIQUE_CHECKS,
-    ROWS_FLAG_STMT_END, Rows, RowsKind, TableMap,
+    ColumnMetadata, PrimaryKeyPart, ROWS_FLAG_FOREIGN_KEYS_ARE_KEPT, ROWS_FLAG_NO_FOREIGN_KEY_CHECKS,
+    ROWS_FLAG_RELAXED_UNIQUE_CHECKS, ROWS_FLAG_STMT_END, Rows, RowsKind, TableMap,
 };
 use omnibus_format::field::FieldType;
 use omnibus_format::row::{Images, RowChange, RowShape};
@@ -106,7 +106,8 @@ impl RowsView for EventRows<'_> {
         self.rows.partial
     }
     fn foreign_key_checks(&self) -> bool {
-        self.rows.flags & ROWS_FLAG_NO_FOREIGN_KEY_CHECKS == 0
+        let unchecked = ROWS_FLAG_NO_FOREIGN_KEY_CHECKS | ROWS_FLAG_FOREIGN_KEYS_ARE_KEPT;
+        self.rows.flags & unchecked == 0
     }
     fn unique_checks(&self) -> bool {
         self.rows.flags & ROWS_FLAG_RELAXED_UNIQUE_CHECKS == 0

@@ -44,7 +44,7 @@ pub fn plan_users(
         Statement::AlterUser(s) => {
             let mut records = super::alter_user(table, me, s, plugin, &passwords, notes)?;
             put_default_roles(&roles, s, &mut records)?;
-            let mut text = with_hashes("ALTER USER", &records, table);
+            let mut text = altered(s, &records, table);
             text.extend_from_slice(super::clauses_of(s, false).as_bytes());
             return Ok((records, text));
         }
@@ -107,8 +107,32 @@ pub fn password_hash(items: &[SetItem]) -> Option<(Option<&UserName>, &[u8])> {
     }
 }
 
+/// ALTER USER for the log: with the hashes of those whose password it says or changes. A password that nobody spoke of must not be one more in the
+/// history of replicas.
+fn altered(statement: &CreateUser, records: &[Record], before: &AccessTable) -> Vec<u8> {
+    let says_all = statement.users.iter().all(|spec| spec.auth.is_some());
+    with_some_hashes("ALTER USER", records, before, &|old, account| {
+        let said = statement.users.iter().any(|spec| {
+            let UserName::Named { user, host } = &spec.user else { return false };
+            let named = user.as_str() == account.user && host.as_str() == account.host.as_str();
+            named && spec.auth.is_some()
+        });
+        says_all || said || old.auth != account.auth || old.plugin != account.plugin
+    })
+}
+
 /// The statement that makes these accounts, for the log.
 pub fn with_hashes(verb: &str, records: &[Record], before: &AccessTable) -> Vec<u8> {
+    with_some_hashes(verb, records, before, &|_, _| true)
+}
+
+/// As `with_hashes`; of accounts that exist already only `wanted` ones have their hashes in it.
+fn with_some_hashes(
+    verb: &str,
+    records: &[Record],
+    before: &AccessTable,
+    wanted: &dyn Fn(&Account, &Account) -> bool,
+) -> Vec<u8> {
     let mut text = String::new();
     for record in records {
         let Record::Put(account) = record else { continue };
@@ -117,6 +141,9 @@ pub fn with_hashes(verb: &str, records: &[Record], before: &AccessTable) -> Vec<
         text.push_str(&format!("{separator}{}", account.quoted()));
         if old.as_ref().is_some_and(|old| super::has_discarded(old, account)) {
             text.push_str(" DISCARD OLD PASSWORD");
+            continue;
+        }
+        if old.as_ref().is_some_and(|old| !wanted(old, account)) {
             continue;
         }
         let hash = super::quote(&String::from_utf8_lossy(&account.auth));

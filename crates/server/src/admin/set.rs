@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::connection::{Assignment, Keep, check_target, checked_value, is_special};
 use crate::errors;
 use crate::server::Server;
-use crate::sysvars::{Given, Registry, Scope, VarDef, VarId, VarValue, isolation_name};
+use crate::sysvars::{Given, LastStatement, Registry, Scope, VarDef, VarId, VarValue, isolation_name};
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
 use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{Diagnostics, Isolation, SqlError, SqlResult, SqlSession};
@@ -215,7 +215,12 @@ fn assign_session(admin: &mut Admin<'_>, id: VarId, def: &VarDef, value: VarValu
         }
         "last_insert_id" => {
             admin.sql.state.last_insert_id = n;
-            admin.settings.shared.statement_ended(0, 0, n);
+            let in_transaction = admin.sql.in_transaction();
+            admin.settings.shared.statement_ended(LastStatement {
+                insert_id: n,
+                in_transaction,
+                ..LastStatement::default()
+            });
         }
         "rand_seed1" => admin.sql.state.rand.0 = n,
         "rand_seed2" => admin.sql.state.rand.1 = n,

@@ -12,8 +12,10 @@ use crate::process::Process;
 use crate::query_log::{Class, Entry, Operation, Record};
 use crate::server::Server;
 use crate::status::Transport;
+use crate::sysvars::renamed;
 use crate::sysvars::{
-    Change, ComputedContext, Registry, Scope, SessionVars, VarId, VarValue, computed, session_settings,
+    Change, ComputedContext, LastStatement, Registry, Scope, SessionVars, VarId, VarValue, computed,
+    session_settings,
 };
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
@@ -39,10 +41,7 @@ pub struct SessionShared {
     rights_version: AtomicU64,
     /// The roles in force.
     roles: Mutex<Vec<AccountName>>,
-    /// Conditions and errors of the last statement.
-    warnings: AtomicU64,
-    errors: AtomicU64,
-    last_insert_id: AtomicU64,
+    last: Mutex<LastStatement>,
     max_packet: AtomicU64,
     /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
     waited: AtomicU64,
@@ -90,9 +89,7 @@ impl SessionShared {
             proxy: Mutex::new(access.proxy()),
             rights_version: AtomicU64::new(access.version()),
             roles: Mutex::new(access.roles().to_vec()),
-            warnings: AtomicU64::new(0),
-            errors: AtomicU64::new(0),
-            last_insert_id: AtomicU64::new(0),
+            last: Mutex::default(),
             max_packet: AtomicU64::new(max_packet),
             waited: AtomicU64::new(u64::MAX),
             hinted: Mutex::new(Vec::new()),
@@ -213,10 +210,8 @@ impl SessionShared {
     }
 
     /// Notes the outcome of a statement, for computed variables.
-    pub fn statement_ended(&self, warnings: u64, errors: u64, last_insert_id: u64) {
-        self.warnings.store(warnings, Ordering::Relaxed);
-        self.errors.store(errors, Ordering::Relaxed);
-        self.last_insert_id.store(last_insert_id, Ordering::Relaxed);
+    pub fn statement_ended(&self, last: LastStatement) {
+        *self.last.lock() = last;
     }
 
     /// A transaction may have begun or ended.
@@ -290,8 +285,8 @@ impl SessionShared {
         if def.change == Change::Computed {
             let context = ComputedContext {
                 gtid_executed: &|| self.server.log.gtid_executed(),
-                warnings: self.warnings.load(Ordering::Relaxed),
-                errors: self.errors.load(Ordering::Relaxed),
+                last: *self.last.lock(),
+                statements: self.process.counters.get(crate::status::Counter::Questions),
             };
             return computed(def, &context);
         }
@@ -302,21 +297,12 @@ impl SessionShared {
             "timestamp" if self.vars.lock().get(id).as_u64() == 0 => {
                 VarValue::Double(crate::clock::now_us() as f64 / 1e6)
             }
-            "last_insert_id" => VarValue::UInt(self.last_insert_id.load(Ordering::Relaxed)),
+            "last_insert_id" => VarValue::UInt(self.last.lock().insert_id),
             "pseudo_thread_id" => VarValue::UInt(u64::from(self.process.id)),
             _ => self.vars.lock().get(id).clone(),
         }
     }
 }
-
-/// Old names that are listed beside the new ones, because replicas and change-stream tools look for them; see `is_old_family`.
-const OLD_NAMES: &[&str] = &[
-    "log_slave_updates",
-    "rpl_semi_sync_master_enabled",
-    "rpl_semi_sync_master_timeout",
-    "rpl_semi_sync_master_wait_point",
-    "rpl_semi_sync_slave_enabled",
-];
 
 /// Names of semi-synchronous replication that MySQL's dialect lists under the new names only: Vitess takes a server that has both
 /// families for one of the old plug-ins.
@@ -407,11 +393,10 @@ impl SessionHost for SessionShared {
             .filter(|(_, def)| !(global && def.scope == Scope::Session) && def.is_in(dialect));
         let mut lines: Vec<_> =
             shown.map(|(id, def)| (def.name.to_owned(), self.read(id, global).text())).collect();
-        let old_names = OLD_NAMES.iter().filter(|name| dialect == Dialect::Mariadb || !is_old_family(name));
-        for old in old_names {
-            lines.extend(
-                Registry::get().find(old).map(|id| ((*old).to_owned(), self.read(id, global).text())),
-            );
+        for old in renamed::listed(dialect) {
+            let id = Registry::get().find(old);
+            let id = id.filter(|id| !(global && Registry::get().def(*id).scope == Scope::Session));
+            lines.extend(id.map(|id| (old.to_owned(), self.read(id, global).text())));
         }
         lines.sort();
         lines

@@ -3,7 +3,7 @@
 use super::access::SessionAccess;
 use super::client::Client;
 use super::host::SessionShared;
-use crate::sysvars::{GlobalVars, SessionVars, VarValue};
+use crate::sysvars::{GlobalVars, LastStatement, SessionVars, VarValue};
 use omnibus_commit::AnonymousGuard;
 use omnibus_format::events::MariadbGtid;
 use omnibus_format::{AnyGtid, Origin};
@@ -103,9 +103,7 @@ impl Settings {
 
     /// What the statement before left, for `@@warning_count`.
     pub(crate) fn note_conditions(&self, sql: &SqlSession) {
-        let state = &sql.state;
-        let (all, errors) = state.diagnostics.counts();
-        self.shared.statement_ended(all, errors, state.last_insert_id);
+        self.shared.statement_ended(LastStatement::of(sql));
     }
 
     /// After a statement: what holds for one is used up.

@@ -319,6 +319,7 @@ fn allowed(def: &VarDef) -> String {
         Kind::Enum(labels) => format!("; one of {} is", labels.join(", ")),
         Kind::Set(labels) => format!("; any of {} are", labels.join(", ")),
         Kind::Bool => "; ON or OFF is".into(),
+        Kind::Int(min, max) => format!("; a number from {min} to {max} is"),
         Kind::UInt(min, max, _) => format!("; a number from {min} to {max} is"),
         _ => String::new(),
     }

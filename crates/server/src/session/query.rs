@@ -152,9 +152,7 @@ impl Session {
         if self.settings.shared.take_changed_inside() {
             self.admin().apply_settings();
         }
-        let state = &self.sql.state;
-        let warnings = u64::from(state.diagnostics.count());
-        self.settings.shared.statement_ended(warnings, state.diagnostics.error_count(), state.last_insert_id);
+        self.settings.note_conditions(&self.sql);
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.client.process.identity.lock().db = self.sql.state.database.clone();
             self.client.replies.schema_changed = true;

@@ -77,6 +77,7 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             let whole = (clipped - clipped % block.max(1)).max(min);
             Ok((VarValue::UInt(whole), (i128::from(whole) != n).then(|| adjusted(def, given))))
         }
+        Kind::Int(min, max) => signed(def, given, min, max),
         Kind::Double(min, max) => {
             let x = match given {
                 Given::Text(s) => s.trim().parse().ok(),
@@ -134,6 +135,12 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             plain(VarValue::Str(text.into()))
         }
     }
+}
+
+fn signed(def: &VarDef, given: &Given, min: i64, max: i64) -> SqlResult<(VarValue, Option<SqlError>)> {
+    let n = given.integer().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
+    let clipped = n.clamp(i128::from(min), i128::from(max)) as i64;
+    Ok((VarValue::Int(clipped), (i128::from(clipped) != n).then(|| adjusted(def, given))))
 }
 
 /// Only utf8mb4 may have another default; what is said of character sets that are not here is about nothing.

@@ -21,6 +21,8 @@ pub enum Kind {
     Bool,
     /// Unsigned integer within bounds, a multiple of the last number.
     UInt(u64, u64, u64),
+    /// Integer within bounds.
+    Int(i64, i64),
     /// Real number within bounds.
     Double(f64, f64),
     /// One of these labels, or its number.
@@ -56,6 +58,8 @@ pub enum Fixed {
     B(bool),
     /// Unsigned.
     U(u64),
+    /// Signed.
+    I(i64),
     /// Real.
     D(f64),
     /// Text.
@@ -71,6 +75,7 @@ impl Fixed {
         match self {
             Fixed::B(b) => VarValue::Bool(b),
             Fixed::U(n) => VarValue::UInt(n),
+            Fixed::I(n) => VarValue::Int(n),
             Fixed::D(x) => VarValue::Double(x),
             Fixed::S(s) => VarValue::Str(s.into()),
             Fixed::Null => VarValue::Null,

@@ -35,11 +35,11 @@ pub static VARS: &[V] = &[
     V::fixed("ft_query_expansion_limit", Kind::UInt(0, 1000, 1), U(20)),
     V::fixed("ft_stopword_file", Kind::Text, S("(built-in)")),
     V::fixed("ngram_token_size", Kind::UInt(1, 10, 1), U(2)),
-    V::global("key_cache_age_threshold", Kind::UInt(100, u64::MAX, 100), U(300)),
+    V::global("key_cache_age_threshold", Kind::UInt(100, u64::MAX - 15, 100), U(300)),
     V::global("key_cache_block_size", Kind::UInt(512, 16_384, 512), U(1024)),
     V::global("key_cache_division_limit", Kind::UInt(1, 100, 1), U(100)),
     V::global("myisam_data_pointer_size", Kind::UInt(2, 7, 1), U(6)),
-    V::global("myisam_max_sort_file_size", Kind::UInt(0, u64::MAX, 1), U(9_223_372_036_853_727_232)),
+    V::global("myisam_max_sort_file_size", Kind::UInt(0, i64::MAX as u64, 1), U(9_223_372_036_853_727_232)),
     V::fixed("myisam_mmap_size", Kind::UInt(7, u64::MAX, 1), U(u64::MAX)),
     V::both(
         "myisam_stats_method",
@@ -51,7 +51,7 @@ pub static VARS: &[V] = &[
     V::global("schema_definition_cache", Kind::UInt(256, 524_288, 1), U(256)),
     V::global("tablespace_definition_cache", Kind::UInt(256, 524_288, 1), U(256)),
     V::global("temptable_max_mmap", Kind::UInt(0, u64::MAX, 1), U(0)),
-    V::both("set_operations_buffer_size", Kind::UInt(16_384, 1 << 30, 128), U(262_144)),
+    V::both("set_operations_buffer_size", Kind::UInt(16_384, u64::MAX - 1023, 128), U(262_144)),
     V::both("parser_max_mem_size", Kind::UInt(10_000_000, u64::MAX, 1), U(u64::MAX)),
     V::both("select_into_disk_sync", Kind::Bool, B(false)),
     V::both("select_into_disk_sync_delay", Kind::UInt(0, 31_536_000, 1), U(0)),
@@ -63,8 +63,8 @@ pub static VARS: &[V] = &[
         Kind::Text,
         S("greedy_search=on,range_optimizer=on,dynamic_range=on,repeated_subselect=on"),
     ),
-    V::both("optimizer_trace_limit", Kind::UInt(0, 2_147_483_647, 1), U(1)),
-    V::both("optimizer_trace_max_mem_size", Kind::UInt(0, u32::MAX as u64, 1), U(1 << 20)),
+    V::both("optimizer_trace_limit", Kind::UInt(0, i64::MAX as u64, 1), U(1)),
+    V::both("optimizer_trace_max_mem_size", Kind::UInt(0, u64::MAX, 1), U(1 << 20)),
     V::global("table_encryption_privilege_check", Kind::Bool, B(false)),
     // Of a replica.
     V::global("init_replica", Kind::Text, S("")),
@@ -75,6 +75,6 @@ pub static VARS: &[V] = &[
     // Of the slow query log.
     V::global("log_slow_extra", Kind::Bool, B(false)),
     V::global("log_slow_replica_statements", Kind::Bool, B(false)),
-    V::global("log_throttle_queries_not_using_indexes", Kind::UInt(0, u32::MAX as u64, 1), U(0)),
+    V::global("log_throttle_queries_not_using_indexes", Kind::UInt(0, u64::MAX, 1), U(0)),
     V::both("terminology_use_previous", Kind::Enum(&["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"]), S("NONE")),
 ];

@@ -27,6 +27,6 @@ pub static VARS: &[V] = &[
     V::global("gtid_pos_auto_engines", Kind::Text, S("")).only(Mariadb),
     V::global("gtid_cleanup_batch_size", Kind::UInt(0, i32::MAX as u64, 1), U(64)).only(Mariadb),
     V::session("skip_parallel_replication", Kind::Bool, B(false)).only(Mariadb),
-    V::both("skip_replication", Kind::Bool, B(false)).only(Mariadb),
+    V::session("skip_replication", Kind::Bool, B(false)).only(Mariadb),
     V::computed("last_gtid", Scope::Session, Kind::Text, S("")).only(Mariadb),
 ];

@@ -96,5 +96,6 @@ pub static VARS: &[V] = &[
     V::global("rpl_semi_sync_source_wait_for_replica_count", Kind::UInt(1, 65_535, 1), U(1)),
     V::global("rpl_semi_sync_source_wait_no_replica", Kind::Bool, B(true)),
     V::global("rpl_semi_sync_source_trace_level", Kind::UInt(0, u32::MAX as u64, 1), U(32)),
-    V::both("rpl_read_size", Kind::UInt(8192, 4_294_959_104, 8192), U(8192)),
+    V::global("rpl_semi_sync_replica_trace_level", Kind::UInt(0, u32::MAX as u64, 1), U(32)),
+    V::global("rpl_read_size", Kind::UInt(8192, 4_294_959_104, 8192), U(8192)),
 ];

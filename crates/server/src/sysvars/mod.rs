@@ -14,19 +14,26 @@ mod list_charset;
 mod list_compat;
 mod list_gtid;
 mod list_innodb;
+mod list_mariadb;
+mod list_mysql;
 mod list_network;
+mod list_performance;
 mod list_replica;
 mod list_server;
 mod list_session;
 mod list_storage;
+mod list_wsrep;
 pub(crate) mod persisted;
+#[cfg(test)]
+mod recorded;
+pub(crate) mod renamed;
 pub(crate) mod rights;
 mod settings;
 mod store;
 mod value;
 
 pub use coerce::{Given, coerce};
-pub use computed::{ComputedContext, computed};
+pub use computed::{ComputedContext, LastStatement, computed};
 pub use def::{Change, Kind, Scope, VarDef};
 pub(crate) use list_server::AUDIT_PREFIX;
 pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
@@ -55,11 +62,15 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         list_compat::VARS,
         list_gtid::VARS,
         list_innodb::VARS,
+        list_mariadb::VARS,
+        list_mysql::VARS,
         list_network::VARS,
+        list_performance::VARS,
         list_replica::VARS,
         list_server::VARS,
         list_session::VARS,
         list_storage::VARS,
+        list_wsrep::VARS,
     ];
     let mut defs: Vec<&'static VarDef> = families.into_iter().flatten().collect();
     defs.sort_by_key(|d| d.name);
@@ -81,7 +92,7 @@ impl Registry {
             return Some(*id);
         }
         let lower = name.to_ascii_lowercase();
-        self.by_name.get(new_name(&lower)).copied()
+        self.by_name.get(renamed::new_name(&lower)).copied()
     }
 
     /// As `find`, of the variables that a server of this dialect has.
@@ -99,52 +110,6 @@ impl Registry {
     /// All, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (VarId, &'static VarDef)> + '_ {
         self.defs.iter().enumerate().map(|(i, d)| (VarId(i as u16), *d))
-    }
-}
-
-/// Names that other versions use for the same variable.
-fn new_name(name: &str) -> &str {
-    match name {
-        "tx_isolation" => "transaction_isolation",
-        "tx_read_only" => "transaction_read_only",
-        "identity" => "last_insert_id",
-        "log_slow_query" => "slow_query_log",
-        "log_slow_query_file" => "slow_query_log_file",
-        "log_slow_query_time" => "long_query_time",
-        "storage_engine" => "default_storage_engine",
-        "skip_replication_start" => "skip_replica_start",
-        "binlog_annotate_row_events" => "binlog_rows_query_log_events",
-        "log_slave_updates" => "log_replica_updates",
-        "rpl_semi_sync_master_enabled" => "rpl_semi_sync_source_enabled",
-        "rpl_semi_sync_master_timeout" => "rpl_semi_sync_source_timeout",
-        "rpl_semi_sync_master_wait_point" => "rpl_semi_sync_source_wait_point",
-        "rpl_semi_sync_master_wait_for_slave_count" => "rpl_semi_sync_source_wait_for_replica_count",
-        "rpl_semi_sync_master_wait_no_slave" => "rpl_semi_sync_source_wait_no_replica",
-        "rpl_semi_sync_master_trace_level" => "rpl_semi_sync_source_trace_level",
-        "rpl_semi_sync_slave_enabled" => "rpl_semi_sync_replica_enabled",
-        "slave_net_timeout" => "replica_net_timeout",
-        "slave_parallel_workers" | "slave_parallel_threads" => "replica_parallel_workers",
-        "slave_parallel_type" => "replica_parallel_type",
-        "slave_preserve_commit_order" => "replica_preserve_commit_order",
-        "slave_exec_mode" => "replica_exec_mode",
-        "slave_type_conversions" => "replica_type_conversions",
-        "slave_transaction_retries" => "replica_transaction_retries",
-        "slave_max_allowed_packet" => "replica_max_allowed_packet",
-        "slave_pending_jobs_size_max" => "replica_pending_jobs_size_max",
-        "slave_skip_errors" => "replica_skip_errors",
-        "slave_sql_verify_checksum" => "replica_sql_verify_checksum",
-        "slave_compressed_protocol" => "replica_compressed_protocol",
-        "rpl_stop_slave_timeout" => "rpl_stop_replica_timeout",
-        "sql_slave_skip_counter" => "sql_replica_skip_counter",
-        "master_verify_checksum" => "source_verify_checksum",
-        "skip_slave_start" => "skip_replica_start",
-        "init_slave" => "init_replica",
-        "log_slow_slave_statements" => "log_slow_replica_statements",
-        "slave_allow_batching" => "replica_allow_batching",
-        "slave_checkpoint_group" => "replica_checkpoint_group",
-        "slave_checkpoint_period" => "replica_checkpoint_period",
-        "sync_master_info" => "sync_source_info",
-        other => other,
     }
 }
 
@@ -170,23 +135,68 @@ pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlRes
 /// What somebody sets to be safe, or to have other results, and what nobody here would act upon: any value but the default is
 /// refused, at the start as well.
 const DEFAULT_ONLY: &[&str] = &[
+    "activate_mandatory_roles",
+    "aria_encrypt_tables",
     "authentication_policy",
+    "auto_generate_invisible_key",
     // Who makes a routine may always run and drop it.
     "automatic_sp_privileges",
-    "auto_generate_invisible_key",
+    "binlog_do_db",
+    "binlog_ignore_db",
+    "caching_sha2_password_enforce_storage_format",
+    "caching_sha2_password_storage_format",
     "completion_type",
+    "default_regex_flags",
     "disabled_storage_engines",
+    "enable_cascade_triggers",
+    "encrypt_binlog",
+    "encrypt_tmp_disk_tables",
+    "encrypt_tmp_files",
+    "enforce_storage_engine",
+    "expire_logs_days",
+    "external_table_storage_engine",
+    "extra_port",
+    "group_replication_consistency",
+    "idle_readonly_transaction_timeout",
+    "idle_transaction_timeout",
+    "idle_write_transaction_timeout",
     "init_connect",
     "init_file",
     "init_replica",
+    "innodb_encrypt_log",
+    "innodb_encrypt_tables",
+    "innodb_encrypt_temporary_tables",
+    "innodb_force_primary_key",
     "innodb_force_recovery",
+    "innodb_native_foreign_keys",
     "innodb_read_only",
+    "innodb_redo_log_encrypt",
     "innodb_rollback_on_timeout",
+    "innodb_snapshot_isolation",
+    "innodb_undo_log_encrypt",
+    "keyring_operations",
     "log_slow_extra",
     "log_slow_replica_statements",
     "log_throttle_queries_not_using_indexes",
+    "max_password_errors",
+    "max_session_mem_used",
+    "max_tmp_session_space_usage",
+    "max_tmp_total_space_usage",
+    "mysql56_temporal_format",
+    "old",
+    "old_mode",
+    "old_passwords",
+    "persist_only_admin_x509_subject",
+    "persist_sensitive_variables_in_plaintext",
+    "proxy_protocol_networks",
+    "redirect_url",
+    "replica_allow_higher_version_source",
+    "secure_auth",
+    "secure_timestamp",
     "skip_character_set_client_handshake",
     "skip_show_database",
+    "slave_max_statement_time",
+    "slave_run_triggers_for_rbr",
     "sql_generate_invisible_primary_key",
     "sql_if_exists",
     "sql_require_primary_key",
@@ -195,9 +205,18 @@ const DEFAULT_ONLY: &[&str] = &[
     "ssl_crl",
     "ssl_crlpath",
     "ssl_fips_mode",
+    "standard_compliant_cte",
+    "strict_password_validation",
+    "system_versioning_asof",
     "table_encryption_privilege_check",
+    "tls_certificates_enforced_validation",
     "tls_ciphersuites",
     "tls_version",
+    "wsrep_cluster_address",
+    "wsrep_on",
+    "wsrep_provider",
+    "wsrep_reject_queries",
+    "wsrep_sync_wait",
     "xa_detach_on_prepare",
 ];
 

@@ -13,6 +13,8 @@ pub enum VarValue {
     Bool(bool),
     /// Unsigned integer.
     UInt(u64),
+    /// Signed integer.
+    Int(i64),
     /// Real number.
     Double(f64),
     /// Text; also the labels of enumerations.
@@ -27,6 +29,7 @@ impl VarValue {
             VarValue::Null => String::new(),
             VarValue::Bool(b) => if *b { "ON" } else { "OFF" }.into(),
             VarValue::UInt(n) => n.to_string(),
+            VarValue::Int(n) => n.to_string(),
             VarValue::Double(x) => format!("{x:.6}"),
             VarValue::Str(s) => s.to_string(),
         }
@@ -39,6 +42,7 @@ impl VarValue {
             VarValue::Null => (Value::Null, text_type(0)),
             VarValue::Bool(b) => (Value::Int(i64::from(*b)), integer_type(false)),
             VarValue::UInt(n) => (Value::UInt(*n), integer_type(true)),
+            VarValue::Int(n) => (Value::Int(*n), integer_type(false)),
             VarValue::Double(x) => (Value::Double(*x), double_type()),
             VarValue::Str(s) => {
                 (Value::Bytes(Bytes::copy_from_slice(s.as_bytes())), text_type(s.chars().count() as u32))
@@ -46,14 +50,14 @@ impl VarValue {
         }
     }
 
-    /// The number, for variables whose kind is one; 0 otherwise.
+    /// The number, for variables whose kind is one that is never negative; 0 otherwise.
     #[must_use]
     pub fn as_u64(&self) -> u64 {
         match self {
             VarValue::UInt(n) => *n,
             VarValue::Bool(b) => u64::from(*b),
             VarValue::Double(x) => *x as u64,
-            VarValue::Null | VarValue::Str(_) => 0,
+            VarValue::Null | VarValue::Int(_) | VarValue::Str(_) => 0,
         }
     }
 
@@ -83,10 +87,10 @@ pub fn integer_type(unsigned: bool) -> ColumnType {
     column(ColumnKind::BigInt, unsigned, 21, 0, 63)
 }
 
-/// DOUBLE.
+/// DOUBLE with six digits, as MySQL and MariaDB show variables.
 #[must_use]
 pub fn double_type() -> ColumnType {
-    column(ColumnKind::Double, false, 23, 31, 63)
+    column(ColumnKind::Double, false, 23, 6, 63)
 }
 
 /// VARCHAR of the server's character set.

@@ -453,7 +453,10 @@ impl ApplyTarget for Applier {
             }
         } else {
             self.take_along(position);
-            self.finish()?
+            let ticket = self.finish()?;
+            // An XA branch of one phase ends with its transaction; no statement tells of it.
+            self.session.trx().leave_branch();
+            ticket
         };
         self.over();
         Ok(ticket)

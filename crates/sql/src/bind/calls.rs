@@ -421,9 +421,10 @@ impl Binder<'_> {
     }
 
     pub(super) fn collate(&mut self, operand: &ast::Expr, name: &str) -> SqlResult<Expr> {
-        let collation = collation::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))?;
         let e = as_text(self.expr(operand)?);
         let of = e.ty.column.collation;
+        let found = collation::by_name_in(collation::by_id_or_binary(of).charset, name);
+        let collation = found.ok_or_else(|| SqlError::unknown_collation(name))?;
         if charset::charset_name(of) != collation.charset.name() && !matches!(e.kind, Kind::Text(_)) {
             return Err(SqlError::new(
                 1253,

@@ -148,7 +148,11 @@ pub(crate) fn pick_collation(
         None => None,
     };
     let Some(name) = collation else { return Ok(by_charset) };
-    let id = charset::collation_id(name).ok_or_else(|| SqlError::unknown_collation(name))?;
+    let found = match by_charset {
+        Some(default) => charset::collation_id_in(default, name),
+        None => charset::collation_id(name),
+    };
+    let id = found.ok_or_else(|| SqlError::unknown_collation(name))?;
     if let Some(default) = by_charset
         && charset::charset_name(default) != charset::charset_name(id)
     {

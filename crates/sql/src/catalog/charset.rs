@@ -19,6 +19,12 @@ pub fn collation_id(name: &str) -> Option<u16> {
     collation::by_name(name).map(|found| found.id)
 }
 
+/// The id of a collation's name, which may be short of the character set: that of collation `of` is meant.
+#[must_use]
+pub fn collation_id_in(of: u16, name: &str) -> Option<u16> {
+    collation::by_name_in(collation::by_id_or_binary(of).charset, name).map(|found| found.id)
+}
+
 /// The default collation of a character set's name.
 #[must_use]
 pub fn default_collation(charset: &str) -> Option<u16> {

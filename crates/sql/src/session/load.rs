@@ -15,8 +15,23 @@ use crate::storage::LockMode;
 use crate::text_file::{Outfile, OutfileSink};
 use omnibus_parser::ast::{LoadData, OnDuplicate};
 use omnibus_replication::model::LoadedFile;
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
+
+/// A file's name; one without a folder is in that of the default database, whose name is spelled so that it is one folder.
+fn in_database<'a>(path: &'a [u8], database: Option<&str>) -> Cow<'a, [u8]> {
+    let Some(database) = database.filter(|_| !path.contains(&b'/')) else { return Cow::Borrowed(path) };
+    let mut whole = String::new();
+    for letter in database.chars() {
+        if letter.is_alphanumeric() || matches!(letter, '_' | '$' | '-') {
+            whole.push(letter);
+        } else {
+            whole.push_str(&format!("@{:04x}", u32::from(letter)));
+        }
+    }
+    Cow::Owned([whole.as_bytes(), b"/", path].concat())
+}
 
 impl SqlSession {
     /// SELECT .. INTO OUTFILE. A file of a statement that fails, or is run again, goes.
@@ -30,13 +45,14 @@ impl SqlSession {
             return Err(Interrupt::NeedBlocking);
         }
         let host = self.state.host.clone();
-        let file = host.open_file(&outfile.path, true)?;
+        let path = in_database(&outfile.path, self.state.database.as_deref());
+        let file = host.open_file(&path, true)?;
         let (floor, kill) = (self.trx.floor().clone(), self.state.budget.kill().clone());
         let mut sink = OutfileSink::new(file, floor, kill, outfile, &plan.types);
         let written = exec::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
             .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
         if written.is_err() {
-            host.remove_file(&outfile.path);
+            host.remove_file(&path);
         }
         Ok(Outcome { affected: written?, ..Outcome::ok() })
     }
@@ -74,7 +90,10 @@ impl SqlSession {
         }
         let input = match supplied {
             Some(input) => input,
-            None => LoadInput::File(Arc::new(self.state.host.clone().open_file(&tree.file, false)?)),
+            None => {
+                let path = in_database(&tree.file, self.state.database.as_deref());
+                LoadInput::File(Arc::new(self.state.host.clone().open_file(&path, false)?))
+            }
         };
         self.state.programs.tables = vec![plan.target().def.id];
         self.enter();

@@ -26,7 +26,9 @@ impl Trx {
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = std::mem::take(&mut self.log.keeps_id);
         self.changes.writes.settle_all();
+        let told = self.log.events.tells_of_equal_rows() && !self.log.cache.is_empty();
         if self.changes.writes.is_empty()
+            && !told
             && (self.log.cache.origin().is_none() || self.log.cache.is_empty() && !keeps_id)
         {
             self.end();

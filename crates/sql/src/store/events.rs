@@ -75,6 +75,8 @@ pub(crate) struct StatementEvents {
     changed: bool,
     /// The transaction has what cannot be told from its row events: statements as text, rows with hidden columns.
     needs_all_writes: bool,
+    /// A statement that wrote what was there already is in the log, so that the transaction is even if it changed nothing.
+    tells_of_equal_rows: bool,
     /// The transaction is this XA branch.
     pub(super) branch: Option<Xid>,
 }
@@ -156,6 +158,17 @@ impl StatementEvents {
         self.changed = false;
     }
 
+    /// The statement wrote a row that is there already: its text is logged all the same.
+    pub(super) fn wrote_equal_row(&mut self) {
+        self.changed = true;
+        self.tells_of_equal_rows |= self.as_text && self.logged;
+    }
+
+    /// Whether a transaction is to be logged though it changed nothing, if it has events.
+    pub(super) fn tells_of_equal_rows(&self) -> bool {
+        self.tells_of_equal_rows
+    }
+
     /// Whether the statement's rows are events; notes that there was one.
     #[inline]
     fn wants_row(&mut self) -> bool {
@@ -177,6 +190,7 @@ impl StatementEvents {
     pub(super) fn end(&mut self) {
         self.discard();
         self.needs_all_writes = false;
+        self.tells_of_equal_rows = false;
     }
 
     /// Forgets rows not yet in the cache.

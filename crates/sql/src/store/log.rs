@@ -64,6 +64,11 @@ impl TrxLog {
         self.events.log_as_text();
     }
 
+    /// The running statement wrote a row that is there already.
+    pub(crate) fn wrote_equal_row(&mut self) {
+        self.events.wrote_equal_row();
+    }
+
     /// Logs the running statement as text, if it was to be logged so and has changed something.
     ///
     /// # Errors

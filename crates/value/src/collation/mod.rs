@@ -164,14 +164,28 @@ pub fn for_client(id: u16) -> &'static Collation {
     .default_collation()
 }
 
-/// Returns the collation of that name, in any case; `utf8_` stands for `utf8mb3_`.
+/// Returns the collation of that name, in any case; `utf8_` stands for `utf8mb3_`, and MariaDB's short names, which begin with `uca1400_`, for
+/// those of utf8mb4.
 pub fn by_name(name: &str) -> Option<&'static Collation> {
     let lower = name.to_ascii_lowercase();
     let full = match lower.strip_prefix("utf8_") {
         Some(rest) => format!("utf8mb3_{rest}"),
+        None if is_short(&lower) => format!("utf8mb4_{lower}"),
         None => lower,
     };
     all().find(|c| c.name == full)
+}
+
+/// Returns the collation of that name where texts of a character set are meant, which short names leave out.
+pub fn by_name_in(charset: Charset, name: &str) -> Option<&'static Collation> {
+    if is_short(&name.to_ascii_lowercase()) {
+        return by_name(&format!("{}_{name}", charset.name()));
+    }
+    by_name(name)
+}
+
+fn is_short(lower: &str) -> bool {
+    lower.starts_with("uca1400_")
 }
 
 impl Collation {

@@ -304,12 +304,13 @@ impl InsertPlan {
             let Some(outcome) = passed_over(inserted, self.ignore, run.state)? else { return Ok(()) };
             match outcome {
                 InsertOutcome::Inserted => break,
-                // REPLACE by what is there already changes nothing.
+                // REPLACE by what is there already changes nothing, and is logged where texts are: another server may have another row.
                 InsertOutcome::Duplicate(duplicate)
                     if self.replace
                         && table.rows.image(&duplicate.existing.row)? == table.rows.image(&row)?
                         && !self.has_triggers() =>
                 {
+                    run.trx.log.wrote_equal_row();
                     break;
                 }
                 // All numbers are used: REPLACE would take the last row again and again.

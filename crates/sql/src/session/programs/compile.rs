@@ -407,10 +407,16 @@ impl Compiler {
     }
 
     fn repeat(&mut self, number: u32, kind: &LoopKind, body: &[ProgramNode]) {
+        // The first round begins behind the step to the next one.
+        let first = matches!(kind, LoopKind::For { .. }).then(|| self.emit(Instruction::Jump(0)));
         let start = self.code.len();
         self.labels.push(Label { number, depth: self.depth, start, leaves: Vec::new() });
+        if let LoopKind::For { variable, next, .. } = kind {
+            self.emit(Instruction::Assign { local: *variable, value: Some(Arc::new(next.clone())) });
+        }
+        self.land(first);
         let condition = match kind {
-            LoopKind::While(condition) => Some(self.condition(condition)),
+            LoopKind::While(condition) | LoopKind::For { condition, .. } => Some(self.condition(condition)),
             _ => None,
         };
         self.list(body);
