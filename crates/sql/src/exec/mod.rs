@@ -53,7 +53,7 @@ pub fn execute(
         return Ok(0);
     }
     if let Some(limit) = &plan.late_limit {
-        return counting(plan, limit, &mut cx, sink);
+        return counting(plan, limit, most, &mut cx, sink);
     }
     run_outermost(plan, &mut cx, &mut |_, row| {
         sink.row(row)?;
@@ -83,18 +83,20 @@ pub(crate) fn profiled(
     Ok(cx.profile.map(|profile| *profile).unwrap_or_default())
 }
 
-/// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
+/// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent, `most` at most.
 fn counting(
     plan: &QueryPlan,
     limit: &Limit,
+    most: u64,
     cx: &mut Context<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
     let limit = operator::limit::Limit::of(limit, cx)?;
+    let most = limit.count.min(most);
     let (mut found, mut sent) = (0, 0);
     run(plan, cx, &mut |_, row| {
         found += 1;
-        if found > limit.offset && sent < limit.count {
+        if found > limit.offset && sent < most {
             sent += 1;
             sink.row(row)?;
         }
@@ -125,6 +127,9 @@ fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
 }
 
 fn has_limit(plan: &QueryPlan) -> bool {
+    if let Some(limit) = &plan.late_limit {
+        return limit.count.is_some();
+    }
     match &plan.body {
         physical::Body::Block(block) => block.limit.count.is_some(),
         physical::Body::Compound(compound) => compound.limit.count.is_some(),

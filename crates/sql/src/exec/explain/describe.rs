@@ -142,7 +142,8 @@ fn number_conditions(nodes: &[Node], numbers: &mut Numbers) {
                     | NodeSource::Virtual { filter, .. }
                     | NodeSource::Recursion { filter, .. } => filter,
                 };
-                let kept = scan.keep.iter().flat_map(|keep| &keep.filter);
+                let kept = scan.keep.iter();
+                let kept = kept.flat_map(|keep| keep.own.iter().chain(&keep.probe).chain(&keep.filter));
                 filter.iter().chain(kept).for_each(|e| number_inside(e, numbers));
             }
             Node::Outer(outer) => {
