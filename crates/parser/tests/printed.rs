@@ -1,4 +1,4 @@
-//! What is written back from a tree parses again, and to the same tree: a definition that is stored is read at the next start.
+//! Trees that are written back parse again, and to the same tree: a definition that is stored is read at the next start.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use omnibus_parser::ast::{Expr, Query, QueryBody, SelectItem, Statement};
@@ -187,7 +187,7 @@ const MYSQL: &[&str] = &[
     "JSON_VALUE(a, '$.x' RETURNING DATE DEFAULT DATE '2024-01-01' ON EMPTY)",
 ];
 
-/// What only a query may have.
+/// Expressions that only a query may have.
 const IN_QUERIES: &[&str] = &[
     "N'abc'",
     "ROW(a, b)",
@@ -245,7 +245,7 @@ const IN_QUERIES: &[&str] = &[
     "MAX(a) OVER (ROWS CURRENT ROW)",
 ];
 
-/// What only MariaDB's dialect has.
+/// Expressions that only MariaDB's dialect has.
 const MARIADB: &[&str] = &[
     "JSON_VALUE(a, '$.y')",
     "JSON_VALUE(a, b)",
@@ -307,7 +307,7 @@ const QUERIES: &[&str] = &[
     "SELECT a FROM JSON_TABLE(b, '$' COLUMNS (a DATETIME(3) PATH '$' NULL ON EMPTY NULL ON ERROR)) j",
 ];
 
-/// Which of its kinds an expression is; the number of kinds.
+/// The number of an expression among its kinds, and that of all kinds.
 fn kind(expr: &Expr) -> (usize, usize) {
     let number = match expr {
         Expr::Literal(_) => 0,
@@ -384,7 +384,7 @@ fn shape(tree: &impl std::fmt::Debug) -> String {
     out
 }
 
-/// What is wrong with a query that is written and read, if anything is.
+/// Fails with the fault of a query that is written and read.
 fn wrong_with(sql: &str, options: &ParseOptions) -> Result<(), String> {
     let tree = query(sql, options)?;
     let text = view_text(&tree);
