@@ -27,6 +27,7 @@ pub fn put(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
 }
 
 fn put_other(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
+    let start = out.len();
     match value {
         Value::Float(f) if ty.decimals < 31 => text::write_f64_fixed(f64::from(*f), ty.decimals, out),
         Value::Float(f) => text::write_f32(*f, out),
@@ -39,6 +40,7 @@ fn put_other(out: &mut Vec<u8>, value: &Value, ty: &ColumnType) {
         Value::Json(binary) => drop(json::binary_to_text(binary, out)),
         _ => {}
     }
+    omnibus_value::convert::zero_fill(ty, start, out);
 }
 
 fn put_int(out: &mut Vec<u8>, n: i64, ty: &ColumnType) {

@@ -185,6 +185,8 @@ pub struct Program {
     pub cursors: Vec<Cursor>,
     /// A statement in it may have a result set for the client.
     pub returns_rows: bool,
+    /// Columns of NEW and OLD that a trigger reads.
+    pub row_columns: Vec<super::ColumnRef>,
 }
 
 /// A cursor's query, and its name for errors.

@@ -1,6 +1,7 @@
 //! KILL, FLUSH, BACKUP, and table maintenance.
 
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Backup, Flush, FlushTarget, HistogramChange, Histograms, Kill, KillTarget, Maintenance, MaintenanceKind,
     Statement,
@@ -52,6 +53,11 @@ impl Parser<'_> {
     fn flush_tables(&mut self) -> Rule<FlushTarget> {
         let at_name = self.is_ident();
         let tables = if at_name { self.comma_list(Self::object_name)? } else { Vec::new() };
+        let again = |at: usize| tables[..at].contains(&tables[at]);
+        if let Some(at) = (1..tables.len()).find(|at| again(*at)) {
+            let message = format!("Not unique table/alias: '{}'", tables[at].name);
+            return Err(ParseError::Other { code: 1066, state: "42000", message });
+        }
         let read_lock = self.eat_words(&["WITH", "READ", "LOCK"]);
         if read_lock {
             // MariaDB: AND DISABLE CHECKPOINT
@@ -62,6 +68,7 @@ impl Parser<'_> {
     }
 
     fn flush_target(&mut self) -> Rule<FlushTarget> {
+        let mark = self.mark();
         let word = self.upper_word()?;
         Ok(match word.as_str() {
             "BINARY" | "ENGINE" | "ERROR" | "GENERAL" | "SLOW" => {
@@ -97,7 +104,11 @@ impl Parser<'_> {
                 FlushTarget::Statistics
             }
             "TABLE" | "TABLES" => self.flush_tables()?,
-            _ => FlushTarget::Other(word),
+            _ if self.options.mariadb => FlushTarget::Other(word),
+            _ => {
+                self.reset(mark);
+                return Err(self.error());
+            }
         })
     }
 

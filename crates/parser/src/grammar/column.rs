@@ -160,17 +160,18 @@ impl Parser<'_> {
     }
 
     fn type_attributes(&mut self, ty: &mut DataType) -> Rule<()> {
+        let (number, text) = (is_number(ty.name), is_text(ty.name) || self.options.mariadb);
         loop {
-            if self.eat_kw(Kw::UNSIGNED) {
+            if number && self.eat_kw(Kw::UNSIGNED) {
                 ty.unsigned = true;
-            } else if self.eat_kw(Kw::ZEROFILL) {
+            } else if number && self.eat_kw(Kw::ZEROFILL) {
                 ty.zerofill = true;
                 ty.unsigned = true;
-            } else if self.eat_kw(Kw::BINARY) {
+            } else if text && self.eat_kw(Kw::BINARY) {
                 ty.binary = true;
-            } else if self.is_word("SIGNED") {
+            } else if number && self.is_word("SIGNED") {
                 self.advance();
-            } else if let Some(charset) = self.type_charset()? {
+            } else if text && let Some(charset) = self.type_charset()? {
                 ty.charset = Some(charset);
             } else if self.eat_kw(Kw::COLLATE) {
                 ty.collation = Some(self.charset_name()?);
@@ -272,7 +273,9 @@ impl Parser<'_> {
         } else if self.eat_word("ENGINE_ATTRIBUTE") || self.eat_word("SECONDARY_ENGINE_ATTRIBUTE") {
             self.optional_eq();
             self.string()?;
-        } else if let Some(charset) = self.type_charset()? {
+        } else if (is_text(column.ty.name) || self.options.mariadb)
+            && let Some(charset) = self.type_charset()?
+        {
             column.ty.charset = Some(charset);
         } else {
             return Ok(false);
@@ -393,4 +396,18 @@ fn geometry(word: &str) -> Option<TypeName> {
         "GEOMETRYCOLLECTION" | "GEOMCOLLECTION" => TypeName::GeometryCollection,
         _ => return None,
     })
+}
+
+/// Whether a type may be UNSIGNED and ZEROFILL.
+fn is_number(name: TypeName) -> bool {
+    use TypeName as T;
+    let whole = matches!(name, T::TinyInt | T::SmallInt | T::MediumInt | T::Int | T::BigInt | T::Year);
+    whole || matches!(name, T::Decimal | T::Float | T::Double)
+}
+
+/// Whether a type has a character set.
+fn is_text(name: TypeName) -> bool {
+    use TypeName as T;
+    let long = matches!(name, T::TinyText | T::Text | T::MediumText | T::LongText);
+    long || matches!(name, T::Char | T::VarChar | T::Enum | T::Set)
 }

@@ -453,6 +453,7 @@ pub(super) fn function(name: &str, args: Vec<Expr>) -> Expr {
 fn is_value(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(literal) => *literal != Literal::Null,
+        Expr::Introduced(_) => true,
         Expr::Unary { op: UnaryOp::Minus | UnaryOp::Plus, expr } => {
             matches!(**expr, Expr::Literal(Literal::Int(_) | Literal::Decimal(_) | Literal::Float(_)))
         }

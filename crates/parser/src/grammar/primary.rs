@@ -175,26 +175,23 @@ impl Parser<'_> {
         if !self.is(Tok::Dot)
             && let Some(local) = self.local_operand(&first)
         {
-            return Ok(local);
+            return arrow_behind(self, local);
         }
-        if self.in_trigger() && self.is(Tok::Dot) {
+        let row = self.in_trigger() && self.is(Tok::Dot);
+        if row {
             self.trigger_row(&first)?;
         }
         let column = self.column_ref_after(first)?;
+        if row {
+            super::program::reads_row(self, &column);
+        }
         if self.is(Tok::LParen) {
             return match column.qualifier {
                 Some(q) if q.schema.is_none() => self.stored_call(Some(q.table), column.name),
                 _ => Err(self.error()),
             };
         }
-        let op = match self.token.kind {
-            Tok::Arrow => crate::ast::BinaryOp::JsonExtract,
-            Tok::LongArrow => crate::ast::BinaryOp::JsonUnquote,
-            _ => return Ok(Expr::Column(column)),
-        };
-        self.advance();
-        let path = Expr::Literal(Literal::Str(self.string()?));
-        Ok(Expr::Binary { op, left: Box::new(Expr::Column(column)), right: Box::new(path) })
+        arrow_behind(self, Expr::Column(column))
     }
 
     /// At `(`: an expression, a row, or a subquery.
@@ -471,4 +468,16 @@ fn temporal_literal(word: &[u8]) -> Option<fn(Bytes) -> Literal> {
         9 if word.eq_ignore_ascii_case(b"timestamp") => Some(Literal::Timestamp),
         _ => None,
     }
+}
+
+/// A column or a variable, and the path of a document in it.
+fn arrow_behind(parser: &mut Parser<'_>, document: Expr) -> Rule<Expr> {
+    let op = match parser.token.kind {
+        Tok::Arrow => crate::ast::BinaryOp::JsonExtract,
+        Tok::LongArrow => crate::ast::BinaryOp::JsonUnquote,
+        _ => return Ok(document),
+    };
+    parser.advance();
+    let path = Expr::Literal(Literal::Str(parser.string()?));
+    Ok(Expr::Binary { op, left: Box::new(document), right: Box::new(path) })
 }

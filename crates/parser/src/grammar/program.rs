@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Block, Branch, Condition, Cursor, DataType, Declared, Expr, Handler, HandlerKind, Ident, InnerStatement,
-    LoopKind, Program, ProgramKind, ProgramNode, Span, Spanned, Statement, Target, TriggerEvent, TriggerTime,
+    Block, Branch, ColumnRef, Condition, Cursor, DataType, Declared, Expr, Handler, HandlerKind, Ident,
+    InnerStatement, LoopKind, Program, ProgramKind, ProgramNode, Span, Spanned, Statement, Target,
+    TriggerEvent, TriggerTime,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -19,7 +20,8 @@ use crate::lexer::keyword::Kw;
 /// What is in sight while a body is parsed.
 pub(crate) struct Scopes {
     kind: ProgramKind,
-    trigger: Option<(TriggerTime, TriggerEvent)>,
+    /// Of a trigger, with the columns that it reads of its rows.
+    trigger: Option<((TriggerTime, TriggerEvent), Vec<ColumnRef>)>,
     variables: Vec<Ident>,
     cursors: Vec<Cursor>,
     /// Innermost last.
@@ -78,7 +80,7 @@ impl Scopes {
 
     /// Of a trigger.
     pub(super) fn of_trigger(time: TriggerTime, event: TriggerEvent) -> Scopes {
-        Scopes { trigger: Some((time, event)), ..Scopes::new(ProgramKind::Trigger, &[]) }
+        Scopes { trigger: Some(((time, event), Vec::new())), ..Scopes::new(ProgramKind::Trigger, &[]) }
     }
 }
 
@@ -112,6 +114,7 @@ impl Parser<'_> {
             variables: scopes.variables,
             cursors: scopes.cursors,
             returns_rows: scopes.returns_rows,
+            row_columns: scopes.trigger.map(|(_, reads)| reads).unwrap_or_default(),
         })
     }
 
@@ -137,7 +140,9 @@ impl Parser<'_> {
 
     /// Whether the current token is NEW (true) or OLD (false) of a trigger; checked against the kind of trigger.
     pub(super) fn trigger_row(&self, name: &Ident) -> Rule<()> {
-        let Some((_, event)) = self.program.as_ref().and_then(|scopes| scopes.trigger) else { return Ok(()) };
+        let trigger = self.program.as_ref().and_then(|scopes| scopes.trigger.as_ref());
+        let Some(((_, event), _)) = trigger else { return Ok(()) };
+        let event = *event;
         let (row, missing) = match (name.is("NEW"), name.is("OLD")) {
             (true, _) => ("NEW", event == TriggerEvent::Delete),
             (_, true) => ("OLD", event == TriggerEvent::Insert),
@@ -154,7 +159,8 @@ impl Parser<'_> {
     pub(super) fn new_column(&mut self, row: &Ident) -> Rule<Ident> {
         self.trigger_row(row)?;
         let column = self.ident_after_dot()?;
-        let time = self.program.as_ref().and_then(|scopes| scopes.trigger).map(|(time, _)| time);
+        let time =
+            self.program.as_ref().and_then(|scopes| scopes.trigger.as_ref()).map(|((time, _), _)| *time);
         if row.is("OLD") || time == Some(TriggerTime::After) {
             let row = row.to_ascii_uppercase();
             let when = if row == "OLD" { "" } else { "after " };
@@ -580,5 +586,16 @@ fn gives_rows(statement: &Statement) -> bool {
         | Statement::Help(_)
         | Statement::Maintenance(_) => true,
         _ => false,
+    }
+}
+
+/// Notes a column of NEW or OLD.
+pub(super) fn reads_row(parser: &mut Parser<'_>, column: &ColumnRef) {
+    let of_row =
+        column.table().is_some_and(|row| row.is("NEW") || row.is("OLD")) && column.schema().is_none();
+    if let Some((_, reads)) =
+        parser.program.as_mut().and_then(|scopes| scopes.trigger.as_mut()).filter(|_| of_row)
+    {
+        reads.push(column.clone());
     }
 }

@@ -5,6 +5,7 @@
 //! The output parses back to the same tree under default options (a long AND/OR chain may be
 //! grouped otherwise). Outside of a view's query, subqueries cannot occur and print as `(...)`.
 
+mod calls;
 mod query;
 
 pub use query::{Facts, Meaning, ViewText};
@@ -12,8 +13,7 @@ pub use query::{Facts, Meaning, ViewText};
 use bytes::Bytes;
 
 use crate::ast::{
-    Aggregate, BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp,
-    VarScope,
+    BinaryOp, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
 };
 
 impl Expr {
@@ -29,6 +29,13 @@ impl Expr {
         let mut printer = Printer { stored: Some(stored), ..Printer::default() };
         printer.expr(self);
         printer.out
+    }
+
+    /// Whether `VALUES(column)` is in it, outside of subqueries.
+    pub fn reads_values(&self) -> bool {
+        let mut printer = Printer::default();
+        printer.expr(self);
+        printer.facts.values
     }
 
     /// The names of the columns that it reads, outside of subqueries, once for each time.
@@ -178,13 +185,7 @@ impl Printer<'_> {
             }
             Expr::Function(call) => self.call(call),
             Expr::Aggregate(call) => self.aggregate(call),
-            Expr::Window(call) => {
-                self.put(&call.name);
-                self.put("(");
-                self.list(&call.args);
-                self.put(")");
-                self.over(&call.over);
-            }
+            Expr::Window(call) => calls::window(self, call),
             Expr::Subquery(query) => self.subquery(query),
             Expr::Exists(query) => {
                 self.put("exists");
@@ -476,6 +477,7 @@ impl Printer<'_> {
     }
 
     fn wrapped(&mut self, word: &str, column: &ColumnRef) {
+        self.facts.values |= word == "values";
         self.put(word);
         self.put("(");
         self.column(column);
@@ -510,78 +512,12 @@ impl Printer<'_> {
         } else {
             self.ident(&call.name);
         }
+        if call.schema.is_none() && calls::own_grammar(self, call) {
+            return;
+        }
         self.put("(");
-        match &call.args[..] {
-            // Its second argument is a length, which stands behind the first in words.
-            [text, length] if call.schema.is_none() && &*call.name == "weight_string" => {
-                self.expr(text);
-                self.put(" as char(");
-                self.expr(length);
-                self.put(")");
-            }
-            args => self.list(args),
-        }
-        self.put(")");
-    }
-
-    fn aggregate(&mut self, call: &Aggregate) {
-        self.facts.aggregate = true;
-        self.put(call.kind.name());
-        self.put("(");
-        if call.distinct {
-            self.put("distinct ");
-        }
-        if call.star {
-            self.put("*");
-        }
         self.list(&call.args);
-        for (i, item) in call.order_by.iter().enumerate() {
-            self.put(if i == 0 { " order by " } else { "," });
-            self.expr(&item.expr);
-            self.put(if item.descending { " desc" } else { "" });
-        }
-        if let Some(separator) = &call.separator {
-            self.put(" separator ");
-            quote_string(separator, &mut self.out);
-        }
         self.put(")");
-        if let Some(over) = &call.over {
-            self.over(over);
-        }
-    }
-
-    pub(super) fn cast_type(&mut self, ty: &CastType) {
-        let sized = |word: &str, length: Option<u32>| match length {
-            Some(n) => format!("{word}({n})"),
-            None => word.to_owned(),
-        };
-        let text = match ty {
-            CastType::Signed => "signed".into(),
-            CastType::Unsigned => "unsigned".into(),
-            CastType::Binary(n) => sized("binary", *n),
-            CastType::Char { length, charset } => {
-                let text = sized("char", *length);
-                match charset {
-                    Some(charset) => format!("{text} charset {charset}"),
-                    None => text,
-                }
-            }
-            CastType::NChar(n) => sized("nchar", *n),
-            CastType::Date => "date".into(),
-            CastType::Time(n) => sized("time", (*n > 0).then_some(u32::from(*n))),
-            CastType::DateTime(n) | CastType::DateTimeAt { decimals: n, .. } => {
-                sized("datetime", (*n > 0).then_some(u32::from(*n)))
-            }
-            CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-            CastType::Float(n) => sized("float", n.map(u32::from)),
-            CastType::Double => "double".into(),
-            CastType::Year => "year".into(),
-            CastType::Json => "json".into(),
-            CastType::Uuid => "uuid".into(),
-            CastType::Inet4 => "inet4".into(),
-            CastType::Inet6 => "inet6".into(),
-        };
-        self.put(&text);
     }
 }
 

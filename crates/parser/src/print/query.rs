@@ -81,6 +81,8 @@ pub struct Facts {
     pub table: bool,
     /// INTO.
     pub into: bool,
+    /// `VALUES(column)`.
+    pub values: bool,
     /// Tables that are written with their databases, once for each time.
     pub tables: Vec<(Ident, Ident)>,
 }
@@ -206,7 +208,7 @@ impl Printer<'_> {
         }
     }
 
-    fn order_by(&mut self, words: &str, items: &[OrderItem]) {
+    pub(super) fn order_by(&mut self, words: &str, items: &[OrderItem]) {
         for (at, item) in items.iter().enumerate() {
             self.put(if at > 0 { "," } else { words });
             self.expr(&item.expr);
@@ -214,7 +216,7 @@ impl Printer<'_> {
         }
     }
 
-    fn limit(&mut self, limit: Option<&Limit>) {
+    pub(super) fn limit(&mut self, limit: Option<&Limit>) {
         let Some(limit) = limit else { return };
         self.put(" limit ");
         if let Some(offset) = &limit.offset {

@@ -8,6 +8,7 @@ use omnibus_parser::ast::{Flush, FlushTarget, ObjectName, Reset};
 use omnibus_sql::{SqlError, SqlResult};
 
 pub(super) async fn flush(admin: &mut Admin<'_>, flush: &Flush) -> SqlResult<()> {
+    admin.sql.state.diagnostics.clear();
     if flush.local || !flush.targets.iter().all(uses_given_gtid) {
         admin.commit_first().await?;
         return flush.targets.iter().try_for_each(|target| flush_one(admin.server, target));

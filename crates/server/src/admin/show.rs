@@ -44,6 +44,8 @@ async fn conditions(
     limit: Option<&Limit>,
     errors_only: bool,
 ) -> SqlResult<ResultSet> {
+    // It is not told of what it shows.
+    admin.sql.state.diagnostics.keep();
     let diagnostics = admin.sql.state.diagnostics.clone();
     if count {
         let (name, n) = if errors_only {

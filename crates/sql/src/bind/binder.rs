@@ -548,10 +548,14 @@ impl<'a> Binder<'a> {
         if matches!(expr.kind, Kind::Const(_)) || !expr.is_foldable() {
             return expr;
         }
-        match self.evaluate(&expr) {
-            Some(value) => Expr { kind: Kind::Const(value), ty: expr.ty },
-            None => expr,
+        let truth = expr.is_truth();
+        let Some(value) = self.evaluate(&expr) else { return expr };
+        let mut folded = Expr { kind: Kind::Const(value), ty: expr.ty };
+        // MySQL takes what IF, COALESCE and their kin choose for a number, whatever it was before.
+        if folded.is_truth() && !truth && !self.session.settings.mariadb {
+            folded.ty.column.length = 2;
         }
+        folded
     }
 
     /// The value of an expression that needs no row; `None` if it warns or fails.

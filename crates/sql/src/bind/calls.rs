@@ -2,8 +2,8 @@
 //! CAST, COLLATE, TRIM, VALUES(), DEFAULT(), subqueries.
 
 use super::binder::{Binder, BlockScope, OuterReads};
-use super::compare::refuse_lossy;
 use super::compare::truth_of_number;
+use super::compare::{compare_case, refuse_lossy};
 use super::operators::{as_text, binary_string, number_literal};
 use super::scope::Source;
 use crate::api::Priv;
@@ -305,7 +305,7 @@ impl Binder<'_> {
                 {
                     self.compare(CompareOp::Eq, as_text(operand.clone()), condition)?
                 }
-                Some(operand) => self.compare(CompareOp::Eq, operand.clone(), condition)?,
+                Some(operand) => compare_case(self, operand.clone(), condition)?,
                 None => truth_of_number(condition),
             };
             ty = Some(match ty {

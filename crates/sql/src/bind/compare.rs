@@ -84,21 +84,11 @@ impl Binder<'_> {
     /// Converts what must be converted before two operands are compared, and says under which
     /// collation strings are.
     pub(crate) fn comparable(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
-        if unlike_fixed(&left.ty, &right.ty) {
-            return Err(illegal_types(&left.ty, &right.ty, "="));
-        }
-        let (left, right) = (prepare_side(left, &right.ty), right);
-        let right = prepare_side(right, &left.ty);
-        let (a, b) = (left.ty.family(), right.ty.family());
-        if a == Family::String && b == Family::String {
-            return self.comparable_strings(left, right);
-        }
-        let (left, right) = (self.beside(left.clone(), &right), self.beside(right, &left));
-        Ok((left, right, BINARY))
+        comparable_in(self, left, right, true)
     }
 
     /// One side of a comparison as what the other asks for: the table in `comparable`.
-    fn beside(&mut self, e: Expr, other: &Expr) -> Expr {
+    fn beside(&mut self, e: Expr, other: &Expr, years: bool) -> Expr {
         let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
         let what = match (e.ty.family(), other.ty.family()) {
             (_, Family::Json) if e.is_truth() => return self.json_truth(e),
@@ -108,7 +98,7 @@ impl Binder<'_> {
                 None => return e,
             },
             _ if e.ty.is_null() => return e,
-            (_, Family::Integer) if year(other) && !year(&e) && e.is_fixed() => As::Year,
+            (_, Family::Integer) if years && year(other) && !year(&e) && e.is_fixed() => As::Year,
             (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
             (Family::String, Family::Time) => As::Time,
             (Family::String, Family::Integer | Family::Decimal)
@@ -229,7 +219,7 @@ impl Binder<'_> {
             return Ok((e, low, high, collation));
         }
         let e = match temporal {
-            Some(other) if string(&e) => self.beside(e, &other),
+            Some(other) if string(&e) => self.beside(e, &other, true),
             None if string(&e) && (number(&low) || number(&high)) && !e.ty.is_null() => {
                 let ty = ExprType::double().nullable(e.ty.nullable);
                 self.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(number_literal(e))), ty })
@@ -304,6 +294,7 @@ impl Binder<'_> {
     fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
         let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
         let (e, members) = self.in_one_collation(e, members, "in")?;
+        let years = members.len() == 1 || self.session.settings.mariadb;
         let mut alike = Vec::with_capacity(members.len() + 1);
         let mut collation = BINARY;
         let mut apart = Vec::new();
@@ -312,7 +303,7 @@ impl Binder<'_> {
             if unlike_fixed(&e.ty, &member.ty) {
                 return Err(illegal_types(&e.ty, &member.ty, "in"));
             }
-            let (left, right, this) = self.comparable(e.clone(), member)?;
+            let (left, right, this) = comparable_in(self, e.clone(), member, years)?;
             match alike.first() {
                 None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
                 None => {
@@ -335,6 +326,35 @@ impl Binder<'_> {
         let any = Expr::boolean(Kind::Or(apart.into()), nullable);
         Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
     }
+}
+
+/// As `Binder::comparable`; `years`: a constant beside a YEAR is a year, too, which it is not among several.
+fn comparable_in(
+    binder: &mut Binder<'_>,
+    left: Expr,
+    right: Expr,
+    years: bool,
+) -> SqlResult<(Expr, Expr, u16)> {
+    if unlike_fixed(&left.ty, &right.ty) {
+        return Err(illegal_types(&left.ty, &right.ty, "="));
+    }
+    let (left, right) = (prepare_side(left, &right.ty), right);
+    let right = prepare_side(right, &left.ty);
+    let (a, b) = (left.ty.family(), right.ty.family());
+    if a == Family::String && b == Family::String {
+        return binder.comparable_strings(left, right);
+    }
+    let (left, right) = (binder.beside(left.clone(), &right, years), binder.beside(right, &left, years));
+    Ok((left, right, BINARY))
+}
+
+/// The comparison of CASE with an operand: a constant is no year there.
+pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Expr) -> SqlResult<Expr> {
+    if operand.ty.column.kind != ColumnKind::Year || condition.ty.family() == Family::String {
+        return binder.compare(CompareOp::Eq, operand, condition);
+    }
+    let (left, right, collation) = comparable_in(binder, operand, condition, false)?;
+    Ok(binder.fold(Expr::compare(CompareOp::Eq, collation, left, right)))
 }
 
 /// Refuses constants that lose characters in the character set of a collation.

@@ -5,7 +5,8 @@ use super::query::{bind_query, block, limit, position};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
-use crate::expr::types::unify;
+use crate::expr::functions::lookup;
+use crate::expr::types::{Family, unify};
 use crate::expr::{Expr, ExprType, Kind};
 use crate::logical;
 use crate::logical::{Body, Compound, SetOperation, SortBy, SortKey};
@@ -52,9 +53,26 @@ pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlRes
         }
         bound.push(row);
     }
+    for row in &mut bound {
+        for (e, ty) in row.iter_mut().zip(&types) {
+            *e = as_common(binder, std::mem::replace(e, Expr::null()), ty);
+        }
+    }
     let columns: Vec<ResultColumn> =
         types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
     Ok(logical::Query::new(Body::Values(bound), columns, types))
+}
+
+/// A member of VALUES as its column's type, which is that of all rows together.
+fn as_common(binder: &mut Binder<'_>, e: Expr, ty: &ExprType) -> Expr {
+    match lookup("COALESCE") {
+        // Numbers compare as they are, and keep their own decimals.
+        Some(choice) if e.ty.column != ty.column && !e.ty.is_null() && ty.family() != Family::Decimal => {
+            let ty = ty.clone().nullable(e.ty.nullable);
+            binder.fold(Expr { kind: Kind::Call(choice, [e].into()), ty })
+        }
+        _ => e,
+    }
 }
 
 pub(super) fn compound(

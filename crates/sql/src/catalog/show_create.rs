@@ -35,22 +35,44 @@ pub fn quote_string(text: &str) -> String {
     out
 }
 
-/// The statement as users see it: keys over expressions have these, and the columns for them are not shown.
+/// The readers of a definition.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// This server: hidden columns are there.
+    Itself,
+    /// This server, as if a user had written it.
+    Statement,
+    /// A user in MariaDB's dialect: what is the table's is left out.
+    MariadbUser,
+    /// A user in MySQL's: collations that are their character set's own are left out, others stand on each column.
+    MysqlUser,
+}
+
+/// The statement as a user could write it: keys over expressions have these, and the columns for them are not shown.
 #[must_use]
 pub fn show_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    create_text(def, auto_increment, zone, false)
+    create_text(def, auto_increment, zone, Reader::Statement)
+}
+
+/// The statement as users see it.
+#[must_use]
+pub fn show_table_to_user(def: &TableDef, auto_increment: u64, zone: Zone, mariadb: bool) -> String {
+    let reader = if mariadb { Reader::MariadbUser } else { Reader::MysqlUser };
+    create_text(def, auto_increment, zone, reader)
 }
 
 /// The whole statement, hidden columns included. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    create_text(def, auto_increment, zone, true)
+    create_text(def, auto_increment, zone, Reader::Itself)
 }
 
-fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, hidden: bool) -> String {
+fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, reader: Reader) -> String {
+    let hidden = reader == Reader::Itself;
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let shown = def.columns.iter().filter(|column| hidden || !column.is_hidden());
-    let mut lines: Vec<String> = shown.map(|column| column_line(column, def.collation, zone)).collect();
+    let mut lines: Vec<String> =
+        shown.map(|column| column_line(column, def.collation, zone, reader)).collect();
     lines.extend(
         def.indexes
             .iter()
@@ -68,12 +90,12 @@ fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, hidden: bool) ->
     if auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }
-    let _ = write!(
-        out,
-        " DEFAULT CHARSET={} COLLATE={}",
-        charset::charset_name(def.collation),
-        charset::collation_name(def.collation)
-    );
+    let charset = charset::charset_name(def.collation);
+    let _ = write!(out, " DEFAULT CHARSET={charset}");
+    // Which of utf8mb4's is its own differs between servers.
+    if reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(def.collation) {
+        let _ = write!(out, " COLLATE={}", charset::collation_name(def.collation));
+    }
     for option in &def.options {
         let _ = write!(out, " {option}");
     }
@@ -92,9 +114,16 @@ pub fn engine_text(engine: &str) -> String {
     }
 }
 
-fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
+/// Whether a collation is its character set's own, here or in MySQL.
+fn is_own(id: u16) -> bool {
+    !charset::is_not_default(id) || charset::collation_name(id) == "utf8mb4_0900_ai_ci"
+}
+
+fn column_line(column: &Column, table_collation: u16, zone: Zone, reader: Reader) -> String {
     let mut out = format!("{} {}", quote_ident(&column.name), type_text(&column.ty));
-    if charset::is_character(&column.ty) && column.ty.collation != table_collation {
+    let text = charset::is_character(&column.ty);
+    let explicit = column.explicit_collation && reader != Reader::MariadbUser;
+    if text && (explicit || column.ty.collation != table_collation) {
         let id = column.ty.collation;
         let _ = write!(
             out,
@@ -102,6 +131,8 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone) -> String {
             charset::charset_name(id),
             charset::collation_name(id)
         );
+    } else if text && reader == Reader::MysqlUser && !is_own(table_collation) {
+        let _ = write!(out, " COLLATE {}", charset::collation_name(table_collation));
     }
     if let Some(generated) = &column.generated {
         let kind = if generated.stored { "STORED" } else { "VIRTUAL" };

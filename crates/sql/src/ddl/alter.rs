@@ -31,9 +31,13 @@ use std::sync::Arc;
 impl Ddl<'_> {
     /// CREATE INDEX.
     pub(crate) fn create_index(&mut self, tree: &CreateIndex) -> ExecResult<Outcome> {
-        let actions = [AlterAction::AddIndex(Box::new(tree.index.clone()))];
-        let online = Online::of(&tree.online, self.state)?;
-        self.alter(&tree.table, &actions, Priv::Index, false, online)
+        let CreateIndex { or_replace, table, index, online } = tree;
+        let mut actions = vec![AlterAction::AddIndex(Box::new(index.clone()))];
+        if let Some(name) = index.name.clone().filter(|_| *or_replace) {
+            actions.insert(0, AlterAction::DropIndex { name, if_exists: true });
+        }
+        let online = Online::of(online, self.state)?;
+        self.alter(table, &actions, Priv::Index, false, online)
     }
 
     /// DROP INDEX.

@@ -84,14 +84,32 @@ pub(crate) fn build_table(
     ids: &mut Ids<'_>,
 ) -> SqlResult<Built> {
     let tree = &*without_unsupported(tree, context)?;
-    check_name(&tree.name.name)?;
+    let CreateTable {
+        name,
+        columns: column_trees,
+        // Read by the functions below that build them.
+        indexes: _,
+        foreign_keys: _,
+        checks: _,
+        options: _,
+        // Refused or left out by the function above.
+        partition: _,
+        // Of a table that is there, of another that is copied, and of rows: the callers' business.
+        or_replace: _,
+        temporary: _,
+        if_not_exists: _,
+        like: _,
+        query: _,
+        on_duplicate: _,
+    } = tree;
+    check_name(&name.name)?;
     let options = table_options(tree, context)?;
-    let mut columns = Vec::with_capacity(tree.columns.len());
-    for column in &tree.columns {
+    let mut columns = Vec::with_capacity(column_trees.len());
+    for column in column_trees {
         if columns.iter().any(|other: &Column| same_name(&other.name, &column.name)) {
             return Err(SqlError::dup_fieldname(&column.name));
         }
-        columns.push(build_column(column, &tree.name.name, options.collation, context)?);
+        columns.push(build_column(column, &name.name, options.collation, context)?);
     }
     if columns.is_empty() {
         return Err(SqlError::table_must_have_columns());
@@ -103,7 +121,7 @@ pub(crate) fn build_table(
         return Err(SqlError::too_many_fields());
     }
     let indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
-    for (column, tree) in columns.iter_mut().zip(&tree.columns) {
+    for (column, tree) in columns.iter_mut().zip(column_trees) {
         finish_default(column, tree)?;
     }
     check_auto_column(&columns, &indexes)?;
@@ -112,7 +130,7 @@ pub(crate) fn build_table(
     let def = TableDef {
         id: ids.table(),
         db: Arc::from(context.db),
-        name: Arc::from(tree.name.name.as_str()),
+        name: Arc::from(name.name.as_str()),
         indexes,
         foreign_keys: super::foreign_keys::build_foreign_keys(tree, &columns, context)?,
         checks: expressions::build_checks(tree, context.client, context.mariadb)?,

@@ -23,12 +23,26 @@ pub(super) fn stored(
     client: u16,
     (code, owner): (u16, &dyn Fn() -> String),
 ) -> SqlResult<StoredExpr> {
+    if expr.reads_values() {
+        return Err(values_refused(code, &owner()));
+    }
     let written = |text: &[u8]| of_client(text, client).into_owned();
     let print = |bytes| expr.to_stored_sql(&Stored { table, written: &written, bytes });
     let text = String::from_utf8_lossy(&print(false)).into_owned();
     let tree = parse_expr(&print(true), &ParseOptions::default())
         .map_err(|_| SqlError::new(code, b"HY000", format!("{} contains a disallowed function.", owner())))?;
     Ok(StoredExpr { text: text.into(), tree: Arc::new(tree) })
+}
+
+/// VALUES(column), which stands for a value only where a row is in the way of another.
+fn values_refused(code: u16, owner: &str) -> SqlError {
+    let (code, text) = match code {
+        3102 => (3763, "a disallowed function: values."),
+        3769 => (3770, "a disallowed function: values."),
+        3815 => (3814, "disallowed function: values."),
+        code => (code, "a disallowed function."),
+    };
+    SqlError::new(code, b"HY000", format!("{owner} contains {text}"))
 }
 
 /// The checks of a tree, with names: those of columns stand among those of the table, as MySQL has them.
@@ -304,6 +318,15 @@ fn check_keys(def: &TableDef) -> SqlResult<()> {
                 let message =
                     format!("Cannot define foreign key with {clause} clause on a generated column.");
                 return Err(SqlError::new(3104, b"HY000", message));
+            }
+            let cascades = key.on_delete == ReferenceAction::Cascade;
+            let base_of_stored = def
+                .columns
+                .iter()
+                .filter_map(|c| c.generated.as_ref())
+                .any(|generated| generated.stored && reads(&generated.expr, &column.name));
+            if base_of_stored && (cascades || !clause.is_empty()) {
+                return Err(SqlError::new(1215, b"HY000", "Cannot add foreign key constraint"));
             }
             if clause.is_empty() {
                 continue;

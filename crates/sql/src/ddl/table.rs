@@ -6,14 +6,15 @@ use super::expressions::{check_expressions, rename_checks};
 use super::foreign_keys::{cannot_drop, cannot_truncate, named_parents, rename_own};
 use super::keys::warn_of_duplicates;
 use super::refused::refuse;
-use crate::api::{Outcome, Priv};
+use crate::api::{Outcome, Priv, SessionSettings};
 use crate::catalog::sequence::no_option;
-use crate::catalog::{Child, Table, TableDef, TableState, persist};
+use crate::catalog::{Child, Column, ColumnDefault, Table, TableDef, TableState, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use crate::store::kept_statistics::histogram_key;
 use bytes::Bytes;
 use omnibus_parser::ast::{CreateTable, DropTable, ObjectName};
+use omnibus_value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -125,6 +126,10 @@ impl Ddl<'_> {
         def.created = (self.state.now_us / 1_000_000) as u64;
         def.foreign_keys.clear();
         rename_checks(&source.def, &mut def);
+        if let Some(column) = def.columns.iter().find(|column| has_zero_default(&self.state.settings, column))
+        {
+            return Err(SqlError::invalid_default(&column.name));
+        }
         Ok(Built { def, auto_increment: None })
     }
 
@@ -320,4 +325,15 @@ impl Ddl<'_> {
         change.stale.push(table.clone());
         new
     }
+}
+
+/// Whether the session's sql_mode refuses a column's default: a date of zeros.
+fn has_zero_default(settings: &SessionSettings, column: &Column) -> bool {
+    settings.strict()
+        && settings.date_mode().no_zero_date
+        && match &column.default {
+            ColumnDefault::Value(Value::Date(date)) => date.is_zero(),
+            ColumnDefault::Value(Value::DateTime(at)) => at.is_zero(),
+            _ => false,
+        }
 }

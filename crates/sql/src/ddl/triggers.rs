@@ -8,13 +8,26 @@ use std::sync::Arc;
 
 /// The statement that makes a trigger, with what stands behind FOR EACH ROW.
 pub(crate) fn trigger_text(tree: &CreateTrigger, definer: &str, table: &str, order: &str) -> String {
+    let CreateTrigger {
+        // The caller deals with one that is there.
+        or_replace: _,
+        if_not_exists: _,
+        // The account, the table and the place among others are given as they are meant.
+        definer: _,
+        table: _,
+        order: _,
+        name,
+        time,
+        event,
+        program,
+    } = tree;
     format!(
         "CREATE DEFINER={definer} TRIGGER {} {} {} ON {} FOR EACH ROW{order} {}",
-        quote_ident(&tree.name.name),
-        tree.time.name(),
-        tree.event.name(),
+        quote_ident(&name.name),
+        time.name(),
+        event.name(),
         quote_ident(table),
-        String::from_utf8_lossy(&tree.program.text)
+        String::from_utf8_lossy(&program.text)
     )
 }
 

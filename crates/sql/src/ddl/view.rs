@@ -129,18 +129,32 @@ impl Ddl<'_> {
     /// The statement as it is logged.
     fn logged_view(&self, tree: &CreateView, def: &ViewDef) -> Vec<u8> {
         use crate::catalog::quote_ident;
-        let verb = match (tree.alter, tree.or_replace) {
+        let CreateView {
+            alter,
+            or_replace,
+            columns,
+            text: query_text,
+            // They are in the definition, and there is none of this name.
+            algorithm: _,
+            definer: _,
+            security: _,
+            name: _,
+            query: _,
+            check: _,
+            if_not_exists: _,
+        } = tree;
+        let verb = match (*alter, *or_replace) {
             (true, _) => "ALTER",
             (_, true) => "CREATE OR REPLACE",
             _ => "CREATE",
         };
-        let names: Vec<_> = tree.columns.iter().map(|name| quote_ident(name)).collect();
+        let names: Vec<_> = columns.iter().map(|name| quote_ident(name)).collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(",")) };
         let (db, name) = (quote_ident(&def.db), quote_ident(&def.name));
         let check =
             def.check.map_or_else(String::new, |check| format!(" WITH {} CHECK OPTION", check.word()));
         let mut text = format!("{} VIEW {db}.{name}{names} AS ", def.head(verb)).into_bytes();
-        text.extend_from_slice(&tree.text);
+        text.extend_from_slice(query_text);
         text.extend_from_slice(check.as_bytes());
         // The event says that it is in the client's character set.
         of_client(&text, self.state.settings.collation_client).into_owned()

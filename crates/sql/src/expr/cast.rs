@@ -99,7 +99,13 @@ fn dated(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Option<DateTime> {
 
 /// A double or decimal as a BIGINT, clipped with a warning.
 fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value {
-    let (n, lost) = if unsigned {
+    let real = matches!(value, Value::Float(_) | Value::Double(_));
+    let mysql = !cx.session.settings.mariadb;
+    let (n, lost) = if unsigned && mysql && (real || e.to_f64(value, cx) < 0.0) {
+        // The bits of a signed number, as of an integer or a text.
+        let n = value.to_i64();
+        (Value::UInt(n.value as u64), n.problem)
+    } else if unsigned {
         let n = value.to_u64();
         let below = n.problem.is_some() && e.to_f64(value, cx) < 0.0;
         (Value::UInt(if below { 0 } else { n.value }), n.problem)
@@ -109,7 +115,7 @@ fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value
     };
     if lost.is_some() {
         let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
-        let kind = if matches!(value, Value::Decimal(_)) { "DECIMAL" } else { "DOUBLE" };
+        let kind = if real { "INTEGER" } else { "DECIMAL" };
         cx.warn(SqlError::truncated_wrong_value(kind, text));
     }
     n

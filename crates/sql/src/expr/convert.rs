@@ -65,15 +65,12 @@ pub fn to_text(value: &Value, ty: &ColumnType) -> Bytes {
             let width = (ty.length.clamp(1, 64) as usize).div_ceil(8);
             Bytes::copy_from_slice(&n.to_be_bytes()[8 - width..])
         }
-        Value::Int(n) if ty.zerofill => zerofill(&n.to_string(), ty.length),
-        Value::UInt(n) if ty.zerofill => zerofill(&n.to_string(), ty.length),
-        value => print(value, ty.decimals).into(),
+        value => {
+            let mut text = print(value, ty.decimals);
+            omnibus_value::convert::zero_fill(ty, 0, &mut text);
+            text.into()
+        }
     }
-}
-
-fn zerofill(digits: &str, width: u32) -> Bytes {
-    let width = width.min(255) as usize;
-    format!("{digits:0>width$}").into()
 }
 
 /// The number at the start of a text, and whether something else than a number is there.
@@ -302,6 +299,7 @@ impl Expr {
                 }
                 Err(_) => bad_datetime(&lossy(text), cx),
             },
+            Value::Year(year) => first_day(*year, cx),
             Value::Json(json) => {
                 let document = super::json::decode(json);
                 of_json(self, document::to_datetime(&document, DateMode::RELAXED, "DATETIME/TIMESTAMP"), cx)
@@ -353,7 +351,7 @@ impl Expr {
             Value::Null => None,
             Value::Time(t) => Some(*t),
             Value::DateTime(d) => Some(d.time()),
-            Value::Date(_) => Some(Time::ZERO),
+            Value::Date(_) | Value::Year(_) => Some(Time::ZERO),
             Value::Bytes(text) => match parse_time(text, 6) {
                 Ok(parsed) => {
                     if parsed.truncated {
@@ -384,6 +382,12 @@ impl Expr {
             }
         }
     }
+}
+
+/// A year as a date: its first day, or in MariaDB's dialect no day of it.
+fn first_day(year: u16, cx: &Context<'_>) -> Option<DateTime> {
+    let first = u32::from(!cx.session.settings.mariadb);
+    Date::from_ymd(u32::from(year), first, first).map(DateTime::from)
 }
 
 /// Seconds east added to fields.

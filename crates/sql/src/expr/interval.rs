@@ -119,6 +119,7 @@ fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &
         omnibus_value::temporal::parse_datetime(&text, 6, omnibus_value::temporal::DateMode::RELAXED);
     let _ = cx;
     let has_time = match &parsed {
+        _ if matches!(value, Value::Year(_)) => true,
         Ok(parsed) => parsed.has_time,
         Err(_) => false,
     };

@@ -401,7 +401,9 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
     let nullable = a.nullable || b.nullable;
     if a.column == b.column {
         let coercibility = a.coercibility.min(b.coercibility);
-        return Ok(a.clone().nullable(nullable).coercible(coercibility));
+        let mut ty = a.clone().nullable(nullable).coercible(coercibility);
+        ty.column.zerofill = false;
+        return Ok(ty);
     }
     Ok(match (a.family(), b.family()) {
         (Family::Fixed, Family::String) => a.clone().nullable(true),
@@ -487,6 +489,7 @@ fn unify_reals(a: &ExprType, b: &ExprType) -> ExprType {
     let (x, y) = (a.fixed_decimals(), b.fixed_decimals());
     let both = |kind| a.column.kind == kind && b.column.kind == kind;
     let mut ty = if both(ColumnKind::Float) { a.clone() } else { ExprType::double() };
+    ty.column.zerofill = false;
     ty.column.decimals = if x >= NOT_FIXED || y >= NOT_FIXED { NOT_FIXED } else { x.max(y) };
     ty
 }

@@ -68,28 +68,43 @@ fn file_collation(tree: &LoadData, state: &SessionState, catalog: Option<&crate:
 impl LoadPlan {
     /// Compiles. The account's right to read files is the caller's business.
     pub(crate) fn build(planner: &Planner<'_>, tree: &LoadData) -> SqlResult<LoadPlan> {
-        if !tree.partitions.is_empty() {
+        let LoadData {
+            // Without effect.
+            priority: _,
+            local,
+            // Read where the file is opened.
+            file: _,
+            duplicates,
+            table: name,
+            partitions,
+            charset: encoding,
+            format,
+            // Read with the file, and by `targets`.
+            ignore_lines: _,
+            columns: _,
+            assignments,
+        } = tree;
+        if !partitions.is_empty() {
             return Err(SqlError::partition_clause());
         }
         let state = planner.session;
-        if let Some(name) = &tree.charset
-            && charset::default_collation(name).is_none()
+        if let Some(encoding) = encoding
+            && charset::default_collation(encoding).is_none()
         {
-            return Err(SqlError::unknown_character_set(name));
+            return Err(SqlError::unknown_character_set(encoding));
         }
         let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
-        let format = Format::new(&tree.format, state.settings.sql_mode & escapes != 0)?;
-        let replace = tree.duplicates == OnDuplicate::Replace;
-        if planner.view(&tree.table).is_some() {
+        let format = Format::new(format, state.settings.sql_mode & escapes != 0)?;
+        let replace = *duplicates == OnDuplicate::Replace;
+        if planner.view(name).is_some() {
             return Err(SqlError::not_supported_yet("LOAD DATA into a view"));
         }
-        let (table, granted) = planner.insert_target(&tree.table, replace)?;
+        let (table, granted) = planner.insert_target(name, replace)?;
         let targets = targets(&table, tree)?;
         let expressions = planner.row_expressions(&table)?;
         let (mut binder, slot) = planner.binder(&table, None);
         binder.set_clause(Clause::FieldList);
-        let assignments =
-            bind_assignments(&mut binder, &Names::of(&table, &table.def.name), &tree.assignments)?;
+        let assignments = bind_assignments(&mut binder, &Names::of(&table, &table.def.name), assignments)?;
         let collation = file_collation(tree, state, Some(planner.catalog));
         let widths = if format.is_fixed() { widths(&table, &targets, &format)? } else { Vec::new() };
         let mut given: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
@@ -99,8 +114,7 @@ impl LoadPlan {
         }));
         granted.check_all(given.iter().map(|at| &*table.columns()[*at].name))?;
         // The client's end of a connection cannot be asked to stop, so LOCAL goes on where it can.
-        let ignore =
-            tree.duplicates == OnDuplicate::Ignore || (tree.local && tree.duplicates == OnDuplicate::Error);
+        let ignore = *duplicates == OnDuplicate::Ignore || (*local && *duplicates == OnDuplicate::Error);
         let target = TargetTable::new(table, slot, &binder);
         Ok(LoadPlan {
             insert: InsertPlan::for_rows(target, given, replace, ignore, expressions),

@@ -78,7 +78,8 @@ impl SqlSession {
             answer_column("Table", ColumnKind::VarChar, 64),
             answer_column("Create Table", ColumnKind::VarChar, 1024),
         ])?;
-        let mut definition = catalog::show_table(&table.def, next, self.state.zone());
+        let (zone, mariadb) = (self.state.zone(), self.state.settings.mariadb);
+        let mut definition = catalog::show_table_to_user(&table.def, next, zone, mariadb);
         if table.temporary {
             definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
         }

@@ -6,7 +6,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::sequence::sequences_of;
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::store::Locked;
+use crate::store::{Locked, tables_are_locked};
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{Flush, FlushTarget, TableLock};
 use std::time::{Duration, Instant};
@@ -80,6 +80,9 @@ impl SqlSession {
     /// FLUSH TABLES WITH READ LOCK, or with a list of tables: nothing is cached that could be flushed, so that only the
     /// locks remain. The server has checked the privilege, and runs every other FLUSH itself.
     pub(super) fn flush_with_read_lock(&mut self, flush: &Flush, call: &Call<'_>) -> ExecResult<Outcome> {
+        if self.trx.locks.has_locked_tables() && !self.trx.locks.has_read_lock() {
+            return Err(tables_are_locked().into());
+        }
         for target in &flush.targets {
             let FlushTarget::Tables { tables, .. } = target else {
                 return Err(SqlError::not_supported_yet("FLUSH of several things WITH READ LOCK").into());

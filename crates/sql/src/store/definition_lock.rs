@@ -202,7 +202,8 @@ impl SessionLocks {
     }
 }
 
-fn tables_are_locked() -> SqlError {
+/// 1192: LOCK TABLES or a transaction is in the way.
+pub(crate) fn tables_are_locked() -> SqlError {
     let message =
         "Can't execute the given command because you have active locked tables or an active transaction";
     SqlError::new(1192, b"HY000", message)

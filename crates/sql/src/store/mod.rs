@@ -44,7 +44,7 @@ pub(crate) use auto::{auto_value, whole_index};
 pub(crate) use building::Build;
 pub use building::locked_table;
 pub(crate) use definition::OpenDefinition;
-pub(crate) use definition_lock::Names;
+pub(crate) use definition_lock::{Names, tables_are_locked};
 pub use events::StatementInfo;
 pub use floor::Floor;
 pub(crate) use foreign_keys::has_children;

@@ -21,6 +21,7 @@ pub use number::{parse_f64_prefix, parse_i64_prefix, round_half_even};
 pub use problem::{Problem, printable};
 pub(crate) use store::scalar_json;
 pub use store::{ConvertError, StoreContext, Stored, fixed};
+pub use text::zero_fill;
 
 /// A value and what was lost on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,9 +9,14 @@ use crate::temporal::DateTime;
 use crate::text::{write_f32, write_f64, write_f64_fixed, write_i64, write_u64};
 
 /// '00042' of a ZEROFILL column: what follows `start` is filled to the display width.
-fn zero_fill(ty: &ColumnType, start: usize, out: &mut Vec<u8>) {
+pub fn zero_fill(ty: &ColumnType, start: usize, out: &mut Vec<u8>) {
     let len = out.len() - start;
-    let width = ty.length as usize;
+    let width = match ty.kind {
+        ColumnKind::Decimal => ty.length as usize + usize::from(ty.decimals > 0),
+        ColumnKind::Float if fixed_places(ty).is_none() => 12,
+        ColumnKind::Double if fixed_places(ty).is_none() => 22,
+        _ => ty.length as usize,
+    };
     if ty.zerofill && len < width && width <= 255 {
         out.splice(start..start, std::iter::repeat_n(b'0', width - len));
     }

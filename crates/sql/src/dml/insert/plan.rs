@@ -74,24 +74,39 @@ impl InsertPlan {
 
     /// Compiles.
     pub(crate) fn build(planner: &Planner<'_>, tree: &Insert) -> SqlResult<InsertPlan> {
-        if !tree.partitions.is_empty() {
+        let Insert {
+            replace,
+            // Read where the statement begins, and by `warn_of_hints`.
+            hints: _,
+            // Without effect.
+            priority: _,
+            ignore,
+            table: name,
+            partitions,
+            columns: listed,
+            // Read by `source`.
+            source: _,
+            row_alias: _,
+            on_duplicate: assignments,
+            returning,
+        } = tree;
+        if !partitions.is_empty() {
             return Err(SqlError::partition_clause());
         }
         let mut needs = vec![Priv::Insert];
-        needs.extend(tree.replace.then_some(Priv::Delete));
-        needs.extend((!tree.on_duplicate.is_empty()).then_some(Priv::Update));
-        let all = tree.columns.is_empty();
-        let InsertInto { opened, columns, view } =
-            planner.open_insert(&tree.table, &tree.columns, all, &needs)?;
+        needs.extend(replace.then_some(Priv::Delete));
+        needs.extend((!assignments.is_empty()).then_some(Priv::Update));
+        let all = listed.is_empty();
+        let InsertInto { opened, columns, view } = planner.open_insert(name, listed, all, &needs)?;
         let Opened { mut binder, slot, names, .. } = opened;
         let table = names.table.clone();
         warn_of_hints(&mut binder, &names, tree);
         let mut source = source::bind(&mut binder, tree, &columns, all)?;
         let generated = generated_one(&table, &columns, &source);
         let select = source::select_scope(&mut binder, &source, tree);
-        let returning = Returning::bind(&mut binder, &tree.returning)?;
+        let returning = Returning::bind(&mut binder, returning)?;
         let values_slot = source::add_names(&mut binder, &names, tree, &columns, &select)?;
-        let on_duplicate = bind_assignments(&mut binder, &names, &tree.on_duplicate)?;
+        let on_duplicate = bind_assignments(&mut binder, &names, assignments)?;
         let beside = source::read_beside(&mut source, &select, &on_duplicate);
         let assigned: Vec<usize> = on_duplicate.iter().map(|assignment| assignment.column).collect();
         let on_update = on_update_columns(&table, &assigned);
@@ -117,8 +132,8 @@ impl InsertPlan {
             on_update,
             values_slot,
             beside,
-            replace: tree.replace,
-            ignore: tree.ignore,
+            replace: *replace,
+            ignore: *ignore,
             returning,
         })
     }

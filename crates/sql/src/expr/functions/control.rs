@@ -4,7 +4,8 @@ use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, unify};
 use crate::expr::{BindContext, Context, Expr, ExprType, cast, compare};
-use omnibus_value::Value;
+use bytes::Bytes;
+use omnibus_value::{ColumnKind, Value};
 use std::cmp::Ordering;
 
 pub(super) const DEFS: &[Def] = &[
@@ -91,7 +92,19 @@ fn is_null(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
 /// Whether arguments are compared as dates: one is a date, and the others are dates, times or text.
 fn compares_dates(args: &[Expr]) -> bool {
     let dated = |e: &Expr| matches!(e.ty.family(), Family::Date | Family::DateTime);
-    args.iter().any(dated) && args.iter().all(|e| e.ty.is_temporal() || e.ty.family() == Family::String)
+    let other = |e: &Expr| {
+        e.ty.is_temporal() || e.ty.family() == Family::String || e.ty.column.kind == ColumnKind::Year
+    };
+    args.iter().any(dated) && args.iter().all(other)
+}
+
+/// The text of a year that was compared as the date `at`: a date, with a time if another argument has one.
+fn shown_year(at: &Value, args: &[Expr]) -> Value {
+    let timed = args.iter().filter(|arg| arg.ty.family() == Family::DateTime);
+    let text =
+        crate::expr::convert::print(at, timed.clone().map(|arg| arg.ty.column.decimals).max().unwrap_or(0));
+    let length = if timed.count() > 0 { text.len() } else { 10 };
+    Value::Bytes(Bytes::copy_from_slice(&text[..length]))
 }
 
 fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -114,7 +127,11 @@ fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>)
             Some((found, _)) => compare::values(&key, found, ty.column.collation) == Some(wanted),
         };
         if better {
-            let shown = if dates { cast::fit_common(arg, value, ty, cx) } else { key.clone() };
+            let shown = match (dates, &value) {
+                (true, Value::Year(_)) => shown_year(&key, args),
+                (true, _) => cast::fit_common(arg, value, ty, cx),
+                (false, _) => key.clone(),
+            };
             best = Some((key, shown));
         }
     }

@@ -442,7 +442,9 @@ fn value(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 fn member_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let wanted = match cast::to_json(&value, &args[0].ty) {
-        Ok(Value::Json(binary)) if !matches!(value, Value::Bytes(_)) => json::decode(&binary),
+        Ok(Value::Json(binary)) if !matches!(value, Value::Bytes(_)) && !args[0].is_truth() => {
+            json::decode(&binary)
+        }
         _ => json::member(&args[0], &value),
     };
     let Some(doc) = document(args, 1, "member of", cx)? else { return Ok(Value::Null) };

@@ -6,7 +6,7 @@ use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Context, Expr, ExprType, Kind, charset};
 use bytes::Bytes;
-use omnibus_value::{Value, locale};
+use omnibus_value::{Value, collation, locale};
 
 pub(super) const DEFS: &[Def] = &[
     Def::strings("CONCAT", 1, MANY, ty::concatenated, concat),
@@ -293,6 +293,10 @@ fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecRes
     if delimiter.is_empty() || count == 0 || value.is_empty() {
         return Ok(text(Bytes::new()));
     }
+    let one_byte = collation::by_id_or_binary(args[0].ty.column.collation).charset.max_len() == 1;
+    if one_byte && count < 0 {
+        return Ok(text(last_parts(&value, &delimiter, count.unsigned_abs(), cx)?));
+    }
     let mut ends = Vec::new();
     let mut at = 0;
     while let Some(found) = super::string_search::find(&value[at..], &delimiter, cx)? {
@@ -311,6 +315,23 @@ fn substring_index(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecRes
     } else {
         value.slice(ends[ends.len() - wanted] + delimiter.len()..)
     }))
+}
+
+/// The part behind the delimiter that is so many from the end. In character sets of one byte it is searched from there, which
+/// differs where delimiters overlap.
+fn last_parts(value: &Bytes, delimiter: &[u8], count: u128, cx: &mut Context<'_>) -> ExecResult<Bytes> {
+    cx.ask(value.len() + delimiter.len())?;
+    let reversed = |bytes: &[u8]| bytes.iter().rev().copied().collect::<Vec<u8>>();
+    let (text, delimiter) = (reversed(value), reversed(delimiter));
+    let (mut at, mut length) = (0, 0);
+    for _ in 0..count {
+        let Some(found) = super::string_search::find(&text[at..], &delimiter, cx)? else {
+            return Ok(value.clone());
+        };
+        length = at + found;
+        at = length + delimiter.len();
+    }
+    Ok(value.slice(value.len() - length..))
 }
 
 fn char_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {

@@ -4,13 +4,13 @@
 use super::{Def, int_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::context::unix_us;
-use crate::expr::types::Family;
+use crate::expr::types::{BINARY, Family};
 use crate::expr::{BindContext, Context, Expr, ExprType, Kind};
-use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{
     Date, DateMode, DateTime, Instant, Interval, IntervalUnit, Time, Zone, parse_datetime, parse_time,
 };
+use omnibus_value::{ColumnKind, Value};
 
 /// No name that a statement can have.
 pub(crate) const CAST_AT_UTC: &str = "\0CAST_AT_UTC";
@@ -185,6 +185,10 @@ fn moment(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Moment>> {
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
             }
         }
+        // A year's text is one of a time.
+        Value::Year(_) => Expr::constant(Value::Bytes(e.to_str(&value)), ExprType::varchar(4, BINARY))
+            .eval_time(cx)?
+            .map(Moment::Time),
         // So many digits are of a date and a time.
         value if value.to_f64().value >= 1e10 => {
             match value.to_datetime(6, DateMode::RELAXED, Date::ZERO).value {
@@ -270,7 +274,7 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
     // Text or a number with a date in it is nothing to add; a DATETIME column's time is.
-    let typed = args[1].ty.is_temporal();
+    let typed = args[1].ty.is_temporal() || args[1].ty.column.kind == ColumnKind::Year;
     let time = match if typed { args[1].eval_time(cx)?.map(Moment::Time) } else { moment(&args[1], cx)? } {
         Some(Moment::Time(time)) => time,
         _ => return Ok(Value::Null),

@@ -123,7 +123,12 @@ fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
 }
 
 fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(time) = args[0].eval_time(cx)? else { return Ok(Value::Null) };
+    let value = match args[0].eval(cx)? {
+        // As a number, it is one of a time.
+        Value::Year(year) => Value::UInt(u64::from(year)),
+        value => value,
+    };
+    let Some(time) = args[0].to_time(&value, cx) else { return Ok(Value::Null) };
     let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
     let formatted = format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation);
     let signed = |shown: Vec<u8>| if time.is_negative() { [b"-", &shown[..]].concat() } else { shown };

@@ -180,14 +180,29 @@ impl ProgramDdl<'_, '_> {
                 Some(text)
             }
         };
+        let CreateRoutine {
+            kind,
+            // The caller deals with one that is there, and with the account.
+            or_replace: _,
+            if_not_exists: _,
+            definer: _,
+            name,
+            // These are kept as texts.
+            params: _,
+            params_text,
+            returns: _,
+            returns_text: _,
+            characteristics,
+            program,
+        } = tree;
         let head = Head {
-            kind: tree.kind,
+            kind: *kind,
             definer,
-            name: &tree.name.name,
-            params: &String::from_utf8_lossy(&tree.params_text),
+            name: &name.name,
+            params: &String::from_utf8_lossy(params_text),
             returns: returns.as_deref(),
         };
-        Ok(head.text(&tree.characteristics, &tree.program.text))
+        Ok(head.text(characteristics, &program.text))
     }
 
     fn may_alter(&self, kind: ProgramKind, db: &str, name: &str) -> SqlResult<()> {

@@ -170,30 +170,31 @@ fn cast(expr: &Expr, ty: CastType) -> Expr {
 impl ProgramDdl<'_, '_> {
     /// CREATE EVENT.
     pub(crate) fn create_event(&mut self, tree: &CreateEvent, times: EventTimes) -> ExecResult<Outcome> {
-        let db = self.ddl.schema_of(&tree.name)?;
-        let name = tree.name.name.as_str();
+        let CreateEvent { or_replace, if_not_exists, definer, name: full_name, clauses, tail } = tree;
+        let db = self.ddl.schema_of(full_name)?;
+        let name = full_name.name.as_str();
         check_name(name)?;
-        let Some(program) = &tree.clauses.program else { return Err(missing(&tree.name).into()) };
+        let Some(program) = &clauses.program else { return Err(missing(full_name).into()) };
         check::body(ProgramKind::Event, program)?;
         self.ddl.trx.catalog().schema(&db)?;
         self.ddl.access.check(&db, None, Priv::Event)?;
-        let definer = self.named_definer(tree.definer.as_ref())?.quoted();
+        let definer = self.named_definer(definer.as_ref())?.quoted();
         let mut change = self.ddl.begin(Names::Tables(&[]))?;
         change.next.schema(&db)?;
         let old = change.next.program(ProgramKind::Event, &db, name).cloned();
-        if old.is_some() && !tree.or_replace {
-            if !tree.if_not_exists {
+        if old.is_some() && !*or_replace {
+            if !*if_not_exists {
                 return Err(exists(name).into());
             }
             self.ddl.state.diagnostics.note(exists(name));
             self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         }
-        let mut event = self.new_event(times, &tree.clauses);
+        let mut event = self.new_event(times, clauses);
         let logged = self.log_as(&format!(
             "CREATE {}DEFINER={definer} {}",
-            if tree.or_replace { "OR REPLACE " } else { "" },
-            String::from_utf8_lossy(&tree.tail)
+            if *or_replace { "OR REPLACE " } else { "" },
+            String::from_utf8_lossy(tail)
         ));
         if let Some(old) = &old {
             change.next.remove_program(&db, &old.key());
@@ -209,7 +210,7 @@ impl ProgramDdl<'_, '_> {
             self.disable_past(&mut event);
         }
         let mut def = self.new_program(ProgramKind::Event, &db, name, String::new());
-        let comment = tree.clauses.comment.as_deref().unwrap_or_default();
+        let comment = clauses.comment.as_deref().unwrap_or_default();
         def.set_text(event.text(&definer, name, comment, &program.text, true));
         def.event = Some(event);
         self.put_event(&mut change, def)?;

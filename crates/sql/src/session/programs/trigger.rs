@@ -11,12 +11,24 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
 use crate::state::SessionState;
 use crate::store::Names;
-use omnibus_parser::ast::{CreateTrigger, DropProgram, ProgramKind};
+use omnibus_parser::ast::{ColumnRef, CreateTrigger, DropProgram, ProgramKind};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
 fn missing() -> SqlError {
     SqlError::new(1360, b"HY000", "Trigger does not exist")
+}
+
+/// Fails if the body reads a column of NEW or OLD that the table does not have.
+fn check_row_columns(tree: &CreateTrigger, table: &Table) -> SqlResult<()> {
+    let missing = |read: &&ColumnRef| table.column_index(&read.name).is_none();
+    match tree.program.row_columns.iter().find(missing) {
+        Some(read) if read.table().is_some_and(|row| row.is("NEW")) => {
+            Err(SqlError::bad_field(&read.name, "NEW"))
+        }
+        Some(read) => Err(SqlError::bad_field(&read.name, "OLD")),
+        None => Ok(()),
+    }
 }
 
 impl ProgramDdl<'_, '_> {
@@ -29,7 +41,8 @@ impl ProgramDdl<'_, '_> {
         };
         let (name, table_name) = (tree.name.name.as_str(), tree.table.name.to_string());
         check_name(name)?;
-        if db != table_db {
+        self.ddl.trx.catalog().schema(&db)?;
+        if db != table_db && db != "mysql" {
             return Err(SqlError::new(1435, b"HY000", "Trigger in wrong schema").into());
         }
         if db == "mysql" {
@@ -68,6 +81,7 @@ impl ProgramDdl<'_, '_> {
                 return Err(SqlError::bad_field(column, "NEW").into());
             }
         }
+        check_row_columns(tree, &table)?;
         self.put_in_order(&mut change, tree, &table, def)?;
         // Statements that were planned without it are planned again.
         self.ddl.replace_def(&mut change, &table, table.def.clone());
