@@ -250,6 +250,7 @@ fn set(
         (Some(text), _) => text,
         (None, Kind::Bool) => "ON".into(),
         (None, _) if def.name == "enforce_gtid_consistency" => "ON".into(),
+        (None, _) if def.name == "log_warnings" => "1".into(),
         (None, _) => return fail("a value is missing".into()),
     };
     // Filters may be given one by one.
@@ -259,7 +260,9 @@ fn set(
             true => format!("{},{text}", before.as_str()),
             false => text,
         };
-    let given = Given::Text(with_suffix(def, &text));
+    let is_null = matches!(def.kind, Kind::NullableText | Kind::NullableCharset) && text == persisted::NULL;
+    let given =
+        if is_null { Given::Value(omnibus_value::Value::Null) } else { Given::Text(with_suffix(def, &text)) };
     let (value, warning) = match coerce(def, &given) {
         Ok(done) => done,
         Err(_) => return fail(format!("'{text}' is not a value for it{}", allowed(def))),

@@ -44,6 +44,17 @@ fn plugins_that_are_not_here_have_no_effect() {
 }
 
 #[test]
+fn a_variable_without_a_value_and_an_option_without_one_are_taken() {
+    // As SET PERSIST keeps it.
+    let o = run(&["--external-table-storage-engine=NULL", "--admin-ssl-ca=NULL"]).unwrap();
+    assert!(matches!(o.globals.named("admin_ssl_ca"), crate::sysvars::VarValue::Null));
+    assert_eq!(
+        run(&["--dialect=mariadb", "--log-warnings"]).unwrap().globals.named("log_warnings").as_u64(),
+        1
+    );
+}
+
+#[test]
 fn a_server_is_started_for_something() {
     assert_eq!(run(&[]).unwrap().task, Task::Serve);
     assert_eq!(run(&["--initialize-insecure", "--port=1"]).unwrap().task, Task::Initialize);

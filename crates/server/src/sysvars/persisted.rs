@@ -85,10 +85,13 @@ pub(crate) fn check(def: &VarDef) -> SqlResult<()> {
     Ok(())
 }
 
+/// The text of a variable that has no value.
+pub(crate) const NULL: &str = "NULL";
+
 /// A value as an option has it.
 fn option_text(value: &VarValue) -> String {
     match value {
-        VarValue::Null => "NULL".into(),
+        VarValue::Null => NULL.into(),
         value => value.text(),
     }
 }

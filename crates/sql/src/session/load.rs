@@ -45,6 +45,11 @@ impl SqlSession {
             return Err(Interrupt::NeedBlocking);
         }
         let host = self.state.host.clone();
+        if outfile.path.is_empty() || outfile.path.ends_with(b"/") {
+            let name = String::from_utf8_lossy(&outfile.path);
+            let text = format!("Can't create/write to file '{name}' (OS errno 21 - Is a directory)");
+            return Err(SqlError::new(1, b"HY000", text).into());
+        }
         let path = in_database(&outfile.path, self.state.database.as_deref());
         let file = host.open_file(&path, true)?;
         let (floor, kill) = (self.trx.floor().clone(), self.state.budget.kill().clone());

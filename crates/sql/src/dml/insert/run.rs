@@ -305,12 +305,15 @@ impl InsertPlan {
             match outcome {
                 InsertOutcome::Inserted => break,
                 // REPLACE by what is there already changes nothing, and is logged where texts are: another server may have another row.
+                // Of a parent it would delete there what refers to it.
                 InsertOutcome::Duplicate(duplicate)
                     if self.replace
                         && table.rows.image(&duplicate.existing.row)? == table.rows.image(&row)?
                         && !self.has_triggers() =>
                 {
-                    run.trx.log.wrote_equal_row();
+                    if !table.may_be_referenced() {
+                        run.trx.log.wrote_equal_row();
+                    }
                     break;
                 }
                 // All numbers are used: REPLACE would take the last row again and again.
