@@ -13,7 +13,7 @@ pub use query::{Facts, Meaning, ViewText};
 use bytes::Bytes;
 
 use crate::ast::{
-    BinaryOp, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
+    BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
 };
 
 impl Expr {
