@@ -141,8 +141,7 @@ impl Parser<'_> {
     /// Whether the current token is NEW (true) or OLD (false) of a trigger; checked against the kind of trigger.
     pub(super) fn trigger_row(&self, name: &Ident) -> Rule<()> {
         let trigger = self.program.as_ref().and_then(|scopes| scopes.trigger.as_ref());
-        let Some(((_, event), _)) = trigger else { return Ok(()) };
-        let event = *event;
+        let Some(&((_, event), _)) = trigger else { return Ok(()) };
         let (row, missing) = match (name.is("NEW"), name.is("OLD")) {
             (true, _) => ("NEW", event == TriggerEvent::Delete),
             (_, true) => ("OLD", event == TriggerEvent::Insert),
