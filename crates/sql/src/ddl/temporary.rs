@@ -6,7 +6,7 @@
 use super::build::build_table;
 use super::copy::{self, ColumnSource};
 use super::exec::{Change, Ddl};
-use super::expressions::{check_expressions, rename_checks};
+use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::online::Online;
 use crate::api::Priv;
 use crate::catalog::{Catalog, Column, Table, TableDef};
@@ -171,7 +171,9 @@ impl Ddl<'_> {
         online: &OnlineOptions,
     ) -> ExecResult<u64> {
         let online = Online::of(online, self.state)?;
-        let edit = self.edit(table, actions)?;
+        let mut edit = self.edit(table, actions)?;
+        check_dependents(&table.def, &mut edit)?;
+        edit.finish_checks();
         let mut change = Change { next: self.temporary_ids(), ..Change::default() };
         let mut def = self.rebuild(table, &edit, &mut change)?;
         self.keep_temporary_ids(&change.next);
