@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """CPU of the server per query, beside Debian's MariaDB: sysbench's reads, the 22 queries of TPC-H, and what the planner's
-constants say a row costs (crates/sql/src/plan/cost.rs).
+constants say a row costs (crates/sql/src/plan/cost/price.rs).
 
 The CPU is the server process's own, from /proc, so that a busy machine does not matter. Tables and queries of TPC-H are those
 of crates/sql/testdata/explain_tpch.test, at another scale. Each query runs until it has used enough CPU to be measured, at

@@ -16,6 +16,7 @@ pub mod exec;
 pub mod expr;
 mod information_schema;
 pub mod load;
+pub mod logical;
 pub mod memory;
 pub mod plan;
 pub mod recover;

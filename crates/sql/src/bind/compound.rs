@@ -1,14 +1,14 @@
 //! Binds set operations and VALUES: queries made of queries.
 
 use super::binder::{Binder, Clause, computed_column};
-use super::query::{bind_query, block, limit, plan_of, position};
+use super::query::{bind_query, block, limit, position};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::unify;
 use crate::expr::{Expr, ExprType, Kind};
-use crate::plan::rules::is_volatile;
-use crate::plan::tree::{Body, Compound, QueryPlan, SetOperation, SortBy, SortKey};
+use crate::logical;
+use crate::logical::{Body, Compound, SetOperation, SortBy, SortKey};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn operand(
     binder: &mut Binder<'_>,
     body: &QueryBody,
     locking: &[ast::Locking],
-) -> SqlResult<QueryPlan> {
+) -> SqlResult<logical::Query> {
     let bare = Query {
         with: None,
         body: QueryBody::Values(Vec::new()),
@@ -36,7 +36,7 @@ pub(super) fn operand(
     }
 }
 
-pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<QueryPlan> {
+pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlResult<logical::Query> {
     let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
     let mut types: Vec<ExprType> = Vec::new();
     for (number, row) in rows.iter().enumerate() {
@@ -54,15 +54,14 @@ pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlRes
     }
     let columns: Vec<ResultColumn> =
         types.iter().enumerate().map(|(at, ty)| computed_column(format!("column_{at}").into(), ty)).collect();
-    let rows = bound.len() as f64;
-    let volatile = bound.iter().flatten().any(is_volatile);
-    let mut plan = plan_of(Body::Values(bound), columns, types);
-    plan.volatile = volatile;
-    plan.rows = rows;
-    Ok(plan)
+    Ok(logical::Query::new(Body::Values(bound), columns, types))
 }
 
-pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query) -> SqlResult<QueryPlan> {
+pub(super) fn compound(
+    binder: &mut Binder<'_>,
+    body: &QueryBody,
+    query: &Query,
+) -> SqlResult<logical::Query> {
     let mut rest = Vec::new();
     let mut left = body;
     while let QueryBody::SetOperation { op, all, left: inner, right } = left {
@@ -83,14 +82,14 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
     let mut bound = Vec::with_capacity(rest.len());
     let last = rest.len();
     for (at, (operation, body)) in rest.into_iter().enumerate() {
-        let plan = operand(binder, body, if at + 1 == last { locking } else { &[] })?;
-        if plan.types.len() != types.len() {
+        let operand = operand(binder, body, if at + 1 == last { locking } else { &[] })?;
+        if operand.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
         }
-        for (ty, other) in types.iter_mut().zip(&plan.types) {
+        for (ty, other) in types.iter_mut().zip(&operand.types) {
             *ty = unify(ty, other, "UNION")?;
         }
-        bound.push((operation, plan));
+        bound.push((operation, operand));
     }
     let columns: Vec<ResultColumn> = left
         .columns
@@ -119,17 +118,8 @@ pub(super) fn compound(binder: &mut Binder<'_>, body: &QueryBody, query: &Query)
     binder.blocks.pop();
     let order = order?;
     let limit = limit(binder, query.limit.as_ref())?;
-    let volatile = left.volatile
-        || bound.iter().any(|(_, plan)| plan.volatile)
-        || order.iter().any(|key| matches!(&key.expr, SortBy::Expr(e) if is_volatile(e)));
-    let locks = left.locks || bound.iter().any(|(_, plan)| plan.locks);
-    let compound = Compound { left, rest: bound, slot, types: types.clone(), order, limit };
-    let rows = crate::plan::rows::of_compound(&compound);
-    let mut plan = plan_of(Body::Compound(Box::new(compound)), columns, types);
-    plan.volatile = volatile;
-    plan.locks = locks;
-    plan.rows = rows;
-    Ok(plan)
+    let compound = Compound { left, rest: bound, slot, order, limit };
+    Ok(logical::Query::new(Body::Compound(Box::new(compound)), columns, types))
 }
 
 fn compound_order(

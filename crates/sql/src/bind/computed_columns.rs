@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, Column, Table};
 use crate::error::SqlResult;
 use crate::expr::types::{ExprType, Family, family};
 use crate::expr::{Expr, Kind};
-use crate::plan::nest::Nest;
+use crate::logical::nest::Nest;
 use crate::state::SessionState;
 use omnibus_value::ColumnKind;
 use std::sync::Arc;

@@ -1,21 +1,20 @@
 //! EXISTS as IN: what a correlated subquery asks by equalities with columns outside, as rows that do not depend on these.
 //!
 //! `EXISTS (SELECT * FROM u WHERE u.a = t.a AND u.b > 3)` is true for the rows of `t` for which `t.a IN (SELECT a FROM u WHERE b > 3)`
-//! is. Both plans are made: by itself EXISTS looks `u` up for each row of `t`; as a set it costs all of `u` once and next to nothing for
+//! is. Both are planned: by itself EXISTS looks `u` up for each row of `t`; as a set it costs all of `u` once and next to nothing for
 //! each row, and an index of `t` may find its rows. Which is better depends on how many rows of `t` come by, and that is known when the
 //! statement runs (`expr::subquery`).
 
 use super::binder::{Binder, BlockScope};
-use super::query::{Clauses, plan_of};
+use super::query::{Clauses, planned};
 use crate::error::SqlResult;
+use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
-use crate::expr::subquery::{Member, RowSet, Subquery, SubqueryKind};
+use crate::expr::subquery::{Member, RowSet, Subplan, Subquery, SubqueryKind};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
-use crate::plan::needed::Needed;
-use crate::plan::nest::{Item, ItemSource, Nest};
-use crate::plan::rules::is_volatile;
-use crate::plan::tree::{Block, Body, Limit, QueryPlan};
-use crate::plan::{cost, join_order, rows};
+use crate::logical::nest::{Item, ItemSource, Nest};
+use crate::logical::{self, Block, Body};
+use crate::plan::{Reader, cost};
 use crate::storage::LockMode;
 use omnibus_parser::ast::Select;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ pub(crate) struct Sought {
 
 /// A set of rows, and what they are compared with.
 pub(crate) struct Found {
-    plan: QueryPlan,
+    query: logical::Query,
     operands: Vec<Expr>,
     members: Vec<(ExprType, u16)>,
 }
@@ -46,17 +45,12 @@ impl Sought {
     }
 }
 
-/// Plans the set of the block that has just been bound, if it is that of an EXISTS and can be one.
-pub(super) fn seek(
-    binder: &mut Binder<'_>,
-    select: &Select,
-    clauses: &Clauses,
-    block: &BlockScope,
-) -> SqlResult<()> {
+/// Finds the set of the block that has just been bound, if it is that of an EXISTS and can be one.
+pub(super) fn seek(binder: &mut Binder<'_>, select: &Select, clauses: &Clauses, block: &BlockScope) {
     match &mut binder.exists {
         // Blocks of a view may stand as deep; its own is the last.
         Some(sought) if sought.depth == binder.blocks.len() => sought.found = None,
-        _ => return Ok(()),
+        _ => return,
     }
     let plain = clauses.group.is_empty()
         && clauses.having.is_none()
@@ -65,34 +59,43 @@ pub(super) fn seek(
         && block.aggregates.is_empty()
         && !clauses.outputs.iter().any(is_volatile)
         && clauses.nest.locks() == LockMode::None;
-    let own: SlotSet = block.scope.tables.iter().filter(|table| table.has_rows()).map(|t| t.slot).collect();
+    let slots: Vec<u16> = block.scope.tables.iter().filter(|t| t.has_rows()).map(|t| t.slot).collect();
+    let own: SlotSet = slots.iter().copied().collect();
     if !plain || clauses.nest.items.is_empty() || !reads_own(&clauses.nest.items, &own) {
-        return Ok(());
+        return;
     }
     let (mut operands, mut outputs, mut members) = (Vec::new(), Vec::new(), Vec::new());
     let mut conditions = Vec::with_capacity(clauses.nest.conditions.len());
     for condition in &clauses.nest.conditions {
         if is_volatile(condition) {
-            return Ok(());
+            return;
         }
         if condition.slots().within(&own) {
             conditions.push(condition.clone());
             continue;
         }
-        let Some((inner, outer, collation)) = equality(condition, &own) else { return Ok(()) };
+        let Some((inner, outer, collation)) = equality(condition, &own) else { return };
         operands.push(outer.clone());
         outputs.push(inner.clone());
         members.push((inner.ty.clone(), collation));
     }
     if operands.is_empty() {
-        return Ok(());
+        return;
     }
-    let nest = Nest { conditions, ..clauses.nest.clone() };
-    let plan = planned(binder, select, nest, &own, outputs)?;
+    let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
+    let columns = outputs.iter().map(|e| binder.result_column(e, Arc::from(""))).collect();
+    let block = Block {
+        nest: Nest { conditions, ..clauses.nest.clone() },
+        slots,
+        outputs,
+        straight: select.options.straight_join,
+        hints: select.hints.clone(),
+        ..Block::default()
+    };
+    let query = logical::Query::new(Body::Block(Box::new(block)), columns, types);
     if let Some(sought) = &mut binder.exists {
-        sought.found = Some(Found { plan, operands, members });
+        sought.found = Some(Found { query, operands, members });
     }
-    Ok(())
 }
 
 /// Whether nothing inside of joins reads what is outside of the block.
@@ -130,56 +133,27 @@ fn has_no_subquery(e: &Expr) -> bool {
     none
 }
 
-fn planned(
-    binder: &mut Binder<'_>,
-    select: &Select,
-    nest: Nest,
-    own: &SlotSet,
-    outputs: Vec<Expr>,
-) -> SqlResult<QueryPlan> {
-    let session = binder.session;
-    let mut needed = Needed::default();
-    needed.add_nest(&nest);
-    outputs.iter().for_each(|e| needed.add(e));
-    let planned = join_order::plan(session, &mut binder.subqueries, nest, own, select, &needed, true)?;
-    let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
-    let columns = outputs.iter().map(|e| binder.result_column(e, Arc::from(""))).collect();
-    let block = Block {
-        constants: planned.constants,
-        nodes: planned.nodes,
-        width: outputs.len(),
-        outputs,
-        grouping: None,
-        having: None,
-        windows: None,
-        distinct: false,
-        order: Vec::new(),
-        late_outputs: None,
-        limit: Limit::default(),
-    };
-    let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
-    plan.volatile = planned.volatile;
-    plan.rows = rows::of_block(&plan.body, planned.rows, session.settings.zone);
-    Ok(plan)
-}
-
 impl Binder<'_> {
     /// The set that an EXISTS can become, and when; `None` if it would be large, or its members are not compared as they are hashed.
-    pub(super) fn row_set(&mut self, found: Found, exists: &Subquery) -> Option<Box<RowSet>> {
-        let Found { plan, operands, members } = found;
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) fn row_set(&mut self, found: Found, exists: &Subquery) -> SqlResult<Option<Box<RowSet>>> {
+        let Found { query, operands, members } = found;
+        let plan = planned(self, query, Reader::Query)?;
         let settings = &self.session.settings;
         let room = settings.tmp_table_size as f64;
         if plan.volatile || plan.rows * MEMBER_BYTES > room {
-            return None;
+            return Ok(None);
         }
-        let once = cost::of_plan(&plan) + plan.rows * cost::HASH_BUILD;
+        let once = plan.cost() + plan.rows * cost::HASH_BUILD;
         let each = exists.plan.cost();
         let slot = self.new_slot();
         let kind = SubqueryKind::In { negated: false };
         let ty = ExprType::boolean().nullable(true);
         let Kind::Subquery(list) = self.subquery_of(&Arc::new(plan), Default::default(), kind, ty).kind
         else {
-            return None;
+            return Ok(None);
         };
         let member = |(at, (ty, collation)): (usize, (ExprType, u16))| Member {
             compared: Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty },
@@ -188,6 +162,6 @@ impl Binder<'_> {
         let members = members.into_iter().enumerate().map(member).collect();
         let list = Subquery { operands, members, slot, ..*list };
         let after = (PATIENCE * once / each.max(cost::POINT)).ceil() as u64;
-        list.is_list().then(|| Box::new(RowSet { list, after, cost: once }))
+        Ok(list.is_list().then(|| Box::new(RowSet { list, after, cost: once })))
     }
 }

@@ -5,17 +5,18 @@
 use super::binder::{Binder, BlockScope, BoundCommon, CommonDefinition, OuterReads};
 use super::compound::rename;
 use super::join_condition::{Operands, join_condition};
-use super::query::bind_query;
+use super::query::{bind_query, planned};
 use super::recursive::{recursive, reference};
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
-use crate::plan::access::check_hints;
-use crate::plan::nest::{Item, ItemSource, Nest, TableItem};
-use crate::plan::numbers::NumberTable;
-use crate::plan::virtual_table::VirtualTable;
+use crate::logical::hints::check_hints;
+use crate::logical::nest::{Item, ItemSource, Nest, TableItem};
+use crate::logical::numbers::NumberTable;
+use crate::logical::virtual_table::VirtualTable;
+use crate::plan::Reader;
 use crate::storage::{LockMode, WaitPolicy};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
@@ -368,11 +369,12 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let inner = binder.blocks.split_off(depth);
     // A marker block gathers what is read from outside.
     binder.blocks.push(BlockScope::default());
-    let plan = if is_recursive {
+    let bound = if is_recursive {
         recursive(binder, &table.name, &names, &query)
     } else {
         bind_query(binder, &query)
     };
+    let plan = bound.and_then(|query| planned(binder, query, Reader::Query));
     let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
     binder.blocks.extend(inner);
     binder.common.extend(later);

@@ -8,7 +8,7 @@ use super::scope::Source;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind};
-use crate::plan::window::Windows;
+use crate::logical::window::Windows;
 
 /// Checks the select list.
 ///

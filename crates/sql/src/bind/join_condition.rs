@@ -33,7 +33,7 @@ pub(super) fn join_condition(
             let before = hide_before(binder, start);
             let bound = binder.expr(condition);
             restore_before(binder, before);
-            crate::plan::rules::conjuncts(bound?, conditions);
+            crate::logical::conjuncts::conjuncts(bound?, conditions);
             left.append(&mut right);
             return Ok(left);
         }

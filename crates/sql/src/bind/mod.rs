@@ -1,7 +1,8 @@
-//! Names, types and rights: from syntax trees to typed expressions over slots, and to query plans.
+//! Names, types and rights: from syntax trees to typed expressions over slots, and to queries of [`crate::logical`].
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
-//! `full_group`, `windows`, `rollup`; access paths and join order are chosen in [`crate::plan`]. Nothing here reads a row.
+//! `full_group`, `windows`, `rollup`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
+//! when its last clause is bound. Nothing here reads a row.
 
 mod aliases;
 mod binder;
@@ -41,9 +42,10 @@ pub(crate) use view::{Outline, expand, invalid, outline, rights};
 use crate::api::{AccessCheck, Rights};
 use crate::catalog::Catalog;
 use crate::error::SqlResult;
-use crate::plan::hints::HintPlace;
-use crate::plan::tree::Body;
-use crate::plan::{QueryPlan, VirtualTables};
+use crate::logical::VirtualTables;
+use crate::logical::hints::HintPlace;
+use crate::plan::QueryPlan;
+use crate::plan::physical::Body;
 use crate::state::Inside;
 use crate::state::SessionState;
 use crate::storage::LockMode;

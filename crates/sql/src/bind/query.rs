@@ -1,6 +1,5 @@
 //! Binds queries: WITH, ORDER BY and LIMIT, and one SELECT block's clauses in the
-//! order in which their names become visible. FROM is in `from`, join order in `join_order`, queries
-//! made of queries in `bind_compound`.
+//! order in which their names become visible. FROM is in `from`, queries made of queries in `compound`.
 
 use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
 use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
@@ -12,13 +11,10 @@ use super::{exists, full_group, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
-use crate::plan::hints::{HintPlace, name_indexes};
-use crate::plan::needed::Needed;
-use crate::plan::nest::Nest;
-use crate::plan::rules::is_volatile;
-use crate::plan::tree::{Block, Body, Grouping, Limit, QueryPlan, SortBy, SortKey};
-use crate::plan::{join_order, order, rows, shared};
-use crate::storage::LockMode;
+use crate::logical::hints::{HintPlace, name_indexes};
+use crate::logical::nest::Nest;
+use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
+use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
 
@@ -27,8 +23,8 @@ use std::sync::Arc;
 /// # Errors
 /// Unknown names, wrong column counts, what is not supported.
 pub fn query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
-    let plan = bind_query(binder, query)?;
-    Ok(whole(binder, plan))
+    let query = bind_query(binder, query)?;
+    whole(binder, query)
 }
 
 /// Says what a statement changes of the tables that it has bound, and reads of them.
@@ -59,27 +55,30 @@ pub(crate) fn changing(
     choose(binder, &mut clauses.nest, &mut clauses.outputs)?;
     clauses.names.resize(clauses.outputs.len(), Arc::from(""));
     let block = binder.blocks.pop().unwrap_or_default();
-    let plan = finish_block(binder, select, clauses, block)?;
-    Ok(whole(binder, plan))
+    let query = finish_block(binder, select, clauses, block)?;
+    whole(binder, query)
 }
 
-/// What is known of a whole statement's query.
-fn whole(binder: &mut Binder<'_>, mut plan: QueryPlan) -> QueryPlan {
+/// Plans a whole statement's query.
+fn whole(binder: &mut Binder<'_>, query: logical::Query) -> SqlResult<QueryPlan> {
+    let untyped_params = binder.untyped_params && depends_on_params(&query);
+    let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
+    let mut plan = planned(binder, query, reader)?;
     plan.slots = binder.slots.len();
     plan.subqueries = binder.subqueries;
     plan.tables = std::mem::take(&mut binder.tables);
     plan.views = std::mem::take(&mut binder.views);
     plan.warnings = std::mem::take(&mut binder.warnings);
-    plan.untyped_params = binder.untyped_params && depends_on_params(&plan);
+    plan.untyped_params = untyped_params;
     plan.catalog_version = binder.catalog.version;
     let none = binder.stars.like();
     plan.stars = Some(std::mem::replace(&mut binder.stars, none));
-    plan
+    Ok(plan)
 }
 
 /// Whether a result column's type may follow from a parameter's.
-fn depends_on_params(plan: &QueryPlan) -> bool {
-    let outputs: Vec<&Expr> = match &plan.body {
+fn depends_on_params(query: &logical::Query) -> bool {
+    let outputs: Vec<&Expr> = match &query.body {
         Body::Block(block) => block.outputs.iter().collect(),
         Body::Values(rows) => rows.iter().flatten().collect(),
         _ => return true,
@@ -88,7 +87,7 @@ fn depends_on_params(plan: &QueryPlan) -> bool {
     for e in outputs {
         e.walk(&mut |e| found |= matches!(e.kind, Kind::Param(_) | Kind::Subquery(_)));
     }
-    if let Body::Block(block) = &plan.body
+    if let Body::Block(block) = &query.body
         && let Some(grouping) = &block.grouping
     {
         for e in grouping.aggregates.iter().flat_map(|a| &a.args) {
@@ -98,16 +97,25 @@ fn depends_on_params(plan: &QueryPlan) -> bool {
     found
 }
 
-/// Binds a subquery; also says what it reads of outer blocks.
-pub(crate) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(QueryPlan, OuterReads)> {
-    // A marker block gathers what is read from outside of this query.
-    binder.blocks.push(BlockScope::default());
-    let plan = bind_query(binder, query);
-    let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
-    Ok((plan?, outer))
+/// Plans a query inside of another one; also says what it reads of outer blocks.
+pub(super) fn subquery(binder: &mut Binder<'_>, query: &Query) -> SqlResult<(QueryPlan, OuterReads)> {
+    let (query, outer) = bind_subquery(binder, query)?;
+    Ok((planned(binder, query, Reader::Query)?, outer))
 }
 
-pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+/// Binds a query inside of another one; also says what it reads of outer blocks.
+pub(super) fn bind_subquery(
+    binder: &mut Binder<'_>,
+    query: &Query,
+) -> SqlResult<(logical::Query, OuterReads)> {
+    // A marker block gathers what is read from outside of this query.
+    binder.blocks.push(BlockScope::default());
+    let query = bind_query(binder, query);
+    let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
+    Ok((query?, outer))
+}
+
+pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<logical::Query> {
     binder.descend()?;
     // Each clause by its name, here and in `query_body`: one that nobody reads does not compile.
     let Query { with, body: _, order_by: _, limit: _, locking: _, into } = query;
@@ -115,24 +123,24 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<Qu
     let outer = binder.blocks.len();
     let bound = with_clause(binder, with.as_deref(), outer).and_then(|()| query_body(binder, query));
     binder.common.truncate(visible);
-    let mut plan = bound?;
+    let mut bound = bound?;
     if let Some(into) = into {
         match &**into {
             ast::Into::Variables(names) => {
-                if names.len() != plan.types.len() {
+                if names.len() != bound.types.len() {
                     return Err(SqlError::wrong_number_of_columns_in_select());
                 }
-                plan.into = names.clone();
+                bound.into = names.clone();
             }
             file => {
                 binder.author.access.check_files()?;
                 let escapes = crate::api::sql_mode::NO_BACKSLASH_ESCAPES;
                 let no_escapes = binder.session.settings.sql_mode & escapes != 0;
-                plan.outfile = crate::text_file::Outfile::new(file, no_escapes)?.map(Box::new);
+                bound.outfile = crate::text_file::Outfile::new(file, no_escapes)?.map(Box::new);
             }
         }
     }
-    Ok(plan)
+    Ok(bound)
 }
 
 /// Brings the tables of a WITH in sight; they see the outermost `outer` blocks.
@@ -153,7 +161,7 @@ pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, out
     Ok(())
 }
 
-fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<QueryPlan> {
+fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<logical::Query> {
     let Query { with: _, body, order_by, limit, locking, into: _ } = query;
     let bare = order_by.is_empty() && limit.is_none();
     match body {
@@ -200,12 +208,12 @@ pub(super) struct Clauses {
     pub limit: Limit,
 }
 
-pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<QueryPlan> {
+pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<logical::Query> {
     binder.blocks.push(BlockScope::default());
     let clauses = clauses(binder, select, query, From::new(&query.locking));
     let block = binder.blocks.pop().unwrap_or_default();
     let clauses = clauses?;
-    exists::seek(binder, select, &clauses, &block)?;
+    exists::seek(binder, select, &clauses, &block);
     finish_block(binder, select, clauses, block)
 }
 
@@ -223,7 +231,7 @@ pub(super) fn clauses(
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
         let condition = super::operators::with_zero_dates(binder, condition)?;
-        crate::plan::rules::conjuncts(condition, &mut nest.conditions);
+        crate::logical::conjuncts::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
     binder.allow_windows(true);
@@ -428,11 +436,10 @@ fn finish_block(
     select: &Select,
     clauses: Clauses,
     mut scope: BlockScope,
-) -> SqlResult<QueryPlan> {
+) -> SqlResult<logical::Query> {
     let Clauses { nest, mut outputs, names, group, grouped_outputs, mut having, mut order, limit } = clauses;
     rollup::make_nullable(select, &group, &grouped_outputs, &mut outputs);
-    let tables = || scope.scope.tables.iter().filter(|table| table.has_rows());
-    let own: SlotSet = tables().map(|table| table.slot).collect();
+    let slots: Vec<u16> = scope.scope.tables.iter().filter(|t| t.has_rows()).map(|t| t.slot).collect();
     let columns: Vec<ResultColumn> =
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
@@ -441,117 +448,49 @@ fn finish_block(
     if select.options.distinct && only_full {
         full_group::check_distinct(&scope, &outputs, &order)?;
     }
-    let mut read: Vec<u16> = tables().map(|table| table.slot).collect();
-    read.extend(scope.aggregate_slot.filter(|_| grouped));
-    let mut windows = scope.windows.plan(read);
+    let aggregates = scope.aggregate_slot.filter(|_| grouped);
+    let mut windows = scope.windows.plan(|| slots.iter().copied().chain(aggregates).collect());
     if grouped && only_full {
         full_group::check(&scope, &group, &outputs, &order, &nest.conditions)?;
         if let Some(windows) = &windows {
             full_group::check_windows(&scope, &group, &outputs, windows, &nest.conditions)?;
         }
     }
-    let locks = nest.locks() != LockMode::None;
-    let mut needed = Needed::default();
-    needed.add_nest(&nest);
-    outputs.iter().chain(&group).chain(&having).for_each(|e| needed.add(e));
-    order.iter().for_each(|(e, _)| needed.add(e));
-    for aggregate in &scope.aggregates {
-        aggregate.args.iter().chain(aggregate.order.iter().map(|(e, _)| e)).for_each(|e| needed.add(e));
-    }
-    let rolled_up = match select.with_rollup {
-        true => {
-            let slot = binder.new_slot();
-            let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
-            rollup::replace_outputs(&mut outputs, &grouped_outputs, slot, &mut put)?;
-            having.iter_mut().try_for_each(&mut put)?;
-            order.iter_mut().try_for_each(|(e, _)| put(e))?;
-            if let Some(windows) = &mut windows {
-                windows.row_slots.push(slot);
-                windows.try_visit_mut(&mut put)?;
-            }
-            Some(slot)
+    let mut rolled_up = None;
+    if select.with_rollup {
+        let slot = binder.new_slot();
+        let own: SlotSet = slots.iter().copied().collect();
+        let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
+        rollup::replace_outputs(&mut outputs, &grouped_outputs, slot, &mut put)?;
+        having.iter_mut().try_for_each(&mut put)?;
+        order.iter_mut().try_for_each(|(e, _)| put(e))?;
+        if let Some(windows) = &mut windows {
+            windows.row_slots.push(slot);
+            windows.try_visit_mut(&mut put)?;
         }
-        false => None,
-    };
-    let mut volatile = false;
-    if let Some(windows) = &windows {
-        windows.visit(&mut |e| {
-            needed.add(e);
-            volatile |= is_volatile(e);
-        });
+        rolled_up = Some(slot);
     }
-    let (session, read) = (binder.session, !binder.blocks.is_empty());
-    let planned = join_order::plan(session, &mut binder.subqueries, nest, &own, select, &needed, read)?;
-    let row_slots: Vec<u16> = tables().map(|table| table.slot).collect();
-    binder.last_scope = scope.scope;
-    let late_outputs = row_slots.clone();
-    let mut grouping = grouped.then(|| Grouping {
-        keys: group,
-        aggregates: scope.aggregates,
-        slot: scope.aggregate_slot,
-        row_slots,
-        rollup: rolled_up,
-        first_only: false,
-        stream: false,
-    });
-    let mut nodes = planned.nodes;
     // Each is compared with each output.
     binder.session.budget.spend_plan((order.len() * outputs.len()) as u32)?;
-    let mut order: Vec<SortKey> = order
-        .into_iter()
-        .filter(|(e, _)| e.as_const().is_none())
-        .map(|(e, descending)| sort_key(e, descending, &outputs))
-        .collect();
-    match &mut grouping {
-        _ if windows.is_some() || rolled_up.is_some() => {}
-        None if !order.is_empty()
-            && order::rows_in_order(&mut nodes, &order, &outputs, limit.count.is_some()) =>
-        {
-            order.clear();
-        }
-        Some(grouping) if grouping.keys.is_empty() => {
-            grouping.first_only = order::extreme_first(&mut nodes, grouping);
-            order.clear();
-        }
-        Some(grouping) => {
-            let sorted = order::groups_in_order(&mut nodes, grouping, &order, &outputs);
-            grouping.stream = sorted.is_some();
-            if sorted == Some(true) {
-                order.clear();
-            }
-        }
-        _ => {}
-    }
-    grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, &mut binder.subqueries));
-    let volatile = volatile || planned.volatile || vary(&outputs, &having, &grouping, &order);
-    let mut block = Block {
-        constants: planned.constants,
-        nodes,
-        width: outputs.len(),
-        outputs,
+    let sorted = order.into_iter().filter(|(e, _)| e.as_const().is_none());
+    let order = sorted.map(|(e, descending)| sort_key(e, descending, &outputs)).collect();
+    binder.last_scope = scope.scope;
+    let (keys, aggregates, slot) = (group, scope.aggregates, scope.aggregate_slot);
+    let grouping = grouped.then(|| Grouping { keys, aggregates, slot, rollup: rolled_up });
+    let block = Block {
+        nest,
+        slots,
         grouping,
         having,
         windows,
+        outputs,
         distinct: select.options.distinct,
         order,
-        late_outputs: None,
         limit,
+        straight: select.options.straight_join,
+        hints: select.hints.clone(),
     };
-    if order::sorts_before_outputs(&block) {
-        block.late_outputs = Some(late_outputs);
-    }
-    let mut plan = plan_of(Body::Block(Box::new(block)), columns, types);
-    plan.volatile = volatile;
-    plan.locks = locks;
-    plan.rows = rows::of_block(&plan.body, planned.rows, session.settings.zone);
-    Ok(plan)
-}
-
-/// Whether a block's clauses may give other values each time.
-fn vary(outputs: &[Expr], having: &Option<Expr>, grouping: &Option<Grouping>, order: &[SortKey]) -> bool {
-    outputs.iter().chain(having).any(is_volatile)
-        || grouping.as_ref().is_some_and(Grouping::is_volatile)
-        || order.iter().any(|key| matches!(&key.expr, SortBy::Expr(e) if is_volatile(e)))
+    Ok(logical::Query::new(Body::Block(Box::new(block)), columns, types))
 }
 
 fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
@@ -563,24 +502,14 @@ fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
     SortKey { expr, descending, collation }
 }
 
-pub(super) fn plan_of(body: Body, columns: Vec<ResultColumn>, types: Vec<ExprType>) -> QueryPlan {
-    QueryPlan {
-        body,
-        columns: columns.into(),
-        types,
-        slots: 0,
-        subqueries: 0,
-        tables: Vec::new(),
-        views: Vec::new(),
-        warnings: Vec::new(),
-        volatile: false,
-        untyped_params: false,
-        catalog_version: 0,
-        into: Vec::new(),
-        outfile: None,
-        late_limit: None,
-        locks: false,
-        rows: 100.0,
-        stars: None,
-    }
+/// Plans a query that has been bound.
+pub(super) fn planned(
+    binder: &mut Binder<'_>,
+    query: logical::Query,
+    reader: Reader,
+) -> SqlResult<QueryPlan> {
+    physical_plan(
+        query,
+        &mut Planning { session: binder.session, subqueries: &mut binder.subqueries, reader },
+    )
 }

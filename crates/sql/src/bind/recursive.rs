@@ -3,12 +3,13 @@
 
 use super::binder::{Binder, CommonDefinition, CommonTable, Recursion, computed_column};
 use super::compound::{operand, rename};
-use super::query::{bind_query, limit, plan_of};
+use super::query::{bind_query, limit};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::expr::types::unify;
-use crate::plan::tree::{Body, Compound, QueryPlan, Recursive};
+use crate::logical;
+use crate::logical::{Body, Compound, Recursive};
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(super) fn recursive(
     name: &Arc<str>,
     names: &[ast::Ident],
     query: &Query,
-) -> SqlResult<QueryPlan> {
+) -> SqlResult<logical::Query> {
     let (first, parts, distinct) = operands(&query.body);
     let id = binder.subqueries;
     binder.subqueries += 1;
@@ -37,12 +38,12 @@ pub(super) fn recursive(
     let definition = CommonDefinition::Recursion(own.clone());
     binder.common.push(CommonTable { name: name.clone(), definition });
     let Some(first) = first else {
-        let plan = bind_query(binder, query);
+        let bound = bind_query(binder, query);
         binder.common.truncate(place);
-        return plan;
+        return bound;
     };
     let seed = operand(binder, first, &[])?;
-    let mut columns = seed.columns.to_vec();
+    let mut columns = seed.columns.clone();
     rename(&mut columns, names)?;
     for column in &mut columns {
         column.flags &= !crate::api::flag::NOT_NULL;
@@ -52,33 +53,32 @@ pub(super) fn recursive(
     for part in parts {
         own.columns = Some(columns.clone().into());
         binder.common[place].definition = CommonDefinition::Recursion(own.clone());
-        let plan = operand(binder, part, &[])?;
-        if plan.types.len() != types.len() {
+        let part = operand(binder, part, &[])?;
+        if part.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
         }
         if uses(binder, place) > 0 {
-            check_step(binder, name, &plan)?;
-            steps.push(plan);
+            check_step(binder, name, &part)?;
+            steps.push(part);
             continue;
         }
         // MariaDB has them in any order; the types are those that the steps were bound with.
         if !steps.is_empty() && binder.session.settings.mariadb {
-            seeds.push(plan);
+            seeds.push(part);
             continue;
         }
         if !steps.is_empty() {
             return Err(refused(binder, name, Why::NoSeed));
         }
-        for ((ty, other), column) in types.iter_mut().zip(&plan.types).zip(&mut columns) {
+        for ((ty, other), column) in types.iter_mut().zip(&part.types).zip(&mut columns) {
             *ty = unify(ty, other, "UNION")?.nullable(true);
             *column = computed_column(column.name.clone(), ty);
         }
-        seeds.push(plan);
+        seeds.push(part);
     }
     binder.common.truncate(place);
-    let recursive = Recursive { seeds, steps, distinct, id, types: types.clone() };
-    let plan = plan_of(Body::Recursive(Box::new(recursive)), columns, types);
-    limited(binder, query, plan)
+    let recursive = Recursive { seeds, steps, distinct, id };
+    limited(binder, query, logical::Query::new(Body::Recursive(Box::new(recursive)), columns, types))
 }
 
 /// The first operand of a UNION and the others, and whether rows come once. No first one: it is no UNION.
@@ -94,16 +94,15 @@ fn operands(body: &QueryBody) -> (Option<&QueryBody>, Vec<&QueryBody>, bool) {
 }
 
 /// LIMIT of the whole applies to what the recursion yields.
-fn limited(binder: &mut Binder<'_>, query: &Query, plan: QueryPlan) -> SqlResult<QueryPlan> {
+fn limited(binder: &mut Binder<'_>, query: &Query, bound: logical::Query) -> SqlResult<logical::Query> {
     if query.order_by.is_empty() && query.limit.is_none() {
-        return Ok(plan);
+        return Ok(bound);
     }
     let limit = limit(binder, query.limit.as_ref())?;
-    let (columns, types) = (plan.columns.to_vec(), plan.types.clone());
+    let (columns, types) = (bound.columns.clone(), bound.types.clone());
     let slot = binder.new_slot();
-    let compound =
-        Compound { left: plan, rest: Vec::new(), slot, types: types.clone(), order: Vec::new(), limit };
-    Ok(plan_of(Body::Compound(Box::new(compound)), columns, types))
+    let compound = Compound { left: bound, rest: Vec::new(), slot, order: Vec::new(), limit };
+    Ok(logical::Query::new(Body::Compound(Box::new(compound)), columns, types))
 }
 
 /// How often the part that was bound last names the table.
@@ -136,14 +135,14 @@ pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[R
 }
 
 /// What a step may not have.
-fn check_step(binder: &Binder<'_>, name: &str, plan: &QueryPlan) -> SqlResult<()> {
-    match &plan.body {
+fn check_step(binder: &Binder<'_>, name: &str, step: &logical::Query) -> SqlResult<()> {
+    match &step.body {
         Body::Block(block) if block.grouping.is_some() || block.windows.is_some() => {
             Err(refused(binder, name, Why::Grouped))
         }
         Body::Compound(compound) => {
             check_step(binder, name, &compound.left)?;
-            compound.rest.iter().try_for_each(|(_, plan)| check_step(binder, name, plan))
+            compound.rest.iter().try_for_each(|(_, step)| check_step(binder, name, step))
         }
         _ => Ok(()),
     }

@@ -3,12 +3,13 @@
 use super::binder::{Binder, OuterReads};
 use super::compare::comparison;
 use super::exists::Sought;
+use super::query::{bind_subquery, planned, subquery};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::subquery::{Member, Subquery, SubqueryKind};
 use crate::expr::types::ExprType;
-use crate::plan::QueryPlan;
-use crate::plan::tree::Body;
+use crate::logical::Body;
+use crate::plan::{QueryPlan, Reader};
 use omnibus_parser::ast::{self, BinaryOp, Quantifier};
 use std::sync::Arc;
 
@@ -16,15 +17,14 @@ impl Binder<'_> {
     fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind, operands: Vec<Expr>) -> SqlResult<Expr> {
         let exists = kind == SubqueryKind::Exists;
         let around = std::mem::replace(&mut self.exists, exists.then(|| Sought::at(self.blocks.len() + 1)));
-        let bound = super::query::subquery(self, query);
+        let bound = bind_subquery(self, query);
         let sought = std::mem::replace(&mut self.exists, around);
-        let (mut plan, outer) = bound?;
-        let is_block = matches!(plan.body, Body::Block(_));
-        if exists {
-            plan.stop_at_first();
-        } else if plan.types.len() != operands.len() {
+        let (query, outer) = bound?;
+        if !exists && query.types.len() != operands.len() {
             return Err(SqlError::operand_columns(operands.len()));
         }
+        let is_block = matches!(query.body, Body::Block(_));
+        let plan = planned(self, query, if exists { Reader::Exists } else { Reader::Query })?;
         let slot = self.new_slot();
         let (mut sides, mut members) =
             (Vec::with_capacity(operands.len()), Vec::with_capacity(operands.len()));
@@ -39,7 +39,7 @@ impl Binder<'_> {
         if let Kind::Subquery(subquery) = &mut e.kind {
             (subquery.operands, subquery.members, subquery.slot) = (sides, members, slot);
             if is_block && let Some(found) = sought.and_then(|sought| sought.found) {
-                subquery.set = self.row_set(found, subquery);
+                subquery.set = self.row_set(found, subquery)?;
             }
         }
         Ok(e)
@@ -72,7 +72,7 @@ impl Binder<'_> {
 
     /// A subquery as a value, or as a row of them if it has several columns.
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        let (plan, outer) = super::query::subquery(self, query)?;
+        let (plan, outer) = subquery(self, query)?;
         let plan = Arc::new(plan);
         let mut members = Vec::with_capacity(plan.types.len());
         for (column, ty) in plan.types.iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
 use crate::expr::types::{Family, unify};
 use crate::expr::{Expr, ExprType, Kind};
-use crate::plan::window::{Bound, Frame, Window, WindowCall, WindowFunction, Windows};
+use crate::logical::window::{Bound, Frame, Window, WindowCall, WindowFunction, Windows};
 use omnibus_parser::ast::{self, AggregateKind, FrameBound, Ident, Over, WindowFrame, WindowSpec};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(crate) struct BlockWindows {
 
 impl BlockWindows {
     /// All of the block; `row_slots` are those that are read behind them.
-    pub(super) fn plan(&mut self, row_slots: Vec<u16>) -> Option<Windows> {
+    pub(super) fn plan(&mut self, row_slots: impl FnOnce() -> Vec<u16>) -> Option<Windows> {
         let slot = self.slot?;
         let windows = std::mem::take(&mut self.windows);
-        Some(Windows { slot, results: self.results, row_slots, windows })
+        Some(Windows { slot, results: self.results, row_slots: row_slots(), windows })
     }
 }
 

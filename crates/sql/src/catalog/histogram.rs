@@ -3,7 +3,7 @@
 //! What is kept and shown is MySQL's document (`information_schema.COLUMN_STATISTICS`). A singleton histogram has a bucket for
 //! each value, an equi-height one buckets of about as many rows each; a bucket ends with the share of the rows in it and before
 //! it. Estimates go by the same bytes that index keys are made of, so a column's collation decides. Not here: who keeps them
-//! (`store::kept_statistics`), who asks (`plan::estimate`).
+//! (`store::kept_statistics`), who asks (`plan::cost::estimate`).
 
 use super::Column;
 use super::statistics::distance;

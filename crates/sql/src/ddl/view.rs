@@ -11,7 +11,7 @@ use crate::bind::scope::same;
 use crate::bind::{Binder, compound, outline, query};
 use crate::catalog::{Catalog, Definer, View, ViewDef, parse_view, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::plan::VirtualTables;
+use crate::logical::VirtualTables;
 use crate::state::SessionState;
 use crate::store::Names;
 use omnibus_parser::ast::{CreateView, DropTable, QueryBody, Security, UserName, ViewAlgorithm};

@@ -9,11 +9,13 @@ use crate::exec::{Change, RowReader};
 use crate::expr::SlotSet;
 use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
-use crate::plan::access::{self, TableAccess, Wanted};
-use crate::plan::estimate::Known;
-use crate::plan::hints::{HintPlace, OneTable, name_indexes};
-use crate::plan::nest::column_of;
-use crate::plan::rules;
+use crate::logical::conjuncts::conjuncts;
+use crate::logical::hints::{HintPlace, OneTable, check_hints, name_indexes};
+use crate::logical::nest::column_of;
+use crate::plan::access::{Wanted, choose};
+use crate::plan::cost::Known;
+use crate::plan::order::delivers;
+use crate::plan::physical::{Access, TableAccess};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use omnibus_parser::ast::{Hint, IndexHint};
@@ -66,10 +68,10 @@ impl Finder {
         known: Known<'_>,
         hints: &[IndexHint],
     ) -> SqlResult<Finder> {
-        access::check_hints(&target.table, &target.table.def.name, hints)?;
+        check_hints(&target.table, &target.table.def.name, hints)?;
         let mut terms = Vec::new();
         for condition in conditions {
-            rules::conjuncts(condition, &mut terms);
+            conjuncts(condition, &mut terms);
         }
         let missing = SlotSet::of(target.slot);
         let wanted = Wanted {
@@ -81,10 +83,10 @@ impl Finder {
             needed: None,
             known,
         };
-        let mut path = access::choose(&wanted, terms);
+        let mut path = choose(&wanted, terms);
         let keys: Option<Vec<(usize, bool)>> =
             order.iter().map(|(e, descending)| Some((column_of(e, target.slot)?, *descending))).collect();
-        if keys.is_some_and(|keys| !keys.is_empty() && path.delivers(&target.table, &keys)) {
+        if keys.is_some_and(|keys| !keys.is_empty() && delivers(&mut path, &target.table, &keys)) {
             order.clear();
         }
         Ok(Finder { path, order, ignore })
@@ -103,7 +105,7 @@ impl Finder {
 
     /// Whether no key bounds what is read.
     pub(crate) fn reads_all(&self) -> bool {
-        matches!(self.path.access, access::Access::Full { .. })
+        matches!(self.path.access, Access::Full { .. })
     }
 
     /// An execution that looks for rows of the target.

@@ -35,7 +35,7 @@ use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::{Change, Subject};
-use crate::plan::any_values::{has_params, is_value};
+use crate::plan::physical::any_values::{has_params, is_value};
 use crate::rows::collected::Rows;
 use crate::state::SessionState;
 use crate::store::Trx;
@@ -109,7 +109,7 @@ impl WritePlan {
         Ok(WritePlan { kind, uses, unsafe_bits })
     }
 
-    /// Whether it is right for whatever values its parameters have (`plan::any_values`).
+    /// Whether it is right for whatever values its parameters have (`plan::physical::any_values`).
     pub(crate) fn fits_any_values(&self) -> bool {
         let fits = |change: Change<'_>| {
             let by_key = change.path.is_some_and(|(path, _)| path.fits_any_values(change.table));

@@ -19,12 +19,12 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec;
 use crate::exec::Subject;
-use crate::exec::run::Flow;
 use crate::expr::node::Kind;
 use crate::expr::{self, Context, eval};
+use crate::logical::nest::Nest;
 use crate::memory::Account;
 use crate::plan::QueryPlan;
-use crate::plan::nest::Nest;
+use crate::rows::Flow;
 use crate::rows::collected::{Rows, RowsBuilder};
 use crate::rows::distinct::KEY_COST;
 use crate::storage::{LockMode, WaitPolicy};
@@ -208,7 +208,7 @@ impl MultiPlan {
         exec.reserve(self.query.slots, self.query.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = RowsBuilder::new(&exec);
-        exec::run::run(&self.query, &mut exec, &mut |cx, row| {
+        exec::run(&self.query, &mut exec, &mut |cx, row| {
             rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;

@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, Table, TableDef, View, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::context::{Context, Row, Slot};
 use crate::expr::{Expr, Kind};
-use crate::plan::nest::{Item, ItemSource, Nest};
+use crate::logical::nest::{Item, ItemSource, Nest};
 use omnibus_parser::ast::{ColumnRef, ObjectName};
 use omnibus_value::Value;
 use std::sync::Arc;

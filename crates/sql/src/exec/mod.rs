@@ -1,34 +1,28 @@
 //! Runs a [`QueryPlan`], any number of times: from its tables to rows in a sink.
 //!
-//! [`crate::bind`] and [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call;
-//! UPDATE and DELETE read with [`RowReader`] too.
+//! [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call; `operator` has what it runs, a file for
+//! each kind of operator. UPDATE and DELETE read with [`RowReader`] too.
 
 mod explain;
-mod group;
-mod group_stream;
-mod late_outputs;
-mod order;
+mod operator;
 pub mod reader;
-mod rollup;
-pub mod run;
-mod set_operation;
-mod window;
-mod window_frame;
-mod window_value;
 
 pub(crate) use explain::{Change, Form, Subject, explain};
+pub use operator::query::run;
 pub use reader::RowReader;
 
 use crate::api::RowSink;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::profile::Profile;
 use crate::expr::{Context, eval};
-use crate::plan::{QueryPlan, tree};
+use crate::logical::Limit;
+use crate::plan::{QueryPlan, physical};
+use crate::rows::Flow;
 use crate::state::SessionState;
 use crate::storage::Storage;
 use omnibus_parser::ast::Target;
 use omnibus_value::Value;
-use run::Flow;
+use operator::query::run_outermost;
 
 /// Runs a compiled query into a sink; the number of rows. The plan must be of the present catalog.
 ///
@@ -61,7 +55,7 @@ pub fn execute(
     if let Some(limit) = &plan.late_limit {
         return counting(plan, limit, &mut cx, sink);
     }
-    run::run_outermost(plan, &mut cx, &mut |_, row| {
+    run_outermost(plan, &mut cx, &mut |_, row| {
         sink.row(row)?;
         rows += 1;
         Ok(if rows == most { Flow::Stop } else { Flow::Continue })
@@ -85,20 +79,20 @@ pub(crate) fn profiled(
     cx.query.keeps_results = true;
     cx.profile = Some(Box::default());
     count_tables(plan, &mut cx);
-    run::run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
+    run(plan, &mut cx, &mut |_, _| Ok(Flow::Continue))?;
     Ok(cx.profile.map(|profile| *profile).unwrap_or_default())
 }
 
 /// SQL_CALC_FOUND_ROWS: all rows are found, those within LIMIT are sent.
 fn counting(
     plan: &QueryPlan,
-    limit: &tree::Limit,
+    limit: &Limit,
     cx: &mut Context<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
-    let limit = run::limit_of(limit, cx)?;
+    let limit = operator::limit::Limit::of(limit, cx)?;
     let (mut found, mut sent) = (0, 0);
-    run::run(plan, cx, &mut |_, row| {
+    run(plan, cx, &mut |_, row| {
         found += 1;
         if found > limit.offset && sent < limit.count {
             sent += 1;
@@ -114,9 +108,9 @@ fn counting(
 /// Not for point reads, which would pay for it and gain nothing.
 fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
     let point = match &plan.body {
-        tree::Body::Block(block) => match &block.nodes[..] {
-            [tree::Node::Scan(scan)] => match &scan.source {
-                tree::NodeSource::Table { path, .. } => path.is_point(),
+        physical::Body::Block(block) => match &block.nodes[..] {
+            [physical::Node::Scan(scan)] => match &scan.source {
+                physical::NodeSource::Table { path, .. } => path.is_point(),
                 _ => false,
             },
             _ => false,
@@ -132,8 +126,8 @@ fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
 
 fn has_limit(plan: &QueryPlan) -> bool {
     match &plan.body {
-        tree::Body::Block(block) => block.limit.count.is_some(),
-        tree::Body::Compound(compound) => compound.limit.count.is_some(),
+        physical::Body::Block(block) => block.limit.count.is_some(),
+        physical::Body::Compound(compound) => compound.limit.count.is_some(),
         _ => false,
     }
 }
@@ -141,7 +135,7 @@ fn has_limit(plan: &QueryPlan) -> bool {
 /// SELECT ... INTO @a, @b: one row at most; none leaves the variables as they are, with a warning.
 fn into_variables(plan: &QueryPlan, cx: &mut Context<'_>) -> ExecResult<u64> {
     let mut found: Option<Vec<Value>> = None;
-    run::run(plan, cx, &mut |_, row| {
+    run(plan, cx, &mut |_, row| {
         if found.is_some() {
             return Err(Interrupt::Error(SqlError::too_many_rows()));
         }

@@ -25,6 +25,7 @@ pub mod like;
 pub(crate) mod mix;
 pub mod node;
 mod number_text;
+pub mod outline;
 pub(crate) mod print;
 pub mod profile;
 pub mod regexp;
@@ -35,8 +36,10 @@ pub mod stored;
 pub mod subquery;
 pub mod sysvar;
 pub mod types;
+mod volatile;
 
 pub use context::{Context, Row, Slot};
 pub use node::{Expr, Kind};
 pub use slot_set::SlotSet;
 pub use types::{BindContext, Coercibility, ExprType};
+pub(crate) use volatile::is_volatile;

@@ -82,15 +82,6 @@ pub fn list<'e>(exprs: impl IntoIterator<Item = &'e Expr>, between: &str, names:
     exprs.into_iter().map(|e| expr(e, names)).collect::<Vec<_>>().join(between)
 }
 
-/// All of them hold.
-#[must_use]
-pub fn conjunction(exprs: &[Expr], names: &dyn Names) -> String {
-    match exprs {
-        [only] => expr(only, names),
-        all => format!("({})", list(all, " and ", names)),
-    }
-}
-
 /// One expression.
 #[must_use]
 pub fn expr(e: &Expr, names: &dyn Names) -> String {

@@ -5,7 +5,9 @@
 
 use super::context::Row;
 use super::node::{CompareOp, Expr, Kind};
+use super::outline::{Numbers, Operator, Outliner};
 use super::{Context, SlotSet, eval, hash_key, in_place};
+use crate::api::ResultColumn;
 use crate::error::{ExecResult, SqlError};
 use crate::memory::{Account, memory_of};
 use crate::rows::collected::Rows;
@@ -24,8 +26,9 @@ use std::sync::Arc;
 /// Takes result rows.
 pub type Consumer<'c> = dyn FnMut(&mut Context<'_>, &[Value]) -> ExecResult<Flow> + 'c;
 
-/// The plan of a subquery. Expressions are below plans, so this is all that they know of one.
-pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
+/// The plan of a query inside of another one: of a subquery in an expression, or of a derived table. Expressions are below plans, so
+/// this is all that they know of one, and all that the planner knows of it when it plans the query around.
+pub trait Subplan: std::fmt::Debug + Send + Sync {
     /// Gives its rows, for the rows now in the frame.
     ///
     /// # Errors
@@ -37,6 +40,16 @@ pub trait Subplan: std::fmt::Debug + std::any::Any + Send + Sync {
     fn rows(&self) -> f64;
     /// What running it costs, in the unit of `plan::cost`.
     fn cost(&self) -> f64;
+    /// Its result columns.
+    fn columns(&self) -> &[ResultColumn];
+    /// Whether each value of a column comes once.
+    fn is_unique(&self, column: usize) -> bool;
+    /// Whether it is one row that no table is read for.
+    fn reads_no_table(&self) -> bool;
+    /// Gives numbers to itself (this one, or the next) and to the queries inside of it, for EXPLAIN.
+    fn number(&self, id: Option<u64>, numbers: &mut Numbers);
+    /// Its operators, for EXPLAIN. It has a number.
+    fn outline(&self, out: &mut Outliner<'_>) -> Operator;
 }
 
 /// What is asked of the subquery.

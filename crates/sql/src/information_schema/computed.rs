@@ -6,7 +6,7 @@ use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::Context;
-use crate::plan::{Asked, VirtualTable, VirtualTables};
+use crate::logical::{Asked, VirtualTable, VirtualTables};
 use crate::rows::collected::Rows;
 use crate::store::TrxContext;
 use bytes::Bytes;

@@ -2,7 +2,7 @@
 //! over them.
 //!
 //! A table here is a list of columns and a function that computes its rows from the catalog and the
-//! session's host; it is read through [`crate::plan::VirtualTables`] like any table. SHOW is a
+//! session's host; it is read through [`crate::logical::VirtualTables`] like any table. SHOW is a
 //! SELECT from such a table (`session::show_query`), so LIKE, WHERE, metadata and conversion are the query's.
 //! Rows come in catalog order (schema, table, position), which SHOW relies on instead of sorting.
 //! Runs on the session's thread; takes no lock but the catalog's `Arc`.

@@ -3,7 +3,7 @@
 
 use super::computed::{Def, text};
 use crate::expr::{Context, Expr};
-use crate::plan::Asked;
+use crate::logical::Asked;
 use omnibus_value::Value;
 
 /// The columns of a computed table that say which schema's, and which table's, a row is.

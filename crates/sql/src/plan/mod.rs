@@ -1,38 +1,18 @@
-//! From bound conditions and tables to a physical plan: which index each table is read through, in which order tables are
+//! From a bound query to a physical plan: which index each table is read through, in which order tables are
 //! joined, where each condition is checked.
 //!
-//! Not binding ([`crate::bind`]) and not execution (`exec::run`, `exec::reader`). The way of a FROM: `rules`
-//! rewrites conditions into conjuncts, `condition` says what a conjunct asks of a column, `access` makes paths of that,
-//! `simplify` what several say together, `equalities` which columns are equal by then; `scan` prices one table of a join, `join_order` puts the tables in order, `late` puts
-//! off what a subquery makes dear, `rows` says how many rows a block gives, `order` finds orders that come for nothing; `estimate` and `cost` are what all of them compare by, and `sampled` asks sampled rows a condition. Everything here runs once a plan,
-//! on the session's thread, and reads no other rows.
+//! Not binding ([`crate::bind`]) and not execution (`exec::operator`, `exec::reader`). [`physical_plan`] is the way in, in `query`. Each
+//! folder uses those before it alone: `physical` is the plan, as data; `rules` say what follows from conditions; `cost` says how many rows come and
+//! what they cost; `access` chooses the path of a table; `join` puts the tables in order; `order` finds orders that come for nothing.
+//! Everything here runs once a plan, on the session's thread, and reads no rows but samples.
 
 pub mod access;
-pub(crate) mod any_values;
-pub(crate) mod condition;
 pub mod cost;
-mod equalities;
-pub(crate) mod estimate;
-pub(crate) mod hints;
-pub(crate) mod join_order;
-pub(crate) mod json_table;
-pub mod key;
-mod late;
-pub(crate) mod needed;
-pub mod nest;
-pub mod numbers;
+mod join;
 pub(crate) mod order;
-mod ranges;
-pub(crate) mod rows;
+pub mod physical;
+mod query;
 pub(crate) mod rules;
-mod sampled;
-mod scan;
-pub(crate) mod shared;
-mod simplify;
-pub mod tree;
-pub mod virtual_table;
-pub mod window;
 
-pub use numbers::Numbers;
-pub use tree::QueryPlan;
-pub use virtual_table::{Asked, NoVirtualTables, VirtualTable, VirtualTables};
+pub use physical::QueryPlan;
+pub(crate) use query::{Planning, Reader, physical_plan};

@@ -1,9 +1,13 @@
 //! Orders that come for nothing: an index whose order is the one that ORDER BY, MIN or MAX wants.
 
-use super::rules::is_volatile;
+use crate::catalog::{IndexKind, Table};
+use crate::expr::is_volatile;
 use crate::expr::{Expr, SlotSet};
-use crate::plan::nest::column_of;
-use crate::plan::tree::{Block, Body, Grouping, Node, NodeSource, ScanNode, SortBy, SortKey};
+use crate::logical::nest::column_of;
+use crate::logical::{SortBy, SortKey};
+use crate::plan::access::usable_indexes;
+use crate::plan::physical::{Access, TableAccess};
+use crate::plan::physical::{Block, Grouping, Node, NodeSource, ScanNode};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.
@@ -25,11 +29,11 @@ pub(crate) fn rows_in_order(nodes: &mut [Node], order: &[SortKey], outputs: &[Ex
             None => return false,
         }
     }
-    if path.delivers(table, &keys) {
+    if delivers(path, table, &keys) {
         return true;
     }
     // Through another index every row costs a look-up: worth it only if few are wanted.
-    limited && path.scan_in_order(table, &keys, &[])
+    limited && scan_in_order(path, table, &keys)
 }
 
 /// Whether rows are sorted before outputs are computed of them. That shows in outputs that depend on the order in which they are
@@ -52,8 +56,7 @@ pub(crate) fn sorts_before_outputs(block: &Block) -> bool {
 
 /// A derived table without a table, as `(SELECT @n := 0)` is.
 fn is_one_row(scan: &ScanNode) -> bool {
-    let NodeSource::Derived { plan, .. } = &scan.source else { return false };
-    matches!(&plan.body, Body::Block(block) if block.nodes.is_empty())
+    matches!(&scan.source, NodeSource::Derived { plan, .. } if plan.reads_no_table())
 }
 
 /// Whether the first table is read so that the rows of a group come one after another: `Some(true)` if the groups come in the
@@ -87,12 +90,12 @@ pub(crate) fn groups_in_order(
             keys.iter().copied().filter(|key| wanted.iter().all(|(at, _)| at != key)).collect();
         let descending = wanted.last().is_some_and(|(_, descending)| *descending);
         wanted.extend(rest.into_iter().map(|key| (key, descending)));
-        if path.delivers(table, &wanted) {
+        if delivers(path, table, &wanted) {
             return Some(true);
         }
     }
     let plain: Vec<(usize, bool)> = keys.into_iter().map(|key| (key, false)).collect();
-    path.delivers(table, &plain).then_some(order.is_empty())
+    delivers(path, table, &plain).then_some(order.is_empty())
 }
 
 /// Whether a lone MIN or MAX can be had by reading an index from its end; makes it so.
@@ -107,5 +110,79 @@ pub(crate) fn extreme_first(nodes: &mut [Node], grouping: &Grouping) -> bool {
     let (NodeSource::Table { table, path, .. }, None) = (&mut scan.source, &scan.keep) else { return false };
     let Some(column) = spec.args.first().and_then(|e| column_of(e, slot)) else { return false };
     let keys = [(column, descending)];
-    path.delivers(table, &keys) || path.scan_in_order(table, &keys, &[])
+    delivers(path, table, &keys) || scan_in_order(path, table, &keys)
+}
+
+/// Whether the rows come in the wanted order, or would if read backwards: then sets `reverse`.
+/// `keys` are columns of the table and whether they descend.
+pub(crate) fn delivers(path: &mut TableAccess, table: &Table, keys: &[(usize, bool)]) -> bool {
+    if path.is_point() {
+        return true;
+    }
+    if matches!(path.access, Access::Union(_)) {
+        return false;
+    }
+    match order_of(table, path.index(), path.fixed_parts(), keys) {
+        Some(reverse) => {
+            path.reverse = reverse;
+            path.ordered = true;
+            true
+        }
+        None => false,
+    }
+}
+
+/// For a scan of the whole table: another index whose order is the wanted one.
+fn scan_in_order(path: &mut TableAccess, table: &Table, keys: &[(usize, bool)]) -> bool {
+    if !matches!(path.access, Access::Full { .. }) {
+        return false;
+    }
+    for index in usable_indexes(table, &[]) {
+        if table.indexes()[index].parts.iter().any(|p| p.prefix.is_some()) {
+            continue;
+        }
+        if let Some(reverse) = order_of(table, index, 0, keys) {
+            path.access = Access::Full { index };
+            path.reverse = reverse;
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether an index, behind `fixed` parts, has the order of `keys` forwards (`Some(false)`) or
+/// backwards (`Some(true)`). A unique key's order decides everything behind it.
+fn order_of(table: &Table, index: usize, fixed: usize, keys: &[(usize, bool)]) -> Option<bool> {
+    let definition = &table.indexes()[index];
+    if definition.parts.is_empty() {
+        return None;
+    }
+    let decides = definition.kind != IndexKind::Plain
+        && definition.parts.iter().all(|part| !table.columns()[part.column].nullable);
+    let fixed_columns: Vec<usize> = definition.parts.iter().take(fixed).map(|p| p.column).collect();
+    // A secondary index continues with the clustered key.
+    let mut parts: Vec<(usize, bool, bool)> =
+        definition.parts.iter().map(|p| (p.column, p.descending, p.prefix.is_some())).collect();
+    if !definition.clustered && definition.kind == IndexKind::Plain {
+        parts.extend(table.indexes()[0].parts.iter().map(|p| (p.column, p.descending, p.prefix.is_some())));
+    }
+    let mut reverse = None;
+    let mut at = fixed;
+    for (column, descending) in keys {
+        if fixed_columns.contains(column) {
+            continue;
+        }
+        let Some((part, part_descending, prefix)) = parts.get(at) else {
+            return decides.then(|| reverse.unwrap_or(false));
+        };
+        if part != column || *prefix {
+            return None;
+        }
+        let wanted = descending != part_descending;
+        if *reverse.get_or_insert(wanted) != wanted {
+            return None;
+        }
+        at += 1;
+    }
+    Some(reverse.unwrap_or(false))
 }

@@ -11,7 +11,7 @@ use crate::expr::Kind;
 use crate::expr::charset;
 use crate::expr::types::{BINARY, Family, column_type, family};
 use crate::plan::QueryPlan;
-use crate::plan::tree::{Body, Node, NodeSource};
+use crate::plan::physical::{Body, Node, NodeSource};
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
 use omnibus_value::temporal::Zone;

@@ -3,7 +3,7 @@
 use super::SqlSession;
 use crate::api::AccessCheck;
 use crate::error::{ExecResult, Interrupt};
-use crate::plan::hints::passed_over;
+use crate::logical::hints::passed_over;
 use omnibus_parser::ast::{ExplainTarget, Hint, HintValue, Ident, Statement};
 
 /// The hints of a whole statement.

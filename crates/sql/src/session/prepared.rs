@@ -6,7 +6,7 @@ use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
-use crate::plan::any_values::fits_any_values;
+use crate::plan::physical::any_values::fits_any_values;
 use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
@@ -49,7 +49,7 @@ pub struct Prepared {
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<[ResultColumn]>,
     plan: Option<(PlanKey, Plan)>,
-    /// Whether the plan is right for whatever values the parameters have (`plan::any_values`).
+    /// Whether the plan is right for whatever values the parameters have (`plan::physical::any_values`).
     fits_any_values: bool,
     /// Values of the types that the plan takes the parameters for.
     samples: Vec<Value>,

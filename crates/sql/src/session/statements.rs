@@ -1,7 +1,7 @@
 //! Parsed statements that a session keeps: recent texts, templates of texts that differ in their values, and PREPAREd ones by name.
 //!
 //! A text that has a template (`omnibus_parser::Template`) runs as the template's statement, prepared, with its values as the parameters: the same way the
-//! first time as later, when nothing is left to parse and to plan. A template whose plan is not as good as that of each text (`plan::any_values`) is refused.
+//! first time as later, when nothing is left to parse and to plan. A template whose plan is not as good as that of each text (`plan::physical::any_values`) is refused.
 
 use super::prepared::Prepared;
 use super::prepared::is_planned;

@@ -1,4 +1,4 @@
-//! Rows of tables that the planner judges conditions by (`plan::sampled`): those that stand at the keys which were sampled of the
+//! Rows of tables that the planner judges conditions by (`plan::cost::sampled`): those that stand at the keys which were sampled of the
 //! clustered index. Read when a table is counted, and once more for each definition of it; in memory only.
 
 use super::auto::whole_index;

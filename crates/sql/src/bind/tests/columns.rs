@@ -4,7 +4,7 @@
 use crate::api::{AllowAll, ResultColumn, flag};
 use crate::bind::prepare;
 use crate::catalog::Catalog;
-use crate::plan::NoVirtualTables;
+use crate::logical::NoVirtualTables;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ParseOptions;

@@ -13,7 +13,7 @@ use crate::dml::{Names, Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
 use crate::exec::Change;
 use crate::plan::QueryPlan;
-use crate::plan::any_values::{has_params, is_value};
+use crate::plan::physical::any_values::{has_params, is_value};
 use omnibus_parser::ast::{self, Insert};
 use std::sync::Arc;
 

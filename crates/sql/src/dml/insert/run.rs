@@ -11,11 +11,11 @@ use crate::dml::rows::cast_into;
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec;
-use crate::exec::run::Flow;
 use crate::expr::context::{Context, Row};
 use crate::expr::eval;
 use crate::expr::node::{Expr, Kind};
 use crate::plan::QueryPlan;
+use crate::rows::Flow;
 use crate::rows::collected::{Rows, RowsBuilder};
 use crate::state::NewInsertId;
 use crate::storage::Storage;
@@ -217,7 +217,7 @@ impl InsertPlan {
         exec.reserve(self.target.slots, self.target.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = RowsBuilder::new(&exec);
-        exec::run::run(query, &mut exec, &mut |cx, row| {
+        exec::run(query, &mut exec, &mut |cx, row| {
             rows.push(row.iter().cloned().map(eval::own).collect(), cx)?;
             Ok(Flow::Continue)
         })?;

@@ -9,7 +9,7 @@ use crate::expr::SlotSet;
 use crate::expr::context::{Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::QueryPlan;
-use crate::plan::tree::Body;
+use crate::plan::physical::Body;
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[As
     let mut read = SlotSet::default();
     assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));
     let mut beside = Vec::new();
-    crate::plan::tree::read_whole_rows(&mut block.nodes);
+    crate::plan::physical::read_whole_rows(&mut block.nodes);
     for table in select.tables.iter().filter(|table| read.contains(table.slot)) {
         block.outputs.extend((0..table.width()).map(|at| {
             let mut column = table.expr(at);

@@ -1,18 +1,10 @@
 //! EXPLAIN FORMAT=JSON: a tree of query blocks as MySQL 8 has it (version 1), or as MariaDB, whose ANALYZE adds what happened.
 
-use super::names::Known;
-use super::table::{Key, access_type, set_of};
-use super::{Change, Subject};
-use crate::catalog::Table;
-use crate::expr::Expr;
-use crate::expr::print::{self, Names};
-use crate::expr::profile::{Measure, Profile, Step};
-use crate::plan::access::{Access, TableAccess};
-use crate::plan::needed::Needed;
-use crate::plan::tree::{Block, Body, Node, NodeSource, QueryPlan, ScanNode, SetOperation, SortBy};
-use crate::plan::window::Windows;
+use super::parts::{Parts, TableOf, select};
+use super::tree::all_of;
+use crate::expr::outline::{Actual, Does, Inner, Key, Operator, Table};
+use crate::expr::profile::Measure;
 use std::fmt::Write;
-use std::sync::Arc;
 
 /// A document being made; members stay in their order.
 enum Json {
@@ -86,17 +78,15 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The document of a statement.
-pub(super) fn document(subject: &Subject<'_>, mariadb: bool, profile: Option<&Profile>) -> String {
-    let mut builder =
-        Builder { known: Known::default(), mariadb, profile, changed: Vec::new(), needed: Needed::default() };
-    let block = match subject {
-        Subject::Query(plan) => builder.query(plan),
-        Subject::Changing(plan, changed) => {
-            builder.changed.clone_from(changed);
-            builder.query(plan)
+/// The document of a statement; `ran`: what happened is shown, too.
+pub(super) fn document(operator: &Operator, mariadb: bool, ran: bool) -> String {
+    let mut builder = Builder { mariadb, ran, changed: Vec::new() };
+    let block = match &operator.does {
+        Does::Change(tables) => {
+            builder.changed = tables.iter().map(|(does, name)| (&**name, *does)).collect();
+            builder.change(operator)
         }
-        Subject::Change(change) => builder.change(change),
+        _ => builder.query(operator),
     };
     let mut out = String::new();
     write(&Json::Object(vec![("query_block", Json::Object(block))]), 0, &mut out);
@@ -104,31 +94,19 @@ pub(super) fn document(subject: &Subject<'_>, mariadb: bool, profile: Option<&Pr
 }
 
 struct Builder<'p> {
-    known: Known,
     mariadb: bool,
-    profile: Option<&'p Profile>,
+    ran: bool,
     changed: Vec<(&'p str, &'static str)>,
-    /// What the block that is being written reads.
-    needed: Needed,
-}
-
-/// The columns of a table that a block reads, in the table's order.
-fn used_columns(needed: &Needed, slot: u16, table: &Table) -> Vec<String> {
-    let read = needed.of(slot);
-    let columns = table.columns().iter().enumerate();
-    let used = columns.filter(|(at, _)| read.is_none_or(|read| read.contains(&(*at as u16))));
-    used.map(|(_, column)| column.shown().to_owned()).collect()
 }
 
 /// MySQL's four figures of a table: `rows` is how many rows come out of it and those before it, `prefix` what they cost.
-fn costs(table: &Table, path: &TableAccess, rows: f64, prefix: f64) -> Json {
+fn costs(table: &Table, rows: f64, prefix: f64) -> Json {
     let figure = |n: f64| text(format!("{n:.2}"));
-    let bytes = rows.max(0.0)
-        * table.columns().iter().map(|column| f64::from(column.ty.length.min(1 << 16))).sum::<f64>();
+    let bytes = rows.max(0.0) * table.row_bytes;
     let unit = ["", "K", "M", "G", "T"].iter().zip(0..).find(|(_, power)| bytes < 1024_f64.powi(power + 1));
     let (unit, power) = unit.unwrap_or((&"P", 5));
     Json::Object(vec![
-        ("read_cost", figure(path.cost)),
+        ("read_cost", figure(table.estimate.cost)),
         ("eval_cost", figure(0.0)),
         ("prefix_cost", figure(prefix)),
         ("data_read_per_join", text(format!("{:.0}{unit}", bytes / 1024_f64.powi(power)))),
@@ -149,149 +127,103 @@ fn milliseconds(measure: &Measure) -> Json {
     Json::Raw(format!("{:.4}", measure.total.as_secs_f64() * 1000.0))
 }
 
-impl Builder<'_> {
-    fn did<T>(&self, part: &T) -> Option<&Measure> {
-        self.profile.and_then(|profile| profile.of(part, Step::Whole))
+fn measure_of(actual: Actual) -> Option<Measure> {
+    match actual {
+        Actual::Did(measure) => Some(measure),
+        _ => None,
     }
+}
 
-    fn change(&mut self, change: &Change<'_>) -> Members {
-        let mut block = vec![("select_id", number(self.known.next_id()))];
-        let mut members =
-            vec![(role(change.kind), truth(true)), ("table_name", text(change.table.def.name.to_string()))];
-        match change.path {
-            Some((path, sorted)) => {
-                self.path(change.table, change.slot, path, None, &mut members);
-                let table = vec![("table", Json::Object(members))];
-                if sorted {
-                    let sort = [("using_filesort", truth(true))].into_iter().chain(table).collect();
-                    block.push(("ordering_operation", Json::Object(sort)));
-                } else {
-                    block.extend(table);
-                }
-            }
-            None => {
-                members.push(("access_type", text("ALL")));
-                block.push(("table", Json::Object(members)));
-            }
+impl Builder<'_> {
+    /// A statement that changes tables: one along a path, or those of a query.
+    fn change(&mut self, operator: &Operator) -> Members {
+        let [below] = &operator.below[..] else { return Vec::new() };
+        let Some((name, does)) = self.changed.first().copied() else { return Vec::new() };
+        if matches!(below.does, Does::Select(_)) && !matches!(does, "INSERT" | "REPLACE") {
+            return self.query(below);
         }
-        if let Some(query) = change.query {
-            block.push(("insert_from", Json::Object(self.content(query))));
+        self.changed.clear();
+        let mut block = vec![("select_id", number(1))];
+        let mut members = vec![(role(does), truth(true)), ("table_name", text(name))];
+        let parts = Parts::of(below);
+        let table = parts.tables.first().map(|table| (table, &table.read.does));
+        if let Some((read, Does::Table(table))) = table.filter(|_| !matches!(below.does, Does::Select(_))) {
+            self.path(table, read, &mut members);
+            let table = vec![("table", Json::Object(members))];
+            if parts.sort.is_some() {
+                let sort = [("using_filesort", truth(true))].into_iter().chain(table).collect();
+                block.push(("ordering_operation", Json::Object(sort)));
+            } else {
+                block.extend(table);
+            }
+        } else {
+            members.push(("access_type", text("ALL")));
+            block.push(("table", Json::Object(members)));
         }
-        change.exprs.iter().for_each(|e| drop(print::expr(e, &self.known)));
-        self.inner("update_value_subqueries", &mut block);
+        if let Does::Select(_) = below.does {
+            block.push(("insert_from", Json::Object(self.content(below))));
+        }
+        let inner: Vec<&Inner> = operator.inner.iter().collect();
+        self.inner("update_value_subqueries", &inner, &mut block);
         block
     }
 
-    fn query(&mut self, plan: &QueryPlan) -> Members {
-        let id = self.known.next_id();
-        self.numbered(id, plan)
-    }
-
-    fn numbered(&mut self, id: u64, plan: &QueryPlan) -> Members {
-        let mut block = vec![("select_id", number(id))];
-        if let Some(measure) = self.did(plan) {
-            block.push(("r_loops", number(measure.loops)));
-            block.push(("r_total_time_ms", milliseconds(measure)));
+    /// A query with its number; of a set operation, its operands have numbers.
+    fn query(&self, operator: &Operator) -> Members {
+        let mut block = Vec::new();
+        if !operator.below.iter().any(is_union) {
+            block.push(("select_id", number(select(operator).0)));
         }
-        block.extend(self.content(plan));
+        if let Some(measure) = measure_of(operator.actual) {
+            block.push(("r_loops", number(measure.loops)));
+            block.push(("r_total_time_ms", milliseconds(&measure)));
+        }
+        block.extend(self.content(operator));
         block
     }
 
     /// A query block without its number.
-    fn content(&mut self, plan: &QueryPlan) -> Members {
-        match &plan.body {
-            Body::Block(block) => self.block(block),
-            Body::Values(_) => vec![("message", text("No tables used"))],
-            Body::Compound(compound) => {
-                let deduplicates =
-                    compound.rest.iter().any(|(operation, _)| *operation != SetOperation::UnionAll);
-                let first = self.specification(&compound.left);
-                let rest = compound.rest.iter().map(|(_, plan)| self.specification(plan)).collect::<Vec<_>>();
-                let all = std::iter::once(first).chain(rest).collect();
-                let result = vec![
-                    ("using_temporary_table", truth(deduplicates || !compound.order.is_empty())),
-                    ("query_specifications", Json::List(all)),
-                ];
+    fn content(&self, operator: &Operator) -> Members {
+        let [below] = &operator.below[..] else { return Vec::new() };
+        let (union, sorted) = union_of(below);
+        let specifications = |operator: &Operator| {
+            let all = operator.below.iter().map(|below| self.specification(below)).collect();
+            ("query_specifications", Json::List(all))
+        };
+        match &union.does {
+            Does::Union(kind) => {
+                let temporary = truth(kind.deduplicates || sorted);
+                let result = vec![("using_temporary_table", temporary), specifications(union)];
                 vec![("union_result", Json::Object(result))]
             }
-            Body::Recursive(recursive) => {
-                let parts = recursive.seeds.iter().chain(&recursive.steps);
-                let all = Json::List(parts.map(|plan| self.specification(plan)).collect());
-                let result = vec![("using_temporary_table", truth(true)), ("query_specifications", all)];
+            Does::Recursive(_) => {
+                let result = vec![("using_temporary_table", truth(true)), specifications(union)];
                 vec![("recursive_union", Json::Object(result))]
             }
+            _ => self.block(below),
         }
     }
 
-    fn specification(&mut self, plan: &QueryPlan) -> Json {
-        let block = Json::Object(self.query(plan));
+    fn specification(&self, query: &Operator) -> Json {
+        let block = Json::Object(self.query(query));
         match self.mariadb {
             true => Json::Object(vec![("query_block", block)]),
             false => {
-                let head = [("dependent", truth(false)), ("cacheable", truth(!plan.volatile))];
+                let head = [("dependent", truth(false)), ("cacheable", truth(!select(query).1))];
                 Json::Object(head.into_iter().chain([("query_block", block)]).collect())
             }
         }
     }
 
-    fn block(&mut self, block: &Block) -> Members {
-        self.known.learn(block);
-        let outer = std::mem::replace(&mut self.needed, Needed::of_block(block));
-        let mut cost = 0.0;
-        let mut tables = Vec::new();
-        self.nodes(&block.nodes, &mut 1.0, &mut cost, &mut tables);
-        self.needed = outer;
-        let mut members: Members = Vec::new();
-        if tables.is_empty() {
-            members.push(("message", text("No tables used")));
-        } else if self.mariadb || tables.len() > 1 {
-            let tables = tables.into_iter().map(|table| Json::Object(vec![("table", table)])).collect();
-            members.push(("nested_loop", Json::List(tables)));
-        } else {
-            members.extend(tables.into_iter().map(|table| ("table", table)));
-        }
-        let mut temporary = block.distinct;
-        if let Some(grouping) = block.grouping.as_ref().filter(|grouping| !grouping.keys.is_empty()) {
-            temporary |= !grouping.stream;
-            let head =
-                vec![("using_temporary_table", truth(!grouping.stream)), ("using_filesort", truth(false))];
-            members = self.within("grouping_operation", head, members);
-        }
-        if let Some(windows) = &block.windows {
-            temporary = true;
-            let head = vec![
-                ("using_temporary_table", truth(true)),
-                ("using_filesort", truth(Windows::sorts(windows))),
-            ];
-            members = self.within("windowing", head, members);
-        }
-        if block.distinct {
-            members =
-                self.within("duplicates_removal", vec![("using_temporary_table", truth(true))], members);
-        }
-        if self.mariadb && temporary {
-            members = vec![("temporary_table", Json::Object(members))];
-        }
-        let outputs: Vec<String> = block.outputs.iter().map(|e| print::expr(e, &self.known)).collect();
-        if !block.order.is_empty() {
-            let keys = block.order.iter().map(|key| {
-                let text = match &key.expr {
-                    SortBy::Output(at) => outputs.get(*at).cloned().unwrap_or_default(),
-                    SortBy::Expr(e) => print::expr(e, &self.known),
-                };
-                if key.descending { format!("{text} desc") } else { text }
-            });
-            members = match self.mariadb {
-                true => {
-                    let mut head = vec![("sort_key", text(keys.collect::<Vec<_>>().join(", ")))];
-                    head.extend(members);
-                    vec![("filesort", Json::Object(head))]
-                }
-                false => self.within("ordering_operation", vec![("using_filesort", truth(true))], members),
-            };
-        }
+    fn block(&self, operator: &Operator) -> Members {
+        let parts = Parts::of(operator);
+        let (mut rows, mut cost) = (1.0, 0.0);
+        let tables: Vec<Json> =
+            parts.tables.iter().map(|table| self.table(table, &mut rows, &mut cost)).collect();
+        let read = !tables.is_empty();
+        let members = self.around(&parts, self.loops(tables));
         let mut all: Members = Vec::new();
-        if !block.nodes.is_empty() {
+        if read {
             match self.mariadb {
                 true => all.push(("cost", Json::Raw(format!("{:.6}", cost / 1000.0)))),
                 false => {
@@ -299,16 +231,67 @@ impl Builder<'_> {
                 }
             }
         }
-        if !block.constants.is_empty() {
-            let condition = print::conjunction(&block.constants, &self.known);
-            all.push((if self.mariadb { "outer_ref_condition" } else { "const_condition" }, text(condition)));
+        if !parts.constants.is_empty() {
+            let name = if self.mariadb { "outer_ref_condition" } else { "const_condition" };
+            all.push((name, text(all_of(parts.constants))));
         }
         all.extend(members);
-        if let Some(having) = &block.having {
-            all.push(("having_condition", text(print::expr(having, &self.known))));
+        if let Some(having) = parts.having {
+            all.push(("having_condition", text(having)));
         }
-        self.inner(if self.mariadb { "subqueries" } else { "select_list_subqueries" }, &mut all);
+        self.inner(
+            if self.mariadb { "subqueries" } else { "select_list_subqueries" },
+            &parts.inner,
+            &mut all,
+        );
         all
+    }
+
+    fn loops(&self, tables: Vec<Json>) -> Members {
+        if tables.is_empty() {
+            return vec![("message", text("No tables used"))];
+        }
+        if self.mariadb || tables.len() > 1 {
+            let tables = tables.into_iter().map(|table| Json::Object(vec![("table", table)])).collect();
+            return vec![("nested_loop", Json::List(tables))];
+        }
+        tables.into_iter().map(|table| ("table", table)).collect()
+    }
+
+    /// The operations of a block around its loops.
+    fn around(&self, parts: &Parts<'_>, mut members: Members) -> Members {
+        let mut temporary = parts.distinct;
+        if let Some(group) = parts.group.filter(|group| group.by) {
+            temporary |= !group.stream;
+            let head =
+                vec![("using_temporary_table", truth(!group.stream)), ("using_filesort", truth(false))];
+            members = self.within("grouping_operation", head, members);
+        }
+        if let Some(sorts) = parts.windows {
+            temporary = true;
+            let head = vec![("using_temporary_table", truth(true)), ("using_filesort", truth(sorts))];
+            members = self.within("windowing", head, members);
+        }
+        if parts.distinct {
+            let head = vec![("using_temporary_table", truth(true))];
+            members = self.within("duplicates_removal", head, members);
+        }
+        if self.mariadb && temporary {
+            members = vec![("temporary_table", Json::Object(members))];
+        }
+        match parts.sort {
+            None => members,
+            Some(keys) if self.mariadb => {
+                let key = |key: &Key| match key.descending {
+                    true => format!("{} desc", key.text),
+                    false => key.text.clone(),
+                };
+                let mut head = vec![("sort_key", text(keys.iter().map(key).collect::<Vec<_>>().join(", ")))];
+                head.extend(members);
+                vec![("filesort", Json::Object(head))]
+            }
+            Some(_) => self.within("ordering_operation", vec![("using_filesort", truth(true))], members),
+        }
     }
 
     /// One operation of MySQL's around others; MariaDB has other ones.
@@ -320,103 +303,85 @@ impl Builder<'_> {
         vec![(name, Json::Object(head))]
     }
 
-    /// The subqueries that were named since the last time.
-    fn inner(&mut self, name: &'static str, members: &mut Members) {
-        let mut all = Vec::new();
-        loop {
-            let inner = self.known.take_inner();
-            if inner.is_empty() {
-                break;
-            }
-            for inner in inner {
-                let block = Json::Object(self.numbered(inner.id, &inner.plan));
-                all.push(Json::Object(match self.mariadb {
-                    true => vec![("query_block", block)],
-                    false => vec![
-                        ("dependent", truth(inner.dependent)),
-                        ("cacheable", truth(!inner.dependent)),
-                        ("query_block", block),
-                    ],
-                }));
-            }
-        }
-        if !all.is_empty() {
-            members.push((name, Json::List(all)));
+    fn inner(&self, name: &'static str, inner: &[&Inner], members: &mut Members) {
+        let one = |inner: &&Inner| {
+            let block = Json::Object(self.query(&inner.query));
+            Json::Object(match self.mariadb {
+                true => vec![("query_block", block)],
+                false => vec![
+                    ("dependent", truth(inner.dependent)),
+                    ("cacheable", truth(!inner.dependent)),
+                    ("query_block", block),
+                ],
+            })
+        };
+        if !inner.is_empty() {
+            members.push((name, Json::List(inner.iter().map(one).collect())));
         }
     }
 
-    fn nodes(&mut self, nodes: &[Node], rows: &mut f64, cost: &mut f64, out: &mut Vec<Json>) {
-        for node in nodes {
-            match node {
-                Node::Outer(outer) => self.nodes(&outer.nodes, rows, cost, out),
-                Node::Scan(scan) => {
-                    let measure = self.did(node).copied();
-                    out.push(self.scan(scan, measure, rows, cost));
-                }
-            }
-        }
-    }
-
-    fn scan(&mut self, scan: &ScanNode, measure: Option<Measure>, rows: &mut f64, cost: &mut f64) -> Json {
-        let changed = self.changed.iter().find(|(alias, _)| **alias == *scan.alias);
-        let mut members: Members = changed.map(|(_, does)| (role(does), truth(true))).into_iter().collect();
-        members.push(("table_name", text(scan.alias.to_string())));
-        let filter = match &scan.source {
-            NodeSource::Table { table, path, .. } => {
-                *cost += *rows * path.cost;
-                *rows *= path.expected(table) * path.filtered(table, scan.slot) / 100.0;
-                self.path(table, scan.slot, path, measure, &mut members);
+    /// A table of a block; `rows` and `cost` are those of the tables before it, and then of it, too.
+    fn table(&self, table: &TableOf<'_>, rows: &mut f64, cost: &mut f64) -> Json {
+        let mut members: Members = Vec::new();
+        let mut named = |alias: &str| {
+            let changed = self.changed.iter().find(|(name, _)| *name == alias);
+            members.extend(changed.map(|(_, does)| (role(does), truth(true))));
+            members.push(("table_name", text(alias)));
+        };
+        match &table.read.does {
+            Does::Table(read) => {
+                named(&read.alias);
+                *cost += *rows * read.estimate.cost;
+                *rows *= read.estimate.rows * read.estimate.filtered / 100.0;
+                self.path(read, table, &mut members);
                 if !self.mariadb {
                     members.push(("rows_produced_per_join", number(rows.round())));
-                    members.push(("cost_info", costs(table, path, *rows, *cost)));
-                    members.push(("used_columns", texts(used_columns(&self.needed, scan.slot, table))));
+                    members.push(("cost_info", costs(read, *rows, *cost)));
+                    members.push(("used_columns", texts(read.columns.iter().cloned())));
                 }
-                &path.filter
             }
-            NodeSource::Derived { plan, filter, .. } => {
-                self.made(measure, plan.rows, &mut members);
-                let block = Json::Object(self.query(plan));
-                let materialized = match self.mariadb {
-                    true => ("materialized", Json::Object(vec![("query_block", block)])),
-                    false => {
-                        let head = vec![
-                            ("using_temporary_table", truth(true)),
-                            ("dependent", truth(false)),
-                            ("cacheable", truth(!plan.volatile)),
-                            ("query_block", block),
-                        ];
-                        ("materialized_from_subquery", Json::Object(head))
-                    }
-                };
-                members.push(materialized);
-                filter
+            Does::Derived(alias) => {
+                named(alias);
+                let query = table.read.below.first();
+                self.made(table, query.map_or(1.0, |query| select(query).2), &mut members);
+                members.extend(query.map(|query| self.materialized(query)));
             }
-            NodeSource::Virtual { filter, .. } | NodeSource::Recursion { filter, .. } => {
-                self.made(measure, 1.0, &mut members);
-                filter
+            Does::Computed(alias) | Does::Recursion(alias) => {
+                named(alias);
+                self.made(table, 1.0, &mut members);
             }
-        };
-        let kept = scan.keep.iter().flat_map(|keep| &keep.filter);
-        let conditions: Vec<Expr> = filter.iter().chain(kept).cloned().collect();
-        if scan.keep.is_some() {
+            _ => {}
+        }
+        if table.hashed {
             members.push(("using_join_buffer", text("hash join")));
         }
-        self.condition(&conditions, &mut members);
+        if !table.conditions.is_empty() {
+            members.push(("attached_condition", text(all_of(&table.conditions))));
+        }
+        self.inner("attached_subqueries", &table.inner, &mut members);
         Json::Object(members)
     }
 
-    fn condition(&mut self, conditions: &[Expr], members: &mut Members) {
-        if conditions.is_empty() {
-            return;
+    fn materialized(&self, query: &Operator) -> (&'static str, Json) {
+        let block = Json::Object(self.query(query));
+        match self.mariadb {
+            true => ("materialized", Json::Object(vec![("query_block", block)])),
+            false => {
+                let head = vec![
+                    ("using_temporary_table", truth(true)),
+                    ("dependent", truth(false)),
+                    ("cacheable", truth(!select(query).1)),
+                    ("query_block", block),
+                ];
+                ("materialized_from_subquery", Json::Object(head))
+            }
         }
-        members.push(("attached_condition", text(print::conjunction(conditions, &self.known))));
-        self.inner("attached_subqueries", members);
     }
 
     /// What a table says that is made by the statement.
-    fn made(&self, measure: Option<Measure>, rows: f64, members: &mut Members) {
+    fn made(&self, table: &TableOf<'_>, rows: f64, members: &mut Members) {
         members.push(("access_type", text("ALL")));
-        self.counts(measure, (rows, 100.0), true, members);
+        self.counts(measure_of(table.actual), (rows, 100.0), true, members);
     }
 
     /// `rows` of a reading, and how many of a hundred meet the conditions.
@@ -434,12 +399,12 @@ impl Builder<'_> {
             members.push(("filtered", text(format!("{filtered:.2}"))));
             return;
         }
-        if self.profile.is_some() {
+        if self.ran {
             members.push(("r_loops", number(loops)));
         }
         members.push(("rows", number(rows.round())));
         let examined = measure.map(|measure| if made { measure.rows } else { measure.examined });
-        if self.profile.is_some() {
+        if self.ran {
             members.push(("r_rows", Json::Raw(examined.map_or("null".into(), of))));
         }
         if let Some(measure) = &measure {
@@ -455,48 +420,49 @@ impl Builder<'_> {
                 "r_filtered",
                 Json::Raw(if examined == 0 { "100".into() } else { format!("{share:.2}") }),
             ));
-        } else if self.profile.is_some() {
+        } else if self.ran {
             members.push(("r_filtered", Json::Raw("null".into())));
         }
     }
 
-    fn path(
-        &mut self,
-        table: &Arc<Table>,
-        slot: u16,
-        path: &TableAccess,
-        measure: Option<Measure>,
-        members: &mut Members,
-    ) {
-        members.push(("access_type", text(access_type(table, path))));
-        if !path.possible.is_empty() {
-            let names = path.possible.iter().map(|at| table.indexes()[*at].name.to_string());
-            members.push(("possible_keys", texts(names)));
+    fn path(&self, table: &Table, read: &TableOf<'_>, members: &mut Members) {
+        members.push(("access_type", text(table.access)));
+        if !table.possible.is_empty() {
+            members.push(("possible_keys", texts(table.possible.iter().cloned())));
         }
-        if let Some(key) = Key::of(table, path) {
-            members.push(("key", text(key.names.join(","))));
-            let columns = key.parts.iter().map(|part| table.columns()[*part].shown().to_owned());
-            members.push(("used_key_parts", texts(columns)));
-            members.push(("key_length", text(key.lengths.join(","))));
-            if !key.refs.is_empty() {
-                members.push(("ref", texts(key.refs)));
+        if let Some(index) = &table.index {
+            members.push(("key", text(index.names.join(","))));
+            members.push(("used_key_parts", texts(index.parts.iter().cloned())));
+            members.push(("key_length", text(index.lengths.join(","))));
+            if !index.refs.is_empty() {
+                members.push(("ref", texts(index.refs.iter().cloned())));
             }
         }
-        // What a key is equal to may be a subquery.
-        path.implied.iter().for_each(|e| {
-            let named = set_of(e).map(|set| self.known.subquery(set));
-            drop(named.unwrap_or_else(|| print::expr(e, &self.known)));
-        });
-        self.inner("attached_subqueries", members);
-        self.counts(measure, (path.expected(table), path.filtered(table, slot)), false, members);
-        if path.covered {
+        self.inner("attached_subqueries", &read.keyed, members);
+        let estimate = (table.estimate.rows, table.estimate.filtered);
+        self.counts(measure_of(read.actual), estimate, false, members);
+        if table.covered {
             members.push(("using_index", truth(true)));
         }
-        if path.reverse {
+        if table.reverse {
             members.push(("backward_index_scan", truth(true)));
         }
-        if let Access::Union(_) = path.access {
+        if !table.united.is_empty() {
             members.push(("using_union", truth(true)));
         }
     }
+}
+
+fn is_union(operator: &Operator) -> bool {
+    matches!(union_of(operator).0.does, Does::Union(_) | Does::Recursive(_))
+}
+
+/// The set operation below LIMIT and ORDER BY, if there is one, and whether it is ordered.
+fn union_of(mut operator: &Operator) -> (&Operator, bool) {
+    let mut sorted = false;
+    while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&operator.does, &operator.below[..]) {
+        sorted |= matches!(operator.does, Does::Sort { .. });
+        operator = below;
+    }
+    (operator, sorted)
 }

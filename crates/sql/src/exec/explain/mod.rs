@@ -1,7 +1,12 @@
 //! EXPLAIN and ANALYZE: a plan for people, as a table, a tree or JSON, with what happened if it has run.
+//!
+//! `describe` makes operators of a plan (`crate::expr::outline`), with `paths` for those that read tables. Each form is printed from them
+//! alone: `tree` as they are, `table` and `json` by what `parts` finds in them.
 
+pub(super) mod describe;
 mod json;
-mod names;
+mod parts;
+mod paths;
 mod table;
 mod tree;
 
@@ -12,7 +17,7 @@ use crate::expr::Expr;
 use crate::expr::profile::Profile;
 use crate::expr::types::string_column;
 use crate::plan::QueryPlan;
-use crate::plan::access::TableAccess;
+use crate::plan::physical::path::TableAccess;
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -84,15 +89,16 @@ pub(crate) fn explain(
     profile: Option<&Profile>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<()> {
+    let (operator, queries) = describe::statement(subject, profile);
+    let ran = profile.is_some();
     let text = match form {
-        Form::Table => return table::write(subject, profile, sink),
-        Form::Tree => tree::text(subject, profile),
-        Form::Json => json::document(subject, false, profile),
-        Form::MariadbJson => json::document(subject, true, profile),
+        Form::Table => return table::write(&operator, queries, ran, sink),
+        Form::Tree => tree::text(&operator),
+        Form::Json => json::document(&operator, false, ran),
+        Form::MariadbJson => json::document(&operator, true, ran),
     };
     let none: Arc<str> = "".into();
-    let ran = profile.is_some() && form == Form::MariadbJson;
-    let name = if ran { "ANALYZE" } else { "EXPLAIN" };
+    let name = if ran && form == Form::MariadbJson { "ANALYZE" } else { "EXPLAIN" };
     let column = ResultColumn {
         schema: none.clone(),
         table: none.clone(),

@@ -1,0 +1,127 @@
+//! A block's operators by what they do, and its tables in the order in which they are read: for the forms that have no operators.
+
+use crate::expr::outline::{Actual, Does, Grouping, Inner, Key, Operator};
+
+/// A block without its loops.
+#[derive(Default)]
+pub(super) struct Parts<'o> {
+    pub sort: Option<&'o [Key]>,
+    pub distinct: bool,
+    /// Windows, and whether rows are sorted for one of them.
+    pub windows: Option<bool>,
+    pub having: Option<&'o str>,
+    pub group: Option<&'o Grouping>,
+    pub constants: &'o [String],
+    pub tables: Vec<TableOf<'o>>,
+    /// Subqueries but for those of tables.
+    pub inner: Vec<&'o Inner>,
+}
+
+/// A table that a block reads.
+pub(super) struct TableOf<'o> {
+    /// Its operator, without conditions.
+    pub read: &'o Operator,
+    pub conditions: Vec<String>,
+    /// Subqueries in its keys.
+    pub keyed: Vec<&'o Inner>,
+    /// Subqueries in its conditions.
+    pub inner: Vec<&'o Inner>,
+    /// The run of it with its conditions.
+    pub actual: Actual,
+    /// How many of the conditions are its own, asked as it is read.
+    pub own_conditions: usize,
+    /// It is kept by its join columns.
+    pub hashed: bool,
+}
+
+impl<'o> Parts<'o> {
+    /// From the topmost operator of a block.
+    pub(super) fn of(mut operator: &'o Operator) -> Parts<'o> {
+        let mut parts = Parts::default();
+        loop {
+            match &operator.does {
+                Does::Limit(..) => {}
+                Does::Sort { keys, .. } => parts.sort = Some(keys),
+                Does::Distinct => parts.distinct = true,
+                Does::Window(keys) => {
+                    parts.windows = Some(parts.windows.unwrap_or(false) || !keys.is_empty());
+                }
+                Does::Having(text) => parts.having = Some(text),
+                Does::Group(group) => parts.group = Some(group),
+                Does::If(conditions) => parts.constants = conditions,
+                _ => {
+                    parts.take(operator);
+                    return parts;
+                }
+            }
+            parts.inner.extend(&operator.inner);
+            let [below] = &operator.below[..] else { return parts };
+            operator = below;
+        }
+    }
+
+    /// Takes the tables of loops.
+    fn take(&mut self, operator: &'o Operator) {
+        let table = match &operator.does {
+            Does::Filter(conditions) if is_table(&operator.below) => {
+                let mut table = TableOf::of(&operator.below[0], operator.actual);
+                (table.conditions, table.own_conditions) = (conditions.clone(), conditions.len());
+                table.inner = asked(operator, true);
+                Some(table)
+            }
+            does if is_read(does) => Some(TableOf::of(operator, operator.actual)),
+            _ => None,
+        };
+        if let Some(table) = table {
+            self.tables.push(table);
+            self.inner.extend(asked(operator, false));
+            return;
+        }
+        operator.below.iter().for_each(|below| self.take(below));
+        match (&operator.does, self.tables.last_mut()) {
+            (Does::HashJoin(join), Some(table)) => {
+                table.conditions.extend(join.filter.iter().cloned());
+                table.inner.extend(asked(operator, true));
+                (table.actual, table.hashed) = (join.own, true);
+                self.inner.extend(asked(operator, false));
+            }
+            _ => self.inner.extend(&operator.inner),
+        }
+    }
+}
+
+impl<'o> TableOf<'o> {
+    fn of(read: &'o Operator, actual: Actual) -> TableOf<'o> {
+        let keyed = asked(read, true);
+        TableOf {
+            read,
+            conditions: Vec::new(),
+            keyed,
+            inner: Vec::new(),
+            actual,
+            own_conditions: 0,
+            hashed: false,
+        }
+    }
+}
+
+/// Subqueries that the conditions of an operator ask, or what else it evaluates.
+fn asked(operator: &Operator, in_condition: bool) -> Vec<&Inner> {
+    operator.inner.iter().filter(|inner| inner.in_condition == in_condition).collect()
+}
+
+fn is_read(does: &Does) -> bool {
+    matches!(does, Does::Table(_) | Does::Derived(_) | Does::Computed(_) | Does::Recursion(_))
+}
+
+fn is_table(below: &[Operator]) -> bool {
+    matches!(below, [only] if is_read(&only.does))
+}
+
+/// The number, whether two runs may differ, and the rows of a query.
+pub(super) fn select(operator: &Operator) -> (u64, bool, f64) {
+    match &operator.does {
+        Does::Select(select) => (select.id, select.volatile, select.rows),
+        _ => (0, false, 0.0),
+    }
+}

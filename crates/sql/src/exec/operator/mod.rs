@@ -1,0 +1,61 @@
+//! Operators: what the parts of a query plan do with rows, a file for each kind.
+//!
+//! **Push.** An operator is a function that is called with its part of the plan and a consumer, and calls the consumer for each row.
+//! There is no state of an operator between calls: it runs from its first row to its last, once for each row of the loops around it,
+//! and recursion is as deep as the plan. Short statements gain by it: nothing is opened, asked and closed.
+//!
+//! **Two kinds of rows.** Below the output of a block a row is in the frame (`Context::frame`), one slot for each table, and a consumer
+//! ([`Joined`]) reads it there. Who needs an earlier row again (a group, a sort, a hash table) copies it and puts it back; when a
+//! consumer returns, its operator may write the slots that it owns, and no others. From the output on a row is a slice of values
+//! ([`Consumer`]), which is the consumer's until it returns.
+//!
+//! **Enough.** A consumer answers with [`Flow`]. After `Flow::Stop` it is not called again: an operator returns `Flow::Stop` at once, without
+//! what it may still have. An operator returns `Flow::Continue` when its rows have ended. Whoever turns `Stop` into `Continue` is where
+//! the rows belong to a query of their own (`set_operation`, a subquery that EXISTS asks), because its LIMIT is not that of the query around.
+//!
+//! **Errors and interrupts** pass through with `?`. An interrupt (a lock to wait for) drops everything: the statement runs again.
+//!
+//! **KILL** and time limits are seen by `Context::tick`, which every loop calls for each row that it takes from memory or from a file;
+//! storage sees them for the rows that it reads, and `recursion` between its steps. `Context::check_stack` guards the recursion.
+//!
+//! **Memory** is asked for, by [`crate::memory::Account`], by those who keep rows: `hash_join`, `derived`, `group`, `sort`,
+//! `distinct`, `window`, `set_operation`, `recursion`. Each goes to a temporary file when its share is used up, but for `recursion`'s rows that were
+//! found, which are refused. The others keep one row.
+//!
+//! **EXPLAIN ANALYZE** has [`crate::expr::profile`] count at four places: a query (`query`), the joined rows of a block (`nested_loop`), its groups
+//! (`block`), and each table or outer join (`nested_loop`). Counted are calls, rows given, and the time without that of the consumer.
+//!
+//! Joins stand in joins and blocks in set operations, so files here use each other in circles, as plans do.
+
+pub(super) mod query;
+
+mod block;
+mod computed;
+mod derived;
+mod distinct;
+mod filter;
+mod group;
+mod hash_join;
+mod late_outputs;
+pub(super) mod limit;
+mod nested_loop;
+mod outer_join;
+mod output;
+mod recursion;
+mod rollup;
+mod scan;
+mod set_operation;
+mod sort;
+mod stream_group;
+mod values;
+mod window;
+mod window_frame;
+mod window_value;
+
+use crate::error::ExecResult;
+use crate::expr::Context;
+use crate::expr::subquery::Consumer;
+use crate::rows::Flow;
+
+/// Takes joined rows, which are in the frame.
+type Joined<'c> = dyn FnMut(&mut Context<'_>) -> ExecResult<Flow> + 'c;

@@ -1,0 +1,76 @@
+//! A query: by its form, one of the operators that give results.
+
+use super::{Consumer, block, recursion, set_operation, values};
+use crate::api::ResultColumn;
+use crate::error::ExecResult;
+use crate::exec::explain::describe;
+use crate::expr::outline::{Numbers, Operator, Outliner};
+use crate::expr::subquery::Subplan;
+use crate::expr::{Context, profile};
+use crate::plan::QueryPlan;
+use crate::plan::physical::Body;
+use crate::rows::Flow;
+
+impl Subplan for QueryPlan {
+    fn run(&self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+        run(self, cx, out)
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    fn rows(&self) -> f64 {
+        self.rows
+    }
+
+    fn cost(&self) -> f64 {
+        crate::plan::cost::of_plan(self)
+    }
+
+    fn columns(&self) -> &[ResultColumn] {
+        &self.columns
+    }
+
+    fn is_unique(&self, column: usize) -> bool {
+        crate::plan::cost::is_unique(self, column)
+    }
+
+    fn reads_no_table(&self) -> bool {
+        matches!(&self.body, Body::Block(block) if block.nodes.is_empty())
+    }
+
+    fn number(&self, id: Option<u64>, numbers: &mut Numbers) {
+        describe::number(self, id, numbers);
+    }
+
+    fn outline(&self, out: &mut Outliner<'_>) -> Operator {
+        describe::query(self, out)
+    }
+}
+
+/// Runs a query for the outer rows now in the frame.
+///
+/// # Errors
+/// Whatever evaluation or storage meets, interrupts among them.
+pub fn run(plan: &QueryPlan, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    let skipped = cx.skipped;
+    let flow = run_outermost(plan, cx, out);
+    cx.skipped = skipped;
+    flow
+}
+
+/// Runs a query that is a statement: what its OFFSET leaves out is counted.
+pub(in crate::exec) fn run_outermost(
+    plan: &QueryPlan,
+    cx: &mut Context<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    cx.check_stack()?;
+    profile::given(plan, cx, out, |cx, out| match &plan.body {
+        Body::Block(block) => block::run(block, cx, out),
+        Body::Compound(compound) => set_operation::run(compound, cx, out),
+        Body::Values(rows) => values::run(rows, cx, out),
+        Body::Recursive(recursive) => recursion::run(recursive, cx, out),
+    })
+}

@@ -1,0 +1,8 @@
+//! Joins: in which order the tables of a block are read (`order`), how each is read for the rows before it (`scan`), and where conditions wait that
+//! are dear to ask (`late`).
+
+mod late;
+mod order;
+mod scan;
+
+pub(super) use order::{Rest, plan};

@@ -1,0 +1,227 @@
+//! The one way into the planner: from a query that is bound to a plan that runs.
+//!
+//! Parts of a query expression are planned from the inside out. Of a block: which columns are read (`rules::needed`), in which order its tables
+//! are and along which paths (`join`), what of ORDER BY and GROUP BY these give for nothing (`order`), what its aggregates share
+//! (`rules::shared`), and how many rows come (`cost`).
+
+use super::physical::{Block, Body, Compound, Grouping, Node, QueryPlan, Recursive};
+use super::rules::needed::{self, Needed};
+use super::rules::shared;
+use super::{cost, join, order};
+use crate::error::SqlResult;
+use crate::expr::{Expr, SlotSet, is_volatile};
+use crate::logical::{self, SortBy, SortKey};
+use crate::state::SessionState;
+use crate::storage::LockMode;
+
+/// Who takes the rows of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A statement, which takes them as they come.
+    Statement,
+    /// The query around it, to which it matters how many they are.
+    Query,
+    /// EXISTS, which looks at one.
+    Exists,
+}
+
+/// The surroundings of a query.
+pub(crate) struct Planning<'p> {
+    pub session: &'p SessionState,
+    /// Counts the subqueries of the statement, and the tables kept for its joins.
+    pub subqueries: &'p mut usize,
+    pub reader: Reader,
+}
+
+/// What is known of the rows of a plan.
+struct Yield {
+    volatile: bool,
+    locks: bool,
+    rows: f64,
+}
+
+/// Plans a query expression.
+///
+/// # Errors
+/// The statement's budget is used up; what evaluating its conditions on sampled rows meets.
+pub(crate) fn physical_plan(query: logical::Query, planning: &mut Planning<'_>) -> SqlResult<QueryPlan> {
+    let mut plan = planning.query(query)?;
+    if planning.reader == Reader::Exists {
+        look_at_first(&mut plan);
+    }
+    Ok(plan)
+}
+
+/// Has no more than one row computed.
+fn look_at_first(plan: &mut QueryPlan) {
+    if let Body::Block(block) = &mut plan.body
+        && block.limit.count.is_none()
+        && block.limit.offset.is_none()
+    {
+        block.limit.count = Some(Expr::integer(1));
+        block.order.clear();
+        if block.grouping.is_none() && block.having.is_none() && !plan.volatile {
+            block.distinct = false;
+            block.outputs.clear();
+            block.windows = None;
+            block.width = 0;
+            needed::cover(&mut block.nodes);
+        }
+    }
+}
+
+impl Planning<'_> {
+    fn query(&mut self, query: logical::Query) -> SqlResult<QueryPlan> {
+        let logical::Query { body, columns, types, into, outfile } = query;
+        let (body, yields) = match body {
+            logical::Body::Block(block) => self.block(*block)?,
+            logical::Body::Values(rows) => values(rows),
+            logical::Body::Compound(compound) => {
+                let logical::Compound { left, rest, slot, order, limit } = *compound;
+                let left = self.query(left)?;
+                let rest = rest.into_iter().map(|(operation, query)| Ok((operation, self.query(query)?)));
+                let rest = rest.collect::<SqlResult<Vec<_>>>()?;
+                let yields = Yield {
+                    volatile: left.volatile
+                        || rest.iter().any(|(_, plan)| plan.volatile)
+                        || order.iter().any(varies),
+                    locks: left.locks || rest.iter().any(|(_, plan)| plan.locks),
+                    rows: cost::of_compound(&left, &rest, &limit),
+                };
+                let compound = Compound { left, rest, slot, types: types.clone(), order, limit };
+                (Body::Compound(Box::new(compound)), yields)
+            }
+            logical::Body::Recursive(recursive) => {
+                let logical::Recursive { seeds, steps, distinct, id } = *recursive;
+                let seeds = seeds.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
+                let steps = steps.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
+                let recursive = Recursive { seeds, steps, distinct, id, types: types.clone() };
+                let yields = Yield { volatile: false, locks: false, rows: cost::OF_RECURSION };
+                (Body::Recursive(Box::new(recursive)), yields)
+            }
+        };
+        Ok(QueryPlan {
+            body,
+            columns: columns.into(),
+            types,
+            slots: 0,
+            subqueries: 0,
+            tables: Vec::new(),
+            views: Vec::new(),
+            warnings: Vec::new(),
+            volatile: yields.volatile,
+            untyped_params: false,
+            catalog_version: 0,
+            into,
+            outfile,
+            late_limit: None,
+            locks: yields.locks,
+            rows: yields.rows,
+            stars: None,
+        })
+    }
+
+    fn block(&mut self, block: logical::Block) -> SqlResult<(Body, Yield)> {
+        let needed = Needed::of_logical(&block);
+        let logical::Block {
+            nest,
+            slots,
+            grouping,
+            having,
+            windows,
+            outputs,
+            distinct,
+            mut order,
+            limit,
+            straight,
+            hints,
+        } = block;
+        let own: SlotSet = slots.iter().copied().collect();
+        let locks = nest.locks() != LockMode::None;
+        let rest = join::Rest { own: &own, straight, hints: &hints, needed: &needed, read: self.is_read() };
+        let mut planned = join::plan(self.session, self.subqueries, nest, &rest)?;
+        let mut grouping = grouping.map(|grouping| with_rows(grouping, &slots));
+        if windows.is_none() {
+            in_order(&mut planned.nodes, grouping.as_mut(), &mut order, &outputs, limit.count.is_some());
+        }
+        grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, self.subqueries));
+        let mut volatile = planned.volatile || vary(&outputs, &having, &grouping, &order);
+        windows.iter().for_each(|windows| windows.visit(&mut |e| volatile |= is_volatile(e)));
+        let mut block = Block {
+            constants: planned.constants,
+            nodes: planned.nodes,
+            width: outputs.len(),
+            outputs,
+            grouping,
+            having,
+            windows,
+            distinct,
+            order,
+            late_outputs: None,
+            limit,
+        };
+        if order::sorts_before_outputs(&block) {
+            block.late_outputs = Some(slots);
+        }
+        let rows = cost::of_block(&block, planned.rows, self.session.settings.zone);
+        Ok((Body::Block(Box::new(block)), Yield { volatile, locks, rows }))
+    }
+
+    /// Whether it matters how many rows come.
+    fn is_read(&self) -> bool {
+        self.reader != Reader::Statement
+    }
+}
+
+fn values(rows: Vec<Vec<Expr>>) -> (Body, Yield) {
+    let volatile = rows.iter().flatten().any(is_volatile);
+    let yields = Yield { volatile, locks: false, rows: rows.len() as f64 };
+    (Body::Values(rows), yields)
+}
+
+/// Groups of rows of these slots.
+fn with_rows(grouping: logical::Grouping, slots: &[u16]) -> Grouping {
+    let logical::Grouping { keys, aggregates, slot, rollup } = grouping;
+    let row_slots = slots.to_vec();
+    Grouping { keys, aggregates, slot, row_slots, rollup, first_only: false, stream: false }
+}
+
+/// Uses the order in which the first table can be read: for ORDER BY, for groups, for a lone MIN or MAX.
+fn in_order(
+    nodes: &mut [Node],
+    grouping: Option<&mut Grouping>,
+    order: &mut Vec<SortKey>,
+    outputs: &[Expr],
+    limited: bool,
+) {
+    match grouping {
+        None => {
+            if !order.is_empty() && order::rows_in_order(nodes, order, outputs, limited) {
+                order.clear();
+            }
+        }
+        Some(grouping) if grouping.rollup.is_some() => {}
+        Some(grouping) if grouping.keys.is_empty() => {
+            grouping.first_only = order::extreme_first(nodes, grouping);
+            order.clear();
+        }
+        Some(grouping) => {
+            let sorted = order::groups_in_order(nodes, grouping, order, outputs);
+            grouping.stream = sorted.is_some();
+            if sorted == Some(true) {
+                order.clear();
+            }
+        }
+    }
+}
+
+/// Whether a block's clauses may give other values each time.
+fn vary(outputs: &[Expr], having: &Option<Expr>, grouping: &Option<Grouping>, order: &[SortKey]) -> bool {
+    outputs.iter().chain(having).any(is_volatile)
+        || grouping.as_ref().is_some_and(Grouping::is_volatile)
+        || order.iter().any(varies)
+}
+
+fn varies(key: &SortKey) -> bool {
+    matches!(&key.expr, SortBy::Expr(e) if is_volatile(e))
+}
