@@ -279,9 +279,9 @@ impl Process {
         self.wake();
     }
 
-    /// Waits until the connection is to end.
-    pub(crate) async fn connection_killed(&self) {
-        while !self.kill.connection_killed() {
+    /// Waits until the connection is to end, or with `query` the statement.
+    pub(crate) async fn interrupted(&self, query: bool) {
+        while !(self.kill.connection_killed() || query && self.kill.is_killed()) {
             self.killed.notified().await;
         }
     }

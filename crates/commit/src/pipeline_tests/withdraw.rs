@@ -9,9 +9,9 @@ fn what_has_no_place_in_the_log_can_be_withdrawn_and_nothing_else() {
     let settings = CommitSettings { fast_sync_us: AtomicU64::new(u64::MAX), ..CommitSettings::default() };
     let pipeline = start(&world, settings);
     world.stuck_write.store(1, Ordering::SeqCst);
-    world.no_room.store(true, Ordering::SeqCst);
     let first = pipeline.commit(request());
     wait_until("its write is under way", || pipeline.in_flight() == 1);
+    world.no_room.store(true, Ordering::SeqCst);
     let (second, third) = (pipeline.commit(request()), pipeline.commit(request()));
     let awaited = pipeline.commit(CommitRequest { awaited: true, ..request() });
     assert!(!pipeline.lead(), "no thread empties the queue while the write may take for ever");

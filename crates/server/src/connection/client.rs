@@ -91,7 +91,7 @@ impl Client {
         tokio::select! {
             biased;
             flushed = self.channel.flush() => flushed,
-            () = process.connection_killed() => Err(NetError::Closed),
+            () = process.interrupted(false) => Err(NetError::Closed),
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Replies {
     pub(crate) rows_sent: u64,
     /// Rows that the last statement changed.
     pub(crate) rows_affected: u64,
+    /// The statement's reply is an error.
+    pub(crate) failed: bool,
     /// Statements of procedures that the session runs for them.
     pub(crate) inside: Inside,
 }
@@ -52,6 +54,7 @@ impl Replies {
             schema_changed: false,
             rows_sent: 0,
             rows_affected: 0,
+            failed: false,
             inside: Inside::default(),
         }
     }
@@ -193,6 +196,7 @@ impl Client {
         if self.replies.inside.depth > 0 {
             self.replies.inside.error = Some(error);
         } else {
+            self.replies.failed = true;
             self.channel.error(&error);
         }
         Replied::Bad

@@ -24,13 +24,15 @@ impl Client {
 
     /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
     pub(crate) async fn settle(&mut self, sql: &mut SqlSession, start: ReplyStart) -> bool {
+        let failed = std::mem::take(&mut self.replies.failed);
         let Some(ticket) = self.replies.floor.ticket() else { return true };
         self.process.stage(Stage::CommitWait);
         self.process.counters.add(Counter::CommitWaits, 1);
         let settled = tokio::select! {
             biased;
             result = ticket => result.map_err(SqlError::of_commit),
-            () = self.process.connection_killed() => Err(SqlError::query_interrupted()),
+            // Another error in place of an error tells of nothing. In place of an OK it would say that nothing was done.
+            () = self.process.interrupted(failed) => Err(SqlError::query_interrupted()),
         };
         // Asserts SESSION-1: a reply whose floor is never durable is taken back, or its connection ends.
         let Err(error) = settled else { return true };

@@ -131,7 +131,7 @@ impl<'a> ReplySink<'a> {
             // A client that does not read holds nobody who is to go.
             let killed = async {
                 match process {
-                    Some(process) => process.connection_killed().await,
+                    Some(process) => process.interrupted(false).await,
                     None => std::future::pending().await,
                 }
             };

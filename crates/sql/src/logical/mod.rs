@@ -1,7 +1,7 @@
 //! Queries as they are written, with names and types resolved: which tables, which conditions, what is grouped, ordered and given.
 //!
 //! Nothing here says how a row is found: no index is chosen, no table stands before another but where the text says so, nothing has a
-//! cost. [`crate::bind`] makes a [`Query`] of a syntax tree, [`crate::plan::physical_plan`] makes a plan of it, which `exec` runs.
+//! cost. [`crate::bind`] makes a [`Query`] of a syntax tree, `crate::plan::physical_plan` makes a plan of it, which `exec` runs.
 //!
 //! A query expression (a SELECT, or set operations of them) is planned as a whole when its last clause is bound. Queries inside of it
 //! (derived tables, common table expressions, subqueries in expressions) were planned before, each when it ended, because binding

@@ -1,6 +1,6 @@
 //! The tree of a query expression.
 //!
-//! Made by `bind`, used up by [`crate::plan::physical_plan`]. Each part is bound; what a part says does not depend on how it will be run.
+//! Made by `bind`, used up by `crate::plan::physical_plan`. Each part is bound; what a part says does not depend on how it will be run.
 
 use super::nest::Nest;
 use super::window::Windows;
