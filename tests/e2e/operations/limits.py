@@ -76,7 +76,7 @@ READS = {
     "regexp": f"SELECT COUNT(*) FROM t a WHERE {long_text('ab', 1_000_000)} REGEXP '(a|b|ab)*[ac]{{1,200}}c$'",
     "large regexp": f"SELECT COUNT(*) FROM t a WHERE {long_text('ab', 1_000_000)} REGEXP '([a-z]{{0,80}}x?){{60}}y'",
     "regexp_replace": f"SELECT COUNT(*) FROM t a WHERE REGEXP_REPLACE({long_text('ab', 1_000_000)}, '([a-z]{{1,3}}b)', '$1') = ''",
-    "regexp that goes back": f"SELECT COUNT(*) FROM t a WHERE {long_text('ab', 1_000_000)} REGEXP '(a|b|ab)*(?=.*c)[ab]{{1,200}}\\\\1c$'",
+    "regexp that goes back": "SELECT COUNT(*) FROM t a, t b WHERE REPEAT('ab', 30 + a.k * b.k * 0) REGEXP '(.*)(.*)\\\\1\\\\2c$'",
     "regexp of rows": "SELECT COUNT(*) FROM t a, t b WHERE a.s REGEXP CONCAT('(', b.k, '|[a-f]{1,200}){1,9}z')",
     "json path": "SELECT COUNT(*) FROM t a WHERE JSON_EXTRACT(CONCAT(" + long_text("[", 90) + ",'1'," + long_text("]", 90)
                  + "), '$**[*]**[*]**[*]**[*]**[*]**.x') = 1",

