@@ -3,7 +3,7 @@
 what is not decided yet, PURGE BINARY LOGS makes room by itself, also after a kill -9 and a start on the full disk, and everything
 acknowledged is there.
 
-Ring: all.
+Ring: gate.
 """
 
 import http.client
