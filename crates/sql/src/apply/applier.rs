@@ -345,7 +345,7 @@ impl Applier {
         }
         let (_, trx) = self.session.parts();
         trx.finish_applied().map_err(failed)?;
-        let ticket = self.session.commit_now().map_err(failed)?;
+        let ticket = self.session.context().commit_now().map_err(failed)?;
         Ok(ticket.unwrap_or_else(nothing))
     }
 

@@ -82,7 +82,7 @@ impl SqlSession {
         }
         let bytes = omnibus_value::base64::decode_runs(text)
             .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
-        self.enter();
+        self.context().enter();
         let mut input = std::mem::take(&mut self.replayed.binlog_input);
         let result = self.binlog_events(&mut input, &bytes, call.access);
         self.replayed.binlog_input = input;

@@ -1,7 +1,7 @@
 //! CREATE TABLE ... SELECT: the table, as a definition with all its columns written out, and the rows as those of INSERT ...
 //! SELECT, in one transaction (GTID-1): a crash or an error leaves both or neither.
 
-use super::{Call, SqlSession};
+use super::{Call, StatementContext, query, statement_log};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{self, Column, Table, same_name};
 use crate::ddl::{Ddl, parse_create};
@@ -18,51 +18,49 @@ use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
 
-impl SqlSession {
-    pub(super) fn create_table_select(
-        &mut self,
-        tree: &CreateTable,
-        query: &Query,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let plan = self.plan_reads(query, call.access, Some(call.params), self.source_lock())?;
-        let (full, names) = with_columns_of(tree, &plan, self.state.zone())?;
-        call.access.check(&self.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
-        // What it reads before the lock that all definitions wait for.
-        self.trx.locks.lock_views(&plan.views)?;
-        for table in &plan.tables {
-            self.trx.lock_table(table, TableMode::IntentShared)?;
-        }
-        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql: b"" };
-        let created = ddl.create_table_as(&full);
-        if created.is_err() {
-            self.trx.rollback();
-        }
-        let Some(table) = created? else { return Ok(Outcome::ok()) };
-        let result = self.fill(&table, &names, plan, tree, call);
-        if result.is_err() {
-            self.trx.rollback();
-        }
-        result
+pub(super) fn create_table_select(
+    cx: &mut StatementContext<'_>,
+    tree: &CreateTable,
+    query: &Query,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
+    let (full, names) = with_columns_of(tree, &plan, cx.state.zone())?;
+    call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
+    // What it reads before the lock that all definitions wait for.
+    cx.trx.locks.lock_views(&plan.views)?;
+    for table in &plan.tables {
+        cx.trx.lock_table(table, TableMode::IntentShared)?;
     }
+    let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql: b"" };
+    let created = ddl.create_table_as(&full);
+    if created.is_err() {
+        cx.trx.rollback();
+    }
+    let Some(table) = created? else { return Ok(Outcome::ok()) };
+    let result = fill(cx, &table, &names, plan, tree, call);
+    if result.is_err() {
+        cx.trx.rollback();
+    }
+    result
+}
 
-    /// Inserts the query's rows and commits them with the table.
-    fn fill(
-        &mut self,
-        table: &Arc<Table>,
-        names: &[Ident],
-        plan: QueryPlan,
-        tree: &CreateTable,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let expressions = RowExpressions::bind(table, &self.state, &self.trx.catalog(), None)?;
-        let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
-        let outcome = self.run_as_rows(&WritePlan::of_insert(insert), call)?;
-        self.trx.end_statement()?;
-        self.trx.finish_applied()?;
-        let wait = self.commit_now()?;
-        Ok(Outcome { wait, ..outcome })
-    }
+/// Inserts the query's rows and commits them with the table.
+fn fill(
+    cx: &mut StatementContext<'_>,
+    table: &Arc<Table>,
+    names: &[Ident],
+    plan: QueryPlan,
+    tree: &CreateTable,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let expressions = RowExpressions::bind(table, cx.state, &cx.trx.catalog(), None)?;
+    let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
+    let outcome = query::run_as_rows(cx, &WritePlan::of_insert(insert), call)?;
+    cx.trx.end_statement()?;
+    cx.trx.finish_applied()?;
+    let wait = cx.commit_now()?;
+    Ok(Outcome { wait, ..outcome })
 }
 
 /// The definition with the query's columns in it, and their names. Columns that only the list has stand first; one that both have is what

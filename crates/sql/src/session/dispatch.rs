@@ -1,254 +1,220 @@
 //! Which statement does what.
 
-use super::programs::ProgramDdl;
-use super::{Call, SqlSession};
-use crate::api::{Mode, Outcome, Priv};
+use super::programs::{ProgramDdl, conditions, event};
+use super::{
+    Call, SqlSession, StatementContext, create_select, explain, load, maintenance, query, show, show_query,
+    table_locks, temporary, xa,
+};
+use crate::api::{Mode, Outcome};
 use crate::ddl::Ddl;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
-use omnibus_parser::ast::{
-    Completion, CreateTable, CreateView, ObjectName, StartTransaction, Statement, TableOption,
-};
+use omnibus_parser::ast::{Completion, CreateTable, CreateView, StartTransaction, Statement, TableOption};
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
         call.access.check_statement(statement)?;
+        // The session's own.
         match statement {
-            Statement::Select(_) | Statement::Do(_) => self.query(statement, call),
-            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => self.write(statement, call),
-            Statement::LoadData(tree) => self.load_data(tree, call),
-            Statement::Begin(how) => self.start_transaction(*how, call.mode),
-            Statement::Commit(how) => self.commit(*how),
-            Statement::Rollback(how) => self.rollback(*how),
+            Statement::Binlog(text) => return self.binlog(text, call),
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::ExecuteImmediate { .. } => return self.prepared_statement(statement, call),
+            _ => {}
+        }
+        let supplied = self.attempt.load_input.clone();
+        let cx = &mut self.context();
+        match statement {
+            Statement::Select(_) | Statement::Do(_) => query::select(cx, statement, call),
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                query::write(cx, statement, call)
+            }
+            Statement::LoadData(tree) => load::load_data(cx, tree, supplied, call),
+            Statement::Begin(how) => start_transaction(cx, *how, call.mode),
+            Statement::Commit(how) => commit(cx, *how),
+            Statement::Rollback(how) => rollback(cx, *how),
             Statement::Savepoint(name) => {
-                if self.trx.is_open() || !self.state.settings.autocommit {
-                    self.enter();
-                    self.trx.savepoint(name)?;
+                if cx.trx.is_open() || !cx.state.settings.autocommit {
+                    cx.enter();
+                    cx.trx.savepoint(name)?;
                 }
                 Ok(Outcome::ok())
             }
             Statement::RollbackTo(name) => {
-                self.trx.rollback_to_savepoint(name)?;
+                cx.trx.rollback_to_savepoint(name)?;
                 Ok(Outcome::ok())
             }
             Statement::ReleaseSavepoint(name) => {
-                self.trx.savepoints.release(name)?;
+                cx.trx.savepoints.release(name)?;
                 Ok(Outcome::ok())
             }
-            Statement::Xa(xa) => self.xa(xa, call),
-            Statement::Binlog(text) => self.binlog(text, call),
-            Statement::Use(name) => self.use_database(name, call),
-            Statement::LockTables(tables) => self.lock_tables(tables, call),
-            Statement::UnlockTables => self.unlock_tables(),
-            Statement::LockInstance => self.lock_instance(call),
+            Statement::Xa(xa) => xa::execute(cx, xa, call),
+            Statement::Use(name) => cx.use_database(name, call),
+            Statement::LockTables(tables) => table_locks::lock_tables(cx, tables, call),
+            Statement::UnlockTables => table_locks::unlock_tables(cx),
+            Statement::LockInstance => table_locks::lock_instance(cx, call),
             Statement::UnlockInstance => {
-                self.trx.locks.unlock_instance();
+                cx.trx.locks.unlock_instance();
                 Ok(Outcome::ok())
             }
-            Statement::Flush(flush) => self.flush_with_read_lock(flush, call),
-            Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::ExecuteImmediate { .. } => self.prepared_statement(statement, call),
-            Statement::Show(show) => self.show(show, call),
-            Statement::Explain(explain) => self.explain(explain, call),
-            Statement::Describe { table, column } => self.describe(table, column.as_ref(), call),
-            Statement::Maintenance(what) => self.maintain(what, call),
-            Statement::Signal(signal) => self.signal(signal, call),
-            Statement::GetDiagnostics(get) => self.get_diagnostics(get, call),
+            Statement::Flush(flush) => table_locks::flush_with_read_lock(cx, flush, call),
+            Statement::Show(show) => show::execute(cx, show, call),
+            Statement::Explain(explain) => explain::execute(cx, explain, call),
+            Statement::Describe { table, column } => show_query::describe(cx, table, column.as_ref(), call),
+            Statement::Maintenance(what) => maintenance::maintain(cx, what, call),
+            Statement::Signal(signal) => conditions::signal(cx, signal, call),
+            Statement::GetDiagnostics(get) => conditions::get_diagnostics(cx, get, call),
             statement if statement.is_definition() => {
-                let result = self.define(statement, call);
-                tell_defined(&self.state, statement, call.text, &result);
+                let result = define(cx, statement, call);
+                tell_defined(cx.state, statement, call.text, &result);
                 result
             }
             Statement::Unsupported(what) => Err(SqlError::not_supported_yet(what.what).into()),
             other => Err(SqlError::not_supported_yet(other.kind().replace('_', " ").to_uppercase()).into()),
         }
     }
+}
 
-    fn start_transaction(&mut self, how: StartTransaction, mode: Mode) -> ExecResult<Outcome> {
-        self.trx.branch.check_none()?;
-        let waits = self.trx.is_open() || self.trx.locks.has_locked_tables() || self.trx.is_ahead();
-        if how.consistent_snapshot && waits && mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        let mut ticket = self.commit_for_new()?;
-        if how.consistent_snapshot {
-            // The snapshot has what was committed just now.
-            self.finish_commit(ticket.take())?;
-            self.trx.catch_up()?;
-        }
-        let (isolation, read_only) = self.next_characteristics();
-        self.trx.open(isolation, how.read_only.unwrap_or(read_only));
-        if how.consistent_snapshot && isolation >= crate::api::Isolation::RepeatableRead {
-            self.trx.view.take_with_position();
-        }
-        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+fn start_transaction(
+    cx: &mut StatementContext<'_>,
+    how: StartTransaction,
+    mode: Mode,
+) -> ExecResult<Outcome> {
+    cx.trx.branch.check_none()?;
+    let waits = cx.trx.is_open() || cx.trx.locks.has_locked_tables() || cx.trx.is_ahead();
+    if how.consistent_snapshot && waits && mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
     }
+    let mut ticket = commit_for_new(cx)?;
+    if how.consistent_snapshot {
+        // The snapshot has what was committed just now.
+        cx.finish_commit(ticket.take())?;
+        cx.trx.catch_up()?;
+    }
+    let (isolation, read_only) = cx.next_characteristics();
+    cx.trx.open(isolation, how.read_only.unwrap_or(read_only));
+    if how.consistent_snapshot && isolation >= crate::api::Isolation::RepeatableRead {
+        cx.trx.view.take_with_position();
+    }
+    Ok(Outcome { wait: ticket, ..Outcome::ok() })
+}
 
-    /// Commits before START TRANSACTION without forgetting SET TRANSACTION.
-    fn commit_for_new(&mut self) -> ExecResult<Option<Ticket>> {
-        if self.trx.locks.has_locked_tables() {
-            // As the manuals say: a new transaction ends LOCK TABLES, and not FLUSH TABLES WITH READ LOCK.
-            if !self.trx.locks.has_read_lock() {
-                self.trx.locks.unlock_tables();
-            }
-            return Ok(self.commit_now()?);
+/// Commits before START TRANSACTION without forgetting SET TRANSACTION.
+fn commit_for_new(cx: &mut StatementContext<'_>) -> ExecResult<Option<Ticket>> {
+    if cx.trx.locks.has_locked_tables() {
+        // As the manuals say: a new transaction ends LOCK TABLES, and not FLUSH TABLES WITH READ LOCK.
+        if !cx.trx.locks.has_read_lock() {
+            cx.trx.locks.unlock_tables();
         }
-        Ok(if self.trx.is_open() { self.commit_now()? } else { None })
+        return Ok(cx.commit_now()?);
     }
+    Ok(if cx.trx.is_open() { cx.commit_now()? } else { None })
+}
 
-    fn commit(&mut self, how: Completion) -> ExecResult<Outcome> {
-        self.trx.branch.check_none()?;
-        let characteristics = self.trx.characteristics();
-        let ticket = self.commit_now()?;
-        if how.chain == Some(true) {
-            self.trx.open(characteristics.0, characteristics.1);
-        }
-        Ok(Outcome { wait: ticket, ..Outcome::ok() })
+fn commit(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome> {
+    cx.trx.branch.check_none()?;
+    let characteristics = cx.trx.characteristics();
+    let ticket = cx.commit_now()?;
+    if how.chain == Some(true) {
+        cx.trx.open(characteristics.0, characteristics.1);
     }
+    Ok(Outcome { wait: ticket, ..Outcome::ok() })
+}
 
-    fn rollback(&mut self, how: Completion) -> ExecResult<Outcome> {
-        self.trx.branch.check_none()?;
-        let characteristics = self.trx.characteristics();
-        self.trx.rollback();
-        if how.chain == Some(true) {
-            self.trx.open(characteristics.0, characteristics.1);
-        }
-        Ok(Outcome::ok())
+fn rollback(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome> {
+    cx.trx.branch.check_none()?;
+    let characteristics = cx.trx.characteristics();
+    cx.trx.rollback();
+    if how.chain == Some(true) {
+        cx.trx.open(characteristics.0, characteristics.1);
     }
+    Ok(Outcome::ok())
+}
 
-    pub(super) fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {
-        let catalog = self.catalog();
-        let known = ["information_schema", "performance_schema", "sys"]
-            .iter()
-            .find(|known| name.eq_ignore_ascii_case(known));
-        if let Some(known) = known {
-            self.state.database = Some((*known).into());
-            return Ok(Outcome::ok());
-        }
-        call.access.check(name, None, Priv::Any)?;
-        self.state.database = Some(catalog.schema(name)?.name.clone());
-        Ok(Outcome::ok())
+/// Definition statements commit what is open, then are a transaction of their own.
+fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    if call.mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
     }
+    if let Some(result) = temporary::define_temporary(cx, statement, call) {
+        return result;
+    }
+    if cx.state.settings.server_read_only {
+        return Err(SqlError::option_prevents_statement("--read-only").into());
+    }
+    cx.commit_before_definition()?;
+    must_write(cx.state)?;
+    if let Statement::CreateView(tree) = statement {
+        return create_view(cx, tree, call);
+    }
+    let schedule = match statement {
+        Statement::CreateEvent(tree) => tree.clauses.schedule.as_ref(),
+        Statement::AlterEvent(tree) => tree.clauses.schedule.as_ref(),
+        _ => None,
+    };
+    let times = event::event_times(cx, schedule, call)?;
+    let Call { access, text, .. } = call;
+    let sql = statement_text(text);
+    let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: *access, sql };
+    let result = match statement {
+        Statement::CreateDatabase(tree) => ddl.create_database(tree),
+        Statement::AlterDatabase(tree) => ddl.alter_database(tree),
+        Statement::DropDatabase { if_exists, name } => ddl.drop_database(name, *if_exists),
+        Statement::CreateTable(tree) => return create_table(cx, tree, call),
+        Statement::DropTable(tree) => match ddl.drop_shadowing(tree)? {
+            Some(rest) => ddl.drop_tables(&rest),
+            None => Ok(Outcome::ok()),
+        },
+        Statement::DropView(tree) => ddl.drop_views(tree),
+        Statement::Truncate(name) => ddl.truncate(name),
+        Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
+        Statement::CreateSequence(tree) => ddl.create_sequence(tree),
+        Statement::AlterSequence(tree) => ddl.alter_sequence(tree),
+        Statement::DropSequence(tree) => ddl.drop_sequences(tree),
+        Statement::AlterTable(tree) => ddl.alter_table(tree),
+        Statement::CreateIndex(tree) => ddl.create_index(tree),
+        Statement::DropIndex(tree) => ddl.drop_index(tree),
+        Statement::CreateRoutine(_)
+        | Statement::AlterRoutine(_)
+        | Statement::CreateTrigger(_)
+        | Statement::CreateEvent(_)
+        | Statement::AlterEvent(_)
+        | Statement::DropProgram(_) => ProgramDdl { ddl: &mut ddl }.run(statement, times),
+        _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
+    };
+    cx.end_definition(result)
+}
 
-    pub(crate) fn schema_of(&self, name: &ObjectName) -> Result<String, SqlError> {
-        match (&name.schema, &self.state.database) {
-            (Some(schema), _) => Ok(schema.to_string()),
-            (None, Some(current)) => Ok(current.to_string()),
-            (None, None) => Err(SqlError::no_db()),
-        }
-    }
+fn create_view(cx: &mut StatementContext<'_>, tree: &CreateView, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    let (catalog, database) = (cx.catalog(), cx.database.clone());
+    let sql = statement_text(call.text);
+    let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql };
+    let result = ddl.create_view(tree, &catalog, database.virtual_tables());
+    cx.end_definition(result)
+}
 
-    /// Definition statements commit what is open, then are a transaction of their own.
-    fn define(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        if let Some(result) = self.define_temporary(statement, call) {
-            return result;
-        }
-        if self.state.settings.server_read_only {
-            return Err(SqlError::option_prevents_statement("--read-only").into());
-        }
-        self.commit_before_definition()?;
-        must_write(&self.state)?;
-        if let Statement::CreateView(tree) = statement {
-            return self.create_view(tree, call);
-        }
-        let schedule = match statement {
-            Statement::CreateEvent(tree) => tree.clauses.schedule.as_ref(),
-            Statement::AlterEvent(tree) => tree.clauses.schedule.as_ref(),
-            _ => None,
-        };
-        let times = self.event_times(schedule, call)?;
-        let Call { access, text, .. } = call;
-        let sql = statement_text(text);
-        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: *access, sql };
-        let result = match statement {
-            Statement::CreateDatabase(tree) => ddl.create_database(tree),
-            Statement::AlterDatabase(tree) => ddl.alter_database(tree),
-            Statement::DropDatabase { if_exists, name } => ddl.drop_database(name, *if_exists),
-            Statement::CreateTable(tree) => return self.create_table(tree, call),
-            Statement::DropTable(tree) => match ddl.drop_shadowing(tree)? {
-                Some(rest) => ddl.drop_tables(&rest),
-                None => Ok(Outcome::ok()),
-            },
-            Statement::DropView(tree) => ddl.drop_views(tree),
-            Statement::Truncate(name) => ddl.truncate(name),
-            Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
-            Statement::CreateSequence(tree) => ddl.create_sequence(tree),
-            Statement::AlterSequence(tree) => ddl.alter_sequence(tree),
-            Statement::DropSequence(tree) => ddl.drop_sequences(tree),
-            Statement::AlterTable(tree) => ddl.alter_table(tree),
-            Statement::CreateIndex(tree) => ddl.create_index(tree),
-            Statement::DropIndex(tree) => ddl.drop_index(tree),
-            Statement::CreateRoutine(_)
-            | Statement::AlterRoutine(_)
-            | Statement::CreateTrigger(_)
-            | Statement::CreateEvent(_)
-            | Statement::AlterEvent(_)
-            | Statement::DropProgram(_) => ProgramDdl { ddl: &mut ddl }.run(statement, times),
-            _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
-        };
-        self.end_definition(result)
+fn create_table(
+    cx: &mut StatementContext<'_>,
+    tree: &CreateTable,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    if let Some(query) = &tree.query {
+        return create_select::create_table_select(cx, tree, query, call);
     }
-
-    fn create_view(&mut self, tree: &CreateView, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let (catalog, database) = (self.catalog(), self.database.clone());
-        let sql = statement_text(call.text);
-        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
-        let result = ddl.create_view(tree, &catalog, database.virtual_tables());
-        self.end_definition(result)
+    let sql = statement_text(call.text);
+    let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql };
+    if !starts_transaction(tree) && !cx.replayed.leaves_open {
+        let result = ddl.create_table(tree);
+        return cx.end_definition(result);
     }
-
-    fn create_table(&mut self, tree: &CreateTable, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        if let Some(query) = &tree.query {
-            return self.create_table_select(tree, query, call);
-        }
-        let sql = statement_text(call.text);
-        let mut ddl = Ddl { trx: &mut self.trx, state: &mut self.state, access: call.access, sql };
-        if !starts_transaction(tree) && !self.replayed.leaves_open {
-            let result = ddl.create_table(tree);
-            return self.end_definition(result);
-        }
-        let result = ddl.create_table_open(tree);
-        let outcome = self.end_definition(result)?;
-        let isolation = self.state.settings.isolation;
-        self.trx.open(isolation, false);
-        Ok(outcome)
-    }
-
-    /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
-    pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
-        self.trx.branch.check_none()?;
-        self.trx.locks.check_no_read_lock()?;
-        let ticket = self.commit_now()?;
-        self.finish_commit(ticket)
-    }
-
-    /// Waits for a commit within a statement that goes on (`KillFlag::finish`). Blocks.
-    pub(crate) fn finish_commit(&mut self, ticket: Option<Ticket>) -> ExecResult<()> {
-        let Some(ticket) = ticket else { return Ok(()) };
-        let Some(done) = self.state.budget.kill().finish(ticket) else {
-            // It gives its locks back itself.
-            return Err(SqlError::query_interrupted().into());
-        };
-        self.trx.commit_is_over(done.is_ok());
-        Ok(done.map(drop)?)
-    }
-
-    pub(super) fn end_definition(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
-        self.state.budget.progress.end();
-        if result.is_err() {
-            self.trx.rollback();
-            // What it found in the way may not be durable yet.
-            self.trx.see_everything();
-        }
-        result
-    }
+    let result = ddl.create_table_open(tree);
+    let outcome = cx.end_definition(result)?;
+    let isolation = cx.state.settings.isolation;
+    cx.trx.open(isolation, false);
+    Ok(outcome)
 }
 
 /// A statement's text without the rest of a multi-statement.

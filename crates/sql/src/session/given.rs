@@ -9,7 +9,8 @@ use super::SqlSession;
 use super::dispatch::starts_transaction;
 use crate::api::Outcome;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::store::Applied;
+use crate::state::SessionState;
+use crate::store::{Applied, Trx};
 use omnibus_commit::GtidGuard;
 use omnibus_format::{AnyGtid, Origin};
 use omnibus_parser::ast::{Logged, Statement};
@@ -133,14 +134,6 @@ impl SqlSession {
         self.gtid.given == Given::Once
     }
 
-    /// Before a statement. Only with an id given.
-    pub(super) fn gate(&mut self, statement: &Statement) -> Gate {
-        // As logs have it: between BEGIN and the table's rows.
-        let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
-            && !self.trx.log.has_events();
-        self.judge(Class::of(statement), super::dispatch::commits_implicitly(statement), belongs)
-    }
-
     /// Before a statement that changes something and that the server executes itself. `false`: its transaction is over
     /// already, and it is not to be run.
     ///
@@ -150,7 +143,7 @@ impl SqlSession {
         if self.gtid.given == Given::Automatic {
             return Ok(true);
         }
-        match self.judge(Class::Changing, true, false) {
+        match self.gtid.judge(Class::Changing, (true, false), &mut self.state, &mut self.trx) {
             Gate::Run(_) => Ok(true),
             Gate::Done(Err(Interrupt::Error(error))) => Err(error),
             Gate::Done(_) => Ok(false),
@@ -162,24 +155,46 @@ impl SqlSession {
         if self.gtid.given == Given::Automatic {
             return false;
         }
-        self.follow_given();
+        self.gtid.follow(&self.trx);
         if failed {
-            self.given_after_error();
+            self.gtid.failed(&mut self.trx);
         }
         matches!(self.gtid.given, Given::Owned(_))
     }
+}
+
+impl NextGtid {
+    /// Whether the next commit takes an id along that was given.
+    pub(super) fn is_used_up_now(&self) -> bool {
+        self.given != Given::Automatic && self.commits == GivenCommit::First
+    }
+
+    /// Before a statement. Only with an id given.
+    pub(super) fn gate(&mut self, statement: &Statement, state: &mut SessionState, trx: &mut Trx) -> Gate {
+        // As logs have it: between BEGIN and the table's rows.
+        let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
+            && !trx.log.has_events();
+        let implicit = super::dispatch::commits_implicitly(statement);
+        self.judge(Class::of(statement), (implicit, belongs), state, trx)
+    }
 
     /// `implicit`: the statement commits what is open; `belongs`: but not where the id's own transaction is.
-    fn judge(&mut self, class: Class, implicit: bool, belongs: bool) -> Gate {
-        self.follow_given();
-        self.gtid.commits = match class {
+    fn judge(
+        &mut self,
+        class: Class,
+        (implicit, belongs): (bool, bool),
+        state: &mut SessionState,
+        trx: &mut Trx,
+    ) -> Gate {
+        self.follow(trx);
+        self.commits = match class {
             // A definition takes the id along itself; one that changed nothing leaves it behind.
             Class::Changing if implicit => GivenCommit::Last,
             Class::Changing | Class::Commit => GivenCommit::First,
-            Class::Begin if self.trx.is_open() => GivenCommit::First,
+            Class::Begin if trx.is_open() => GivenCommit::First,
             Class::Begin | Class::Reading | Class::Rollback => GivenCommit::None,
         };
-        match (self.gtid.given, class) {
+        match (self.given, class) {
             (Given::Spent(gtid), Class::Changing) => {
                 let message = format!(
                     "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a \
@@ -189,15 +204,13 @@ impl SqlSession {
                 Gate::Done(Err(SqlError::new(1837, b"HY000", message).into()))
             }
             (Given::Executed(gtid), Class::Changing) => {
-                if !self.trx.is_open() && self.state.settings.autocommit {
-                    self.gtid.given = Given::Spent(gtid);
+                if !trx.is_open() && state.settings.autocommit {
+                    self.given = Given::Spent(gtid);
                 }
-                self.state.diagnostics.clear();
+                state.diagnostics.clear();
                 Gate::Done(Ok(Outcome::ok()))
             }
-            (Given::Owned(_), Class::Changing | Class::Begin)
-                if self.trx.is_open() && implicit && !belongs =>
-            {
+            (Given::Owned(_), Class::Changing | Class::Begin) if trx.is_open() && implicit && !belongs => {
                 let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
                      == 'UUID:NUMBER'.";
                 Gate::Done(Err(SqlError::new(1778, b"HY000", message).into()))
@@ -207,42 +220,41 @@ impl SqlSession {
     }
 
     /// After a statement that was run with an id given.
-    pub(super) fn passed(&mut self, class: Class, result: &ExecResult<Outcome>) {
+    pub(super) fn passed(&mut self, class: Class, result: &ExecResult<Outcome>, trx: &mut Trx) {
         if matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking)) {
             return;
         }
-        self.follow_given();
-        let ended =
-            class == Class::Rollback || class == Class::Commit || result.is_err() && !self.trx.is_open();
-        match self.gtid.given {
+        self.follow(trx);
+        let ended = class == Class::Rollback || class == Class::Commit || result.is_err() && !trx.is_open();
+        match self.given {
             Given::Owned(gtid) | Given::Executed(gtid) if ended => {
-                self.trx.log.take_applied();
-                self.gtid.given = Given::Spent(gtid);
+                trx.log.take_applied();
+                self.given = Given::Spent(gtid);
             }
             _ => {}
         }
     }
 
     /// A statement failed while it waited for a lock.
-    pub(super) fn given_after_error(&mut self) {
-        if let (Given::Owned(gtid), false) = (self.gtid.given, self.trx.is_open()) {
-            self.trx.log.take_applied();
-            self.gtid.given = Given::Spent(gtid);
+    pub(super) fn failed(&mut self, trx: &mut Trx) {
+        if let (Given::Owned(gtid), false) = (self.given, trx.is_open()) {
+            trx.log.take_applied();
+            self.given = Given::Spent(gtid);
         }
     }
 
     /// The statement has done what it does: its own commit follows.
     pub(super) fn before_last_commit(&mut self) {
-        if self.gtid.commits == GivenCommit::Last {
-            self.gtid.commits = GivenCommit::First;
+        if self.commits == GivenCommit::Last {
+            self.commits = GivenCommit::First;
         }
     }
 
     /// A commit has taken the id along.
-    fn follow_given(&mut self) {
-        match self.gtid.given {
-            Given::Owned(gtid) if !self.trx.log.has_applied() => self.gtid.given = Given::Spent(gtid),
-            Given::Once if !self.trx.log.has_applied() => self.gtid.given = Given::Automatic,
+    fn follow(&mut self, trx: &Trx) {
+        match self.given {
+            Given::Owned(gtid) if !trx.log.has_applied() => self.given = Given::Spent(gtid),
+            Given::Once if !trx.log.has_applied() => self.given = Given::Automatic,
             _ => {}
         }
     }

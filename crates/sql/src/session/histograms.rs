@@ -4,7 +4,7 @@
 //! own. The table's rows are read in one snapshot, without locks; the table cannot be changed meanwhile, its rows can.
 
 use super::dispatch::statement_text;
-use super::{Call, SqlSession};
+use super::{Call, StatementContext};
 use crate::api::VariableScope;
 use crate::catalog::histogram::{self, Collector, MOST_BUCKETS};
 use crate::catalog::{Column, Histogram, Table};
@@ -76,165 +76,167 @@ impl Changes {
     }
 }
 
-impl SqlSession {
-    /// Changes histograms of one table, and says what became of each. What changes is durable then.
-    pub(super) fn change_histograms(
-        &mut self,
-        table: &Arc<Table>,
-        wanted: &Histograms,
-        local: bool,
-        call: &Call<'_>,
-    ) -> ExecResult<(Vec<Message>, Option<Ticket>)> {
-        let (mut messages, mut counted) = (Vec::new(), Vec::new());
-        let mut changes = Changes { table: table.clone(), columns: Vec::new() };
-        for name in &wanted.columns {
-            let key = name.to_lowercase();
-            if wanted.change == HistogramChange::Drop {
-                if table.state.histograms.read().contains_key(&key) {
-                    changes.columns.push((key, None));
-                    messages.push(("status", format!("Histogram statistics removed for column '{name}'.")));
-                } else {
-                    messages.push(("Error", format!("No histogram statistics found for column '{name}'.")));
-                }
-                continue;
+/// Changes histograms of one table, and says what became of each. What changes is durable then.
+pub(super) fn change_histograms(
+    cx: &mut StatementContext<'_>,
+    table: &Arc<Table>,
+    wanted: &Histograms,
+    local: bool,
+    call: &Call<'_>,
+) -> ExecResult<(Vec<Message>, Option<Ticket>)> {
+    let (mut messages, mut counted) = (Vec::new(), Vec::new());
+    let mut changes = Changes { table: table.clone(), columns: Vec::new() };
+    for name in &wanted.columns {
+        let key = name.to_lowercase();
+        if wanted.change == HistogramChange::Drop {
+            if table.state.histograms.read().contains_key(&key) {
+                changes.columns.push((key, None));
+                messages.push(("status", format!("Histogram statistics removed for column '{name}'.")));
+            } else {
+                messages.push(("Error", format!("No histogram statistics found for column '{name}'.")));
             }
-            match refused(table, name) {
-                Ok(at) => counted.push(at),
-                Err(message) => messages.push(("Error", message)),
-            }
+            continue;
         }
-        match &wanted.change {
-            HistogramChange::Drop => {}
-            HistogramChange::Given(document) => {
-                if wanted.columns.len() > 1 {
-                    let message = "Only one column can be specified while modifying histogram statistics with JSON data.";
-                    return Ok((vec![("Error", message.into())], None));
-                }
-                for at in counted {
-                    match given(document, &table.columns()[at]) {
-                        Ok(found) => messages.push(changes.found(at, found)),
-                        Err(message) => messages.push(("Error", message.into())),
-                    }
-                }
-            }
-            HistogramChange::Update { buckets, auto } => {
-                let wanted: Vec<_> =
-                    counted.iter().map(|at| (*at, buckets.unwrap_or(histogram::BUCKETS), *auto)).collect();
-                for (at, found) in self.count_histograms(table, &wanted)? {
-                    messages.push(changes.found(at, found));
-                }
-            }
+        match refused(table, name) {
+            Ok(at) => counted.push(at),
+            Err(message) => messages.push(("Error", message)),
         }
-        if changes.columns.is_empty() {
-            return Ok((messages, None));
-        }
-        let ticket = self.keep_histograms(vec![changes], local, call)?;
-        Ok((messages, Some(ticket)))
     }
-
-    /// Makes histograms of columns anew, each with so many buckets.
-    fn count_histograms(
-        &mut self,
-        table: &Arc<Table>,
-        wanted: &[(usize, u64, bool)],
-    ) -> ExecResult<Vec<(usize, Histogram)>> {
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let memory = self.state.host.variable(VariableScope::Session, "histogram_generation_max_mem_size");
-        let memory = memory.ok().and_then(|(value, _)| value.to_f64().value.into()).unwrap_or(2e7) as usize;
-        let each = memory / wanted.len();
-        let mut collectors: Vec<_> =
-            wanted.iter().map(|(at, ..)| Collector::new(&table.columns()[*at], each)).collect();
-        let snapshot = HeldSnapshot::newest(&**self.database.port());
-        let range = whole_index(table, 0);
-        let (mut rows, mut result) = (0u64, Ok(()));
-        snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
-            rows += 1;
-            if rows.is_multiple_of(PAUSE) {
-                result = self.state.budget.look(0);
+    match &wanted.change {
+        HistogramChange::Drop => {}
+        HistogramChange::Given(document) => {
+            if wanted.columns.len() > 1 {
+                let message =
+                    "Only one column can be specified while modifying histogram statistics with JSON data.";
+                return Ok((vec![("Error", message.into())], None));
             }
-            let row: Bytes = row;
-            for ((at, ..), collector) in wanted.iter().zip(&mut collectors) {
-                match table.decode_column(&row, *at) {
-                    Ok(value) => collector.add(&value),
-                    Err(error) => result = Err(error.into()),
+            for at in counted {
+                match given(document, &table.columns()[at]) {
+                    Ok(found) => messages.push(changes.found(at, found)),
+                    Err(message) => messages.push(("Error", message.into())),
                 }
             }
-            result.is_ok()
-        })?;
-        result?;
-        let now = DateTime::from_unix(self.state.now_us / 1_000_000, (self.state.now_us % 1_000_000) as u32);
-        let now = now.unwrap_or(DateTime::ZERO);
-        let made = wanted.iter().zip(collectors).filter_map(|((at, buckets, auto), collector)| {
-            let document = collector.finish(*buckets, *auto, now);
-            Some((*at, Histogram::of_document(document, &table.columns()[*at])?))
-        });
-        Ok(made.collect())
-    }
-
-    /// Makes those anew that ANALYZE TABLE is to make anew.
-    pub(super) fn renew_histograms(&mut self, table: &Arc<Table>) -> ExecResult<Option<Changes>> {
-        let auto = |(at, _): (usize, &Column)| {
-            let known = table.histogram(at)?;
-            known.is_auto().then(|| (at, known.asked_buckets(), true))
-        };
-        let wanted: Vec<_> = table.columns().iter().enumerate().filter_map(auto).collect();
-        if wanted.is_empty() {
-            return Ok(None);
         }
-        let mut changes = Changes { table: table.clone(), columns: Vec::new() };
-        for (at, found) in self.count_histograms(table, &wanted)? {
-            changes.found(at, found);
+        HistogramChange::Update { buckets, auto } => {
+            let wanted: Vec<_> =
+                counted.iter().map(|at| (*at, buckets.unwrap_or(histogram::BUCKETS), *auto)).collect();
+            for (at, found) in count_histograms(cx, table, &wanted)? {
+                messages.push(changes.found(at, found));
+            }
         }
-        Ok(Some(changes))
     }
+    if changes.columns.is_empty() {
+        return Ok((messages, None));
+    }
+    let ticket = keep_histograms(cx, vec![changes], local, call)?;
+    Ok((messages, Some(ticket)))
+}
 
-    /// Commits changes of histograms, and the statement's text unless it is `local`. The ticket is done.
-    pub(super) fn keep_histograms(
-        &mut self,
-        changes: Vec<Changes>,
-        local: bool,
-        call: &Call<'_>,
-    ) -> ExecResult<Ticket> {
-        for Changes { table, columns } in &changes {
-            self.trx.lock_table(table, TableMode::IntentShared)?;
+/// Makes histograms of columns anew, each with so many buckets.
+fn count_histograms(
+    cx: &mut StatementContext<'_>,
+    table: &Arc<Table>,
+    wanted: &[(usize, u64, bool)],
+) -> ExecResult<Vec<(usize, Histogram)>> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let memory = cx.state.host.variable(VariableScope::Session, "histogram_generation_max_mem_size");
+    let memory = memory.ok().and_then(|(value, _)| value.to_f64().value.into()).unwrap_or(2e7) as usize;
+    let each = memory / wanted.len();
+    let mut collectors: Vec<_> =
+        wanted.iter().map(|(at, ..)| Collector::new(&table.columns()[*at], each)).collect();
+    let snapshot = HeldSnapshot::newest(&**cx.database.port());
+    let range = whole_index(table, 0);
+    let (mut rows, mut result) = (0u64, Ok(()));
+    snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
+        rows += 1;
+        if rows.is_multiple_of(PAUSE) {
+            result = cx.state.budget.look(0);
+        }
+        let row: Bytes = row;
+        for ((at, ..), collector) in wanted.iter().zip(&mut collectors) {
+            match table.decode_column(&row, *at) {
+                Ok(value) => collector.add(&value),
+                Err(error) => result = Err(error.into()),
+            }
+        }
+        result.is_ok()
+    })?;
+    result?;
+    let now = DateTime::from_unix(cx.state.now_us / 1_000_000, (cx.state.now_us % 1_000_000) as u32);
+    let now = now.unwrap_or(DateTime::ZERO);
+    let made = wanted.iter().zip(collectors).filter_map(|((at, buckets, auto), collector)| {
+        let document = collector.finish(*buckets, *auto, now);
+        Some((*at, Histogram::of_document(document, &table.columns()[*at])?))
+    });
+    Ok(made.collect())
+}
+
+/// Makes those anew that ANALYZE TABLE is to make anew.
+pub(super) fn renew_histograms(
+    cx: &mut StatementContext<'_>,
+    table: &Arc<Table>,
+) -> ExecResult<Option<Changes>> {
+    let auto = |(at, _): (usize, &Column)| {
+        let known = table.histogram(at)?;
+        known.is_auto().then(|| (at, known.asked_buckets(), true))
+    };
+    let wanted: Vec<_> = table.columns().iter().enumerate().filter_map(auto).collect();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let mut changes = Changes { table: table.clone(), columns: Vec::new() };
+    for (at, found) in count_histograms(cx, table, &wanted)? {
+        changes.found(at, found);
+    }
+    Ok(Some(changes))
+}
+
+/// Commits changes of histograms, and the statement's text unless it is `local`. The ticket is done.
+pub(super) fn keep_histograms(
+    cx: &mut StatementContext<'_>,
+    changes: Vec<Changes>,
+    local: bool,
+    call: &Call<'_>,
+) -> ExecResult<Ticket> {
+    for Changes { table, columns } in &changes {
+        cx.trx.lock_table(table, TableMode::IntentShared)?;
+        for (name, histogram) in columns {
+            let key = histogram_key(table.def.id, name);
+            match histogram.as_ref().and_then(|found| found.document().encode().ok()) {
+                Some(document) => cx.trx.writes_mut().put(key, document),
+                None => cx.trx.writes_mut().delete(key),
+            }
+        }
+    }
+    let shared = cx.database.shared.clone();
+    let effect = move |_| {
+        for Changes { table, columns } in changes {
+            let mut histograms = table.state.histograms.write();
             for (name, histogram) in columns {
-                let key = histogram_key(table.def.id, name);
-                match histogram.as_ref().and_then(|found| found.document().encode().ok()) {
-                    Some(document) => self.trx.writes_mut().put(key, document),
-                    None => self.trx.writes_mut().delete(key),
+                match histogram {
+                    Some(found) => drop(histograms.insert(name, found)),
+                    None => drop(histograms.remove(&name)),
                 }
             }
         }
-        let shared = self.database.shared.clone();
-        let effect = move |_| {
-            for Changes { table, columns } in changes {
-                let mut histograms = table.state.histograms.write();
-                for (name, histogram) in columns {
-                    match histogram {
-                        Some(found) => drop(histograms.insert(name, found)),
-                        None => drop(histograms.remove(&name)),
-                    }
-                }
-            }
-            shared.statistics.fetch_add(1, Ordering::Release);
-        };
-        let logged = self.state.settings.sql_log_bin && !local;
-        let was = std::mem::replace(&mut self.state.settings.sql_log_bin, logged);
-        let done = self.trx.take_along_applied().and_then(|()| {
-            let text = statement_text(call.text);
-            let text = omnibus_parser::set_histograms_aside(text, &self.state.settings.parse_options());
-            self.trx.log_ddl(&self.state.info(&text), &[])
-        });
-        self.state.settings.sql_log_bin = was;
-        if let Err(error) = done {
-            self.trx.rollback();
-            return Err(error.into());
-        }
-        let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), effect);
-        Ok(Ticket::done(Ok(self.settle(ticket)?)))
+        shared.statistics.fetch_add(1, Ordering::Release);
+    };
+    let logged = cx.state.settings.sql_log_bin && !local;
+    let was = std::mem::replace(&mut cx.state.settings.sql_log_bin, logged);
+    let done = cx.trx.take_along_applied().and_then(|()| {
+        let text = statement_text(call.text);
+        let text = omnibus_parser::set_histograms_aside(text, &cx.state.settings.parse_options());
+        cx.trx.log_ddl(&cx.state.info(&text), &[])
+    });
+    cx.state.settings.sql_log_bin = was;
+    if let Err(error) = done {
+        cx.trx.rollback();
+        return Err(error.into());
     }
+    let ticket = cx.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), effect);
+    Ok(Ticket::done(Ok(cx.settle(ticket)?)))
 }
 
 /// A document that a statement has.

@@ -3,7 +3,7 @@
 //! A file that was supplied is taken as it is. LOCAL without one asks for it (`Interrupt::NeedFile`) once
 //! everything else is in order, so that a client is never asked in vain.
 
-use super::{Call, SqlSession};
+use super::{Call, StatementContext, query, statement_log};
 use crate::api::{Mode, Outcome};
 use crate::bind::uses::UsesCell;
 use crate::dml::{Planner, Run};
@@ -33,94 +33,96 @@ fn in_database<'a>(path: &'a [u8], database: Option<&str>) -> Cow<'a, [u8]> {
     Cow::Owned([whole.as_bytes(), b"/", path].concat())
 }
 
-impl SqlSession {
-    /// SELECT .. INTO OUTFILE. A file of a statement that fails, or is run again, goes.
-    pub(super) fn write_file(
-        &mut self,
-        plan: &QueryPlan,
-        outfile: &Outfile,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        let host = self.state.host.clone();
-        if outfile.path.is_empty() || outfile.path.ends_with(b"/") {
-            let name = String::from_utf8_lossy(&outfile.path);
-            let text = format!("Can't create/write to file '{name}' (OS errno 21 - Is a directory)");
-            return Err(SqlError::new(1, b"HY000", text).into());
-        }
-        let path = in_database(&outfile.path, self.state.database.as_deref());
-        let file = host.open_file(&path, true)?;
-        let (floor, kill) = (self.trx.floor().clone(), self.state.budget.kill().clone());
-        let mut sink = OutfileSink::new(file, floor, kill, outfile, &plan.types);
-        let written = exec::execute(plan, &mut self.state, &mut self.trx, call.params, &mut sink)
-            .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
-        if written.is_err() {
-            host.remove_file(&path);
-        }
-        Ok(Outcome { affected: written?, ..Outcome::ok() })
+/// SELECT .. INTO OUTFILE. A file of a statement that fails, or is run again, goes.
+pub(super) fn write_file(
+    cx: &mut StatementContext<'_>,
+    plan: &QueryPlan,
+    outfile: &Outfile,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    if call.mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
     }
+    let host = cx.state.host.clone();
+    if outfile.path.is_empty() || outfile.path.ends_with(b"/") {
+        let name = String::from_utf8_lossy(&outfile.path);
+        let text = format!("Can't create/write to file '{name}' (OS errno 21 - Is a directory)");
+        return Err(SqlError::new(1, b"HY000", text).into());
+    }
+    let path = in_database(&outfile.path, cx.state.database.as_deref());
+    let file = host.open_file(&path, true)?;
+    let (floor, kill) = (cx.trx.floor().clone(), cx.state.budget.kill().clone());
+    let mut sink = OutfileSink::new(file, floor, kill, outfile, &plan.types);
+    let written = exec::execute(plan, cx.state, cx.trx, call.params, &mut sink)
+        .and_then(|rows| Ok(sink.finish().map(|()| rows)?));
+    if written.is_err() {
+        host.remove_file(&path);
+    }
+    Ok(Outcome { affected: written?, ..Outcome::ok() })
+}
 
-    pub(super) fn load_data(&mut self, tree: &LoadData, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let supplied = self.attempt.load_input.clone();
-        if tree.local && supplied.is_none() && !self.state.settings.local_infile {
-            return Err(SqlError::local_files_disabled().into());
-        }
-        if !tree.local && supplied.is_none() {
-            call.access.check_files()?;
-        }
-        announce_variables(tree, &mut self.state)?;
-        let catalog = self.catalog();
-        let virtuals = self.database.virtual_tables();
-        let (uses, read_lock) = (UsesCell::default(), LockMode::Share);
-        let planner = Planner {
-            session: &self.state,
-            catalog: &catalog,
-            access: call.access,
-            virtuals,
-            params: None,
-            uses: &uses,
-            read_lock,
-        };
-        let plan = LoadPlan::build(&planner, tree)?;
-        if self.state.settings.server_read_only && !plan.only_temporary() {
-            return Err(SqlError::option_prevents_statement("--read-only").into());
-        }
-        if tree.local && supplied.is_none() {
-            return Err(Interrupt::NeedFile(tree.file.clone()));
-        }
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        let input = match supplied {
-            Some(input) => input,
-            None => {
-                let path = in_database(&tree.file, self.state.database.as_deref());
-                LoadInput::File(Arc::new(self.state.host.clone().open_file(&path, false)?))
-            }
-        };
-        self.state.programs.tables = vec![plan.target().def.id];
-        self.enter();
-        self.hold_back(call.mode)?;
-        let as_text = self.choose_load_format(&uses.take())?;
-        let effect =
-            plan.run(&mut Run { trx: &mut self.trx, state: &mut self.state, params: &[] }, &input)?;
-        if let Some(before) = as_text {
-            let file = RunFile {
-                span: super::statement_log::file_span(&self.state, call),
-                duplicates: duplicates(tree),
-                input: &input,
-            };
-            self.log_text(&before, Some(&file), call)?;
-        }
-        Ok(Outcome {
-            affected: effect.affected,
-            last_insert_id: effect.last_insert_id,
-            info: effect.info,
-            ..Outcome::ok()
-        })
+/// LOAD DATA, of the file that was `supplied`, if one was.
+pub(super) fn load_data(
+    cx: &mut StatementContext<'_>,
+    tree: &LoadData,
+    supplied: Option<LoadInput>,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    if tree.local && supplied.is_none() && !cx.state.settings.local_infile {
+        return Err(SqlError::local_files_disabled().into());
     }
+    if !tree.local && supplied.is_none() {
+        call.access.check_files()?;
+    }
+    announce_variables(tree, cx.state)?;
+    let catalog = cx.catalog();
+    let virtuals = cx.database.virtual_tables();
+    let (uses, read_lock) = (UsesCell::default(), LockMode::Share);
+    let planner = Planner {
+        session: cx.state,
+        catalog: &catalog,
+        access: call.access,
+        virtuals,
+        params: None,
+        uses: &uses,
+        read_lock,
+    };
+    let plan = LoadPlan::build(&planner, tree)?;
+    if cx.state.settings.server_read_only && !plan.only_temporary() {
+        return Err(SqlError::option_prevents_statement("--read-only").into());
+    }
+    if tree.local && supplied.is_none() {
+        return Err(Interrupt::NeedFile(tree.file.clone()));
+    }
+    if call.mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
+    }
+    let input = match supplied {
+        Some(input) => input,
+        None => {
+            let path = in_database(&tree.file, cx.state.database.as_deref());
+            LoadInput::File(Arc::new(cx.state.host.clone().open_file(&path, false)?))
+        }
+    };
+    cx.state.programs.tables = vec![plan.target().def.id];
+    cx.enter();
+    query::hold_back(cx, call.mode)?;
+    let as_text = statement_log::choose_load_format(cx, &uses.take())?;
+    let effect = plan.run(&mut Run { trx: cx.trx, state: cx.state, params: &[] }, &input)?;
+    if let Some(before) = as_text {
+        let file = RunFile {
+            span: super::statement_log::file_span(cx.state, call),
+            duplicates: duplicates(tree),
+            input: &input,
+        };
+        statement_log::log_text(cx, &before, Some(&file), call)?;
+    }
+    Ok(Outcome {
+        affected: effect.affected,
+        last_insert_id: effect.last_insert_id,
+        info: effect.info,
+        ..Outcome::ok()
+    })
 }
 
 /// The file of a statement that has run, for a log of statements.

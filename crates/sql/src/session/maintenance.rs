@@ -9,7 +9,7 @@
 use super::histograms::{self, Changes, Message};
 use super::row_sum::RowSum;
 use super::show::answer_column;
-use super::{Call, SqlSession};
+use super::{Call, StatementContext};
 use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::Table;
@@ -30,274 +30,280 @@ const ENGINE_FAILED: u16 = 1030;
 /// Entries read between two looks at KILL.
 const PAUSE: u64 = 4096;
 
-impl SqlSession {
-    pub(super) fn maintain(&mut self, what: &Maintenance, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        if what.kind == MaintenanceKind::Checksum {
-            return self.checksum_tables(what, call);
-        }
-        if let Some(wanted) = &what.histograms {
-            histograms::check(wanted)?;
-        }
-        for name in &what.tables {
-            let db = self.schema_of(name)?;
-            self.check(Priv::Select, &db, name, call)?;
-            if what.kind != MaintenanceKind::Check {
-                self.check(Priv::Insert, &db, name, call)?;
-            }
-        }
-        self.trx.branch.check_none()?;
-        let ticket = self.commit_now()?;
-        self.finish_commit(ticket)?;
-        call.sink.columns(&[
-            answer_column("Table", ColumnKind::VarChar, 128),
-            answer_column("Op", ColumnKind::VarChar, 10),
-            answer_column("Msg_type", ColumnKind::VarChar, 10),
-            answer_column("Msg_text", ColumnKind::VarChar, 131_072),
-        ])?;
-        let op = match what.kind {
-            MaintenanceKind::Analyze if what.histograms.is_some() => "histogram",
-            MaintenanceKind::Analyze => "analyze",
-            MaintenanceKind::Check => "check",
-            MaintenanceKind::Optimize => "optimize",
-            _ => "repair",
-        };
-        let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
-        if let Some(wanted) = &what.histograms {
-            let (full, messages, wait) = self.histograms_of(what, wanted, call)?;
-            for (kind, message) in messages {
-                call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
-            }
-            return Ok(Outcome { wait, ..Outcome::rows() });
-        }
-        let mut changes = Vec::new();
-        for name in &what.tables {
-            let db = self.schema_of(name)?;
-            let full = format!("{db}.{}", name.name);
-            for (kind, message) in self.maintain_one(what.kind, &db, name, &mut changes)? {
-                call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
-            }
-        }
-        let local = what.local || what.kind == MaintenanceKind::Check || self.state.settings.server_read_only;
-        if local && changes.is_empty() {
-            return Ok(Outcome::rows());
-        }
-        let ticket = self.keep_histograms(changes, local, call)?;
-        Ok(Outcome { wait: Some(ticket), ..Outcome::rows() })
+pub(super) fn maintain(
+    cx: &mut StatementContext<'_>,
+    what: &Maintenance,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    if call.mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
     }
-
-    /// UPDATE HISTOGRAM and DROP HISTOGRAM: the table's name, what became of each column, and the commit, which is done.
-    fn histograms_of(
-        &mut self,
-        what: &Maintenance,
-        wanted: &Histograms,
-        call: &Call<'_>,
-    ) -> ExecResult<(String, Vec<Message>, Option<Ticket>)> {
-        let error = |full: String, text: String| Ok((full, vec![("Error", text)], None));
-        let [name] = &what.tables[..] else {
-            let message = "Only one table can be specified while modifying histogram statistics.";
-            return error(String::new(), message.into());
-        };
-        let db = self.schema_of(name)?;
+    if what.kind == MaintenanceKind::Checksum {
+        return checksum_tables(cx, what, call);
+    }
+    if let Some(wanted) = &what.histograms {
+        histograms::check(wanted)?;
+    }
+    for name in &what.tables {
+        let db = cx.schema_of(name)?;
+        check(cx, Priv::Select, &db, name, call)?;
+        if what.kind != MaintenanceKind::Check {
+            check(cx, Priv::Insert, &db, name, call)?;
+        }
+    }
+    cx.trx.branch.check_none()?;
+    let ticket = cx.commit_now()?;
+    cx.finish_commit(ticket)?;
+    call.sink.columns(&[
+        answer_column("Table", ColumnKind::VarChar, 128),
+        answer_column("Op", ColumnKind::VarChar, 10),
+        answer_column("Msg_type", ColumnKind::VarChar, 10),
+        answer_column("Msg_text", ColumnKind::VarChar, 131_072),
+    ])?;
+    let op = match what.kind {
+        MaintenanceKind::Analyze if what.histograms.is_some() => "histogram",
+        MaintenanceKind::Analyze => "analyze",
+        MaintenanceKind::Check => "check",
+        MaintenanceKind::Optimize => "optimize",
+        _ => "repair",
+    };
+    let text = |text: &str| Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()));
+    if let Some(wanted) = &what.histograms {
+        let (full, messages, wait) = histograms_of(cx, what, wanted, call)?;
+        for (kind, message) in messages {
+            call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
+        }
+        return Ok(Outcome { wait, ..Outcome::rows() });
+    }
+    let mut changes = Vec::new();
+    for name in &what.tables {
+        let db = cx.schema_of(name)?;
         let full = format!("{db}.{}", name.name);
-        if self.state.settings.server_read_only {
-            return error(full, "The server is in read-only mode.".into());
+        for (kind, message) in maintain_one(cx, what.kind, &db, name, &mut changes)? {
+            call.sink.row(&[text(&full), text(op), text(kind), text(&message)])?;
         }
-        if self.catalog().find_view(&db, &name.name).is_some() {
-            return error(full, "Cannot create histogram statistics for a view.".into());
+    }
+    let local = what.local || what.kind == MaintenanceKind::Check || cx.state.settings.server_read_only;
+    if local && changes.is_empty() {
+        return Ok(Outcome::rows());
+    }
+    let ticket = histograms::keep_histograms(cx, changes, local, call)?;
+    Ok(Outcome { wait: Some(ticket), ..Outcome::rows() })
+}
+
+/// UPDATE HISTOGRAM and DROP HISTOGRAM: the table's name, what became of each column, and the commit, which is done.
+fn histograms_of(
+    cx: &mut StatementContext<'_>,
+    what: &Maintenance,
+    wanted: &Histograms,
+    call: &Call<'_>,
+) -> ExecResult<(String, Vec<Message>, Option<Ticket>)> {
+    let error = |full: String, text: String| Ok((full, vec![("Error", text)], None));
+    let [name] = &what.tables[..] else {
+        let message = "Only one table can be specified while modifying histogram statistics.";
+        return error(String::new(), message.into());
+    };
+    let db = cx.schema_of(name)?;
+    let full = format!("{db}.{}", name.name);
+    if cx.state.settings.server_read_only {
+        return error(full, "The server is in read-only mode.".into());
+    }
+    if cx.catalog().find_view(&db, &name.name).is_some() {
+        return error(full, "Cannot create histogram statistics for a view.".into());
+    }
+    if cx.trx.temp.table(&db, &name.name).is_some() {
+        return error(full, "Cannot create histogram statistics for a temporary table.".into());
+    }
+    let table = match cx.catalog().table(&db, &name.name) {
+        Ok(table) => table.clone(),
+        Err(error) => {
+            return Ok((full, vec![("Error", error.message), ("status", "Operation failed".into())], None));
         }
-        if self.trx.temp.table(&db, &name.name).is_some() {
-            return error(full, "Cannot create histogram statistics for a temporary table.".into());
+    };
+    let (messages, ticket) = histograms::change_histograms(cx, &table, wanted, what.local, call)?;
+    Ok((full, messages, ticket))
+}
+
+/// Whoever made a temporary table may do anything with it.
+fn check(
+    cx: &StatementContext<'_>,
+    privilege: Priv,
+    db: &str,
+    name: &ObjectName,
+    call: &Call<'_>,
+) -> SqlResult<()> {
+    if cx.trx.temp.table(db, &name.name).is_some() {
+        return Ok(());
+    }
+    call.access.check(db, Some(&name.name), privilege)
+}
+
+/// The messages about one table: type and text.
+fn maintain_one(
+    cx: &mut StatementContext<'_>,
+    kind: MaintenanceKind,
+    db: &str,
+    name: &ObjectName,
+    changes: &mut Vec<Changes>,
+) -> ExecResult<Vec<Message>> {
+    if let Some(view) = cx.catalog().find_view(db, &name.name).filter(|_| kind == MaintenanceKind::Check) {
+        let found = bind::outline(view, cx.state, &cx.catalog(), cx.database.virtual_tables());
+        return Ok(match found {
+            Ok(_) => vec![("status", "OK".into())],
+            Err(error) if error.is_of_the_statement() => return Err(error.into()),
+            Err(error) => vec![("Error", error.message), ("error", "Corrupt".into())],
+        });
+    }
+    let table = match cx.catalog().table(db, &name.name) {
+        Ok(table) => table.clone(),
+        Err(error) => return Ok(vec![("Error", error.message), ("status", "Operation failed".into())]),
+    };
+    let ok = |text: &str| vec![("status", text.to_owned())];
+    if table.temporary {
+        // In the session's memory: nothing to count for others, nothing that a disk could have damaged.
+        return Ok(ok("OK"));
+    }
+    if table.temporary && kind != MaintenanceKind::Repair {
+        // In this session's memory, written by no one else: nothing to count and nothing to compare.
+        return Ok(ok("OK"));
+    }
+    match kind {
+        MaintenanceKind::Analyze => {
+            analyze(cx, &table)?;
+            changes.extend(histograms::renew_histograms(cx, &table)?);
+            Ok(ok("OK"))
         }
-        let table = match self.catalog().table(&db, &name.name) {
-            Ok(table) => table.clone(),
+        MaintenanceKind::Check => {
+            let problems = match check_table(cx, &table) {
+                // What is asked for, and no reason to leave out the tables behind it.
+                Err(Interrupt::Error(error)) if error.code == ENGINE_FAILED => vec![error.message],
+                done => done?,
+            };
+            let mut found: Vec<_> = problems.into_iter().map(|problem| ("error", problem)).collect();
+            match found.is_empty() {
+                true => Ok(ok("OK")),
+                false => {
+                    found.push(("error", "Corrupt".into()));
+                    Ok(found)
+                }
+            }
+        }
+        MaintenanceKind::Optimize => Ok(ok("OK")),
+        _ => Ok(vec![("note", "The storage engine for the table doesn't support repair".into())]),
+    }
+}
+
+/// A snapshot of everything that is published now.
+fn newest(cx: &StatementContext<'_>) -> HeldSnapshot {
+    HeldSnapshot::newest(&**cx.database.port())
+}
+
+fn analyze(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<()> {
+    let snapshot = newest(cx);
+    let found = kept_statistics::count(&*snapshot.snapshot, table, &mut || cx.state.budget.kill().check())?;
+    kept_statistics::store(&**cx.database.port(), table.def.id, &found)?;
+    table.state.set_statistics(found);
+    samples::refresh(&*snapshot.snapshot, table).map_err(SqlError::from)?;
+    cx.database.shared.statistics.fetch_add(1, Ordering::Release);
+    Ok(())
+}
+
+/// What is wrong with a table; damage that keeps it from being read is the engine's error. A few findings are enough.
+fn check_table(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<Vec<String>> {
+    const ENOUGH: usize = 10;
+    let snapshot = newest(cx);
+    let mut problems = Vec::new();
+    let mut rows = 0u64;
+    let range = whole_index(table, 0);
+    for pair in snapshot.snapshot.scan(by_ref(&range.from), by_ref(&range.to), false) {
+        let (key, row) = pair?;
+        rows += 1;
+        if rows.is_multiple_of(PAUSE) {
+            cx.state.budget.look(0)?;
+        }
+        let values = match table.decode(&row) {
+            Ok(values) => values,
             Err(error) => {
-                return Ok((
-                    full,
-                    vec![("Error", error.message), ("status", "Operation failed".into())],
-                    None,
-                ));
+                problems.push(format!("row {rows}: {}", error.message));
+                continue;
             }
         };
-        let (messages, ticket) = self.change_histograms(&table, wanted, what.local, call)?;
-        Ok((full, messages, ticket))
-    }
-
-    /// Whoever made a temporary table may do anything with it.
-    fn check(&self, privilege: Priv, db: &str, name: &ObjectName, call: &Call<'_>) -> SqlResult<()> {
-        if self.trx.temp.table(db, &name.name).is_some() {
-            return Ok(());
+        for (codec, index) in table.keys.iter().zip(&table.def.indexes).skip(1) {
+            let entry = codec.entry(&values, &key);
+            if snapshot.snapshot.get(&entry.key)?.as_deref() != Some(&entry.value[..]) {
+                problems.push(format!("index '{}' has no entry for row {rows}", index.name));
+            }
         }
-        call.access.check(db, Some(&name.name), privilege)
-    }
-
-    /// The messages about one table: type and text.
-    fn maintain_one(
-        &mut self,
-        kind: MaintenanceKind,
-        db: &str,
-        name: &ObjectName,
-        changes: &mut Vec<Changes>,
-    ) -> ExecResult<Vec<Message>> {
-        if let Some(view) =
-            self.catalog().find_view(db, &name.name).filter(|_| kind == MaintenanceKind::Check)
-        {
-            let found = bind::outline(view, &self.state, &self.catalog(), self.database.virtual_tables());
-            return Ok(match found {
-                Ok(_) => vec![("status", "OK".into())],
-                Err(error) if error.is_of_the_statement() => return Err(error.into()),
-                Err(error) => vec![("Error", error.message), ("error", "Corrupt".into())],
-            });
+        if problems.len() >= ENOUGH {
+            return Ok(problems);
         }
-        let table = match self.catalog().table(db, &name.name) {
-            Ok(table) => table.clone(),
-            Err(error) => return Ok(vec![("Error", error.message), ("status", "Operation failed".into())]),
+    }
+    for (at, index) in table.def.indexes.iter().enumerate().skip(1) {
+        let entries = count_entries(cx.state, &*snapshot.snapshot, table, at)?;
+        if entries != rows {
+            problems.push(format!("index '{}' has {entries} entries for {rows} rows", index.name));
+        }
+    }
+    Ok(problems)
+}
+
+fn checksum_tables(
+    cx: &mut StatementContext<'_>,
+    what: &Maintenance,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    call.sink.columns(&[
+        answer_column("Table", ColumnKind::VarChar, 128),
+        answer_column("Checksum", ColumnKind::BigInt, 21),
+    ])?;
+    let quick = what.options.iter().any(|option| option.is("quick"));
+    for name in &what.tables {
+        let db = cx.schema_of(name)?;
+        check(cx, Priv::Select, &db, name, call)?;
+        let full = format!("{db}.{}", name.name);
+        let sum = match cx.catalog().table(&db, &name.name) {
+            // There is no live checksum to be quick with.
+            Ok(_) if quick => Value::Null,
+            Ok(table) => {
+                let table = table.clone();
+                Value::UInt(u64::from(checksum(cx, &table)?))
+            }
+            Err(error) => {
+                cx.state.diagnostics.warn(error);
+                Value::Null
+            }
         };
-        let ok = |text: &str| vec![("status", text.to_owned())];
-        if table.temporary {
-            // In the session's memory: nothing to count for others, nothing that a disk could have damaged.
-            return Ok(ok("OK"));
-        }
-        if table.temporary && kind != MaintenanceKind::Repair {
-            // In this session's memory, written by no one else: nothing to count and nothing to compare.
-            return Ok(ok("OK"));
-        }
-        match kind {
-            MaintenanceKind::Analyze => {
-                self.analyze(&table)?;
-                changes.extend(self.renew_histograms(&table)?);
-                Ok(ok("OK"))
-            }
-            MaintenanceKind::Check => {
-                let problems = match self.check_table(&table) {
-                    // What is asked for, and no reason to leave out the tables behind it.
-                    Err(Interrupt::Error(error)) if error.code == ENGINE_FAILED => vec![error.message],
-                    done => done?,
-                };
-                let mut found: Vec<_> = problems.into_iter().map(|problem| ("error", problem)).collect();
-                match found.is_empty() {
-                    true => Ok(ok("OK")),
-                    false => {
-                        found.push(("error", "Corrupt".into()));
-                        Ok(found)
-                    }
-                }
-            }
-            MaintenanceKind::Optimize => Ok(ok("OK")),
-            _ => Ok(vec![("note", "The storage engine for the table doesn't support repair".into())]),
-        }
+        call.sink.row(&[Value::Bytes(full.into()), sum])?;
     }
+    Ok(Outcome::rows())
+}
 
-    /// A snapshot of everything that is published now.
-    fn newest(&self) -> HeldSnapshot {
-        HeldSnapshot::newest(&**self.database.port())
-    }
-
-    fn analyze(&mut self, table: &Arc<Table>) -> ExecResult<()> {
-        let snapshot = self.newest();
-        let found = kept_statistics::count(&*snapshot.snapshot, table, &mut || self.kill.check())?;
-        kept_statistics::store(&**self.database.port(), table.def.id, &found)?;
-        table.state.set_statistics(found);
-        samples::refresh(&*snapshot.snapshot, table).map_err(SqlError::from)?;
-        self.database.shared.statistics.fetch_add(1, Ordering::Release);
+fn checksum(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<u32> {
+    let (sums, mut buffer, mut sum) = (RowSum::new(table), Vec::new(), 0u32);
+    let mut add = |row: &bytes::Bytes| -> SqlResult<()> {
+        sum = sum.wrapping_add(sums.of(&table.decode(row)?, &mut buffer)?);
         Ok(())
-    }
-
-    /// What is wrong with a table; damage that keeps it from being read is the engine's error. A few findings are enough.
-    fn check_table(&mut self, table: &Arc<Table>) -> ExecResult<Vec<String>> {
-        const ENOUGH: usize = 10;
-        let snapshot = self.newest();
-        let mut problems = Vec::new();
-        let mut rows = 0u64;
-        let range = whole_index(table, 0);
-        for pair in snapshot.snapshot.scan(by_ref(&range.from), by_ref(&range.to), false) {
-            let (key, row) = pair?;
-            rows += 1;
-            if rows.is_multiple_of(PAUSE) {
-                self.state.budget.look(0)?;
-            }
-            let values = match table.decode(&row) {
-                Ok(values) => values,
-                Err(error) => {
-                    problems.push(format!("row {rows}: {}", error.message));
-                    continue;
-                }
-            };
-            for (codec, index) in table.keys.iter().zip(&table.def.indexes).skip(1) {
-                let entry = codec.entry(&values, &key);
-                if snapshot.snapshot.get(&entry.key)?.as_deref() != Some(&entry.value[..]) {
-                    problems.push(format!("index '{}' has no entry for row {rows}", index.name));
-                }
-            }
-            if problems.len() >= ENOUGH {
-                return Ok(problems);
-            }
+    };
+    if table.temporary {
+        for row in cx.trx.temp_rows(table)? {
+            add(&row.row)?;
         }
-        for (at, index) in table.def.indexes.iter().enumerate().skip(1) {
-            let entries = count_entries(&self.state, &*snapshot.snapshot, table, at)?;
-            if entries != rows {
-                problems.push(format!("index '{}' has {entries} entries for {rows} rows", index.name));
-            }
-        }
-        Ok(problems)
+        return Ok(sum);
     }
-
-    fn checksum_tables(&mut self, what: &Maintenance, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        call.sink.columns(&[
-            answer_column("Table", ColumnKind::VarChar, 128),
-            answer_column("Checksum", ColumnKind::BigInt, 21),
-        ])?;
-        let quick = what.options.iter().any(|option| option.is("quick"));
-        for name in &what.tables {
-            let db = self.schema_of(name)?;
-            self.check(Priv::Select, &db, name, call)?;
-            let full = format!("{db}.{}", name.name);
-            let sum = match self.catalog().table(&db, &name.name) {
-                // There is no live checksum to be quick with.
-                Ok(_) if quick => Value::Null,
-                Ok(table) => {
-                    let table = table.clone();
-                    Value::UInt(u64::from(self.checksum(&table)?))
-                }
-                Err(error) => {
-                    self.state.diagnostics.warn(error);
-                    Value::Null
-                }
-            };
-            call.sink.row(&[Value::Bytes(full.into()), sum])?;
-        }
-        Ok(Outcome::rows())
-    }
-
-    fn checksum(&mut self, table: &Arc<Table>) -> ExecResult<u32> {
-        let (sums, mut buffer, mut sum) = (RowSum::new(table), Vec::new(), 0u32);
-        let mut add = |row: &bytes::Bytes| -> SqlResult<()> {
-            sum = sum.wrapping_add(sums.of(&table.decode(row)?, &mut buffer)?);
-            Ok(())
+    let range = whole_index(table, 0);
+    let snapshot = newest(cx);
+    let mut rows = 0u64;
+    let mut result: ExecResult<()> = Ok(());
+    snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
+        rows += 1;
+        result = match rows.is_multiple_of(PAUSE) {
+            true => cx.state.budget.look(0).and_then(|()| Ok(add(&row)?)),
+            false => add(&row).map_err(Interrupt::from),
         };
-        if table.temporary {
-            for row in self.trx.temp_rows(table)? {
-                add(&row.row)?;
-            }
-            return Ok(sum);
-        }
-        let range = whole_index(table, 0);
-        let snapshot = self.newest();
-        let mut rows = 0u64;
-        let mut result: ExecResult<()> = Ok(());
-        snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
-            rows += 1;
-            result = match rows.is_multiple_of(PAUSE) {
-                true => self.state.budget.look(0).and_then(|()| Ok(add(&row)?)),
-                false => add(&row).map_err(Interrupt::from),
-            };
-            result.is_ok()
-        })?;
-        result?;
-        Ok(sum)
-    }
+        result.is_ok()
+    })?;
+    result?;
+    Ok(sum)
 }
 
 /// Entries of an index.

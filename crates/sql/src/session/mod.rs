@@ -2,9 +2,12 @@
 
 mod binlog;
 mod bootstrap;
+mod context;
 mod create_select;
 mod database;
 mod dispatch;
+mod evaluate;
+mod explain;
 mod given;
 mod hints;
 mod histograms;
@@ -27,6 +30,7 @@ mod temporary;
 mod xa;
 
 pub(crate) use bootstrap::Nowhere;
+pub(crate) use context::StatementContext;
 pub use database::Database;
 pub use given::GivenGtid;
 pub use prepared::Prepared;

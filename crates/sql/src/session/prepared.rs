@@ -1,7 +1,8 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
 use super::given::{Gate, Given};
-use super::query::Plan;
+use super::query::{self, Plan};
+use super::statement_log::read_lock;
 use super::{Call, SqlSession};
 use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -219,7 +220,8 @@ impl SqlSession {
         self.statements.prepared.get(&name.to_lowercase()).map(|prepared| &prepared.text)
     }
 
-    fn plan_key(&self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
+    fn plan_key(&mut self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
+        let read_lock = read_lock(&self.context(), statement);
         PlanKey {
             catalog: self.database.shared.catalog.version(),
             statistics: self.database.shared.statistics.load(Ordering::Acquire),
@@ -229,7 +231,7 @@ impl SqlSession {
             zone: self.state.settings.zone,
             access: access.version(),
             switches: [
-                self.read_lock(statement) != LockMode::None,
+                read_lock != LockMode::None,
                 self.state.settings.sql_auto_is_null,
                 self.state.settings.server_read_only,
             ],
@@ -248,12 +250,11 @@ impl SqlSession {
     ) -> SqlResult<()> {
         let key = self.plan_key(&prepared.statement.node, access);
         let plan = match &prepared.statement.node {
-            Statement::Select(query) => {
-                self.plan_query(query, access, params).map(|plan| Plan::Query(Box::new(plan)))
-            }
+            Statement::Select(query) => query::plan_query(&mut self.context(), query, access, params)
+                .map(|plan| Plan::Query(Box::new(plan))),
             other => {
-                let catalog = self.catalog();
-                self.plan_write(other, &catalog, access, params).map(Plan::Write)
+                let cx = &mut self.context();
+                query::plan_write(cx, other, &cx.catalog(), access, params).map(Plan::Write)
             }
         };
         let plan = plan?;
@@ -281,11 +282,11 @@ impl SqlSession {
             return self.execute_prepared_plain(prepared, params, mode, access, sink);
         }
         let statement = prepared.statement.clone();
-        match self.gate(&statement.node) {
+        match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
             Gate::Done(result) => result,
             Gate::Run(class) => {
                 let result = self.execute_prepared_plain(prepared, params, mode, access, sink);
-                self.passed(class, &result);
+                self.gtid.passed(class, &result, &mut self.trx);
                 result
             }
         }
@@ -442,8 +443,8 @@ fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) 
 
 fn run_planned(session: &mut SqlSession, prepared: &Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
     match &prepared.plan {
-        Some((_, Plan::Query(plan))) => session.run_query(plan, call),
-        Some((_, Plan::Write(plan))) => session.run_write(plan, call),
+        Some((_, Plan::Query(plan))) => query::run_query(&mut session.context(), plan, call),
+        Some((_, Plan::Write(plan))) => query::run_write(&mut session.context(), plan, call),
         None => Err(SqlError::unknown_error().into()),
     }
 }

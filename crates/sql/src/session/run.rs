@@ -2,18 +2,17 @@
 //! another thread and run again.
 
 use super::SqlSession;
-use super::given::{Gate, Given, GivenCommit};
+use super::given::{Gate, Given};
 use super::hints::hinted_time;
 use super::prepared::{is_planned, run_read};
-use crate::api::{AccessCheck, Isolation, Mode, Outcome, RowSink, TimeLimit};
-use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::api::{AccessCheck, Mode, Outcome, RowSink, TimeLimit};
+use crate::error::{ExecResult, Interrupt, Level, SqlError};
 use crate::memory::MemoryLimits;
 use crate::session::programs::takes_call;
 use crate::state::Inside;
 use crate::state::NewInsertId;
 use crate::store::{Marks, wait_failure};
 use bytes::Bytes;
-use omnibus_commit::Ticket;
 use omnibus_locks::WaitOutcome;
 use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, SelectItem, Spanned, Statement};
 use omnibus_value::Value;
@@ -71,11 +70,11 @@ impl SqlSession {
         if self.gtid.given == Given::Automatic || takes_call(&statement.node) {
             return execute_plain(self, statement, &mut call);
         }
-        match self.gate(&statement.node) {
+        match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
             Gate::Done(result) => result,
             Gate::Run(class) => {
                 let result = execute_plain(self, statement, &mut call);
-                self.passed(class, &result);
+                self.gtid.passed(class, &result, &mut self.trx);
                 result
             }
         }
@@ -222,30 +221,13 @@ impl SqlSession {
         interrupt
     }
 
-    /// Opens a transaction if autocommit is off and the statement needs one.
-    pub(crate) fn enter(&mut self) {
-        if !self.trx.is_open() && !self.state.settings.autocommit {
-            let (isolation, read_only) = self.next_characteristics();
-            self.trx.open(isolation, read_only);
-        }
-    }
-
     /// Ends a statement's own transaction.
     fn autocommit(&mut self, mut outcome: Outcome) -> ExecResult<Outcome> {
-        self.before_last_commit();
-        let ticket = if self.trx.is_open() { None } else { self.commit_now()? };
+        self.gtid.before_last_commit();
+        let ticket = if self.trx.is_open() { None } else { self.context().commit_now()? };
         // The statement's own ticket is the later one, if it has one.
         outcome.wait = outcome.wait.or(ticket);
         Ok(outcome)
-    }
-
-    /// Commits what is open.
-    pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
-        self.next.forget();
-        if self.gtid.given != Given::Automatic && self.gtid.commits == GivenCommit::First {
-            self.trx.finish_applied()?;
-        }
-        self.trx.commit(omnibus_commit::now_us())
     }
 
     fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
@@ -292,7 +274,7 @@ impl SqlSession {
         self.attempt.give_up();
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
-        self.given_after_error();
+        self.gtid.failed(&mut self.trx);
     }
 
     /// What `begin` and `run` do before a statement, for changes that no statement of ours makes. `text` is what is
@@ -301,10 +283,6 @@ impl SqlSession {
         self.trx.again(false);
         self.state.budget.begin(mode, false);
         self.trx.begin_statement(mode, &self.state.info(text))
-    }
-
-    pub(super) fn next_characteristics(&mut self) -> (Isolation, bool) {
-        self.next.take(&self.state.settings)
     }
 }
 
@@ -420,17 +398,19 @@ impl SqlSession {
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
         let class = match inside {
-            Inside::Procedure if self.gtid.given != Given::Automatic => match self.gate(&statement.node) {
-                Gate::Done(result) => return result,
-                Gate::Run(class) => Some(class),
-            },
+            Inside::Procedure if self.gtid.given != Given::Automatic => {
+                match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
+                    Gate::Done(result) => return result,
+                    Gate::Run(class) => Some(class),
+                }
+            }
             _ => None,
         };
         self.begin(call.text, keeps_diagnostics(&statement.node));
         let result =
             self.hinted(&statement.node, call.access, |session| session.run_hinted(statement, inside, call));
         if let Some(class) = class {
-            self.passed(class, &result);
+            self.gtid.passed(class, &result, &mut self.trx);
         }
         result
     }

@@ -5,8 +5,8 @@ use super::ReadText;
 use super::binlog::BinlogInput;
 use super::given::{Given, NextGtid};
 use super::statements::StatementCache;
-use crate::api::{Budget, Isolation, KillFlag, SessionSettings};
-use crate::catalog::Catalog;
+use super::{evaluate, statement_log};
+use crate::api::{AccessCheck, Budget, Isolation, KillFlag, SessionSettings};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::load::LoadInput;
 use crate::memory::SessionMemory;
@@ -16,7 +16,9 @@ use crate::store::{LockWaiter, Trx};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
-use omnibus_parser::ast::{Spanned, Statement};
+use omnibus_parser::ast::{Expr, Spanned, Statement};
+use omnibus_value::{ColumnType, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One client's session. Used by one thread at a time.
@@ -237,6 +239,12 @@ impl SqlSession {
         self.statements.parse(text, settings, true, command)
     }
 
+    /// A statement's text with values as literals in the places of its `?`.
+    #[must_use]
+    pub fn with_params<'c>(&self, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
+        statement_log::with_params(&self.state.settings, text, params)
+    }
+
     /// SET TRANSACTION without a scope.
     ///
     /// # Errors
@@ -264,9 +272,15 @@ impl SqlSession {
     /// # Errors
     /// KILL, what the commit ended with: it has left nothing behind.
     pub fn settle(&mut self, ticket: Ticket) -> SqlResult<CommitNo> {
-        let done = self.state.budget.kill().settle(ticket);
-        self.trx.commit_is_over(done.is_ok());
-        done
+        self.context().settle(ticket)
+    }
+
+    /// The value and type of an expression without tables: SET and its kind. Subqueries read what the open transaction sees.
+    ///
+    /// # Errors
+    /// As any statement.
+    pub fn evaluate(&mut self, expr: &Expr, access: &dyn AccessCheck) -> ExecResult<(Value, ColumnType)> {
+        evaluate::value(&mut self.context(), expr, &[], false, access)
     }
 
     /// The client is gone: everything open is rolled back.
@@ -313,17 +327,6 @@ impl SqlSession {
     /// Exchanges the session's temporary tables for others, between transactions.
     pub fn swap_temporary_tables(&mut self, others: &mut crate::store::TemporaryTables) {
         self.trx.temp.swap(others);
-    }
-
-    /// The catalog now, this session's temporary tables in front.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.trx.temp.over(self.trx.stored_catalog())
-    }
-
-    /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
-    pub(crate) fn catalog_to_plan(&self) -> Arc<Catalog> {
-        let stored = self.trx.changes.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
-        self.trx.temp.over(stored)
     }
 
     /// What the session's replies wait for.

@@ -1,7 +1,8 @@
 //! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
 //! CREATE DATABASE. Others are queries of computed tables (`crate::information_schema`).
 
-use super::{Call, SqlSession};
+use super::programs::show::show_create_program;
+use super::{Call, StatementContext, show_query};
 use crate::api::{Outcome, Priv, ResultColumn};
 use crate::bind;
 use crate::catalog::{self, charset};
@@ -38,128 +39,132 @@ fn text(value: impl Into<String>) -> Value {
     Value::Bytes(Bytes::from(value.into()))
 }
 
-impl SqlSession {
-    pub(super) fn show(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        match show {
-            Show::Warnings { count, limit } => {
-                show_conditions(&mut self.state, call, *count, limit.as_ref(), false)
-            }
-            Show::Errors { count, limit } => {
-                show_conditions(&mut self.state, call, *count, limit.as_ref(), true)
-            }
-            Show::CreateTable(name) => self.show_create_table(name, call),
-            Show::CreateView(name) => self.show_create_view(name, call),
-            Show::CreateSequence(name) => self.show_create_sequence(name, call),
-            Show::CreateDatabase { if_not_exists, name } => {
-                self.show_create_database(name, *if_not_exists, call)
-            }
-            Show::CreateProcedure(name) => self.show_create_program(ProgramKind::Procedure, name, call),
-            Show::CreateFunction(name) => self.show_create_program(ProgramKind::Function, name, call),
-            Show::CreateTrigger(name) => self.show_create_program(ProgramKind::Trigger, name, call),
-            Show::CreateEvent(name) => self.show_create_program(ProgramKind::Event, name, call),
-            other => self.show_query(other, call),
-        }
+pub(super) fn execute(
+    cx: &mut StatementContext<'_>,
+    show: &Show,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    match show {
+        Show::Warnings { count, limit } => show_conditions(cx.state, call, *count, limit.as_ref(), false),
+        Show::Errors { count, limit } => show_conditions(cx.state, call, *count, limit.as_ref(), true),
+        Show::CreateTable(name) => create_table(cx, name, call),
+        Show::CreateView(name) => create_view(cx, name, call),
+        Show::CreateSequence(name) => create_sequence(cx, name, call),
+        Show::CreateDatabase { if_not_exists, name } => create_database(cx, name, *if_not_exists, call),
+        Show::CreateProcedure(name) => show_create_program(cx, ProgramKind::Procedure, name, call),
+        Show::CreateFunction(name) => show_create_program(cx, ProgramKind::Function, name, call),
+        Show::CreateTrigger(name) => show_create_program(cx, ProgramKind::Trigger, name, call),
+        Show::CreateEvent(name) => show_create_program(cx, ProgramKind::Event, name, call),
+        other => show_query::show_query(cx, other, call),
     }
+}
 
-    fn show_create_table(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let db = self.schema_of(name)?;
-        if self.trx.temp.table(&db, &name.name).is_none() {
-            call.access.check(&db, Some(&name.name), Priv::AnyOfAll)?;
-        }
-        if self.catalog().find_view(&db, &name.name).is_some() {
-            return self.show_create_view(name, call);
-        }
-        let table = self.catalog().table(&db, &name.name)?.clone();
-        let next = match table.auto_column {
-            Some(_) => self.trx.counters.auto_increment(&table)?,
-            None => 0,
-        };
-        call.sink.columns(&[
-            answer_column("Table", ColumnKind::VarChar, 64),
-            answer_column("Create Table", ColumnKind::VarChar, 1024),
-        ])?;
-        let (zone, mariadb) = (self.state.zone(), self.state.settings.mariadb);
-        let mut definition = catalog::show_table_to_user(&table.def, next, zone, mariadb);
-        if table.temporary {
-            definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
-        }
-        call.sink.row(&[text(&*table.def.name), text(definition)])?;
-        Ok(Outcome::rows())
+fn create_table(
+    cx: &mut StatementContext<'_>,
+    name: &ObjectName,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let db = cx.schema_of(name)?;
+    if cx.trx.temp.table(&db, &name.name).is_none() {
+        call.access.check(&db, Some(&name.name), Priv::AnyOfAll)?;
     }
+    if cx.catalog().find_view(&db, &name.name).is_some() {
+        return create_view(cx, name, call);
+    }
+    let table = cx.catalog().table(&db, &name.name)?.clone();
+    let next = match table.auto_column {
+        Some(_) => cx.trx.counters.auto_increment(&table)?,
+        None => 0,
+    };
+    call.sink.columns(&[
+        answer_column("Table", ColumnKind::VarChar, 64),
+        answer_column("Create Table", ColumnKind::VarChar, 1024),
+    ])?;
+    let (zone, mariadb) = (cx.state.zone(), cx.state.settings.mariadb);
+    let mut definition = catalog::show_table_to_user(&table.def, next, zone, mariadb);
+    if table.temporary {
+        definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
+    }
+    call.sink.row(&[text(&*table.def.name), text(definition)])?;
+    Ok(Outcome::rows())
+}
 
-    fn show_create_view(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let db = self.schema_of(name)?;
-        call.access.check(&db, Some(&name.name), Priv::Select)?;
-        call.access.check(&db, Some(&name.name), Priv::ShowView)?;
-        let catalog = self.catalog();
-        let view = catalog.view(&db, &name.name)?;
-        let (client, connection) = (view.def.client, view.def.connection);
-        if let Err(error) = bind::outline(view, &self.state, &catalog, self.database.virtual_tables()) {
-            if error.is_of_the_statement() {
-                return Err(error.into());
-            }
-            self.state.diagnostics.warn(error);
+fn create_view(cx: &mut StatementContext<'_>, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    let db = cx.schema_of(name)?;
+    call.access.check(&db, Some(&name.name), Priv::Select)?;
+    call.access.check(&db, Some(&name.name), Priv::ShowView)?;
+    let catalog = cx.catalog();
+    let view = catalog.view(&db, &name.name)?;
+    let (client, connection) = (view.def.client, view.def.connection);
+    if let Err(error) = bind::outline(view, cx.state, &catalog, cx.database.virtual_tables()) {
+        if error.is_of_the_statement() {
+            return Err(error.into());
         }
-        call.sink.columns(&[
-            answer_column("View", ColumnKind::VarChar, 64),
-            answer_column("Create View", ColumnKind::VarChar, 1024),
-            answer_column("character_set_client", ColumnKind::VarChar, 64),
-            answer_column("collation_connection", ColumnKind::VarChar, 64),
-        ])?;
-        call.sink.row(&[
-            text(&*view.def.name),
-            text(view.def.show_create(self.state.database.as_deref())),
-            text(charset::charset_name(client)),
-            text(charset::collation_name(connection)),
-        ])?;
-        Ok(Outcome::rows())
+        cx.state.diagnostics.warn(error);
     }
+    call.sink.columns(&[
+        answer_column("View", ColumnKind::VarChar, 64),
+        answer_column("Create View", ColumnKind::VarChar, 1024),
+        answer_column("character_set_client", ColumnKind::VarChar, 64),
+        answer_column("collation_connection", ColumnKind::VarChar, 64),
+    ])?;
+    call.sink.row(&[
+        text(&*view.def.name),
+        text(view.def.show_create(cx.state.database.as_deref())),
+        text(charset::charset_name(client)),
+        text(charset::collation_name(connection)),
+    ])?;
+    Ok(Outcome::rows())
+}
 
-    fn show_create_sequence(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let db = self.schema_of(name)?;
-        call.access.check(&db, Some(&name.name), Priv::Any)?;
-        let table = self.catalog().table(&db, &name.name)?.clone();
-        if !table.def.is_sequence() {
-            return Err(catalog::sequence::not_sequence(&table).into());
-        }
-        let row = self.trx.sequence_row(&table)?;
-        self.trx.floor().see_everything();
-        let def = &table.def;
-        let mut sql = format!("CREATE SEQUENCE {} {}", catalog::quote_ident(&def.name), row.text());
-        sql.push_str(&catalog::engine_text(&def.engine));
-        if !def.comment.is_empty() {
-            sql.push_str(&format!(" COMMENT={}", catalog::quote_string(&def.comment)));
-        }
-        call.sink.columns(&[
-            answer_column("Table", ColumnKind::VarChar, 64),
-            answer_column("Create Table", ColumnKind::VarChar, 1024),
-        ])?;
-        call.sink.row(&[text(&*def.name), text(sql)])?;
-        Ok(Outcome::rows())
+fn create_sequence(
+    cx: &mut StatementContext<'_>,
+    name: &ObjectName,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let db = cx.schema_of(name)?;
+    call.access.check(&db, Some(&name.name), Priv::Any)?;
+    let table = cx.catalog().table(&db, &name.name)?.clone();
+    if !table.def.is_sequence() {
+        return Err(catalog::sequence::not_sequence(&table).into());
     }
+    let row = cx.trx.sequence_row(&table)?;
+    cx.trx.floor().see_everything();
+    let def = &table.def;
+    let mut sql = format!("CREATE SEQUENCE {} {}", catalog::quote_ident(&def.name), row.text());
+    sql.push_str(&catalog::engine_text(&def.engine));
+    if !def.comment.is_empty() {
+        sql.push_str(&format!(" COMMENT={}", catalog::quote_string(&def.comment)));
+    }
+    call.sink.columns(&[
+        answer_column("Table", ColumnKind::VarChar, 64),
+        answer_column("Create Table", ColumnKind::VarChar, 1024),
+    ])?;
+    call.sink.row(&[text(&*def.name), text(sql)])?;
+    Ok(Outcome::rows())
+}
 
-    fn show_create_database(
-        &mut self,
-        name: &str,
-        if_not_exists: bool,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        call.access.check(name, None, Priv::Any)?;
-        let schema = self.catalog().schema(name)?.clone();
-        let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
-        let sql = format!(
-            "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
-            catalog::quote_ident(name),
-            charset::charset_name(schema.collation),
-            charset::collation_name(schema.collation),
-        );
-        call.sink.columns(&[
-            answer_column("Database", ColumnKind::VarChar, 64),
-            answer_column("Create Database", ColumnKind::VarChar, 1024),
-        ])?;
-        call.sink.row(&[text(name), text(sql)])?;
-        Ok(Outcome::rows())
-    }
+fn create_database(
+    cx: &mut StatementContext<'_>,
+    name: &str,
+    if_not_exists: bool,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    call.access.check(name, None, Priv::Any)?;
+    let schema = cx.catalog().schema(name)?.clone();
+    let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let sql = format!(
+        "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+        catalog::quote_ident(name),
+        charset::charset_name(schema.collation),
+        charset::collation_name(schema.collation),
+    );
+    call.sink.columns(&[
+        answer_column("Database", ColumnKind::VarChar, 64),
+        answer_column("Create Database", ColumnKind::VarChar, 1024),
+    ])?;
+    call.sink.row(&[text(name), text(sql)])?;
+    Ok(Outcome::rows())
 }
 
 /// LIMIT of SHOW WARNINGS: numbers only.

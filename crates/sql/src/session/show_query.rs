@@ -3,7 +3,7 @@
 //! Each form is a SELECT text over a computed table; LIKE and WHERE become the filter of a query
 //! around it, so they see the columns by the names that SHOW gives them.
 
-use super::{Call, SqlSession};
+use super::{Call, StatementContext, query};
 use crate::api::{Outcome, Priv, VariableScope};
 use crate::bind;
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -28,193 +28,202 @@ impl Form {
     }
 }
 
-impl SqlSession {
-    /// Runs a SHOW that is a query of a computed table.
-    pub(crate) fn show_query(&mut self, show: &Show, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let form = self.form(show, call)?;
-        match show {
-            Show::Columns { table, .. } | Show::Index { table, .. } => self.run_about(table, form, call),
-            _ => self.run_form(form, call),
+/// Runs a SHOW that is a query of a computed table.
+pub(crate) fn show_query(
+    cx: &mut StatementContext<'_>,
+    show: &Show,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let form = form(cx, show, call)?;
+    match show {
+        Show::Columns { table, .. } | Show::Index { table, .. } => run_about(cx, table, form, call),
+        _ => run_form(cx, form, call),
+    }
+}
+
+/// A form about one table. A temporary one is in no computed table but for this query.
+fn run_about(
+    cx: &mut StatementContext<'_>,
+    table: &ObjectName,
+    form: Form,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let db = cx.schema_of(table)?;
+    if cx.trx.temp.table(&db, &table.name).is_some() {
+        cx.state.described = Some(cx.catalog());
+    }
+    let result = run_form(cx, form, call);
+    cx.state.described = None;
+    result
+}
+
+/// DESCRIBE t [column | 'pattern'].
+pub(crate) fn describe(
+    cx: &mut StatementContext<'_>,
+    table: &ObjectName,
+    column: Option<&Bytes>,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let filter = column.map(|pattern| ShowFilter::Like(pattern.clone()));
+    let sql = columns_sql(cx, table, false, call)?;
+    run_about(cx, table, Form::new("Field", sql, filter.as_ref()), call)
+}
+
+fn run_form(cx: &mut StatementContext<'_>, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    let query = form_query(form)?;
+    let plan = query::plan_query(cx, &query, call.access, Some(call.params))?;
+    query::run_query(cx, &plan, call)
+}
+
+fn form(cx: &StatementContext<'_>, show: &Show, call: &Call<'_>) -> SqlResult<Form> {
+    Ok(match show {
+        Show::Databases(filter) => {
+            let name = titled("Database", filter.as_ref());
+            Form::new(
+                &name,
+                format!("SELECT SCHEMA_NAME AS {} FROM information_schema.SCHEMATA", ident(&name)),
+                filter.as_ref(),
+            )
         }
-    }
-
-    /// A form about one table. A temporary one is in no computed table but for this query.
-    fn run_about(&mut self, table: &ObjectName, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let db = self.schema_of(table)?;
-        if self.trx.temp.table(&db, &table.name).is_some() {
-            self.state.described = Some(self.catalog());
+        Show::Tables { full, schema, filter, .. } => {
+            let db = shown_schema(cx, schema.as_deref(), call)?;
+            let name = titled(&format!("Tables_in_{db}"), filter.as_ref());
+            let kind = if *full { ", TABLE_TYPE AS `Table_type`" } else { "" };
+            // What is made up in `mysql` is no table that a dump of all databases should have.
+            let sql = format!(
+                "SELECT TABLE_NAME AS {}{kind} FROM information_schema.TABLES \
+                 WHERE (TABLE_SCHEMA <> 'mysql' OR TABLE_TYPE <> 'SYSTEM VIEW') AND TABLE_SCHEMA = {}",
+                ident(&name),
+                string(&db)
+            );
+            Form::new(&name, sql, filter.as_ref())
         }
-        let result = self.run_form(form, call);
-        self.state.described = None;
-        result
-    }
-
-    /// DESCRIBE t [column | 'pattern'].
-    pub(crate) fn describe(
-        &mut self,
-        table: &ObjectName,
-        column: Option<&Bytes>,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let filter = column.map(|pattern| ShowFilter::Like(pattern.clone()));
-        let sql = self.columns_sql(table, false, call)?;
-        self.run_about(table, Form::new("Field", sql, filter.as_ref()), call)
-    }
-
-    fn run_form(&mut self, form: Form, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let query = form_query(form)?;
-        let plan = self.plan_query(&query, call.access, Some(call.params))?;
-        self.run_query(&plan, call)
-    }
-
-    fn form(&self, show: &Show, call: &Call<'_>) -> SqlResult<Form> {
-        Ok(match show {
-            Show::Databases(filter) => {
-                let name = titled("Database", filter.as_ref());
-                Form::new(
-                    &name,
-                    format!("SELECT SCHEMA_NAME AS {} FROM information_schema.SCHEMATA", ident(&name)),
-                    filter.as_ref(),
-                )
-            }
-            Show::Tables { full, schema, filter, .. } => {
-                let db = self.shown_schema(schema.as_deref(), call)?;
-                let name = titled(&format!("Tables_in_{db}"), filter.as_ref());
-                let kind = if *full { ", TABLE_TYPE AS `Table_type`" } else { "" };
-                // What is made up in `mysql` is no table that a dump of all databases should have.
-                let sql = format!(
-                    "SELECT TABLE_NAME AS {}{kind} FROM information_schema.TABLES \
-                     WHERE (TABLE_SCHEMA <> 'mysql' OR TABLE_TYPE <> 'SYSTEM VIEW') AND TABLE_SCHEMA = {}",
-                    ident(&name),
-                    string(&db)
-                );
-                Form::new(&name, sql, filter.as_ref())
-            }
-            Show::TableStatus { schema, filter } => {
-                let db = self.shown_schema(schema.as_deref(), call)?;
-                Form::new("Name", format!("{TABLE_STATUS}{}", string(&db)), filter.as_ref())
-            }
-            Show::OpenTables { schema, filter } => {
-                self.schema_exists(schema.as_deref(), call)?;
-                let sql = "SELECT TABLE_SCHEMA AS `Database`, TABLE_NAME AS `Table`, 0 AS `In_use`, 0 AS `Name_locked` \
-                           FROM information_schema.TABLES WHERE FALSE";
-                Form::new("Table", sql.into(), filter.as_ref())
-            }
-            Show::Columns { full, table, filter, .. } => {
-                Form::new("Field", self.columns_sql(table, *full, call)?, filter.as_ref())
-            }
-            Show::Index { table, filter, .. } => {
-                let (db, name) = self.shown_table(table, call)?;
-                let sql = format!(
-                    "{INDEX} WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-                    string(&db),
-                    string(&name)
-                );
-                let filter = filter.clone().map(ShowFilter::Where);
-                Form::new("Key_name", sql, filter.as_ref())
-            }
-            Show::Engines => Form::new("Engine", ENGINES.into(), None),
-            Show::Plugins => Form::new("Name", PLUGINS.into(), None),
-            Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
-            Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
-            Show::Variables { scope, filter } => {
-                let old = |name: &str| self.state.host.unlisted_variable(asked_scope(*scope), name);
-                let sql = with_unlisted(pairs("VARIABLES", *scope), filter.as_ref(), old);
-                Form::new("Variable_name", sql, filter.as_ref())
-            }
-            Show::Status { scope, filter } => {
-                let old = |name: &str| self.state.host.unlisted_status(asked_scope(*scope), name);
-                let sql = with_unlisted(pairs("STATUS", *scope), filter.as_ref(), old);
-                Form::new("Variable_name", sql, filter.as_ref())
-            }
-            Show::ProcessList { full } => {
-                let info = if *full { "INFO" } else { "LEFT(INFO, 100)" };
-                let sql = format!("{PROCESSLIST}, {info} AS `Info` FROM information_schema.PROCESSLIST");
-                Form::new("Id", sql, None)
-            }
-            Show::Triggers { schema, filter } => {
-                let db = self.shown_schema(schema.as_deref(), call)?;
-                let sql = format!("{TRIGGERS} WHERE TRIGGER_SCHEMA = {}", string(&db));
-                Form::new("Table", sql, filter.as_ref())
-            }
-            Show::Events { schema, filter } => {
-                let db = self.shown_schema(schema.as_deref(), call)?;
-                let sql = format!("{EVENTS} WHERE EVENT_SCHEMA = {}", string(&db));
-                Form::new("Name", sql, filter.as_ref())
-            }
-            Show::ProcedureStatus(filter) => Form::new("Name", routines("PROCEDURE"), filter.as_ref()),
-            Show::FunctionStatus(filter) => Form::new("Name", routines("FUNCTION"), filter.as_ref()),
-            Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
-            Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
-            Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
-            Show::EngineStatus { .. } => {
-                Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
-            }
-            other => {
-                let name = other.kind().replace('_', " ").to_uppercase();
-                return Err(SqlError::not_supported_yet(name));
-            }
-        })
-    }
-
-    /// The database a SHOW is about: it must exist, and the account must have something in it.
-    fn shown_schema(&self, written: Option<&str>, call: &Call<'_>) -> SqlResult<String> {
-        let name = match (written, &self.state.database) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(SqlError::no_db()),
-        };
-        if let Some(known) = SCHEMAS.iter().find(|known| name.eq_ignore_ascii_case(known)) {
-            return Ok((*known).to_owned());
+        Show::TableStatus { schema, filter } => {
+            let db = shown_schema(cx, schema.as_deref(), call)?;
+            Form::new("Name", format!("{TABLE_STATUS}{}", string(&db)), filter.as_ref())
         }
-        call.access.check(&name, None, Priv::Any)?;
-        self.catalog().schema(&name)?;
-        Ok(name)
-    }
+        Show::OpenTables { schema, filter } => {
+            schema_exists(cx, schema.as_deref(), call)?;
+            let sql = "SELECT TABLE_SCHEMA AS `Database`, TABLE_NAME AS `Table`, 0 AS `In_use`, 0 AS `Name_locked` \
+                       FROM information_schema.TABLES WHERE FALSE";
+            Form::new("Table", sql.into(), filter.as_ref())
+        }
+        Show::Columns { full, table, filter, .. } => {
+            Form::new("Field", columns_sql(cx, table, *full, call)?, filter.as_ref())
+        }
+        Show::Index { table, filter, .. } => {
+            let (db, name) = shown_table(cx, table, call)?;
+            let sql =
+                format!("{INDEX} WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}", string(&db), string(&name));
+            let filter = filter.clone().map(ShowFilter::Where);
+            Form::new("Key_name", sql, filter.as_ref())
+        }
+        Show::Engines => Form::new("Engine", ENGINES.into(), None),
+        Show::Plugins => Form::new("Name", PLUGINS.into(), None),
+        Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
+        Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
+        Show::Variables { scope, filter } => {
+            let old = |name: &str| cx.state.host.unlisted_variable(asked_scope(*scope), name);
+            let sql = with_unlisted(pairs("VARIABLES", *scope), filter.as_ref(), old);
+            Form::new("Variable_name", sql, filter.as_ref())
+        }
+        Show::Status { scope, filter } => {
+            let old = |name: &str| cx.state.host.unlisted_status(asked_scope(*scope), name);
+            let sql = with_unlisted(pairs("STATUS", *scope), filter.as_ref(), old);
+            Form::new("Variable_name", sql, filter.as_ref())
+        }
+        Show::ProcessList { full } => {
+            let info = if *full { "INFO" } else { "LEFT(INFO, 100)" };
+            let sql = format!("{PROCESSLIST}, {info} AS `Info` FROM information_schema.PROCESSLIST");
+            Form::new("Id", sql, None)
+        }
+        Show::Triggers { schema, filter } => {
+            let db = shown_schema(cx, schema.as_deref(), call)?;
+            let sql = format!("{TRIGGERS} WHERE TRIGGER_SCHEMA = {}", string(&db));
+            Form::new("Table", sql, filter.as_ref())
+        }
+        Show::Events { schema, filter } => {
+            let db = shown_schema(cx, schema.as_deref(), call)?;
+            let sql = format!("{EVENTS} WHERE EVENT_SCHEMA = {}", string(&db));
+            Form::new("Name", sql, filter.as_ref())
+        }
+        Show::ProcedureStatus(filter) => Form::new("Name", routines("PROCEDURE"), filter.as_ref()),
+        Show::FunctionStatus(filter) => Form::new("Name", routines("FUNCTION"), filter.as_ref()),
+        Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
+        Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
+        Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
+        Show::EngineStatus { .. } => {
+            Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
+        }
+        other => {
+            let name = other.kind().replace('_', " ").to_uppercase();
+            return Err(SqlError::not_supported_yet(name));
+        }
+    })
+}
 
-    /// As above, for forms whose answer does not depend on which it is.
-    fn schema_exists(&self, written: Option<&str>, call: &Call<'_>) -> SqlResult<()> {
-        if written.is_some() || self.state.database.is_some() {
-            self.shown_schema(written, call)?;
-        }
-        Ok(())
+/// The database a SHOW is about: it must exist, and the account must have something in it.
+fn shown_schema(cx: &StatementContext<'_>, written: Option<&str>, call: &Call<'_>) -> SqlResult<String> {
+    let name = match (written, &cx.state.database) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(current)) => current.to_string(),
+        (None, None) => return Err(SqlError::no_db()),
+    };
+    if let Some(known) = SCHEMAS.iter().find(|known| name.eq_ignore_ascii_case(known)) {
+        return Ok((*known).to_owned());
     }
+    call.access.check(&name, None, Priv::Any)?;
+    cx.catalog().schema(&name)?;
+    Ok(name)
+}
 
-    /// A table that a SHOW is about, by the names the computed tables know it by.
-    fn shown_table(&self, name: &ObjectName, call: &Call<'_>) -> SqlResult<(String, String)> {
-        let db = self.schema_of(name)?;
-        if let Some(table) = self.database.virtual_tables().find(&db, &name.name)
-            && let Some(column) = table.columns().first()
-        {
-            return Ok((column.schema.to_string(), column.org_table.to_string()));
-        }
-        if self.trx.temp.table(&db, &name.name).is_none() {
-            call.access.check(&db, Some(&name.name), Priv::Any)?;
-        }
-        let catalog = self.catalog();
-        if let Some(view) = catalog.find_view(&db, &name.name) {
-            bind::outline(view, &self.state, &catalog, self.database.virtual_tables())?;
-            return Ok((view.def.db.to_string(), view.def.name.to_string()));
-        }
-        let table = catalog.table(&db, &name.name)?;
-        Ok((table.def.db.to_string(), table.def.name.to_string()))
+/// As above, for forms whose answer does not depend on which it is.
+fn schema_exists(cx: &StatementContext<'_>, written: Option<&str>, call: &Call<'_>) -> SqlResult<()> {
+    if written.is_some() || cx.state.database.is_some() {
+        shown_schema(cx, written, call)?;
     }
+    Ok(())
+}
 
-    fn columns_sql(&self, table: &ObjectName, full: bool, call: &Call<'_>) -> SqlResult<String> {
-        let (db, name) = self.shown_table(table, call)?;
-        let (collation, rest) = if full {
-            (", COLLATION_NAME AS `Collation`", ", PRIVILEGES AS `Privileges`, COLUMN_COMMENT AS `Comment`")
-        } else {
-            ("", "")
-        };
-        Ok(format!(
-            "SELECT COLUMN_NAME AS `Field`, COLUMN_TYPE AS `Type`{collation}, IS_NULLABLE AS `Null`, COLUMN_KEY AS `Key`, \
-             COLUMN_DEFAULT AS `Default`, EXTRA AS `Extra`{rest} FROM information_schema.COLUMNS \
-             WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            string(&db),
-            string(&name)
-        ))
+/// A table that a SHOW is about, by the names the computed tables know it by.
+fn shown_table(cx: &StatementContext<'_>, name: &ObjectName, call: &Call<'_>) -> SqlResult<(String, String)> {
+    let db = cx.schema_of(name)?;
+    if let Some(table) = cx.database.virtual_tables().find(&db, &name.name)
+        && let Some(column) = table.columns().first()
+    {
+        return Ok((column.schema.to_string(), column.org_table.to_string()));
     }
+    if cx.trx.temp.table(&db, &name.name).is_none() {
+        call.access.check(&db, Some(&name.name), Priv::Any)?;
+    }
+    let catalog = cx.catalog();
+    if let Some(view) = catalog.find_view(&db, &name.name) {
+        bind::outline(view, cx.state, &catalog, cx.database.virtual_tables())?;
+        return Ok((view.def.db.to_string(), view.def.name.to_string()));
+    }
+    let table = catalog.table(&db, &name.name)?;
+    Ok((table.def.db.to_string(), table.def.name.to_string()))
+}
+
+fn columns_sql(
+    cx: &StatementContext<'_>,
+    table: &ObjectName,
+    full: bool,
+    call: &Call<'_>,
+) -> SqlResult<String> {
+    let (db, name) = shown_table(cx, table, call)?;
+    let (collation, rest) = if full {
+        (", COLLATION_NAME AS `Collation`", ", PRIVILEGES AS `Privileges`, COLUMN_COMMENT AS `Comment`")
+    } else {
+        ("", "")
+    };
+    Ok(format!(
+        "SELECT COLUMN_NAME AS `Field`, COLUMN_TYPE AS `Type`{collation}, IS_NULLABLE AS `Null`, COLUMN_KEY AS `Key`, \
+         COLUMN_DEFAULT AS `Default`, EXTRA AS `Extra`{rest} FROM information_schema.COLUMNS \
+         WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        string(&db),
+        string(&name)
+    ))
 }
 
 const TABLE_STATUS: &str = "SELECT TABLE_NAME AS `Name`, ENGINE AS `Engine`, VERSION AS `Version`, ROW_FORMAT AS `Row_format`, \

@@ -4,7 +4,7 @@
 //! that is one comparison. What the statement reads of the session is kept as it was before it ran, because the statement
 //! may change it. Not here: what makes a statement unsafe (`dml::safety`), and the events (`omnibus_replication`).
 
-use super::{Call, SqlSession};
+use super::{Call, StatementContext};
 use crate::api::{BinlogFormat, Isolation, SessionSettings, sql_mode};
 use crate::bind::uses::{self, Uses};
 use crate::dml::{WritePlan, safety};
@@ -28,144 +28,140 @@ pub(super) struct Before {
     unsafe_bits: u32,
 }
 
-impl SqlSession {
-    /// How rows that a writing statement only reads are locked: so that what it writes follows from what is there when it
-    /// commits, and whoever executes its text in the order of the commits reads the same.
-    pub(super) fn read_lock(&self, statement: &Statement) -> LockMode {
-        match statement {
-            Statement::Insert(tree) if matches!(tree.source, InsertSource::Query(_)) => self.source_lock(),
-            Statement::Update(tree) if tree.is_single() => self.source_lock(),
-            _ => LockMode::Share,
-        }
+/// How rows that a writing statement only reads are locked: so that what it writes follows from what is there when it
+/// commits, and whoever executes its text in the order of the commits reads the same.
+pub(super) fn read_lock(cx: &StatementContext<'_>, statement: &Statement) -> LockMode {
+    match statement {
+        Statement::Insert(tree) if matches!(tree.source, InsertSource::Query(_)) => source_lock(cx),
+        Statement::Update(tree) if tree.is_single() => source_lock(cx),
+        _ => LockMode::Share,
     }
+}
 
-    /// As `read_lock` for the statements that InnoDB lets read without locks at READ COMMITTED: what INSERT and CREATE TABLE
-    /// select, subqueries of an UPDATE.
-    pub(super) fn source_lock(&self) -> LockMode {
-        if self.reads_committed() && !self.replayed.reads_newest { LockMode::None } else { LockMode::Share }
+/// As `read_lock` for the statements that InnoDB lets read without locks at READ COMMITTED: what INSERT and CREATE TABLE
+/// select, subqueries of an UPDATE.
+pub(super) fn source_lock(cx: &StatementContext<'_>) -> LockMode {
+    if reads_committed(cx) && !cx.replayed.reads_newest { LockMode::None } else { LockMode::Share }
+}
+
+fn reads_committed(cx: &StatementContext<'_>) -> bool {
+    cx.trx.characteristics().0 <= Isolation::ReadCommitted
+}
+
+/// Decides how a statement is logged. `None`: as rows.
+pub(super) fn choose_format(cx: &mut StatementContext<'_>, plan: &WritePlan) -> SqlResult<Option<Before>> {
+    let before = choose_for(cx, &plan.uses, plan.unsafe_bits)?;
+    Ok(before.map(|before| Before { updated_tables: plan.updated_tables(), ..before }))
+}
+
+/// As `choose_format`, for LOAD DATA, whose rows come in an order that its text does not say.
+pub(super) fn choose_load_format(cx: &mut StatementContext<'_>, uses: &Uses) -> SqlResult<Option<Before>> {
+    choose_for(cx, uses, safety::LOAD)
+}
+
+fn choose_for(cx: &mut StatementContext<'_>, uses: &Uses, unsafe_bits: u32) -> SqlResult<Option<Before>> {
+    let settings = &cx.state.settings;
+    if settings.binlog_format == BinlogFormat::Row || !settings.sql_log_bin {
+        return Ok(None);
     }
-
-    fn reads_committed(&self) -> bool {
-        self.trx.characteristics().0 <= Isolation::ReadCommitted
+    // Whoever executes the text would need the same temporary tables; rows need none.
+    if uses.bits & uses::TEMPORARY != 0 {
+        return Ok(None);
     }
-
-    /// Decides how a statement is logged. `None`: as rows.
-    pub(super) fn choose_format(&mut self, plan: &WritePlan) -> SqlResult<Option<Before>> {
-        let before = self.choose_for(&plan.uses, plan.unsafe_bits)?;
-        Ok(before.map(|before| Before { updated_tables: plan.updated_tables(), ..before }))
+    let mixed = settings.binlog_format == BinlogFormat::Mixed;
+    if reads_committed(cx) {
+        return if mixed { Ok(None) } else { Err(row_logging_only()) };
     }
-
-    /// As `choose_format`, for LOAD DATA, whose rows come in an order that its text does not say.
-    pub(super) fn choose_load_format(&mut self, uses: &Uses) -> SqlResult<Option<Before>> {
-        self.choose_for(uses, safety::LOAD)
+    if mixed && (unsafe_bits != 0 || uses.bits & uses::STORED_FUNCTION != 0) {
+        return Ok(None);
     }
+    cx.trx.log.log_as_text();
+    Ok(Some(Before::of(cx.state, uses, unsafe_bits)))
+}
 
-    fn choose_for(&mut self, uses: &Uses, unsafe_bits: u32) -> SqlResult<Option<Before>> {
-        let settings = &self.state.settings;
-        if settings.binlog_format == BinlogFormat::Row || !settings.sql_log_bin {
-            return Ok(None);
-        }
-        // Whoever executes the text would need the same temporary tables; rows need none.
-        if uses.bits & uses::TEMPORARY != 0 {
-            return Ok(None);
-        }
-        let mixed = settings.binlog_format == BinlogFormat::Mixed;
-        if self.reads_committed() {
-            return if mixed { Ok(None) } else { Err(row_logging_only()) };
-        }
-        if mixed && (unsafe_bits != 0 || uses.bits & uses::STORED_FUNCTION != 0) {
-            return Ok(None);
-        }
-        self.trx.log.log_as_text();
-        Ok(Some(Before::of(&self.state, uses, unsafe_bits)))
+/// Logs a statement that has run, if it is logged as text; with the file that it read, if it read one.
+pub(super) fn log_text(
+    cx: &mut StatementContext<'_>,
+    before: &Before,
+    file: Option<&dyn LoadedFile>,
+    call: &Call<'_>,
+) -> SqlResult<()> {
+    let sql = text_of(cx, call);
+    let insert_id = before.insert_id.or(cx.trx.counters.first_auto_value());
+    let file_collation = cx.state.settings.collation_database.or_else(|| database_collation(cx));
+    let view = LoggedStatement { state: cx.state, before, sql: &sql, insert_id, file, file_collation };
+    cx.trx.log.log_text(&view)?;
+    for reason in safety::reasons(before.unsafe_bits) {
+        cx.state.diagnostics.note(unsafe_statement(reason));
     }
+    Ok(())
+}
 
-    /// Logs a statement that has run, if it is logged as text; with the file that it read, if it read one.
-    pub(super) fn log_text(
-        &mut self,
-        before: &Before,
-        file: Option<&dyn LoadedFile>,
-        call: &Call<'_>,
-    ) -> SqlResult<()> {
-        let sql = self.text_of(call);
-        let insert_id = before.insert_id.or(self.trx.counters.first_auto_value());
-        let file_collation = self.state.settings.collation_database.or_else(|| self.database_collation());
-        let view = LoggedStatement { state: &self.state, before, sql: &sql, insert_id, file, file_collation };
-        self.trx.log.log_text(&view)?;
-        for reason in safety::reasons(before.unsafe_bits) {
-            self.state.diagnostics.note(unsafe_statement(reason));
-        }
-        Ok(())
+fn database_collation(cx: &StatementContext<'_>) -> Option<u16> {
+    let catalog = cx.database.catalog();
+    Some(catalog.schema(cx.state.database.as_deref()?).ok()?.collation)
+}
+
+/// The statement with the values of its parameters.
+fn text_of<'c>(cx: &StatementContext<'_>, call: &'c Call<'_>) -> Cow<'c, [u8]> {
+    let text = super::dispatch::statement_text(call.text);
+    match call.inner {
+        Some(inner) if !inner.locals.is_empty() => Cow::Owned(with_locals(cx, text, inner)),
+        _ => with_params(&cx.state.settings, text, call.params),
     }
+}
 
-    fn database_collation(&self) -> Option<u16> {
-        let catalog = self.database().catalog();
-        Some(catalog.schema(self.state.database.as_deref()?).ok()?.collation)
-    }
-
-    /// The statement with the values of its parameters.
-    fn text_of<'c>(&self, call: &'c Call<'_>) -> Cow<'c, [u8]> {
-        let text = super::dispatch::statement_text(call.text);
-        match call.inner {
-            Some(inner) if !inner.locals.is_empty() => Cow::Owned(self.with_locals(text, inner)),
-            _ => self.with_params(text, call.params),
-        }
-    }
-
-    /// A statement of a program with the values of its variables in their places, under their names.
-    fn with_locals(&self, text: &[u8], inner: &InnerStatement) -> Vec<u8> {
-        let (settings, locals) = (&self.state.settings, &self.state.programs.locals);
-        let begin = inner.statement.span.start;
-        let mut out = Vec::with_capacity(text.len() + 64);
-        let mut copied = 0;
-        for (span, number) in &inner.locals {
-            let (from, to) = ((span.start - begin) as usize, (span.end - begin) as usize);
-            let (Some(before), Some(column)) = (text.get(copied..from), locals.columns.get(*number as usize))
-            else {
-                continue;
-            };
-            out.extend_from_slice(before);
-            copied = to;
-            let value = locals.values.get(*number as usize).unwrap_or(&Value::Null);
-            let plain = match value {
-                Value::Enum(_) | Value::Set(_) => &Value::Bytes(value.to_bytes(&column.ty)),
-                value => value,
-            };
-            out.extend_from_slice(b" NAME_CONST('");
-            out.extend_from_slice(column.name.replace('\'', "''").as_bytes());
-            out.extend_from_slice(b"',");
-            let text = matches!(plain, Value::Bytes(_)) && column.ty.collation != 63;
-            if text {
-                let charset = collation::by_id_or_binary(column.ty.collation).charset.name();
-                out.extend_from_slice(format!("_{charset} ").as_bytes());
-            }
-            match plain {
-                Value::Bytes(bytes) if text => omnibus_value::literal::write_hex(bytes, &mut out),
-                value => parameter(value, settings, &mut out),
-            }
-            if text {
-                let name = collation::by_id_or_binary(column.ty.collation).name;
-                out.extend_from_slice(format!(" COLLATE '{name}'").as_bytes());
-            }
-            out.push(b')');
-        }
-        out.extend_from_slice(text.get(copied..).unwrap_or_default());
-        out
-    }
-
-    /// A statement's text with values as literals in the places of its `?`.
-    #[must_use]
-    pub fn with_params<'c>(&self, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
-        if params.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let settings = &self.state.settings;
-        let fill = |n: usize, out: &mut Vec<u8>| match params.get(n) {
-            Some(value) => parameter(value, settings, out),
-            None => out.extend_from_slice(b"NULL"),
+/// A statement of a program with the values of its variables in their places, under their names.
+fn with_locals(cx: &StatementContext<'_>, text: &[u8], inner: &InnerStatement) -> Vec<u8> {
+    let (settings, locals) = (&cx.state.settings, &cx.state.programs.locals);
+    let begin = inner.statement.span.start;
+    let mut out = Vec::with_capacity(text.len() + 64);
+    let mut copied = 0;
+    for (span, number) in &inner.locals {
+        let (from, to) = ((span.start - begin) as usize, (span.end - begin) as usize);
+        let (Some(before), Some(column)) = (text.get(copied..from), locals.columns.get(*number as usize))
+        else {
+            continue;
         };
-        Cow::Owned(omnibus_parser::fill_params(text, &settings.parse_options(), fill))
+        out.extend_from_slice(before);
+        copied = to;
+        let value = locals.values.get(*number as usize).unwrap_or(&Value::Null);
+        let plain = match value {
+            Value::Enum(_) | Value::Set(_) => &Value::Bytes(value.to_bytes(&column.ty)),
+            value => value,
+        };
+        out.extend_from_slice(b" NAME_CONST('");
+        out.extend_from_slice(column.name.replace('\'', "''").as_bytes());
+        out.extend_from_slice(b"',");
+        let text = matches!(plain, Value::Bytes(_)) && column.ty.collation != 63;
+        if text {
+            let charset = collation::by_id_or_binary(column.ty.collation).charset.name();
+            out.extend_from_slice(format!("_{charset} ").as_bytes());
+        }
+        match plain {
+            Value::Bytes(bytes) if text => omnibus_value::literal::write_hex(bytes, &mut out),
+            value => parameter(value, settings, &mut out),
+        }
+        if text {
+            let name = collation::by_id_or_binary(column.ty.collation).name;
+            out.extend_from_slice(format!(" COLLATE '{name}'").as_bytes());
+        }
+        out.push(b')');
     }
+    out.extend_from_slice(text.get(copied..).unwrap_or_default());
+    out
+}
+
+/// A statement's text with values as literals in the places of its `?`.
+pub(super) fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
+    if params.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let fill = |n: usize, out: &mut Vec<u8>| match params.get(n) {
+        Some(value) => parameter(value, settings, out),
+        None => out.extend_from_slice(b"NULL"),
+    };
+    Cow::Owned(omnibus_parser::fill_params(text, &settings.parse_options(), fill))
 }
 
 impl Before {

@@ -96,10 +96,11 @@ impl SqlSession {
     ///
     /// # Errors
     /// 1146, 1054, 1305.
-    pub fn check_grant_target(&self, target: &GrantTarget, privileges: &[Privilege]) -> SqlResult<()> {
-        let catalog = self.catalog();
+    pub fn check_grant_target(&mut self, target: &GrantTarget, privileges: &[Privilege]) -> SqlResult<()> {
+        let cx = &self.context();
+        let catalog = cx.catalog();
         let routine = |kind: ProgramKind, name: &ObjectName| {
-            let db = self.schema_of(name)?;
+            let db = cx.schema_of(name)?;
             match catalog.program(kind, &db, &name.name) {
                 Some(_) => Ok(()),
                 None => Err(SqlError::sp_does_not_exist(kind.name(), &name.name)),
@@ -110,10 +111,10 @@ impl SqlSession {
             GrantTarget::Procedure(name) => routine(ProgramKind::Procedure, name),
             GrantTarget::Function(name) => routine(ProgramKind::Function, name),
             GrantTarget::Table(name) => {
-                let db = self.schema_of(name)?;
+                let db = cx.schema_of(name)?;
                 let computed = || {
                     !db.eq_ignore_ascii_case("information_schema")
-                        && self.database.virtual_tables().find(&db, &name.name).is_some()
+                        && cx.database.virtual_tables().find(&db, &name.name).is_some()
                 };
                 if catalog.find_view(&db, &name.name).is_some() || computed() {
                     return Ok(());
@@ -161,12 +162,12 @@ impl SqlSession {
             inner: None,
         };
         self.run(&mut call, |session, call| {
-            session.commit_before_definition()?;
+            session.context().commit_before_definition()?;
             super::dispatch::must_write(&session.state)?;
             // A second attempt cannot happen: nothing here asks for another plan.
             let change = change.take().ok_or_else(SqlError::unknown_error)?;
             let result = session.system_change(call.text, change);
-            session.end_definition(result)
+            session.context().end_definition(result)
         })
     }
 

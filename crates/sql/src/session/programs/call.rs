@@ -6,7 +6,7 @@ use crate::api::{Mode, Outcome, Priv, ResultColumn, Routine, VariableScope};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
-use crate::session::{Call, SqlSession};
+use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{DefinerRole, Inside, Locals, SessionState};
 use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, Target};
 use omnibus_value::{ColumnType, Value};
@@ -100,8 +100,8 @@ impl SqlSession {
         args: &[Expr],
         call: &mut Call<'_>,
     ) -> ExecResult<Frame> {
-        let db = self.schema_of(name)?;
-        let found = self.catalog().program(ProgramKind::Procedure, &db, &name.name).cloned();
+        let db = self.context().schema_of(name)?;
+        let found = self.context().catalog().program(ProgramKind::Procedure, &db, &name.name).cloned();
         let Some(def) = found else {
             return Err(SqlError::sp_does_not_exist("PROCEDURE", format!("{db}.{}", name.name)).into());
         };
@@ -145,7 +145,7 @@ impl SqlSession {
         if call.params.is_empty() {
             return self.value_of(arg, true, call);
         }
-        self.evaluate_with(arg, call.params, true, call.access)
+        evaluate::value(&mut self.context(), arg, call.params, true, call.access)
     }
 
     /// The innermost frame ends without a result.

@@ -3,7 +3,7 @@
 use crate::api::Outcome;
 use crate::error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{ExprType, convert};
-use crate::session::{Call, SqlSession};
+use crate::session::{Call, StatementContext, evaluate};
 use crate::state::{SessionState, Signalled};
 use bytes::Bytes;
 use omnibus_parser::ast::{ConditionItem, DiagnosticsPart, GetDiagnostics, Signal, StatementItem};
@@ -19,117 +19,119 @@ fn unhandled(state: &[u8; 5]) -> (u16, &'static str) {
     }
 }
 
-impl SqlSession {
-    /// SIGNAL and RESIGNAL.
-    pub(crate) fn signal(&mut self, signal: &Signal, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        let before = match (signal.resignal, self.state.programs.stacked.last()) {
-            (false, _) => None,
-            (true, None) => return Err(SqlError::resignal_without_active_handler().into()),
-            (true, Some(stacked)) => {
-                let last = stacked.conditions().iter().rev().find(|(level, _)| *level != Level::Note);
-                let Some((level, error)) = last.cloned() else {
-                    return Err(SqlError::resignal_without_active_handler().into());
-                };
-                if let Some(known) = self.state.programs.stacked.last() {
-                    self.state.diagnostics = known.clone();
-                }
-                Some((level, error))
+/// SIGNAL and RESIGNAL.
+pub(crate) fn signal(
+    cx: &mut StatementContext<'_>,
+    signal: &Signal,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let before = match (signal.resignal, cx.state.programs.stacked.last()) {
+        (false, _) => None,
+        (true, None) => return Err(SqlError::resignal_without_active_handler().into()),
+        (true, Some(stacked)) => {
+            let last = stacked.conditions().iter().rev().find(|(level, _)| *level != Level::Note);
+            let Some((level, error)) = last.cloned() else {
+                return Err(SqlError::resignal_without_active_handler().into());
+            };
+            if let Some(known) = cx.state.programs.stacked.last() {
+                cx.state.diagnostics = known.clone();
             }
-        };
-        let mut error = match (&before, signal.state) {
-            (Some((_, error)), None) => error.clone(),
-            (_, state) => {
-                let state = state.unwrap_or(*b"45000");
-                let (code, message) = unhandled(&state);
-                SqlError::new(code, &state, message)
-            }
-        };
-        let old = self
-            .state
-            .programs
-            .signalled
-            .clone()
-            .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error.is_same(error)));
-        let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
-        for (item, value) in &signal.items {
-            let (value, ty) = self.evaluate_with(value, call.params, false, call.access)?;
-            condition_item(*item, value, &ty, &mut error, &mut items)?;
+            Some((level, error))
         }
-        // The condition that is raised again is no second one.
-        if let (Some((_, old)), None) = (&before, signal.state) {
-            self.state.diagnostics.take_out(old);
+    };
+    let mut error = match (&before, signal.state) {
+        (Some((_, error)), None) => error.clone(),
+        (_, state) => {
+            let state = state.unwrap_or(*b"45000");
+            let (code, message) = unhandled(&state);
+            SqlError::new(code, &state, message)
         }
-        self.state.programs.signalled = Some(Arc::new(Signalled { error: error.clone(), items }));
-        if error.state.starts_with(b"01") {
-            self.state.diagnostics.warn(error);
-            return Ok(Outcome::ok());
-        }
-        Err(error.into())
+    };
+    let old = cx
+        .state
+        .programs
+        .signalled
+        .clone()
+        .filter(|known| before.as_ref().is_some_and(|(_, error)| known.error.is_same(error)));
+    let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
+    for (item, value) in &signal.items {
+        let (value, ty) = evaluate::value(cx, value, call.params, false, call.access)?;
+        condition_item(*item, value, &ty, &mut error, &mut items)?;
     }
+    // The condition that is raised again is no second one.
+    if let (Some((_, old)), None) = (&before, signal.state) {
+        cx.state.diagnostics.take_out(old);
+    }
+    cx.state.programs.signalled = Some(Arc::new(Signalled { error: error.clone(), items }));
+    if error.state.starts_with(b"01") {
+        cx.state.diagnostics.warn(error);
+        return Ok(Outcome::ok());
+    }
+    Err(error.into())
+}
 
-    /// GET DIAGNOSTICS. What it fails with is a warning: the area that it reads stays.
-    pub(crate) fn get_diagnostics(
-        &mut self,
-        get: &GetDiagnostics,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let area = match get.stacked {
-            false => self.state.diagnostics.clone(),
-            true => match self.state.programs.stacked.last() {
-                Some(area) => area.clone(),
-                None => {
-                    let message = "GET STACKED DIAGNOSTICS when handler not active";
-                    return Err(SqlError::new(1887, b"0Z002", message).into());
-                }
-            },
-        };
-        let result = self.give_diagnostics(get, &area, call);
-        if let Err(Interrupt::Error(error)) = result {
-            self.state.diagnostics.push(Level::Error, error);
-        } else {
-            result?;
-        }
-        Ok(Outcome::ok())
+/// GET DIAGNOSTICS. What it fails with is a warning: the area that it reads stays.
+pub(crate) fn get_diagnostics(
+    cx: &mut StatementContext<'_>,
+    get: &GetDiagnostics,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let area = match get.stacked {
+        false => cx.state.diagnostics.clone(),
+        true => match cx.state.programs.stacked.last() {
+            Some(area) => area.clone(),
+            None => {
+                let message = "GET STACKED DIAGNOSTICS when handler not active";
+                return Err(SqlError::new(1887, b"0Z002", message).into());
+            }
+        },
+    };
+    let result = give_diagnostics(cx, get, &area, call);
+    if let Err(Interrupt::Error(error)) = result {
+        cx.state.diagnostics.push(Level::Error, error);
+    } else {
+        result?;
     }
+    Ok(Outcome::ok())
+}
 
-    fn give_diagnostics(
-        &mut self,
-        get: &GetDiagnostics,
-        area: &Diagnostics,
-        call: &mut Call<'_>,
-    ) -> ExecResult<()> {
-        let number = ExprType::bigint().column;
-        match &get.what {
-            DiagnosticsPart::Statement(list) => {
-                let row_count = self.state.row_count;
-                for (target, item) in list {
-                    let value = match item {
-                        StatementItem::Number => Value::Int(area.conditions().len() as i64),
-                        StatementItem::RowCount => Value::Int(row_count),
-                    };
-                    self.state.assign(target, value, &number)?;
-                }
-            }
-            DiagnosticsPart::Condition(which, list) => {
-                let (value, _) = self.evaluate_with(which, call.params, false, call.access)?;
-                let at = match value {
-                    Value::Int(at) => usize::try_from(at).ok(),
-                    Value::UInt(at) => usize::try_from(at).ok(),
-                    Value::Bytes(text) => std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()),
-                    _ => None,
+fn give_diagnostics(
+    cx: &mut StatementContext<'_>,
+    get: &GetDiagnostics,
+    area: &Diagnostics,
+    call: &mut Call<'_>,
+) -> ExecResult<()> {
+    let number = ExprType::bigint().column;
+    match &get.what {
+        DiagnosticsPart::Statement(list) => {
+            let row_count = cx.state.row_count;
+            for (target, item) in list {
+                let value = match item {
+                    StatementItem::Number => Value::Int(area.conditions().len() as i64),
+                    StatementItem::RowCount => Value::Int(row_count),
                 };
-                let found = at.and_then(|at| area.conditions().get(at.checked_sub(1)?)).cloned();
-                let Some((_, error)) = found else {
-                    return Err(SqlError::new(1758, b"35000", "Invalid condition number").into());
-                };
-                for (target, item) in list {
-                    let (value, ty) = item_of(&self.state, *item, &error);
-                    self.state.assign(target, value, &ty)?;
-                }
+                cx.state.assign(target, value, &number)?;
             }
         }
-        Ok(())
+        DiagnosticsPart::Condition(which, list) => {
+            let (value, _) = evaluate::value(cx, which, call.params, false, call.access)?;
+            let at = match value {
+                Value::Int(at) => usize::try_from(at).ok(),
+                Value::UInt(at) => usize::try_from(at).ok(),
+                Value::Bytes(text) => std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()),
+                _ => None,
+            };
+            let found = at.and_then(|at| area.conditions().get(at.checked_sub(1)?)).cloned();
+            let Some((_, error)) = found else {
+                return Err(SqlError::new(1758, b"35000", "Invalid condition number").into());
+            };
+            for (target, item) in list {
+                let (value, ty) = item_of(cx.state, *item, &error);
+                cx.state.assign(target, value, &ty)?;
+            }
+        }
     }
+    Ok(())
 }
 
 fn condition_item(

@@ -8,7 +8,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
 use crate::ddl::{Change, Ddl, check_name};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
-use crate::session::{Call, Nowhere, SqlSession};
+use crate::session::{Call, Nowhere, SqlSession, StatementContext, evaluate};
 use crate::state::Inside;
 use crate::store::Names;
 use omnibus_commit::Ticket;
@@ -41,70 +41,70 @@ fn in_the_past(what: &str) -> String {
     format!("Event execution time is in the past{what}")
 }
 
-impl SqlSession {
-    /// The schedule of a statement.
-    ///
-    /// # Errors
-    /// 1525, 1542, 1543.
-    pub(crate) fn event_times(
-        &mut self,
-        schedule: Option<&Schedule>,
-        call: &Call<'_>,
-    ) -> ExecResult<Option<EventTimes>> {
-        let Some(schedule) = schedule else { return Ok(None) };
-        self.enter();
-        let now = self.state.now_us.div_euclid(1_000_000);
-        Ok(Some(match schedule {
-            Schedule::At(at) => EventTimes::At(self.moment("AT", at, call)?),
-            Schedule::Every { value, unit, starts, ends } => {
-                if unit.has_micros() {
-                    return Err(SqlError::not_supported_yet("MICROSECOND").into());
-                }
-                let (number, _) = self.evaluate_with(value, &[], false, call.access)?;
-                if matches!(number, Value::Null) {
-                    return Err(wrong_value("INTERVAL", "NULL").into());
-                }
-                let kind = if unit.is_compound() { text_type() } else { CastType::Signed };
-                let given = match self.evaluate_with(&cast(value, kind), &[], false, call.access)?.0 {
-                    Value::Bytes(text) => Interval::parse(&text, *unit),
-                    Value::Int(n) => Interval::of(n, *unit),
-                    _ => None,
-                };
-                let starts = match starts {
-                    Some(starts) => self.moment("STARTS", starts, call)?,
-                    None => now,
-                };
-                let ends = match ends {
-                    Some(ends) => Some(self.moment("ENDS", ends, call).map_err(|_| bad_ends())?),
-                    None => None,
-                };
-                if ends.is_some_and(|ends| ends <= starts) {
-                    return Err(bad_ends().into());
-                }
-                let too_big = || SqlError::new(1542, b"HY000", "INTERVAL is either not positive or too big");
-                given.and_then(|given| EventTimes::every(given, *unit, starts, ends)).ok_or_else(too_big)?
+/// The schedule of a statement.
+///
+/// # Errors
+/// 1525, 1542, 1543.
+pub(crate) fn event_times(
+    cx: &mut StatementContext<'_>,
+    schedule: Option<&Schedule>,
+    call: &Call<'_>,
+) -> ExecResult<Option<EventTimes>> {
+    let Some(schedule) = schedule else { return Ok(None) };
+    cx.enter();
+    let now = cx.state.now_us.div_euclid(1_000_000);
+    Ok(Some(match schedule {
+        Schedule::At(at) => EventTimes::At(moment(cx, "AT", at, call)?),
+        Schedule::Every { value, unit, starts, ends } => {
+            if unit.has_micros() {
+                return Err(SqlError::not_supported_yet("MICROSECOND").into());
             }
-        }))
-    }
-
-    /// An expression as seconds since 1970.
-    fn moment(&mut self, what: &str, expr: &Expr, call: &Call<'_>) -> ExecResult<i64> {
-        let local = cast(expr, CastType::DateTime(0));
-        let seconds = FunctionCall { schema: None, name: "unix_timestamp".into(), args: vec![local] };
-        let known = self.state.diagnostics.clone();
-        let (seconds, _) = self.evaluate_with(&Expr::Function(Box::new(seconds)), &[], false, call.access)?;
-        match seconds {
-            Value::Int(seconds) if seconds > 0 => return Ok(seconds),
-            Value::UInt(seconds) if seconds > 0 => return Ok(seconds.cast_signed()),
-            _ => self.state.diagnostics = known,
+            let (number, _) = evaluate::value(cx, value, &[], false, call.access)?;
+            if matches!(number, Value::Null) {
+                return Err(wrong_value("INTERVAL", "NULL").into());
+            }
+            let kind = if unit.is_compound() { text_type() } else { CastType::Signed };
+            let given = match evaluate::value(cx, &cast(value, kind), &[], false, call.access)?.0 {
+                Value::Bytes(text) => Interval::parse(&text, *unit),
+                Value::Int(n) => Interval::of(n, *unit),
+                _ => None,
+            };
+            let starts = match starts {
+                Some(starts) => moment(cx, "STARTS", starts, call)?,
+                None => now,
+            };
+            let ends = match ends {
+                Some(ends) => Some(moment(cx, "ENDS", ends, call).map_err(|_| bad_ends())?),
+                None => None,
+            };
+            if ends.is_some_and(|ends| ends <= starts) {
+                return Err(bad_ends().into());
+            }
+            let too_big = || SqlError::new(1542, b"HY000", "INTERVAL is either not positive or too big");
+            given.and_then(|given| EventTimes::every(given, *unit, starts, ends)).ok_or_else(too_big)?
         }
-        let text = match self.evaluate_with(&cast(expr, text_type()), &[], false, call.access)?.0 {
-            Value::Bytes(text) => String::from_utf8_lossy(&text).into_owned(),
-            _ => "NULL".to_owned(),
-        };
-        Err(wrong_value(what, &text).into())
-    }
+    }))
+}
 
+/// An expression as seconds since 1970.
+fn moment(cx: &mut StatementContext<'_>, what: &str, expr: &Expr, call: &Call<'_>) -> ExecResult<i64> {
+    let local = cast(expr, CastType::DateTime(0));
+    let seconds = FunctionCall { schema: None, name: "unix_timestamp".into(), args: vec![local] };
+    let known = cx.state.diagnostics.clone();
+    let (seconds, _) = evaluate::value(cx, &Expr::Function(Box::new(seconds)), &[], false, call.access)?;
+    match seconds {
+        Value::Int(seconds) if seconds > 0 => return Ok(seconds),
+        Value::UInt(seconds) if seconds > 0 => return Ok(seconds.cast_signed()),
+        _ => cx.state.diagnostics = known,
+    }
+    let text = match evaluate::value(cx, &cast(expr, text_type()), &[], false, call.access)?.0 {
+        Value::Bytes(text) => String::from_utf8_lossy(&text).into_owned(),
+        _ => "NULL".to_owned(),
+    };
+    Err(wrong_value(what, &text).into())
+}
+
+impl SqlSession {
     /// The scheduler runs an event for the last time: after a crash it is not run again. `false`: it is not what it was.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl SqlSession {
             let (trx, state) = (&mut session.trx, &mut session.state);
             let mut ddl = Ddl { trx, state, access: call.access, sql: b"" };
             let result = ProgramDdl { ddl: &mut ddl }.event_is_over(def);
-            session.end_definition(result)
+            session.context().end_definition(result)
         });
         self.state.settings.sql_log_bin = logs;
         result.map(|outcome| outcome.wait)
@@ -145,8 +145,8 @@ impl SqlSession {
             inner: None,
         };
         self.run_machine(&mut call, |session, call| {
-            let db = session.schema_of(name)?;
-            let found = session.catalog().program(ProgramKind::Event, &db, &name.name).cloned();
+            let db = session.context().schema_of(name)?;
+            let found = session.context().catalog().program(ProgramKind::Event, &db, &name.name).cloned();
             let def = found.ok_or_else(|| missing(name))?;
             call.access.check(&db, None, Priv::Event)?;
             let program = session.programs.interpreter.compiled(&def, &session.state.settings, None)?;

@@ -132,7 +132,7 @@ impl SqlSession {
         &mut self,
         run: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        self.enter();
+        self.context().enter();
         let diagnostics = std::mem::take(&mut self.state.diagnostics);
         let (row_count, found_rows) = (self.state.row_count, self.state.found_rows);
         let (last_insert_id, set) = (self.state.last_insert_id, self.state.last_insert_id_set.take());

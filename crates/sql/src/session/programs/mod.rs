@@ -14,14 +14,14 @@
 mod call;
 mod check;
 mod compile;
-mod conditions;
+pub(super) mod conditions;
 mod cursor;
 mod define;
-mod event;
+pub(super) mod event;
 mod function;
 mod machine;
 mod run;
-mod show;
+pub(super) mod show;
 mod trigger;
 
 pub(crate) use call::takes_call;

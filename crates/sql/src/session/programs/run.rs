@@ -8,7 +8,7 @@ use super::machine::{Frame, Machine, Scope};
 use crate::api::{Assignment, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::eval;
-use crate::session::{Call, SqlSession};
+use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{Inside, SessionState};
 use omnibus_parser::ast::{
     Expr, HandlerKind, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope,
@@ -224,7 +224,7 @@ impl SqlSession {
         match result {
             Ok(mut outcome) => {
                 let ticket = outcome.wait.take();
-                self.finish_commit(ticket)?;
+                self.context().finish_commit(ticket)?;
                 if outcome.result_set {
                     call.sink.result_ends(self.state.diagnostics.count(), false)?;
                 } else {
@@ -285,7 +285,7 @@ impl SqlSession {
             inner: None,
         };
         let outcome = self.run_inner(&program, &cursor.query, &mut inner)?;
-        self.finish_commit(outcome.wait)?;
+        self.context().finish_commit(outcome.wait)?;
         let open = sink.open();
         if let Some(place) = machine.frames.last_mut().and_then(|frame| frame.cursors.get_mut(number)) {
             *place = Some(open);
@@ -303,7 +303,7 @@ impl SqlSession {
     ) -> ExecResult<(Value, ColumnType)> {
         let access = self.state.programs.access.clone();
         let access = access.as_deref().unwrap_or(call.access);
-        if let Some(plain) = self.evaluate_plainly(expr, strict, access)? {
+        if let Some(plain) = evaluate::plain_value(&mut self.context(), expr, strict, access)? {
             return Ok(plain);
         }
         let mut found = None;
@@ -318,15 +318,16 @@ impl SqlSession {
         let keep = self.state.diagnostics.clone();
         let (row_count, inside) = (self.state.row_count, self.state.programs.inside);
         let outcome = self.run_within(inside, &mut inner, false, |session, call| {
-            session.enter();
-            found = Some(session.evaluate_with(expr, &[], strict, call.access)?);
+            let cx = &mut session.context();
+            cx.enter();
+            found = Some(evaluate::value(cx, expr, &[], strict, call.access)?);
             Ok(Outcome::ok())
         });
         self.state.row_count = row_count;
         if outcome.is_ok() && self.state.diagnostics.count() == 0 {
             self.state.diagnostics = keep;
         }
-        self.finish_commit(outcome?.wait)?;
+        self.context().finish_commit(outcome?.wait)?;
         found.ok_or_else(|| SqlError::internal("an expression without a value").into())
     }
 

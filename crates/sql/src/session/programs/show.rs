@@ -3,7 +3,7 @@
 use crate::api::{Outcome, Priv, Routine};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, SqlError};
-use crate::session::{Call, SqlSession, answer_column};
+use crate::session::{Call, StatementContext, answer_column};
 use bytes::Bytes;
 use omnibus_parser::ast::{ObjectName, ProgramKind};
 use omnibus_value::{ColumnKind, Value};
@@ -27,76 +27,74 @@ fn may_see(def: &ProgramDef, call: &Call<'_>) -> bool {
     }
 }
 
-impl SqlSession {
-    /// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER and EVENT.
-    pub(crate) fn show_create_program(
-        &mut self,
-        kind: ProgramKind,
-        name: &ObjectName,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let db = self.schema_of(name)?;
-        let found = self.catalog().program(kind, &db, &name.name).cloned();
-        if kind == ProgramKind::Event {
-            call.access.check(&db, None, Priv::Event)?;
-        }
-        let visible = found.filter(|def| may_see(def, call));
-        let Some(def) = visible else {
-            return Err(match kind {
-                ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist").into(),
-                ProgramKind::Event => super::event::missing(name).into(),
-                _ => SqlError::sp_does_not_exist(kind.name(), &name.name).into(),
-            });
-        };
-        let (title, column) = match kind {
-            ProgramKind::Function => ("Function", "Create Function"),
-            ProgramKind::Trigger => ("Trigger", "SQL Original Statement"),
-            ProgramKind::Event => ("Event", "Create Event"),
-            _ => ("Procedure", "Create Procedure"),
-        };
-        let mut columns = vec![
-            answer_column(title, ColumnKind::VarChar, 64),
-            answer_column("sql_mode", ColumnKind::VarChar, 512),
-            answer_column(column, ColumnKind::VarChar, 1024),
-            answer_column("character_set_client", ColumnKind::VarChar, 32),
-            answer_column("collation_connection", ColumnKind::VarChar, 32),
-            answer_column("Database Collation", ColumnKind::VarChar, 32),
-        ];
-        let text = |text: &str| Value::Bytes(Bytes::copy_from_slice(text.as_bytes()));
-        let [client, connection, database] = def.charsets();
-        let guarded = matches!(kind, ProgramKind::Procedure | ProgramKind::Function);
-        let shown = !guarded || call.access.check_body(&def.definer()).is_ok();
-        let event = def.event.as_ref();
-        let words = event.map_or("", |event| event.status.text(true));
-        // Kept in MariaDB's words.
-        let created = match event {
-            Some(event) if !self.state.settings.mariadb => {
-                def.text.replacen(&format!(" {words}"), &format!(" {}", event.status.text(false)), 1)
-            }
-            _ => def.text.to_string(),
-        };
-        let mut row = vec![
-            text(&def.name),
-            text(&mode_text(&self.state, def.sql_mode)),
-            if shown { text(&created) } else { Value::Null },
-            text(client),
-            text(connection),
-            text(database),
-        ];
-        if let Some(event) = event {
-            columns.insert(2, answer_column("time_zone", ColumnKind::VarChar, 64));
-            row.insert(2, text(&event.zone));
-        }
-        if kind == ProgramKind::Trigger {
-            columns.push(answer_column("Created", ColumnKind::VarChar, 32));
-            let zone = self.state.zone();
-            let at = crate::expr::context::unix_us(zone.local_us(def.created_us));
-            let mut written = Vec::new();
-            at.write_text(2, &mut written);
-            row.push(Value::Bytes(written.into()));
-        }
-        call.sink.columns(&columns)?;
-        call.sink.row(&row)?;
-        Ok(Outcome::rows())
+/// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER and EVENT.
+pub(crate) fn show_create_program(
+    cx: &mut StatementContext<'_>,
+    kind: ProgramKind,
+    name: &ObjectName,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let db = cx.schema_of(name)?;
+    let found = cx.catalog().program(kind, &db, &name.name).cloned();
+    if kind == ProgramKind::Event {
+        call.access.check(&db, None, Priv::Event)?;
     }
+    let visible = found.filter(|def| may_see(def, call));
+    let Some(def) = visible else {
+        return Err(match kind {
+            ProgramKind::Trigger => SqlError::new(1360, b"HY000", "Trigger does not exist").into(),
+            ProgramKind::Event => super::event::missing(name).into(),
+            _ => SqlError::sp_does_not_exist(kind.name(), &name.name).into(),
+        });
+    };
+    let (title, column) = match kind {
+        ProgramKind::Function => ("Function", "Create Function"),
+        ProgramKind::Trigger => ("Trigger", "SQL Original Statement"),
+        ProgramKind::Event => ("Event", "Create Event"),
+        _ => ("Procedure", "Create Procedure"),
+    };
+    let mut columns = vec![
+        answer_column(title, ColumnKind::VarChar, 64),
+        answer_column("sql_mode", ColumnKind::VarChar, 512),
+        answer_column(column, ColumnKind::VarChar, 1024),
+        answer_column("character_set_client", ColumnKind::VarChar, 32),
+        answer_column("collation_connection", ColumnKind::VarChar, 32),
+        answer_column("Database Collation", ColumnKind::VarChar, 32),
+    ];
+    let text = |text: &str| Value::Bytes(Bytes::copy_from_slice(text.as_bytes()));
+    let [client, connection, database] = def.charsets();
+    let guarded = matches!(kind, ProgramKind::Procedure | ProgramKind::Function);
+    let shown = !guarded || call.access.check_body(&def.definer()).is_ok();
+    let event = def.event.as_ref();
+    let words = event.map_or("", |event| event.status.text(true));
+    // Kept in MariaDB's words.
+    let created = match event {
+        Some(event) if !cx.state.settings.mariadb => {
+            def.text.replacen(&format!(" {words}"), &format!(" {}", event.status.text(false)), 1)
+        }
+        _ => def.text.to_string(),
+    };
+    let mut row = vec![
+        text(&def.name),
+        text(&mode_text(cx.state, def.sql_mode)),
+        if shown { text(&created) } else { Value::Null },
+        text(client),
+        text(connection),
+        text(database),
+    ];
+    if let Some(event) = event {
+        columns.insert(2, answer_column("time_zone", ColumnKind::VarChar, 64));
+        row.insert(2, text(&event.zone));
+    }
+    if kind == ProgramKind::Trigger {
+        columns.push(answer_column("Created", ColumnKind::VarChar, 32));
+        let zone = cx.state.zone();
+        let at = crate::expr::context::unix_us(zone.local_us(def.created_us));
+        let mut written = Vec::new();
+        at.write_text(2, &mut written);
+        row.push(Value::Bytes(written.into()));
+    }
+    call.sink.columns(&columns)?;
+    call.sink.row(&row)?;
+    Ok(Outcome::rows())
 }

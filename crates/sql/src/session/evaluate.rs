@@ -1,0 +1,64 @@
+//! Expressions without tables: SET and its kind, and those of stored programs.
+
+use super::StatementContext;
+use crate::api::{AccessCheck, Rights};
+use crate::bind::scope::Scope;
+use crate::bind::{Binder, Clause};
+use crate::error::ExecResult;
+use crate::expr::{Context, Kind};
+use omnibus_parser::ast;
+use omnibus_value::{ColumnType, Value};
+
+/// The value and type of an expression without tables; subqueries read what the open transaction sees. `strict`: bad data is an error if `sql_mode` is strict, as it is where the value goes into something that has a type.
+pub(crate) fn value(
+    cx: &mut StatementContext<'_>,
+    expr: &ast::Expr,
+    params: &[Value],
+    strict: bool,
+    access: &dyn AccessCheck,
+) -> ExecResult<(Value, ColumnType)> {
+    let catalog = cx.catalog_to_plan();
+    let (bound, slots, subqueries) = {
+        let mut binder = Binder::new(cx.state, &catalog);
+        binder.virtuals = cx.database.virtual_tables();
+        binder.params = Some(params);
+        binder.author.access = Rights::Session(access);
+        binder.open(Scope::default(), Clause::FieldList);
+        (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
+    };
+    if subqueries > 0 {
+        cx.trx.floor().see_definitions();
+    }
+    let mut exec = Context::new(cx.state, cx.trx, params);
+    exec.reserve(slots, subqueries);
+    exec.strict = strict && exec.session.settings.strict();
+    let value = bound.eval(&mut exec)?;
+    Ok((value, bound.ty.column))
+}
+
+/// As `value`, if nothing but the session is asked; an expression with subqueries or stored functions is a part of
+/// a statement.
+pub(crate) fn plain_value(
+    cx: &mut StatementContext<'_>,
+    expr: &ast::Expr,
+    strict: bool,
+    access: &dyn AccessCheck,
+) -> ExecResult<Option<(Value, ColumnType)>> {
+    let catalog = cx.catalog_to_plan();
+    let (bound, subqueries) = {
+        let mut binder = Binder::new(cx.state, &catalog);
+        binder.virtuals = cx.database.virtual_tables();
+        binder.author.access = Rights::Session(access);
+        binder.open(Scope::default(), Clause::FieldList);
+        (binder.expr(expr)?, binder.subqueries)
+    };
+    let mut stored = false;
+    bound.walk(&mut |e| stored |= matches!(e.kind, Kind::Stored(_)));
+    if subqueries > 0 || stored {
+        return Ok(None);
+    }
+    let mut exec = Context::new(cx.state, cx.trx, &[]);
+    exec.strict = strict && exec.session.settings.strict();
+    let value = bound.eval(&mut exec)?;
+    Ok(Some((value, bound.ty.column)))
+}
