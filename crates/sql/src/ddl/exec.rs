@@ -130,7 +130,7 @@ impl Ddl<'_> {
         current.next_table_id = change.next.next_table_id;
         current.next_space_id = change.next.next_space_id;
         let current = Arc::new(current);
-        self.trx.reserve_ids(&current)?;
+        reserve_ids(self.trx, &current)?;
         Ok(Loaded::new(self.trx.shared(), spaces))
     }
 
@@ -165,7 +165,7 @@ impl Ddl<'_> {
 
     /// Private events first: a DDL's QUERY event is the end of its transaction.
     fn log(&mut self, change: &Change) -> SqlResult<()> {
-        self.log_with(change, Trx::log_ddl)
+        self.log_with(change, log_ddl)
     }
 
     fn log_with(
@@ -211,43 +211,41 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
     }
 }
 
-impl Trx {
-    /// Writes the events of a definition statement.
-    pub(crate) fn log_ddl(&mut self, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
-        let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
-        let (cache, writes, events) = self.logging_parts();
-        // Another cache than the statement began with, if something was open.
-        set_cache_context(cache, info);
-        if writes.memory() < WRITE_SET_EVENT {
-            write_set_event(cache, writes)?;
-        } else {
-            write_sets_in_pieces(cache, writes)?;
-        }
-        for body in bodies {
-            private_event(cache, body)?;
-        }
-        if info.settings.sql_log_bin {
-            events.ddl(cache, info, xid)?;
-        }
-        Ok(())
+/// Writes the events of a definition statement.
+pub(crate) fn log_ddl(trx: &mut Trx, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
+    let xid = trx.shared().xid.fetch_add(1, Ordering::Relaxed);
+    let (cache, writes, events) = trx.logging_parts();
+    // Another cache than the statement began with, if something was open.
+    set_cache_context(cache, info);
+    if writes.memory() < WRITE_SET_EVENT {
+        write_set_event(cache, writes)?;
+    } else {
+        write_sets_in_pieces(cache, writes)?;
     }
+    for body in bodies {
+        private_event(cache, body)?;
+    }
+    if info.settings.sql_log_bin {
+        events.ddl(cache, info, xid)?;
+    }
+    Ok(())
+}
 
-    /// Commits the id counters by themselves and waits until that is durable.
-    fn reserve_ids(&mut self, current: &Arc<Catalog>) -> SqlResult<()> {
-        let mut writes = omnibus_engine::WriteSet::default();
-        persist::put_ids(&mut writes, current);
-        let mut cache = self.shared().port.new_cache();
-        write_set_event(&mut cache, &writes)?;
-        let shared = self.shared().clone();
-        let current = current.clone();
-        let kill = self.budget.kill().clone();
-        let request = CommitRequest {
-            on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
-            ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
-        };
-        let ticket = kill.while_committing(|| self.shared().port.commit_inline(request));
-        kill.settle(ticket).map(|_| ())
-    }
+/// Commits the id counters by themselves and waits until that is durable.
+fn reserve_ids(trx: &mut Trx, current: &Arc<Catalog>) -> SqlResult<()> {
+    let mut writes = omnibus_engine::WriteSet::default();
+    persist::put_ids(&mut writes, current);
+    let mut cache = trx.shared().port.new_cache();
+    write_set_event(&mut cache, &writes)?;
+    let shared = trx.shared().clone();
+    let current = current.clone();
+    let kill = trx.budget.kill().clone();
+    let request = CommitRequest {
+        on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
+        ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
+    };
+    let ticket = kill.while_committing(|| trx.shared().port.commit_inline(request));
+    kill.settle(ticket).map(|_| ())
 }
 
 /// A big write set as several events.

@@ -7,7 +7,7 @@ use super::exec::{Change, Ddl};
 use crate::api::Priv;
 use crate::catalog::{Catalog, Child, Column, ForeignKey, ReferenceAction, Table, TableDef, same_name};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::store::has_children;
+use crate::store::{has_children, verify_foreign_key};
 use omnibus_parser::ast::{self, CreateTable};
 use omnibus_value::ColumnKind;
 use std::sync::Arc;
@@ -216,7 +216,7 @@ impl Ddl<'_> {
     fn check_rows(&mut self, change: &mut Change, table: &Arc<Table>, key: &ForeignKey) -> ExecResult<()> {
         let parent = change.next.find_table(&key.parent_db, &key.parent);
         let Some(parent) = parent.cloned() else { return Ok(()) };
-        change.affected = self.trx.verify_foreign_key(table, key, &parent)?.max(change.affected);
+        change.affected = verify_foreign_key(self.trx, table, key, &parent)?.max(change.affected);
         Ok(())
     }
 

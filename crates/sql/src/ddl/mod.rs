@@ -25,7 +25,7 @@ mod triggers;
 mod view;
 
 pub(crate) use build::check_name;
-pub(crate) use exec::{Change, Ddl};
+pub(crate) use exec::{Change, Ddl, log_ddl};
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};
 pub(crate) use triggers::{trigger_text, triggers_of};

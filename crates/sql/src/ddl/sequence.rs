@@ -6,7 +6,7 @@ use crate::api::{Outcome, Priv};
 use crate::catalog::quote_ident;
 use crate::catalog::sequence::{COLUMNS, SequenceRow, not_sequence, unknown};
 use crate::error::{ExecResult, SqlError};
-use crate::store::{Names, sequence_key};
+use crate::store::{Names, sequence_key, sequence_row};
 use omnibus_parser::ast::{AlterSequence, CreateSequence, DropTable, SequenceOptions, TableOption};
 
 impl Ddl<'_> {
@@ -47,7 +47,7 @@ impl Ddl<'_> {
         if !table.def.is_sequence() {
             return Err(not_sequence(&table).into());
         }
-        let row = altered(self.trx.sequence_row(&table)?, &tree.options);
+        let row = altered(sequence_row(self.trx, &table)?, &tree.options);
         let row = row.filter(SequenceRow::is_sound).ok_or_else(|| out_of_range(&db, name))?;
         let image = table.rows.encode(&row.values())?;
         self.trx.writes_mut().put(sequence_key(&table), image);

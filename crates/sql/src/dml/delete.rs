@@ -15,7 +15,7 @@ use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::exec::Change;
 use crate::expr::node::Expr;
-use crate::store::RowAt;
+use crate::store::{RowAt, chosen_row};
 use omnibus_parser::ast::{Delete, TableFactor, TableRef, TriggerEvent, TriggerTime};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl DeletePlan {
         let mut values = Vec::with_capacity(table.def.columns.len());
         let (mut affected, mut returned) = (0, Returned::default());
         while let Some(row) = rows.next()? {
-            let Some(row) = run.trx.chosen_row(row)? else { continue };
+            let Some(row) = chosen_row(run.trx, row)? else { continue };
             table.decode_into(&row.row, &mut values)?;
             let deleted = delete_row(table, &row, &values, self.expressions.as_ref(), self.ignore, run)?;
             affected += u64::from(deleted);

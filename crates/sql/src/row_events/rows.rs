@@ -12,7 +12,9 @@ use crate::dml::NewRow;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::storage::{LockMode, WaitPolicy};
-use crate::store::{Duplicate, InsertOutcome, RowAt, RowChange, Trx, duplicate_error, whole_index};
+use crate::store::{
+    Duplicate, InsertOutcome, RowAt, RowChange, Trx, duplicate_error, put_sequence, whole_index,
+};
 use bytes::Bytes;
 use omnibus_format::events::RowsKind;
 use omnibus_format::row::{JsonDiffError, JsonDiffs, RowChange as Change, RowImage};
@@ -59,7 +61,7 @@ impl RowApplier {
     ) -> ExecResult<()> {
         for _ in 0..REPLANS {
             let mapping = self.mapping(trx, view, rules)?;
-            trx.check_foreign_keys(view.foreign_key_checks());
+            trx.foreign_keys.check(view.foreign_key_checks());
             match trx.start_write(&mapping.table) {
                 Err(Interrupt::Error(error)) if error.code == 1615 => continue,
                 started => started?,
@@ -184,7 +186,7 @@ impl Event<'_> {
             (values, row)
         };
         if table.def.is_sequence() {
-            return self.trx.put_sequence(&table, row);
+            return put_sequence(self.trx, &table, row);
         }
         // Each refusal takes one row out of the way; there cannot be more than one for each index.
         for _ in 0..=table.keys.len() {

@@ -8,6 +8,7 @@ use super::{Call, StatementContext};
 use crate::api::VariableScope;
 use crate::catalog::histogram::{self, Collector, MOST_BUCKETS};
 use crate::catalog::{Column, Histogram, Table};
+use crate::ddl::log_ddl;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::kept_statistics::histogram_key;
 use crate::store::{HeldSnapshot, by_ref, whole_index};
@@ -228,7 +229,7 @@ pub(super) fn keep_histograms(
     let done = cx.trx.take_along_applied().and_then(|()| {
         let text = statement_text(call.text);
         let text = omnibus_parser::set_histograms_aside(text, &cx.state.settings.parse_options());
-        cx.trx.log_ddl(&cx.state.info(&text), &[])
+        log_ddl(cx.trx, &cx.state.info(&text), &[])
     });
     cx.state.settings.sql_log_bin = was;
     if let Err(error) = done {

@@ -8,6 +8,7 @@ use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
 use crate::state::SessionState;
+use crate::store::sequence_row;
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Limit, Literal, ObjectName, ProgramKind, Show};
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -128,7 +129,7 @@ fn create_sequence(
     if !table.def.is_sequence() {
         return Err(catalog::sequence::not_sequence(&table).into());
     }
-    let row = cx.trx.sequence_row(&table)?;
+    let row = sequence_row(cx.trx, &table)?;
     cx.trx.floor().see_everything();
     let def = &table.def;
     let mut sql = format!("CREATE SEQUENCE {} {}", catalog::quote_ident(&def.name), row.text());

@@ -4,9 +4,10 @@
 //! text (with password hashes instead of passwords), not as row events: a replica has its own
 //! tables. Recovery gets the changes from the private write set beside it.
 
-use super::{Call, SqlSession};
+use super::{Call, SqlSession, StatementContext};
 use crate::api::{Mode, Outcome};
 use crate::catalog::Table;
+use crate::ddl::log_ddl;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{InsertOutcome, RowAt, RowChange, Trx, by_ref, whole_index};
@@ -166,22 +167,22 @@ impl SqlSession {
             super::dispatch::must_write(&session.state)?;
             // A second attempt cannot happen: nothing here asks for another plan.
             let change = change.take().ok_or_else(SqlError::unknown_error)?;
-            let result = session.system_change(call.text, change);
+            let result = system_change(&mut session.context(), call.text, change);
             session.context().end_definition(result)
         })
     }
+}
 
-    fn system_change(
-        &mut self,
-        text: &Bytes,
-        change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
-    ) -> ExecResult<Outcome> {
-        self.trx.log.without_row_events();
-        change(&mut SystemTables { catalog: self.database.catalog(), trx: &mut self.trx })?;
-        self.trx.take_along_applied()?;
-        self.trx.log_ddl(&self.state.info(text), &[])?;
-        let logged = self.state.settings.sql_log_bin;
-        let ticket = self.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), |_| {});
-        Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })
-    }
+fn system_change(
+    cx: &mut StatementContext<'_>,
+    text: &Bytes,
+    change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
+) -> ExecResult<Outcome> {
+    cx.trx.log.without_row_events();
+    change(&mut SystemTables { catalog: cx.database.catalog(), trx: cx.trx })?;
+    cx.trx.take_along_applied()?;
+    log_ddl(cx.trx, &cx.state.info(text), &[])?;
+    let logged = cx.state.settings.sql_log_bin;
+    let ticket = cx.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), |_| {});
+    Ok(Outcome { wait: Some(ticket), ..Outcome::ok() })
 }

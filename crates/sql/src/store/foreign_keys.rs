@@ -30,7 +30,7 @@ const BATCH: usize = 256;
 
 /// What the running statement knows of foreign keys.
 #[derive(Default)]
-pub(super) struct ForeignKeys {
+pub(crate) struct ForeignKeys {
     /// `foreign_key_checks`.
     pub checked: bool,
     /// The catalog whose relations hold while the statement has its table locks.
@@ -49,6 +49,11 @@ impl ForeignKeys {
         *self = ForeignKeys { checked, ..ForeignKeys::default() };
     }
 
+    /// `foreign_key_checks` of what is applied next.
+    pub(crate) fn check(&mut self, checked: bool) {
+        self.checked = checked;
+    }
+
     /// Whether the row that is written now follows another.
     pub(super) fn follows(&self) -> bool {
         !self.open.is_empty()
@@ -63,324 +68,313 @@ struct Parent<'a> {
     new: Option<&'a [Value]>,
 }
 
-impl Trx {
-    /// `foreign_key_checks` of what is applied next.
-    pub(crate) fn check_foreign_keys(&mut self, checked: bool) {
-        self.foreign_keys.checked = checked;
+/// Locks the tables that changes of `table` look at or change, so that the relations stay what they are.
+pub(super) fn start_relations(trx: &mut Trx, table: &Arc<Table>) -> ExecResult<()> {
+    if !trx.foreign_keys.checked || table.def.foreign_keys.is_empty() && !table.may_be_referenced() {
+        return Ok(());
     }
-
-    /// Locks the tables that changes of `table` look at or change, so that the relations stay what they are.
-    pub(super) fn start_relations(&mut self, table: &Arc<Table>) -> ExecResult<()> {
-        if !self.foreign_keys.checked || table.def.foreign_keys.is_empty() && !table.may_be_referenced() {
+    loop {
+        let catalog = trx.catalog();
+        let mut wanted = vec![(table.def.id, TableMode::IntentExclusive)];
+        relations(&catalog, table, &mut wanted);
+        for (id, mode) in wanted.drain(1..) {
+            trx.locks.lock_relation(id, mode)?;
+        }
+        if trx.shared.catalog.version() == catalog.version {
+            trx.foreign_keys.catalog = Some(catalog);
             return Ok(());
         }
-        loop {
-            let catalog = self.catalog();
-            let mut wanted = vec![(table.def.id, TableMode::IntentExclusive)];
-            relations(&catalog, table, &mut wanted);
-            for (id, mode) in wanted.drain(1..) {
-                self.locks.lock_relation(id, mode)?;
-            }
-            if self.shared.catalog.version() == catalog.version {
-                self.foreign_keys.catalog = Some(catalog);
-                return Ok(());
-            }
+    }
+}
+
+fn related_catalog(trx: &Trx) -> Arc<Catalog> {
+    trx.foreign_keys.catalog.clone().unwrap_or_else(|| trx.catalog())
+}
+
+/// Checks that the rows which `new` refers to are there, and keeps them there. `old` is the row before a change;
+/// `following` is the foreign key that the row changes for.
+///
+/// # Errors
+/// 1452; lock waits.
+pub(super) fn check_parents(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    old: Option<&[Value]>,
+    new: &[Value],
+    following: Option<usize>,
+) -> ExecResult<()> {
+    if table.def.foreign_keys.is_empty() || !trx.foreign_keys.checked {
+        return Ok(());
+    }
+    for (at, key) in table.def.foreign_keys.iter().enumerate() {
+        let Some(values) = new_parent(key, old, new).filter(|_| following != Some(at)) else { continue };
+        if !has_parent(trx, table, key, new, &values, WaitPolicy::Wait)? {
+            return Err(no_parent(table, key).into());
         }
     }
+    Ok(())
+}
 
-    fn relations(&self) -> Arc<Catalog> {
-        self.foreign_keys.catalog.clone().unwrap_or_else(|| self.catalog())
-    }
-
-    /// Checks that the rows which `new` refers to are there, and keeps them there. `old` is the row before a change;
-    /// `following` is the foreign key that the row changes for.
-    ///
-    /// # Errors
-    /// 1452; lock waits.
-    pub(super) fn check_parents(
-        &mut self,
-        table: &Arc<Table>,
-        old: Option<&[Value]>,
-        new: &[Value],
-        following: Option<usize>,
-    ) -> ExecResult<()> {
-        if table.def.foreign_keys.is_empty() || !self.foreign_keys.checked {
-            return Ok(());
+/// Locks again, at a start, what a row of a prepared branch refers to. Only parents that are there and that no other branch
+/// has locked: of anything else the branch did not check that it is there, and it may have checked nothing.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn lock_parents_again(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    old: Option<&[Value]>,
+    new: &[Value],
+) -> SqlResult<()> {
+    trx.foreign_keys.checked = true;
+    without_wait(start_relations(trx, table))?;
+    for key in &table.def.foreign_keys {
+        if let Some(values) = new_parent(key, old, new) {
+            without_wait(has_parent(trx, table, key, new, &values, WaitPolicy::SkipLocked))?;
         }
-        for (at, key) in table.def.foreign_keys.iter().enumerate() {
-            let Some(values) = new_parent(key, old, new).filter(|_| following != Some(at)) else { continue };
-            if !self.has_parent(table, key, new, &values, WaitPolicy::Wait)? {
+    }
+    Ok(())
+}
+
+/// Whether a parent is there, which is locked then. With `SkipLocked` nothing else is: neither the place of a parent that is
+/// missing nor one that somebody else has locked.
+fn has_parent(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+    row: &[Value],
+    values: &[Value],
+    wait: WaitPolicy,
+) -> ExecResult<bool> {
+    let itself = key.refers_to(&table.def.db, &table.def.name);
+    let parent = match itself {
+        true => Some(table.clone()),
+        false => related_catalog(trx).find_table(&key.parent_db, &key.parent).cloned(),
+    };
+    let Some((parent, columns, index)) = parent.and_then(|parent| {
+        let columns = key.positions_in(&parent.def)?;
+        let index = parent.def.index_over(&columns)?;
+        Some((parent, columns, index))
+    }) else {
+        return Ok(false);
+    };
+    if !fit_decimals(values, &columns, &parent.def) {
+        return Ok(false);
+    }
+    let prefix = parent.key_prefix(index, values);
+    if itself && parent.key_prefix(index, &picked(row, &columns)) == prefix {
+        return Ok(true);
+    }
+    let definition = &parent.def.indexes[index];
+    if definition.unique() && definition.parts.len() == columns.len() {
+        // Whoever takes the key away, or is about to bring it, has locked it.
+        let key = prefix;
+        if wait != WaitPolicy::Wait && trx.locked_value(&key)?.is_none() {
+            return Ok(false);
+        }
+        trx.changes.touch(&trx.locks.rows)?;
+        return Ok(trx.locks.rows.lock_key(&key, RowMode::Shared, wait)? && trx.locked_value(&key)?.is_some());
+    }
+    let mut range = whole_prefix(prefix);
+    loop {
+        let mut rows = Vec::new();
+        let done = trx.scan(&parent, index, &mut range, LockMode::Share, wait, 1, &mut rows)?;
+        if !rows.is_empty() || done {
+            return Ok(!rows.is_empty());
+        }
+    }
+}
+
+/// Checks all rows of a table under the definition to be; their number. Both tables are locked against changes.
+///
+/// # Errors
+/// 1452; KILL.
+pub(crate) fn verify_foreign_key(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+    parent: &Arc<Table>,
+) -> ExecResult<u64> {
+    let Some(columns) = key.positions_in(&parent.def) else { return Ok(0) };
+    let Some(index) = parent.def.index_over(&columns) else { return Ok(0) };
+    let mut count = 0;
+    let latest = trx.shared.port.latest();
+    let mut range = whole_index(table, 0);
+    let mut known: Option<Bytes> = None;
+    trx.changes.writes.settle_all();
+    loop {
+        trx.check_kill()?;
+        let mut rows = Vec::new();
+        let done = read_batch(&*latest, &trx.changes.writes, &range, BATCH, &mut rows)?;
+        for (_, row) in &rows {
+            count += 1;
+            let values = picked(&table.decode(row)?, &key.columns);
+            if values.contains(&Value::Null) {
+                continue;
+            }
+            if !fit_decimals(&values, &columns, &parent.def) {
                 return Err(no_parent(table, key).into());
             }
-        }
-        Ok(())
-    }
-
-    /// Locks again, at a start, what a row of a prepared branch refers to. Only parents that are there and that no other branch
-    /// has locked: of anything else the branch did not check that it is there, and it may have checked nothing.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub(super) fn lock_parents_again(
-        &mut self,
-        table: &Arc<Table>,
-        old: Option<&[Value]>,
-        new: &[Value],
-    ) -> SqlResult<()> {
-        self.foreign_keys.checked = true;
-        without_wait(self.start_relations(table))?;
-        for key in &table.def.foreign_keys {
-            if let Some(values) = new_parent(key, old, new) {
-                without_wait(self.has_parent(table, key, new, &values, WaitPolicy::SkipLocked))?;
+            let prefix = parent.key_prefix(index, &values);
+            if known.as_ref() == Some(&prefix) {
+                continue;
             }
-        }
-        Ok(())
-    }
-
-    /// Whether a parent is there, which is locked then. With `SkipLocked` nothing else is: neither the place of a parent that is
-    /// missing nor one that somebody else has locked.
-    fn has_parent(
-        &mut self,
-        table: &Arc<Table>,
-        key: &ForeignKey,
-        row: &[Value],
-        values: &[Value],
-        wait: WaitPolicy,
-    ) -> ExecResult<bool> {
-        let itself = key.refers_to(&table.def.db, &table.def.name);
-        let parent = match itself {
-            true => Some(table.clone()),
-            false => self.relations().find_table(&key.parent_db, &key.parent).cloned(),
-        };
-        let Some((parent, columns, index)) = parent.and_then(|parent| {
-            let columns = key.positions_in(&parent.def)?;
-            let index = parent.def.index_over(&columns)?;
-            Some((parent, columns, index))
-        }) else {
-            return Ok(false);
-        };
-        if !fit_decimals(values, &columns, &parent.def) {
-            return Ok(false);
-        }
-        let prefix = parent.key_prefix(index, values);
-        if itself && parent.key_prefix(index, &picked(row, &columns)) == prefix {
-            return Ok(true);
-        }
-        let definition = &parent.def.indexes[index];
-        if definition.unique() && definition.parts.len() == columns.len() {
-            // Whoever takes the key away, or is about to bring it, has locked it.
-            let key = prefix;
-            if wait != WaitPolicy::Wait && self.locked_value(&key)?.is_none() {
-                return Ok(false);
+            let mut found = Vec::new();
+            read_batch(&*latest, &trx.changes.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
+            if found.is_empty() {
+                return Err(no_parent(table, key).into());
             }
-            self.changes.touch(&self.locks.rows)?;
-            return Ok(
-                self.locks.rows.lock_key(&key, RowMode::Shared, wait)? && self.locked_value(&key)?.is_some()
-            );
+            known = Some(prefix);
         }
-        let mut range = whole_prefix(prefix);
-        loop {
-            let mut rows = Vec::new();
-            let done = self.scan(&parent, index, &mut range, LockMode::Share, wait, 1, &mut rows)?;
-            if !rows.is_empty() || done {
-                return Ok(!rows.is_empty());
-            }
+        match rows.pop() {
+            Some((last, _)) if !done => range.resume_after(last),
+            _ => return Ok(count),
         }
     }
+}
 
-    /// Checks all rows of a table under the definition to be; their number. Both tables are locked against changes.
-    ///
-    /// # Errors
-    /// 1452; KILL.
-    pub(crate) fn verify_foreign_key(
-        &mut self,
-        table: &Arc<Table>,
-        key: &ForeignKey,
-        parent: &Arc<Table>,
-    ) -> ExecResult<u64> {
-        let Some(columns) = key.positions_in(&parent.def) else { return Ok(0) };
-        let Some(index) = parent.def.index_over(&columns) else { return Ok(0) };
-        let mut count = 0;
-        let latest = self.shared.port.latest();
-        let mut range = whole_index(table, 0);
-        let mut known: Option<Bytes> = None;
-        self.changes.writes.settle_all();
-        loop {
-            self.check_kill()?;
-            let mut rows = Vec::new();
-            let done = read_batch(&*latest, &self.changes.writes, &range, BATCH, &mut rows)?;
-            for (_, row) in &rows {
-                count += 1;
-                let values = picked(&table.decode(row)?, &key.columns);
-                if values.contains(&Value::Null) {
-                    continue;
-                }
-                if !fit_decimals(&values, &columns, &parent.def) {
-                    return Err(no_parent(table, key).into());
-                }
-                let prefix = parent.key_prefix(index, &values);
-                if known.as_ref() == Some(&prefix) {
-                    continue;
-                }
-                let mut found = Vec::new();
-                read_batch(&*latest, &self.changes.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
-                if found.is_empty() {
-                    return Err(no_parent(table, key).into());
-                }
-                known = Some(prefix);
-            }
-            match rows.pop() {
-                Some((last, _)) if !done => range.resume_after(last),
-                _ => return Ok(count),
-            }
-        }
+/// Looks after the rows that refer to one that goes, or that gets another key: refuses, or changes them first.
+///
+/// # Errors
+/// 1451, 1761, 3008; lock waits.
+pub(super) fn follow(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    at: &RowAt,
+    old: &[Value],
+    new: Option<&[Value]>,
+) -> ExecResult<()> {
+    if !table.may_be_referenced() || !trx.foreign_keys.checked {
+        return Ok(());
     }
+    let mut children = related_catalog(trx).children(&table.def.db, &table.def.name);
+    if children.is_empty() {
+        return Ok(());
+    }
+    if trx.foreign_keys.open.len() > MAX_DEPTH {
+        let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
+        return Err(SqlError::new(3008, b"HY000", message).into());
+    }
+    // InnoDB's order: it decides which error tells of a change that several refuse.
+    children.sort_by(|a, b| a.foreign_key().name.cmp(&b.foreign_key().name));
+    let parent = Parent { table, at, old, new };
+    trx.foreign_keys.open.push((table.def.id, at.key.clone()));
+    let done = children.iter().try_for_each(|child| follow_child(trx, &parent, child));
+    trx.foreign_keys.open.pop();
+    if trx.foreign_keys.open.is_empty()
+        && let Some(marks) = trx.foreign_keys.undo.take()
+        && done.is_err()
+    {
+        trx.rollback_statement(marks)?;
+    }
+    done
+}
 
-    /// Looks after the rows that refer to one that goes, or that gets another key: refuses, or changes them first.
-    ///
-    /// # Errors
-    /// 1451, 1761, 3008; lock waits.
-    pub(super) fn follow(
-        &mut self,
-        table: &Arc<Table>,
-        at: &RowAt,
-        old: &[Value],
-        new: Option<&[Value]>,
-    ) -> ExecResult<()> {
-        if !table.may_be_referenced() || !self.foreign_keys.checked {
+fn follow_child(trx: &mut Trx, parent: &Parent<'_>, child: &Child) -> ExecResult<()> {
+    let key = child.foreign_key();
+    let Some(columns) = key.positions_in(&parent.table.def) else { return Ok(()) };
+    let values = picked(parent.old, &columns);
+    let replaced = parent.new.map(|new| picked(new, &columns));
+    if values.contains(&Value::Null) || replaced.as_ref() == Some(&values) {
+        return Ok(());
+    }
+    let Some(index) = child.table.def.index_over(&key.columns) else { return Ok(()) };
+    if !fit_decimals(&values, &key.columns, &child.table.def) {
+        // No child can have it.
+        return Ok(());
+    }
+    let mut action = action(key, replaced.is_some());
+    // A change that comes round to a table that it has come from is refused.
+    if replaced.is_some() && trx.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id) {
+        action = ReferenceAction::Restrict;
+    }
+    let lock = if action.changes_rows() { LockMode::Exclusive } else { LockMode::Share };
+    // The first one that is in the way is enough: no others are locked.
+    let batch = if action.changes_rows() { BATCH } else { 1 };
+    let prefix = child.table.key_prefix(index, &values);
+    let mut range = whole_prefix(prefix.clone());
+    loop {
+        let mut rows = Vec::new();
+        let done = trx.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, batch, &mut rows)?;
+        for row in rows {
+            follow_row(trx, parent, child, action, row, replaced.as_deref().map(|new| (&*values, new)))?;
+        }
+        if done {
             return Ok(());
         }
-        let mut children = self.relations().children(&table.def.db, &table.def.name);
-        if children.is_empty() {
-            return Ok(());
-        }
-        if self.foreign_keys.open.len() > MAX_DEPTH {
-            let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
-            return Err(SqlError::new(3008, b"HY000", message).into());
-        }
-        // InnoDB's order: it decides which error tells of a change that several refuse.
-        children.sort_by(|a, b| a.foreign_key().name.cmp(&b.foreign_key().name));
-        let parent = Parent { table, at, old, new };
-        self.foreign_keys.open.push((table.def.id, at.key.clone()));
-        let done = children.iter().try_for_each(|child| self.follow_child(&parent, child));
-        self.foreign_keys.open.pop();
-        if self.foreign_keys.open.is_empty()
-            && let Some(marks) = self.foreign_keys.undo.take()
-            && done.is_err()
-        {
-            self.rollback_statement(marks)?;
-        }
-        done
     }
+}
 
-    fn follow_child(&mut self, parent: &Parent<'_>, child: &Child) -> ExecResult<()> {
-        let key = child.foreign_key();
-        let Some(columns) = key.positions_in(&parent.table.def) else { return Ok(()) };
-        let values = picked(parent.old, &columns);
-        let replaced = parent.new.map(|new| picked(new, &columns));
-        if values.contains(&Value::Null) || replaced.as_ref() == Some(&values) {
-            return Ok(());
-        }
-        let Some(index) = child.table.def.index_over(&key.columns) else { return Ok(()) };
-        if !fit_decimals(&values, &key.columns, &child.table.def) {
-            // No child can have it.
-            return Ok(());
-        }
-        let mut action = action(key, replaced.is_some());
-        // A change that comes round to a table that it has come from is refused.
-        if replaced.is_some() && self.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id)
-        {
-            action = ReferenceAction::Restrict;
-        }
-        let lock = if action.changes_rows() { LockMode::Exclusive } else { LockMode::Share };
-        // The first one that is in the way is enough: no others are locked.
-        let batch = if action.changes_rows() { BATCH } else { 1 };
-        let prefix = child.table.key_prefix(index, &values);
-        let mut range = whole_prefix(prefix.clone());
-        loop {
-            let mut rows = Vec::new();
-            let done =
-                self.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, batch, &mut rows)?;
-            for row in rows {
-                self.follow_row(parent, child, action, row, replaced.as_deref().map(|new| (&*values, new)))?;
-            }
-            if done {
-                return Ok(());
-            }
-        }
+/// A row that was chosen before others were changed, as it is now: a foreign key may have changed it along, or
+/// deleted it.
+///
+/// # Errors
+/// The engine's.
+pub fn chosen_row(trx: &mut Trx, at: RowAt) -> ExecResult<Option<RowAt>> {
+    if !trx.foreign_keys.followed {
+        return Ok(Some(at));
     }
+    let row = trx.locked_value(&at.key)?;
+    Ok(row.map(|row| RowAt { key: at.key, row }))
+}
 
-    /// A row that was chosen before others were changed, as it is now: a foreign key may have changed it along, or
-    /// deleted it.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn chosen_row(&mut self, at: RowAt) -> ExecResult<Option<RowAt>> {
-        if !self.foreign_keys.followed {
-            return Ok(Some(at));
-        }
-        let row = self.locked_value(&at.key)?;
-        Ok(row.map(|row| RowAt { key: at.key, row }))
+fn follow_row(
+    trx: &mut Trx,
+    parent: &Parent<'_>,
+    child: &Child,
+    action: ReferenceAction,
+    row: RowAt,
+    replaced: Option<(&[Value], &[Value])>,
+) -> ExecResult<()> {
+    let (table, key) = (&child.table, child.foreign_key());
+    // One of those before it may have taken it along.
+    let Some(row) = chosen_row(trx, row)? else { return Ok(()) };
+    let row = &row;
+    if trx.foreign_keys.open.iter().any(|(id, open)| *id == table.def.id && *open == row.key) {
+        // It goes itself, or changes itself and must not go on naming what it was.
+        let names_old = parent.new.is_some_and(|new| {
+            row.key == parent.at.key && picked(new, &key.columns) == picked(parent.old, &key.columns)
+        });
+        let refused = names_old || parent.new.is_none() && !action.changes_rows();
+        return if refused { Err(has_children(table, key).into()) } else { Ok(()) };
     }
-
-    fn follow_row(
-        &mut self,
-        parent: &Parent<'_>,
-        child: &Child,
-        action: ReferenceAction,
-        row: RowAt,
-        replaced: Option<(&[Value], &[Value])>,
-    ) -> ExecResult<()> {
-        let (table, key) = (&child.table, child.foreign_key());
-        // One of those before it may have taken it along.
-        let Some(row) = self.chosen_row(row)? else { return Ok(()) };
-        let row = &row;
-        if self.foreign_keys.open.iter().any(|(id, open)| *id == table.def.id && *open == row.key) {
-            // It goes itself, or changes itself and must not go on naming what it was.
-            let names_old = parent.new.is_some_and(|new| {
-                row.key == parent.at.key && picked(new, &key.columns) == picked(parent.old, &key.columns)
-            });
-            let refused = names_old || parent.new.is_none() && !action.changes_rows();
-            return if refused { Err(has_children(table, key).into()) } else { Ok(()) };
+    if !action.changes_rows() {
+        return Err(has_children(table, key).into());
+    }
+    if trx.foreign_keys.undo.is_none() {
+        trx.log.events.finish(&mut trx.log.cache)?;
+        trx.foreign_keys.undo = Some(trx.marks());
+    }
+    trx.foreign_keys.followed = true;
+    let old = table.decode(&row.row)?;
+    if action == ReferenceAction::Cascade && replaced.is_none() {
+        return trx.delete_row(table, row, &old);
+    }
+    let mut new = old.clone();
+    for (nth, &column) in key.columns.iter().enumerate() {
+        match replaced.filter(|_| action == ReferenceAction::Cascade) {
+            // The child may write 'A' where the parent has 'a': what does not change stays.
+            Some((before, after)) if before[nth] == after[nth] => continue,
+            Some((_, after)) => new[column] = after[nth].clone(),
+            None => new[column] = Value::Null,
         }
-        if !action.changes_rows() {
+        let def = &table.def.columns[column];
+        let missing = matches!(new[column], Value::Null) && !def.nullable;
+        if missing || !fits(&new[column], &def.ty) {
             return Err(has_children(table, key).into());
         }
-        if self.foreign_keys.undo.is_none() {
-            self.log.events.finish(&mut self.log.cache)?;
-            self.foreign_keys.undo = Some(self.marks());
-        }
-        self.foreign_keys.followed = true;
-        let old = table.decode(&row.row)?;
-        if action == ReferenceAction::Cascade && replaced.is_none() {
-            return self.delete_row(table, row, &old);
-        }
-        let mut new = old.clone();
-        for (nth, &column) in key.columns.iter().enumerate() {
-            match replaced.filter(|_| action == ReferenceAction::Cascade) {
-                // The child may write 'A' where the parent has 'a': what does not change stays.
-                Some((before, after)) if before[nth] == after[nth] => continue,
-                Some((_, after)) => new[column] = after[nth].clone(),
-                None => new[column] = Value::Null,
-            }
-            let def = &table.def.columns[column];
-            let missing = matches!(new[column], Value::Null) && !def.nullable;
-            if missing || !fits(&new[column], &def.ty) {
-                return Err(has_children(table, key).into());
-            }
-        }
-        let new_row = table.rows.encode(&new)?;
-        let changed = key.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64));
-        let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed };
-        match self.update_following(table, &change, Some(child.key))? {
-            None => Ok(()),
-            Some(duplicate) => {
-                let message = format!(
-                    "Foreign key constraint for table '{}' would lead to a duplicate entry in table '{}', key '{}'",
-                    parent.table.def.name, table.def.name, table.def.indexes[duplicate.index].name
-                );
-                Err(SqlError::new(1761, b"23000", message).into())
-            }
+    }
+    let new_row = table.rows.encode(&new)?;
+    let changed = key.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64));
+    let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed };
+    match trx.update_following(table, &change, Some(child.key))? {
+        None => Ok(()),
+        Some(duplicate) => {
+            let message = format!(
+                "Foreign key constraint for table '{}' would lead to a duplicate entry in table '{}', key '{}'",
+                parent.table.def.name, table.def.name, table.def.indexes[duplicate.index].name
+            );
+            Err(SqlError::new(1761, b"23000", message).into())
         }
     }
 }

@@ -39,153 +39,147 @@ fn step_of(ask: &SequenceAsk<'_>) -> Step {
     }
 }
 
-impl Trx {
-    /// NEXTVAL.
-    ///
-    /// # Errors
-    /// 4084; lock waits; the log.
-    pub(crate) fn next_value(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
-        self.start_sequence(table, ask)?;
-        if let Some((_, number)) = self.counters.numbers.take_again(|(id, _)| *id == table.def.id) {
-            return Ok(number);
-        }
-        let number = self.new_number(table, ask)?;
-        if self.counters.numbers.count() < KEPT {
-            self.counters.numbers.push((table.def.id, number));
-        }
-        Ok(number)
+/// NEXTVAL.
+///
+/// # Errors
+/// 4084; lock waits; the log.
+pub(crate) fn next_value(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
+    start_sequence(trx, table, ask)?;
+    if let Some((_, number)) = trx.counters.numbers.take_again(|(id, _)| *id == table.def.id) {
+        return Ok(number);
     }
+    let number = new_number(trx, table, ask)?;
+    if trx.counters.numbers.count() < KEPT {
+        trx.counters.numbers.push((table.def.id, number));
+    }
+    Ok(number)
+}
 
-    fn new_number(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
-        let state = table.state.clone();
-        let mut slot = self.own_block(&state)?;
-        let version = state.sequence.version.load(Ordering::Acquire);
-        if let Some((block, of)) = slot.as_mut()
-            && *of == version
-            && let Some(number) = block.take()
-        {
-            return Ok(number);
-        }
-        self.locks.rows.may_wait()?;
-        let mut row = self.sequence_row(table)?;
-        let run_out = || {
-            let message = format!("Sequence '{}.{}' has run out", table.def.db, table.def.name);
-            SqlError::new(4084, b"HY000", message)
-        };
-        let mut block = row.reserve(step_of(ask)).ok_or_else(run_out)?;
-        self.write_sequence(table, &row, ask)?;
-        let number = block.take().ok_or_else(run_out)?;
-        *slot = Some((block, version));
-        Ok(number)
+fn new_number(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
+    let state = table.state.clone();
+    let mut slot = own_block(trx, &state)?;
+    let version = state.sequence.version.load(Ordering::Acquire);
+    if let Some((block, of)) = slot.as_mut()
+        && *of == version
+        && let Some(number) = block.take()
+    {
+        return Ok(number);
     }
+    trx.locks.rows.may_wait()?;
+    let mut row = sequence_row(trx, table)?;
+    let run_out = || {
+        let message = format!("Sequence '{}.{}' has run out", table.def.db, table.def.name);
+        SqlError::new(4084, b"HY000", message)
+    };
+    let mut block = row.reserve(step_of(ask)).ok_or_else(run_out)?;
+    write_sequence(trx, table, &row, ask)?;
+    let number = block.take().ok_or_else(run_out)?;
+    *slot = Some((block, version));
+    Ok(number)
+}
 
-    /// SETVAL; false if the sequence has come further already.
-    ///
-    /// # Errors
-    /// As `next_value`, but for 4084.
-    pub(crate) fn set_value(
-        &mut self,
-        table: &Arc<Table>,
-        (value, used, round): (i64, bool, i64),
-        ask: &SequenceAsk<'_>,
-    ) -> ExecResult<bool> {
-        self.start_sequence(table, ask)?;
-        self.locks.rows.may_wait()?;
-        let state = table.state.clone();
-        let mut slot = self.own_block(&state)?;
-        let version = state.sequence.version.load(Ordering::Acquire);
-        let mut row = self.sequence_row(table)?;
-        let free = slot.filter(|(_, of)| *of == version).map_or(row.next, |(block, _)| block.peek());
-        if !row.set(value, used, round, free, step_of(ask)) {
-            return Ok(false);
-        }
-        self.write_sequence(table, &row, ask)?;
-        *slot = None;
-        Ok(true)
+/// SETVAL; false if the sequence has come further already.
+///
+/// # Errors
+/// As `next_value`, but for 4084.
+pub(crate) fn set_value(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    (value, used, round): (i64, bool, i64),
+    ask: &SequenceAsk<'_>,
+) -> ExecResult<bool> {
+    start_sequence(trx, table, ask)?;
+    trx.locks.rows.may_wait()?;
+    let state = table.state.clone();
+    let mut slot = own_block(trx, &state)?;
+    let version = state.sequence.version.load(Ordering::Acquire);
+    let mut row = sequence_row(trx, table)?;
+    let free = slot.filter(|(_, of)| *of == version).map_or(row.next, |(block, _)| block.peek());
+    if !row.set(value, used, round, free, step_of(ask)) {
+        return Ok(false);
     }
+    write_sequence(trx, table, &row, ask)?;
+    *slot = None;
+    Ok(true)
+}
 
-    /// What must be so before anybody takes a number.
-    fn start_sequence(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<()> {
-        if ask.settings.server_read_only {
-            return Err(SqlError::option_prevents_statement("--read-only").into());
-        }
-        if ask.settings.sql_log_bin && ask.settings.binlog_format == crate::api::BinlogFormat::Statement {
-            let message = "Cannot execute statement: impossible to write to binary log since BINLOG_FORMAT = STATEMENT \
-                           and at least one table uses a storage engine limited to row-based logging.";
-            return Err(SqlError::new(1665, b"HY000", message).into());
-        }
-        self.start_write(table)
+/// What must be so before anybody takes a number.
+fn start_sequence(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<()> {
+    if ask.settings.server_read_only {
+        return Err(SqlError::option_prevents_statement("--read-only").into());
     }
+    if ask.settings.sql_log_bin && ask.settings.binlog_format == crate::api::BinlogFormat::Statement {
+        let message = "Cannot execute statement: impossible to write to binary log since BINLOG_FORMAT = STATEMENT \
+                       and at least one table uses a storage engine limited to row-based logging.";
+        return Err(SqlError::new(1665, b"HY000", message).into());
+    }
+    trx.start_write(table)
+}
 
-    /// The block, which others may have for as long as a write to the device takes.
-    fn own_block<'s>(&self, state: &'s TableState) -> ExecResult<MutexGuard<'s, SequenceBlock>> {
-        if let Some(block) = state.sequence.block.try_lock() {
-            return Ok(block);
-        }
-        self.locks.rows.may_wait()?;
-        Ok(state.sequence.block.lock())
+/// The block, which others may have for as long as a write to the device takes.
+fn own_block<'s>(trx: &Trx, state: &'s TableState) -> ExecResult<MutexGuard<'s, SequenceBlock>> {
+    if let Some(block) = state.sequence.block.try_lock() {
+        return Ok(block);
     }
+    trx.locks.rows.may_wait()?;
+    Ok(state.sequence.block.lock())
+}
 
-    /// The row as it is now.
-    ///
-    /// # Errors
-    /// It is not there: damage.
-    pub(crate) fn sequence_row(&self, table: &Table) -> SqlResult<SequenceRow> {
-        let stored = self.shared.port.latest().get(&row_key(table))?;
-        let stored = stored.ok_or_else(|| {
-            let (db, name) = (&table.def.db, &table.def.name);
-            SqlError::new(
-                4086,
-                b"HY000",
-                format!("Sequence '{db}.{name}' table structure is invalid (No row)"),
-            )
-        })?;
-        SequenceRow::of(&table.decode(&stored)?)
-    }
+/// The row as it is now.
+///
+/// # Errors
+/// It is not there: damage.
+pub(crate) fn sequence_row(trx: &Trx, table: &Table) -> SqlResult<SequenceRow> {
+    let stored = trx.shared.port.latest().get(&row_key(table))?;
+    let stored = stored.ok_or_else(|| {
+        let (db, name) = (&table.def.db, &table.def.name);
+        SqlError::new(4086, b"HY000", format!("Sequence '{db}.{name}' table structure is invalid (No row)"))
+    })?;
+    SequenceRow::of(&table.decode(&stored)?)
+}
 
-    /// Commits the row by itself, and waits until that is durable.
-    fn write_sequence(&self, table: &Table, row: &SequenceRow, ask: &SequenceAsk<'_>) -> SqlResult<()> {
-        let image = table.rows.encode(&row.values())?;
-        let info = StatementInfo {
-            settings: ask.settings,
-            database: ask.database,
-            sql: ask.sql,
-            timestamp: ask.timestamp,
-            connection_id: ask.connection_id,
-        };
-        let mut cache = self.shared.port.new_cache();
-        set_cache_context(&mut cache, &info);
-        let mut events = StatementEvents::default();
-        events.begin(&info);
-        events.insert(&mut cache, table, Some(ROW), &image)?;
-        events.finish(&mut cache)?;
-        let mut writes = WriteSet::default();
-        writes.put(row_key(table), image);
-        if let Some(error) = self.shared.port.engine().refuses(&writes) {
-            return Err(error.into());
-        }
-        let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
-        let logged = events.commit(&mut cache, &writes, xid, &[])?;
-        let request = CommitRequest {
-            xid: logged.then_some(xid),
-            ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
-        };
-        let kill = self.budget.kill();
-        let ticket = kill.while_committing(|| self.shared.port.commit_inline(request));
-        kill.settle(ticket).map(|_| ())
+/// Commits the row by itself, and waits until that is durable.
+fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk<'_>) -> SqlResult<()> {
+    let image = table.rows.encode(&row.values())?;
+    let info = StatementInfo {
+        settings: ask.settings,
+        database: ask.database,
+        sql: ask.sql,
+        timestamp: ask.timestamp,
+        connection_id: ask.connection_id,
+    };
+    let mut cache = trx.shared.port.new_cache();
+    set_cache_context(&mut cache, &info);
+    let mut events = StatementEvents::default();
+    events.begin(&info);
+    events.insert(&mut cache, table, Some(ROW), &image)?;
+    events.finish(&mut cache)?;
+    let mut writes = WriteSet::default();
+    writes.put(row_key(table), image);
+    if let Some(error) = trx.shared.port.engine().refuses(&writes) {
+        return Err(error.into());
     }
+    let xid = trx.shared.xid.fetch_add(1, Ordering::Relaxed);
+    let logged = events.commit(&mut cache, &writes, xid, &[])?;
+    let request = CommitRequest {
+        xid: logged.then_some(xid),
+        ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
+    };
+    let kill = trx.budget.kill();
+    let ticket = kill.while_committing(|| trx.shared.port.commit_inline(request));
+    kill.settle(ticket).map(|_| ())
+}
 
-    /// A row that a source wrote to a sequence takes the place of ours.
-    ///
-    /// # Errors
-    /// Lock waits, a full trx cache.
-    pub(crate) fn put_sequence(&mut self, table: &Arc<Table>, row: Bytes) -> ExecResult<()> {
-        self.changes.touch(&self.locks.rows)?;
-        let key = row_key(table);
-        self.locks.rows.lock_new_key(&key)?;
-        self.log.events.insert(&mut self.log.cache, table, Some(ROW), &row)?;
-        self.changes.writes.put(key, row);
-        self.counters.sequences.push(table.state.clone());
-        Ok(())
-    }
+/// A row that a source wrote to a sequence takes the place of ours.
+///
+/// # Errors
+/// Lock waits, a full trx cache.
+pub(crate) fn put_sequence(trx: &mut Trx, table: &Arc<Table>, row: Bytes) -> ExecResult<()> {
+    trx.changes.touch(&trx.locks.rows)?;
+    let key = row_key(table);
+    trx.locks.rows.lock_new_key(&key)?;
+    trx.log.events.insert(&mut trx.log.cache, table, Some(ROW), &row)?;
+    trx.changes.writes.put(key, row);
+    trx.counters.sequences.push(table.state.clone());
+    Ok(())
 }

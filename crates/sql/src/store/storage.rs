@@ -2,6 +2,7 @@
 
 use super::range::{KeyRange, RowAt};
 use super::read::row_mode;
+use super::sequence;
 use super::trx::Trx;
 use crate::api::Mode;
 use crate::catalog::Table;
@@ -54,7 +55,7 @@ impl Storage for Trx {
     }
 
     fn next_value(&mut self, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
-        Trx::next_value(self, table, ask)
+        sequence::next_value(self, table, ask)
     }
 
     fn set_value(
@@ -63,7 +64,7 @@ impl Storage for Trx {
         to: (i64, bool, i64),
         ask: &SequenceAsk<'_>,
     ) -> ExecResult<bool> {
-        Trx::set_value(self, table, to, ask)
+        sequence::set_value(self, table, to, ask)
     }
 
     fn see_definitions(&self) {

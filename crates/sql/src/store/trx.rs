@@ -88,7 +88,7 @@ pub struct Trx {
     pub(crate) changes: Changes,
     pub(crate) log: TrxLog,
     pub(crate) counters: Counters,
-    pub(super) foreign_keys: ForeignKeys,
+    pub(crate) foreign_keys: ForeignKeys,
     pub(crate) savepoints: Savepoints,
     pub(crate) branch: SessionBranch,
     /// Temporary tables of the session.

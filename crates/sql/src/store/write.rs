@@ -4,6 +4,7 @@
 //! that disappears is locked too (so that nobody reuses its value before the commit). All checks
 //! come before the first write: a refused row leaves nothing behind.
 
+use super::foreign_keys;
 use super::range::RowAt;
 use super::temp::Parts;
 use super::trx::Trx;
@@ -62,7 +63,7 @@ impl Trx {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
         self.lock_table(table, TableMode::IntentExclusive)?;
-        self.start_relations(table)
+        foreign_keys::start_relations(self, table)
     }
 
     /// Inserts a row. `values` are all columns, of the columns' types; `row` is their encoding.
@@ -110,7 +111,7 @@ impl Trx {
             }
             entries.push(entry);
         }
-        self.check_parents(table, None, values, None)?;
+        foreign_keys::check_parents(self, table, None, values, None)?;
         for entry in entries {
             // Nobody looks for it by its key before the transaction reads the index.
             match entry.unique {
@@ -153,7 +154,7 @@ impl Trx {
             self.lock_old_entry(&entry)?;
             gone.push(entry.key);
         }
-        self.follow(table, at, values, None)?;
+        foreign_keys::follow(self, table, at, values, None)?;
         for key in gone {
             self.changes.writes.delete(key);
         }
@@ -241,8 +242,8 @@ impl Trx {
             entries.push((old.key, new));
         }
         // A row that moves is checked as one that is new.
-        self.check_parents(table, (!moved).then_some(change.old), change.new, following)?;
-        self.follow(table, change.at, change.old, Some(change.new))?;
+        foreign_keys::check_parents(self, table, (!moved).then_some(change.old), change.new, following)?;
+        foreign_keys::follow(self, table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
                 self.changes.writes.delete(old);

@@ -4,6 +4,7 @@
 //! branch has left the session: writes in the engine, locks in the registry. On the session's thread.
 
 use super::end::{count_rows, take_effect};
+use super::foreign_keys;
 use super::trx::{Trx, TrxContext, cache_error};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -349,7 +350,7 @@ impl Trx {
         let Some(row) = write.as_ref().filter(|_| !table.def.foreign_keys.is_empty()) else { return Ok(()) };
         let before = self.shared.port.latest().get(key)?;
         let before = before.map(|row| table.decode(&row)).transpose()?;
-        self.lock_parents_again(table, before.as_deref(), &table.decode(row)?)
+        foreign_keys::lock_parents_again(self, table, before.as_deref(), &table.decode(row)?)
     }
 }
 
