@@ -97,258 +97,269 @@ fn sort(exec: &Context<'_>) -> ExternalSort {
     ExternalSort::with_budget(KeyForm::new(Vec::new()), SORT_BYTES, exec)
 }
 
-impl Ddl<'_> {
-    /// Fills indexes `built` of the new definition, beside writers. On return the table is locked exclusively again, and `change` is one on
-    /// the catalog of then.
-    pub(super) fn build_beside_writers(
-        &mut self,
-        change: &mut Change,
-        names: Names<'_>,
-        table: &Arc<Table>,
-        def: &TableDef,
-        built: &[usize],
-    ) -> ExecResult<()> {
-        let new = Arc::new(Table::new(def.clone(), table.state.clone()));
-        let target = Target { new, built: built.to_vec(), copying: None };
-        self.build(change, names, table, &target).map(drop)
-    }
+/// Fills indexes `built` of the new definition, beside writers. On return the table is locked exclusively again, and `change` is one on
+/// the catalog of then.
+pub(super) fn build_beside_writers(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    names: Names<'_>,
+    table: &Arc<Table>,
+    def: &TableDef,
+    built: &[usize],
+) -> ExecResult<()> {
+    let new = Arc::new(Table::new(def.clone(), table.state.clone()));
+    let target = Target { new, built: built.to_vec(), copying: None };
+    build(ddl, change, names, table, &target).map(drop)
+}
 
-    /// Writes all rows anew, as `sources` say, into the spaces of the new definition; the rest is as there. Returns how many rows there were.
-    pub(super) fn copy_beside_writers(
-        &mut self,
-        change: &mut Change,
-        names: Names<'_>,
-        table: &Arc<Table>,
-        def: &TableDef,
-        sources: &[ColumnSource],
-    ) -> ExecResult<u64> {
-        let new = Arc::new(Table::new(def.clone(), table.state.clone()));
-        let copying = Some(Copying::new(self, table, &new, sources)?);
-        let target = Target { built: (0..def.indexes.len()).collect(), new, copying };
-        let rows = self.build(change, names, table, &target)?;
-        copy::renumber(table, def);
-        Ok(rows)
-    }
+/// Writes all rows anew, as `sources` say, into the spaces of the new definition; the rest is as there. Returns how many rows there were.
+pub(super) fn copy_beside_writers(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    names: Names<'_>,
+    table: &Arc<Table>,
+    def: &TableDef,
+    sources: &[ColumnSource],
+) -> ExecResult<u64> {
+    let new = Arc::new(Table::new(def.clone(), table.state.clone()));
+    let copying = Some(Copying::new(ddl, table, &new, sources)?);
+    let target = Target { built: (0..def.indexes.len()).collect(), new, copying };
+    let rows = build(ddl, change, names, table, &target)?;
+    copy::renumber(table, def);
+    Ok(rows)
+}
 
-    fn build(
-        &mut self,
-        change: &mut Change,
-        names: Names<'_>,
-        table: &Arc<Table>,
-        target: &Target<'_>,
-    ) -> ExecResult<u64> {
-        let port = self.trx.shared().port.clone();
-        let build = Build::begin(self.trx.shared(), table.def.indexes[0].space);
-        // Locks may go before a commit is published: the snapshot must have all that was done under them.
-        self.trx.shared().await_snapshot_of(port.numbered(), self.state.budget.kill())?;
-        let mut before = HeldSnapshot::newest(&*port);
-        self.trx.locks.step_aside(table.def.id, TableMode::IntentShared)?;
-        let mut changes = Changes::new(build, &self.exec());
-        let progress = self.state.budget.progress.clone();
-        let rows = Rows::at(&*before.snapshot, table);
-        let mut count = 0;
-        if target.copying.is_some() {
-            count = self.fill_copy(target, &rows, &mut changes)?;
-        } else {
-            for &at in &target.built {
-                let mut exec = Context::new(self.state, self.trx, &[]);
-                copy::fill_index(&*port, &rows, &target.new, at, &mut exec, &mut |exec| {
-                    changes.look(|| port.published(), exec)
-                })?;
-            }
-        }
-        for round in 0.. {
-            let after = HeldSnapshot::newest(&*port);
-            changes.gather(after.no, &mut self.exec())?;
-            progress.begin(Work::Follow, changes.count);
-            let last = changes.count <= FEW || round == ROUNDS;
-            let keys = changes.take(&mut self.exec())?;
-            self.follow(target, (&*before.snapshot, &*after.snapshot), keys, &mut changes)?;
-            before = after;
-            if last {
-                break;
-            }
-        }
-        self.lock_again(change, names, table)?;
-        changes.gather(CommitNo::MAX, &mut self.exec())?;
-        let keys = changes.take(&mut self.exec())?;
-        self.follow(target, (&*before.snapshot, &*port.latest()), keys, &mut changes)?;
-        Ok(count)
-    }
-
-    /// Writes the rows anew as they were when the build began.
-    fn fill_copy(&mut self, target: &Target<'_>, rows: &Rows<'_>, changes: &mut Changes) -> ExecResult<u64> {
-        let port = self.trx.shared().port.clone();
-        let progress = self.state.budget.progress.clone();
-        progress.begin(Work::Copy, 2 * target.new.rows_estimate());
-        let (mut chunk, mut puts, mut count) = (WriteSet::default(), sort(&self.exec()), 0);
-        rows.each(|key, row| {
-            count += 1;
-            progress.add(1);
-            self.state.budget.tick()?;
-            changes.look(|| port.published(), &mut self.exec())?;
-            self.follow_row(target, &key, (None, Some(&row)), &mut chunk, &mut puts)
-        })?;
-        let puts = puts.finish(&mut self.exec())?;
-        self.put_entries(target, rows.snapshot, puts, changes)?;
-        Ok(count)
-    }
-
-    /// Locks the table exclusively again. `change` becomes one on the catalog of now.
-    fn lock_again(&mut self, change: &mut Change, names: Names<'_>, table: &Arc<Table>) -> ExecResult<()> {
-        *change = self.begin(names)?;
-        self.trx.locks.step_back();
-        match change.next.table(&table.def.db, &table.def.name) {
-            Ok(now) if Arc::ptr_eq(now, table) => Ok(()),
-            _ => Err(SqlError::internal("a table was defined anew while its rows were read").into()),
+fn build(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    names: Names<'_>,
+    table: &Arc<Table>,
+    target: &Target<'_>,
+) -> ExecResult<u64> {
+    let port = ddl.trx.shared().port.clone();
+    let build = Build::begin(ddl.trx.shared(), table.def.indexes[0].space);
+    // Locks may go before a commit is published: the snapshot must have all that was done under them.
+    ddl.trx.shared().await_snapshot_of(port.numbered(), ddl.state.budget.kill())?;
+    let mut before = HeldSnapshot::newest(&*port);
+    ddl.trx.locks.step_aside(table.def.id, TableMode::IntentShared)?;
+    let mut changes = Changes::new(build, &exec(ddl));
+    let progress = ddl.state.budget.progress.clone();
+    let rows = Rows::at(&*before.snapshot, table);
+    let mut count = 0;
+    if target.copying.is_some() {
+        count = fill_copy(ddl, target, &rows, &mut changes)?;
+    } else {
+        for &at in &target.built {
+            let mut exec = Context::new(ddl.state, ddl.trx, &[]);
+            copy::fill_index(&*port, &rows, &target.new, at, &mut exec, &mut |exec| {
+                changes.look(|| port.published(), exec)
+            })?;
         }
     }
-
-    /// Runs `read`, which needs the table's rows to stay as they are, while others read them.
-    pub(super) fn beside_readers<T>(
-        &mut self,
-        change: &mut Change,
-        names: Names<'_>,
-        table: &Arc<Table>,
-        read: impl FnOnce(&mut Self) -> ExecResult<T>,
-    ) -> ExecResult<T> {
-        self.trx.locks.step_aside(table.def.id, TableMode::Shared)?;
-        let done = read(self)?;
-        self.lock_again(change, names, table)?;
-        Ok(done)
-    }
-
-    /// Changes the entries of rows with these keys, some of which may be the same, from what they were to what they are.
-    fn follow(
-        &mut self,
-        target: &Target<'_>,
-        (before, after): (&dyn Snapshot, &dyn Snapshot),
-        mut keys: Sorted,
-        changes: &mut Changes,
-    ) -> ExecResult<()> {
-        let mut chunk = WriteSet::default();
-        // Put when all that goes is gone: a value may have moved from one row to another.
-        let mut puts = sort(&self.exec());
-        let mut last = Bytes::new();
-        while let Some((key, _)) = keys.next_record()? {
-            self.state.budget.tick()?;
-            self.state.budget.progress.add(1);
-            if key == last {
-                continue;
-            }
-            let (old, new) = (before.get(&key)?, after.get(&key)?);
-            if old != new {
-                self.follow_row(target, &key, (old.as_ref(), new.as_ref()), &mut chunk, &mut puts)?;
-            }
-            last = key;
-            self.commit_chunk(&mut chunk, CHUNK)?;
+    for round in 0.. {
+        let after = HeldSnapshot::newest(&*port);
+        changes.gather(after.no, &mut exec(ddl))?;
+        progress.begin(Work::Follow, changes.count);
+        let last = changes.count <= FEW || round == ROUNDS;
+        let keys = changes.take(&mut exec(ddl))?;
+        follow(ddl, target, (&*before.snapshot, &*after.snapshot), keys, &mut changes)?;
+        before = after;
+        if last {
+            break;
         }
-        self.commit_chunk(&mut chunk, 1)?;
-        let puts = puts.finish(&mut self.exec())?;
-        self.put_entries(target, after, puts, changes)
     }
+    lock_again(ddl, change, names, table)?;
+    changes.gather(CommitNo::MAX, &mut exec(ddl))?;
+    let keys = changes.take(&mut exec(ddl))?;
+    follow(ddl, target, (&*before.snapshot, &*port.latest()), keys, &mut changes)?;
+    Ok(count)
+}
 
-    /// What there is of a row in the built indexes, in their order.
-    fn entries(&mut self, target: &Target<'_>, key: &Bytes, row: Option<&Bytes>) -> ExecResult<Vec<Entry>> {
-        let (Some(row), new) = (row, &target.new) else { return Ok(Vec::new()) };
-        let Some(copying) = &target.copying else {
-            let values = new.decode(row)?;
-            return Ok(target.built.iter().map(|at| new.keys[*at].entry(&values, key)).collect());
-        };
-        let (values, value) = copying.row(row, self.state, self.trx)?;
-        let key = match new.def.hidden_key {
-            true => Bytes::from([&new.def.indexes[0].space.prefix()[..], &key[4..]].concat()),
-            false => new.keys[0].entry(&values, &[]).key,
-        };
-        let rest = new.keys.iter().skip(1).map(|codec| codec.entry(&values, &key));
-        Ok([Entry { key: key.clone(), value, unique: true }].into_iter().chain(rest).collect())
+/// Writes the rows anew as they were when the build began.
+fn fill_copy(
+    ddl: &mut Ddl<'_>,
+    target: &Target<'_>,
+    rows: &Rows<'_>,
+    changes: &mut Changes,
+) -> ExecResult<u64> {
+    let port = ddl.trx.shared().port.clone();
+    let progress = ddl.state.budget.progress.clone();
+    progress.begin(Work::Copy, 2 * target.new.rows_estimate());
+    let (mut chunk, mut puts, mut count) = (WriteSet::default(), sort(&exec(ddl)), 0);
+    rows.each(|key, row| {
+        count += 1;
+        progress.add(1);
+        ddl.state.budget.tick()?;
+        changes.look(|| port.published(), &mut exec(ddl))?;
+        follow_row(ddl, target, &key, (None, Some(&row)), &mut chunk, &mut puts)
+    })?;
+    let puts = puts.finish(&mut exec(ddl))?;
+    put_entries(ddl, target, rows.snapshot, puts, changes)?;
+    Ok(count)
+}
+
+/// Locks the table exclusively again. `change` becomes one on the catalog of now.
+fn lock_again(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    names: Names<'_>,
+    table: &Arc<Table>,
+) -> ExecResult<()> {
+    *change = ddl.begin(names)?;
+    ddl.trx.locks.step_back();
+    match change.next.table(&table.def.db, &table.def.name) {
+        Ok(now) if Arc::ptr_eq(now, table) => Ok(()),
+        _ => Err(SqlError::internal("a table was defined anew while its rows were read").into()),
     }
+}
 
-    fn follow_row(
-        &mut self,
-        target: &Target<'_>,
-        key: &Bytes,
-        (old, new): (Option<&Bytes>, Option<&Bytes>),
-        chunk: &mut WriteSet,
-        puts: &mut ExternalSort,
-    ) -> ExecResult<()> {
-        let (old, new) = (self.entries(target, key, old)?, self.entries(target, key, new)?);
-        for at in 0..target.built.len() {
-            let (old, new) = (old.get(at), new.get(at));
-            if old == new {
-                continue;
-            }
-            let replaces = old.is_some_and(|old| new.is_some_and(|new| new.key == old.key));
-            if let Some(old) = old.filter(|_| !replaces) {
-                chunk.delete(old.key.clone());
-            }
-            if let Some(new) = new {
-                let record = [&[u8::from(new.unique && !replaces)], &new.value[..]].concat();
-                puts.add(&new.key, &record, &mut self.exec())?;
-            }
+/// Runs `read`, which needs the table's rows to stay as they are, while others read them.
+pub(super) fn beside_readers<T>(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    names: Names<'_>,
+    table: &Arc<Table>,
+    read: impl FnOnce(&mut Ddl<'_>) -> ExecResult<T>,
+) -> ExecResult<T> {
+    ddl.trx.locks.step_aside(table.def.id, TableMode::Shared)?;
+    let done = read(ddl)?;
+    lock_again(ddl, change, names, table)?;
+    Ok(done)
+}
+
+/// Changes the entries of rows with these keys, some of which may be the same, from what they were to what they are.
+fn follow(
+    ddl: &mut Ddl<'_>,
+    target: &Target<'_>,
+    (before, after): (&dyn Snapshot, &dyn Snapshot),
+    mut keys: Sorted,
+    changes: &mut Changes,
+) -> ExecResult<()> {
+    let mut chunk = WriteSet::default();
+    // Put when all that goes is gone: a value may have moved from one row to another.
+    let mut puts = sort(&exec(ddl));
+    let mut last = Bytes::new();
+    while let Some((key, _)) = keys.next_record()? {
+        ddl.state.budget.tick()?;
+        ddl.state.budget.progress.add(1);
+        if key == last {
+            continue;
         }
+        let (old, new) = (before.get(&key)?, after.get(&key)?);
+        if old != new {
+            follow_row(ddl, target, &key, (old.as_ref(), new.as_ref()), &mut chunk, &mut puts)?;
+        }
+        last = key;
+        commit_chunk(ddl, &mut chunk, CHUNK)?;
+    }
+    commit_chunk(ddl, &mut chunk, 1)?;
+    let puts = puts.finish(&mut exec(ddl))?;
+    put_entries(ddl, target, after, puts, changes)
+}
+
+/// What there is of a row in the built indexes, in their order.
+fn entries(
+    ddl: &mut Ddl<'_>,
+    target: &Target<'_>,
+    key: &Bytes,
+    row: Option<&Bytes>,
+) -> ExecResult<Vec<Entry>> {
+    let (Some(row), new) = (row, &target.new) else { return Ok(Vec::new()) };
+    let Some(copying) = &target.copying else {
+        let values = new.decode(row)?;
+        return Ok(target.built.iter().map(|at| new.keys[*at].entry(&values, key)).collect());
+    };
+    let (values, value) = copying.row(row, ddl.state, ddl.trx)?;
+    let key = match new.def.hidden_key {
+        true => Bytes::from([&new.def.indexes[0].space.prefix()[..], &key[4..]].concat()),
+        false => new.keys[0].entry(&values, &[]).key,
+    };
+    let rest = new.keys.iter().skip(1).map(|codec| codec.entry(&values, &key));
+    Ok([Entry { key: key.clone(), value, unique: true }].into_iter().chain(rest).collect())
+}
+
+fn follow_row(
+    ddl: &mut Ddl<'_>,
+    target: &Target<'_>,
+    key: &Bytes,
+    (old, new): (Option<&Bytes>, Option<&Bytes>),
+    chunk: &mut WriteSet,
+    puts: &mut ExternalSort,
+) -> ExecResult<()> {
+    let (old, new) = (entries(ddl, target, key, old)?, entries(ddl, target, key, new)?);
+    for at in 0..target.built.len() {
+        let (old, new) = (old.get(at), new.get(at));
+        if old == new {
+            continue;
+        }
+        let replaces = old.is_some_and(|old| new.is_some_and(|new| new.key == old.key));
+        if let Some(old) = old.filter(|_| !replaces) {
+            chunk.delete(old.key.clone());
+        }
+        if let Some(new) = new {
+            let record = [&[u8::from(new.unique && !replaces)], &new.value[..]].concat();
+            puts.add(&new.key, &record, &mut exec(ddl))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts entries: whether nothing may be there with their keys, then their values.
+///
+/// # Errors
+/// 1062 for an entry of a unique index that another row has at `after`, too.
+fn put_entries(
+    ddl: &mut Ddl<'_>,
+    target: &Target<'_>,
+    after: &dyn Snapshot,
+    mut puts: Sorted,
+    changes: &mut Changes,
+) -> ExecResult<()> {
+    let port = ddl.trx.shared().port.clone();
+    let latest = ddl.trx.shared().port.latest();
+    let mut chunk = WriteSet::default();
+    let mut last = Bytes::new();
+    while let Some((key, record)) = puts.next_record()? {
+        ddl.state.budget.tick()?;
+        ddl.state.budget.progress.add(1);
+        changes.look(|| port.published(), &mut exec(ddl))?;
+        let value = record.slice(1.min(record.len())..);
+        let rows = target.copying.is_some() && key.starts_with(&target.new.def.indexes[0].space.prefix());
+        let taken = |other: &Bytes| rows || *other != value;
+        if key == last || record.first() == Some(&1) && latest.get(&key)?.is_some_and(|other| taken(&other)) {
+            commit_chunk(ddl, &mut chunk, 1)?;
+            return Err(duplicate(target, (after, &*port.latest()), &key, &value)?.into());
+        }
+        last = key.clone();
+        chunk.put(key, value);
+        commit_chunk(ddl, &mut chunk, CHUNK)?;
+    }
+    commit_chunk(ddl, &mut chunk, 1)
+}
+
+/// Commits writes if they are `least` bytes, and waits until they are there.
+fn commit_chunk(ddl: &mut Ddl<'_>, chunk: &mut WriteSet, least: usize) -> ExecResult<()> {
+    if chunk.memory() < least || chunk.is_empty() {
+        return Ok(());
+    }
+    let writes = std::mem::take(chunk);
+    ddl.trx.look()?;
+    ddl.trx.write_aside(|trx| {
+        let port = trx.shared().port.clone();
+        std::thread::sleep(port.engine().write_stall());
+        if let Some(error) = port.engine().refuses(&writes) {
+            return Err(SqlError::from(error).into());
+        }
+        let mut cache = port.new_cache();
+        write_set_event(&mut cache, &writes)?;
+        let request = CommitRequest::new(cache, writes, false, omnibus_commit::now_us());
+        port.commit_inline(request).wait().map_err(SqlError::of_commit)?;
         Ok(())
-    }
+    })
+}
 
-    /// Puts entries: whether nothing may be there with their keys, then their values.
-    ///
-    /// # Errors
-    /// 1062 for an entry of a unique index that another row has at `after`, too.
-    fn put_entries(
-        &mut self,
-        target: &Target<'_>,
-        after: &dyn Snapshot,
-        mut puts: Sorted,
-        changes: &mut Changes,
-    ) -> ExecResult<()> {
-        let port = self.trx.shared().port.clone();
-        let latest = self.trx.shared().port.latest();
-        let mut chunk = WriteSet::default();
-        let mut last = Bytes::new();
-        while let Some((key, record)) = puts.next_record()? {
-            self.state.budget.tick()?;
-            self.state.budget.progress.add(1);
-            changes.look(|| port.published(), &mut self.exec())?;
-            let value = record.slice(1.min(record.len())..);
-            let rows = target.copying.is_some() && key.starts_with(&target.new.def.indexes[0].space.prefix());
-            let taken = |other: &Bytes| rows || *other != value;
-            if key == last
-                || record.first() == Some(&1) && latest.get(&key)?.is_some_and(|other| taken(&other))
-            {
-                self.commit_chunk(&mut chunk, 1)?;
-                return Err(duplicate(target, (after, &*port.latest()), &key, &value)?.into());
-            }
-            last = key.clone();
-            chunk.put(key, value);
-            self.commit_chunk(&mut chunk, CHUNK)?;
-        }
-        self.commit_chunk(&mut chunk, 1)
-    }
-
-    /// Commits writes if they are `least` bytes, and waits until they are there.
-    fn commit_chunk(&mut self, chunk: &mut WriteSet, least: usize) -> ExecResult<()> {
-        if chunk.memory() < least || chunk.is_empty() {
-            return Ok(());
-        }
-        let writes = std::mem::take(chunk);
-        self.trx.look()?;
-        self.trx.write_aside(|trx| {
-            let port = trx.shared().port.clone();
-            std::thread::sleep(port.engine().write_stall());
-            if let Some(error) = port.engine().refuses(&writes) {
-                return Err(SqlError::from(error).into());
-            }
-            let mut cache = port.new_cache();
-            write_set_event(&mut cache, &writes)?;
-            let request = CommitRequest::new(cache, writes, false, omnibus_commit::now_us());
-            port.commit_inline(request).wait().map_err(SqlError::of_commit)?;
-            Ok(())
-        })
-    }
-
-    fn exec(&mut self) -> Context<'_> {
-        Context::new(self.state, self.trx, &[])
-    }
+fn exec<'a>(ddl: &'a mut Ddl<'_>) -> Context<'a> {
+    Context::new(ddl.state, ddl.trx, &[])
 }
 
 /// The error for an entry that a row of the table has, as `after` shows it, and another one too. Of a copy, rows are in `latest`.

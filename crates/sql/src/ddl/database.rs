@@ -16,135 +16,133 @@ fn is_system(name: &str) -> bool {
     ["information_schema", "performance_schema", "sys"].iter().any(|system| name.eq_ignore_ascii_case(system))
 }
 
-impl Ddl<'_> {
-    /// CREATE DATABASE.
-    pub(crate) fn create_database(&mut self, tree: &CreateDatabase) -> ExecResult<Outcome> {
-        let name = tree.name.as_str();
-        check_name(name).map_err(|_| SqlError::wrong_db_name(name))?;
-        self.check(name, None, Priv::Create)?;
-        if is_system(name) {
-            return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
-        }
-        let mut change = self.begin(match tree.or_replace {
-            true => Names::Database(name),
-            false if self.trx.locks.has_locked_tables() => Names::Database(name),
-            false => Names::Tables(&[]),
-        })?;
-        if change.next.schemas.contains_key(name) {
-            if tree.if_not_exists {
-                self.state.diagnostics.note(SqlError::db_create_exists(name));
-                self.trx.rollback();
-                return Ok(Outcome { affected: 1, ..Outcome::ok() });
-            }
-            if !tree.or_replace || name == "mysql" {
-                return Err(SqlError::db_create_exists(name).into());
-            }
-            self.check(name, None, Priv::Drop)?;
-            self.take_out(&mut change, name)?;
-        }
-        let picked = self.picked_collation(&tree.options)?;
-        let schema = Schema::new(Arc::from(name), picked.unwrap_or_else(|| self.server_collation()));
-        persist::put_schema(self.trx.writes_mut(), &schema);
-        change.next.schemas.insert(schema.name.clone(), Arc::new(schema));
-        change.affected = 1;
-        self.commit(change)
+/// CREATE DATABASE.
+pub(crate) fn create_database(ddl: &mut Ddl<'_>, tree: &CreateDatabase) -> ExecResult<Outcome> {
+    let name = tree.name.as_str();
+    check_name(name).map_err(|_| SqlError::wrong_db_name(name))?;
+    ddl.check(name, None, Priv::Create)?;
+    if is_system(name) {
+        return Err(SqlError::dbaccess_denied(&ddl.state.user, &ddl.state.host_name, name).into());
     }
+    let mut change = ddl.begin(match tree.or_replace {
+        true => Names::Database(name),
+        false if ddl.trx.locks.has_locked_tables() => Names::Database(name),
+        false => Names::Tables(&[]),
+    })?;
+    if change.next.schemas.contains_key(name) {
+        if tree.if_not_exists {
+            ddl.state.diagnostics.note(SqlError::db_create_exists(name));
+            ddl.trx.rollback();
+            return Ok(Outcome { affected: 1, ..Outcome::ok() });
+        }
+        if !tree.or_replace || name == "mysql" {
+            return Err(SqlError::db_create_exists(name).into());
+        }
+        ddl.check(name, None, Priv::Drop)?;
+        take_out(ddl, &mut change, name)?;
+    }
+    let picked = picked_collation(ddl, &tree.options)?;
+    let schema = Schema::new(Arc::from(name), picked.unwrap_or_else(|| ddl.server_collation()));
+    persist::put_schema(ddl.trx.writes_mut(), &schema);
+    change.next.schemas.insert(schema.name.clone(), Arc::new(schema));
+    change.affected = 1;
+    ddl.commit(change)
+}
 
-    /// What somebody asks for to be safe is refused, not passed over.
-    fn check_options(&mut self, options: &DatabaseOptions) -> SqlResult<()> {
-        if options.read_only == Some(true) {
-            return Err(SqlError::not_supported_yet("READ ONLY databases"));
-        }
-        if !options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y")) {
-            return Ok(());
-        }
-        if !self.state.settings.ignore_unsupported_constraints {
-            let hint = "with ignore_unsupported_constraints=ON the database is made without";
-            return Err(SqlError::not_supported_yet(format!("ENCRYPTION='Y'; {hint}")));
-        }
-        let message = "ENCRYPTION='Y': the database is made without (ignore_unsupported_constraints=ON)";
-        self.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
-        Ok(())
+/// What somebody asks for to be safe is refused, not passed over.
+fn check_options(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<()> {
+    if options.read_only == Some(true) {
+        return Err(SqlError::not_supported_yet("READ ONLY databases"));
     }
+    if !options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y")) {
+        return Ok(());
+    }
+    if !ddl.state.settings.ignore_unsupported_constraints {
+        let hint = "with ignore_unsupported_constraints=ON the database is made without";
+        return Err(SqlError::not_supported_yet(format!("ENCRYPTION='Y'; {hint}")));
+    }
+    let message = "ENCRYPTION='Y': the database is made without (ignore_unsupported_constraints=ON)";
+    ddl.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
+    Ok(())
+}
 
-    /// The collation that a database's options name.
-    fn picked_collation(&mut self, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
-        self.check_options(options)?;
-        let utf8mb4 = self.state.settings.default_collation_for_utf8mb4;
-        if self.state.settings.ignore_unsupported_constraints
-            && let Some((said, options)) = not_built::database_charset(options)
-        {
-            let message =
-                format!("{said}: the database is made with utf8mb4 (ignore_unsupported_constraints=ON)");
-            self.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
-            return pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4);
-        }
-        pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4)
+/// The collation that a database's options name.
+fn picked_collation(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<Option<u16>> {
+    check_options(ddl, options)?;
+    let utf8mb4 = ddl.state.settings.default_collation_for_utf8mb4;
+    if ddl.state.settings.ignore_unsupported_constraints
+        && let Some((said, options)) = not_built::database_charset(options)
+    {
+        let message =
+            format!("{said}: the database is made with utf8mb4 (ignore_unsupported_constraints=ON)");
+        ddl.state.diagnostics.warn(SqlError::new(1235, b"42000", message));
+        return pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4);
     }
+    pick_collation(options.charset.as_ref(), options.collation.as_ref(), utf8mb4)
+}
 
-    /// ALTER DATABASE.
-    pub(crate) fn alter_database(&mut self, tree: &AlterDatabase) -> ExecResult<Outcome> {
-        let current = self.state.database.clone();
-        let name =
-            tree.name.as_ref().map(|name| name.to_string()).or_else(|| current.map(|name| name.to_string()));
-        let name = name.ok_or_else(SqlError::no_db)?;
-        self.check(&name, None, Priv::Alter)?;
-        let mut change = self.begin(match self.trx.locks.has_locked_tables() {
-            true => Names::Database(&name),
-            false => Names::Tables(&[]),
-        })?;
-        change.next.schema(&name)?;
-        let picked = self.picked_collation(&tree.options)?;
-        if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
-            let schema = Arc::make_mut(schema);
-            schema.collation = collation;
-            persist::put_schema(self.trx.writes_mut(), schema);
-        }
-        change.affected = 1;
-        self.commit(change)
+/// ALTER DATABASE.
+pub(crate) fn alter_database(ddl: &mut Ddl<'_>, tree: &AlterDatabase) -> ExecResult<Outcome> {
+    let current = ddl.state.database.clone();
+    let name =
+        tree.name.as_ref().map(|name| name.to_string()).or_else(|| current.map(|name| name.to_string()));
+    let name = name.ok_or_else(SqlError::no_db)?;
+    ddl.check(&name, None, Priv::Alter)?;
+    let mut change = ddl.begin(match ddl.trx.locks.has_locked_tables() {
+        true => Names::Database(&name),
+        false => Names::Tables(&[]),
+    })?;
+    change.next.schema(&name)?;
+    let picked = picked_collation(ddl, &tree.options)?;
+    if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
+        let schema = Arc::make_mut(schema);
+        schema.collation = collation;
+        persist::put_schema(ddl.trx.writes_mut(), schema);
     }
+    change.affected = 1;
+    ddl.commit(change)
+}
 
-    /// DROP DATABASE: its tables go with it.
-    pub(crate) fn drop_database(&mut self, name: &str, if_exists: bool) -> ExecResult<Outcome> {
-        self.check(name, None, Priv::Drop)?;
-        if is_system(name) || name == "mysql" {
-            return Err(SqlError::dbaccess_denied(&self.state.user, &self.state.host_name, name).into());
-        }
-        let mut change = self.begin(Names::Database(name))?;
-        if !change.next.schemas.contains_key(name) {
-            if if_exists {
-                self.state.diagnostics.note(SqlError::db_drop_exists(name));
-                self.trx.rollback();
-                return Ok(Outcome::ok());
-            }
-            return Err(SqlError::db_drop_exists(name).into());
-        }
-        change.affected = self.take_out(&mut change, name)?;
-        let outcome = self.commit(change)?;
-        if self.state.database.as_deref() == Some(name) {
-            self.state.database = None;
-        }
-        Ok(outcome)
+/// DROP DATABASE: its tables go with it.
+pub(crate) fn drop_database(ddl: &mut Ddl<'_>, name: &str, if_exists: bool) -> ExecResult<Outcome> {
+    ddl.check(name, None, Priv::Drop)?;
+    if is_system(name) || name == "mysql" {
+        return Err(SqlError::dbaccess_denied(&ddl.state.user, &ddl.state.host_name, name).into());
     }
+    let mut change = ddl.begin(Names::Database(name))?;
+    if !change.next.schemas.contains_key(name) {
+        if if_exists {
+            ddl.state.diagnostics.note(SqlError::db_drop_exists(name));
+            ddl.trx.rollback();
+            return Ok(Outcome::ok());
+        }
+        return Err(SqlError::db_drop_exists(name).into());
+    }
+    change.affected = take_out(ddl, &mut change, name)?;
+    let outcome = ddl.commit(change)?;
+    if ddl.state.database.as_deref() == Some(name) {
+        ddl.state.database = None;
+    }
+    Ok(outcome)
+}
 
-    /// Takes a database and its tables out of the catalog to be; the number of tables.
-    fn take_out(&mut self, change: &mut Change, name: &str) -> SqlResult<u64> {
-        for table in change.next.schemas.get(name).into_iter().flat_map(|schema| schema.tables.values()) {
-            self.refuse_to_drop(change, table, |child| *child.table.def.db == *name)?;
-        }
-        let Some(schema) = change.next.remove_schema(name) else { return Ok(0) };
-        for table in schema.tables.values() {
-            self.forget_table(table);
-            change.dropped.extend(spaces(table));
-            change.stale.push(table.clone());
-        }
-        for view in schema.views.values() {
-            self.forget_view(change, view);
-        }
-        for program in schema.programs.values() {
-            persist::delete_program(self.trx.writes_mut(), program);
-        }
-        persist::delete_schema(self.trx.writes_mut(), name);
-        Ok((schema.tables.len() + schema.views.len()) as u64)
+/// Takes a database and its tables out of the catalog to be; the number of tables.
+fn take_out(ddl: &mut Ddl<'_>, change: &mut Change, name: &str) -> SqlResult<u64> {
+    for table in change.next.schemas.get(name).into_iter().flat_map(|schema| schema.tables.values()) {
+        super::table::refuse_to_drop(ddl, change, table, |child| *child.table.def.db == *name)?;
     }
+    let Some(schema) = change.next.remove_schema(name) else { return Ok(0) };
+    for table in schema.tables.values() {
+        super::table::forget_table(ddl, table);
+        change.dropped.extend(spaces(table));
+        change.stale.push(table.clone());
+    }
+    for view in schema.views.values() {
+        super::view::forget_view(ddl, change, view);
+    }
+    for program in schema.programs.values() {
+        persist::delete_program(ddl.trx.writes_mut(), program);
+    }
+    persist::delete_schema(ddl.trx.writes_mut(), name);
+    Ok((schema.tables.len() + schema.views.len()) as u64)
 }

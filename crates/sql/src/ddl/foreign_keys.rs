@@ -172,89 +172,91 @@ fn set_bytes(members: usize) -> usize {
     }
 }
 
-impl Ddl<'_> {
-    /// Checks what a new definition, already in the catalog to be, says about other tables and they about it. `old` is the
-    /// definition that it replaces.
-    pub(super) fn check_relations(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        old: Option<&Table>,
-    ) -> ExecResult<()> {
-        let settings = &self.state.settings;
-        let (checked, any_index) = (settings.foreign_key_checks, settings.mariadb);
-        for key in &table.def.foreign_keys {
-            let known =
-                old.is_some_and(|old| old.def.foreign_keys.iter().any(|o| same_name(&o.name, &key.name)));
-            if !known {
-                self.check(&key.parent_db, Some(&key.parent), Priv::References)?;
-                check_name_is_free(&change.next, table, &key.name)?;
-            }
-            match change.next.find_table(&key.parent_db, &key.parent) {
-                Some(parent) => check_pair(&table.def, key, &parent.def, any_index || known)?,
-                None if known || !checked => {}
-                None => {
-                    let message = format!("Failed to open the referenced table '{}'", key.parent);
-                    return Err(SqlError::new(1824, b"HY000", message).into());
-                }
-            }
-            if !known && checked {
-                self.check_rows(change, table, key)?;
+/// Checks what a new definition, already in the catalog to be, says about other tables and they about it. `old` is the
+/// definition that it replaces.
+pub(super) fn check_relations(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    table: &Arc<Table>,
+    old: Option<&Table>,
+) -> ExecResult<()> {
+    let settings = &ddl.state.settings;
+    let (checked, any_index) = (settings.foreign_key_checks, settings.mariadb);
+    for key in &table.def.foreign_keys {
+        let known = old.is_some_and(|old| old.def.foreign_keys.iter().any(|o| same_name(&o.name, &key.name)));
+        if !known {
+            ddl.check(&key.parent_db, Some(&key.parent), Priv::References)?;
+            check_name_is_free(&change.next, table, &key.name)?;
+        }
+        match change.next.find_table(&key.parent_db, &key.parent) {
+            Some(parent) => check_pair(&table.def, key, &parent.def, any_index || known)?,
+            None if known || !checked => {}
+            None => {
+                let message = format!("Failed to open the referenced table '{}'", key.parent);
+                return Err(SqlError::new(1824, b"HY000", message).into());
             }
         }
-        if checked {
-            for child in change.next.children(&table.def.db, &table.def.name) {
-                let adopted =
-                    old.is_none_or(|old| *old.def.name != *table.def.name || *old.def.db != *table.def.db);
-                check_pair(&child.table.def, child.foreign_key(), &table.def, any_index || !adopted)?;
-            }
+        if !known && checked {
+            check_rows(ddl, change, table, key)?;
         }
-        Ok(())
     }
-
-    /// The rows that are there must have their parents. Both tables are locked.
-    fn check_rows(&mut self, change: &mut Change, table: &Arc<Table>, key: &ForeignKey) -> ExecResult<()> {
-        let parent = change.next.find_table(&key.parent_db, &key.parent);
-        let Some(parent) = parent.cloned() else { return Ok(()) };
-        change.affected = verify_foreign_key(self.trx, table, key, &parent)?.max(change.affected);
-        Ok(())
+    if checked {
+        for child in change.next.children(&table.def.db, &table.def.name) {
+            let adopted =
+                old.is_none_or(|old| *old.def.name != *table.def.name || *old.def.db != *table.def.db);
+            check_pair(&child.table.def, child.foreign_key(), &table.def, any_index || !adopted)?;
+        }
     }
+    Ok(())
+}
 
-    /// Refuses to drop or empty a table that others refer to.
-    pub(super) fn refuse_referenced(
-        &self,
-        catalog: &Catalog,
-        table: &Table,
-        goes_too: impl Fn(&Child) -> bool,
-    ) -> SqlResult<Option<Child>> {
-        if !self.state.settings.foreign_key_checks {
-            return Ok(None);
-        }
-        let children = catalog.children(&table.def.db, &table.def.name).into_iter();
-        Ok(children.filter(|child| child.table.def.id != table.def.id).find(|child| !goes_too(child)))
+/// The rows that are there must have their parents. Both tables are locked.
+fn check_rows(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    table: &Arc<Table>,
+    key: &ForeignKey,
+) -> ExecResult<()> {
+    let parent = change.next.find_table(&key.parent_db, &key.parent);
+    let Some(parent) = parent.cloned() else { return Ok(()) };
+    change.affected = verify_foreign_key(ddl.trx, table, key, &parent)?.max(change.affected);
+    Ok(())
+}
+
+/// Refuses to drop or empty a table that others refer to.
+pub(super) fn refuse_referenced(
+    ddl: &Ddl<'_>,
+    catalog: &Catalog,
+    table: &Table,
+    goes_too: impl Fn(&Child) -> bool,
+) -> SqlResult<Option<Child>> {
+    if !ddl.state.settings.foreign_key_checks {
+        return Ok(None);
     }
+    let children = catalog.children(&table.def.db, &table.def.name).into_iter();
+    Ok(children.filter(|child| child.table.def.id != table.def.id).find(|child| !goes_too(child)))
+}
 
-    /// Foreign keys of other tables follow a table and its columns to new names.
-    pub(super) fn follow_names(
-        &mut self,
-        change: &mut Change,
-        old: &Table,
-        new: &TableDef,
-        renamed: &[(ast::Ident, ast::Ident)],
-    ) {
-        let moved = *old.def.name != *new.name || *old.def.db != *new.db;
-        if !moved && renamed.is_empty() {
-            return;
+/// Foreign keys of other tables follow a table and its columns to new names.
+pub(super) fn follow_names(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    old: &Table,
+    new: &TableDef,
+    renamed: &[(ast::Ident, ast::Ident)],
+) {
+    let moved = *old.def.name != *new.name || *old.def.db != *new.db;
+    if !moved && renamed.is_empty() {
+        return;
+    }
+    let mut children = change.next.children(&old.def.db, &old.def.name);
+    children.dedup_by_key(|child| child.table.def.id);
+    for child in children.into_iter().filter(|child| child.table.def.id != old.def.id) {
+        let mut def = child.table.def.clone();
+        for key in def.foreign_keys.iter_mut().filter(|key| key.refers_to(&old.def.db, &old.def.name)) {
+            rename_in(key, old, new, renamed);
         }
-        let mut children = change.next.children(&old.def.db, &old.def.name);
-        children.dedup_by_key(|child| child.table.def.id);
-        for child in children.into_iter().filter(|child| child.table.def.id != old.def.id) {
-            let mut def = child.table.def.clone();
-            for key in def.foreign_keys.iter_mut().filter(|key| key.refers_to(&old.def.db, &old.def.name)) {
-                rename_in(key, old, new, renamed);
-            }
-            self.replace_def(change, &child.table, def);
-        }
+        super::table::replace_def(ddl, change, &child.table, def);
     }
 }
 

@@ -23,134 +23,131 @@ pub(super) fn is_functional(key: &ast::IndexDef) -> bool {
     key.parts.iter().any(|part| matches!(part.target, KeyTarget::Expression(_)))
 }
 
-impl Ddl<'_> {
-    /// The tree with a column for each expression in its keys.
-    pub(super) fn with_hidden_columns<'t>(
-        &mut self,
-        tree: &'t CreateTable,
-        db: &str,
-        schema: &Schema,
-    ) -> SqlResult<Cow<'t, CreateTable>> {
-        if !tree.indexes.iter().any(is_functional) || self.passes_over_keys() {
-            return Ok(Cow::Borrowed(tree));
-        }
-        let mut full = tree.clone();
-        self.hide_columns(&mut full, db, schema)?;
-        Ok(Cow::Owned(full))
+/// The tree with a column for each expression in its keys.
+pub(super) fn with_hidden_columns<'t>(
+    ddl: &mut Ddl<'_>,
+    tree: &'t CreateTable,
+    db: &str,
+    schema: &Schema,
+) -> SqlResult<Cow<'t, CreateTable>> {
+    if !tree.indexes.iter().any(is_functional) || passes_over_keys(ddl) {
+        return Ok(Cow::Borrowed(tree));
     }
+    let mut full = tree.clone();
+    hide_columns(ddl, &mut full, db, schema)?;
+    Ok(Cow::Owned(full))
+}
 
-    /// The same of a table that is altered.
-    pub(super) fn add_hidden_columns(&mut self, edit: &mut Edit, table: &Table) -> SqlResult<()> {
-        if !edit.tree.indexes.iter().any(is_functional) || self.passes_over_keys() {
-            return Ok(());
-        }
-        refuse_gone(edit)?;
-        let schema = Schema::new(table.def.db.clone(), table.def.collation);
-        self.hide_columns(&mut edit.tree, &table.def.db, &schema)?;
-        let mut old: Vec<(usize, &Column)> =
-            table.def.columns.iter().enumerate().filter(|(_, column)| column.is_hidden()).collect();
-        for tree in &edit.tree.columns[edit.sources.len()..] {
-            let text = tree.generated.as_ref().map(|generated| generated.expr.to_sql());
-            let same = |(_, column): &(usize, &Column)| {
-                column.generated.as_ref().map(|generated| generated.expr.tree.to_sql()) == text
-            };
-            edit.sources.push(match old.iter().position(same) {
-                Some(at) => ColumnSource::Old(old.remove(at).0),
-                None => ColumnSource::Added,
-            });
-        }
-        Ok(())
+/// The same of a table that is altered.
+pub(super) fn add_hidden_columns(ddl: &mut Ddl<'_>, edit: &mut Edit, table: &Table) -> SqlResult<()> {
+    if !edit.tree.indexes.iter().any(is_functional) || passes_over_keys(ddl) {
+        return Ok(());
     }
-
-    /// MariaDB has no such keys: one that reads the log could not follow.
-    fn passes_over_keys(&self) -> bool {
-        self.state.settings.mariadb && !self.state.settings.replicated
-    }
-
-    fn hide_columns(&mut self, tree: &mut CreateTable, db: &str, schema: &Schema) -> SqlResult<()> {
-        let mut keys = std::mem::take(&mut tree.indexes);
-        let shape = self.shape(tree, db, schema)?;
-        for at in 0..keys.len() {
-            if !is_functional(&keys[at]) || matches!(keys[at].kind, IndexKind::FullText | IndexKind::Spatial)
-            {
-                continue;
-            }
-            if keys[at].kind == IndexKind::Primary {
-                return Err(SqlError::new(3756, b"HY000", "The primary key cannot be a functional index"));
-            }
-            let name = match keys[at].name.clone().or_else(|| keys[at].constraint.clone()) {
-                Some(name) => name,
-                None => free_name(&keys),
-            };
-            keys[at].name = Some(name.clone());
-            for (number, part) in keys[at].parts.iter_mut().enumerate() {
-                let KeyTarget::Expression(expr) = &part.target else { continue };
-                let column = self.hidden_column(tree, &shape, (&name, number), expr)?;
-                part.target = KeyTarget::Column { name: column.name.clone(), prefix: None };
-                tree.columns.push(column);
-            }
-        }
-        tree.indexes = keys;
-        Ok(())
-    }
-
-    /// The table without its keys, to bind expressions over.
-    fn shape(&mut self, tree: &CreateTable, db: &str, schema: &Schema) -> SqlResult<Arc<Table>> {
-        let mut plain = tree.clone();
-        plain.foreign_keys.clear();
-        plain.checks.clear();
-        for column in &mut plain.columns {
-            (column.auto_increment, column.unique, column.references) = (false, false, None);
-        }
-        let known = self.state.diagnostics.conditions().len();
-        let (mut table, mut space) = (0, 0);
-        let mut context: BuildContext<'_> = self.build_context(db, schema);
-        let built = build_table(&plain, &mut context, &mut Ids { table: &mut table, space: &mut space });
-        self.state.diagnostics.truncate(known);
-        Ok(Arc::new(Table::new(built?.def, Default::default())))
-    }
-
-    fn hidden_column(
-        &self,
-        tree: &CreateTable,
-        shape: &Arc<Table>,
-        (index, number): (&Ident, usize),
-        expr: &ast::Expr,
-    ) -> SqlResult<ColumnDef> {
-        if matches!(expr, ast::Expr::Column(_)) {
-            let message =
-                "Functional index on a column is not supported. Consider using a regular index instead.";
-            return Err(SqlError::new(3762, b"HY000", message));
-        }
-        let owner = || format!("Expression of functional index '{index}'");
-        let client = self.state.settings.collation_client;
-        let kept = stored(expr, &tree.name.name, client, (3758, &owner))?;
-        let catalog = self.trx.catalog();
-        let mut binder = Binder::new(&*self.state, &catalog);
-        let scope = binder.add_table(shape, None);
-        binder.open(Scope::of(scope), Clause::Generated);
-        let ty = indexed_type(&binder.expr(&kept.tree)?.ty.column)?;
-        let name = (0..)
-            .map(|n| format!("{HIDDEN}{index}!{number}!{n}"))
-            .find(|name| !tree.columns.iter().any(|column| column.name.is(name)))
-            .unwrap_or_default();
-        let collation = match charset::is_character(&ty) {
-            true => format!(
-                " CHARACTER SET {} COLLATE {}",
-                charset::charset_name(ty.collation),
-                charset::collation_name(ty.collation)
-            ),
-            false => String::new(),
+    refuse_gone(edit)?;
+    let schema = Schema::new(table.def.db.clone(), table.def.collation);
+    hide_columns(ddl, &mut edit.tree, &table.def.db, &schema)?;
+    let mut old: Vec<(usize, &Column)> =
+        table.def.columns.iter().enumerate().filter(|(_, column)| column.is_hidden()).collect();
+    for tree in &edit.tree.columns[edit.sources.len()..] {
+        let text = tree.generated.as_ref().map(|generated| generated.expr.to_sql());
+        let same = |(_, column): &(usize, &Column)| {
+            column.generated.as_ref().map(|generated| generated.expr.tree.to_sql()) == text
         };
-        let text = format!(
-            "CREATE TABLE `t` ({} {}{collation} GENERATED ALWAYS AS ({}) VIRTUAL NULL INVISIBLE)",
-            quote_ident(&name),
-            type_text(&ty),
-            kept.text
-        );
-        let column = parse_create(&text)?.columns.into_iter().next();
-        column.ok_or_else(SqlError::table_must_have_columns)
+        edit.sources.push(match old.iter().position(same) {
+            Some(at) => ColumnSource::Old(old.remove(at).0),
+            None => ColumnSource::Added,
+        });
     }
+    Ok(())
+}
+
+/// MariaDB has no such keys: one that reads the log could not follow.
+fn passes_over_keys(ddl: &Ddl<'_>) -> bool {
+    ddl.state.settings.mariadb && !ddl.state.settings.replicated
+}
+
+fn hide_columns(ddl: &mut Ddl<'_>, tree: &mut CreateTable, db: &str, schema: &Schema) -> SqlResult<()> {
+    let mut keys = std::mem::take(&mut tree.indexes);
+    let shape = shape(ddl, tree, db, schema)?;
+    for at in 0..keys.len() {
+        if !is_functional(&keys[at]) || matches!(keys[at].kind, IndexKind::FullText | IndexKind::Spatial) {
+            continue;
+        }
+        if keys[at].kind == IndexKind::Primary {
+            return Err(SqlError::new(3756, b"HY000", "The primary key cannot be a functional index"));
+        }
+        let name = match keys[at].name.clone().or_else(|| keys[at].constraint.clone()) {
+            Some(name) => name,
+            None => free_name(&keys),
+        };
+        keys[at].name = Some(name.clone());
+        for (number, part) in keys[at].parts.iter_mut().enumerate() {
+            let KeyTarget::Expression(expr) = &part.target else { continue };
+            let column = hidden_column(ddl, tree, &shape, (&name, number), expr)?;
+            part.target = KeyTarget::Column { name: column.name.clone(), prefix: None };
+            tree.columns.push(column);
+        }
+    }
+    tree.indexes = keys;
+    Ok(())
+}
+
+/// The table without its keys, to bind expressions over.
+fn shape(ddl: &mut Ddl<'_>, tree: &CreateTable, db: &str, schema: &Schema) -> SqlResult<Arc<Table>> {
+    let mut plain = tree.clone();
+    plain.foreign_keys.clear();
+    plain.checks.clear();
+    for column in &mut plain.columns {
+        (column.auto_increment, column.unique, column.references) = (false, false, None);
+    }
+    let known = ddl.state.diagnostics.conditions().len();
+    let (mut table, mut space) = (0, 0);
+    let mut context: BuildContext<'_> = ddl.build_context(db, schema);
+    let built = build_table(&plain, &mut context, &mut Ids { table: &mut table, space: &mut space });
+    ddl.state.diagnostics.truncate(known);
+    Ok(Arc::new(Table::new(built?.def, Default::default())))
+}
+
+fn hidden_column(
+    ddl: &Ddl<'_>,
+    tree: &CreateTable,
+    shape: &Arc<Table>,
+    (index, number): (&Ident, usize),
+    expr: &ast::Expr,
+) -> SqlResult<ColumnDef> {
+    if matches!(expr, ast::Expr::Column(_)) {
+        let message =
+            "Functional index on a column is not supported. Consider using a regular index instead.";
+        return Err(SqlError::new(3762, b"HY000", message));
+    }
+    let owner = || format!("Expression of functional index '{index}'");
+    let client = ddl.state.settings.collation_client;
+    let kept = stored(expr, &tree.name.name, client, (3758, &owner))?;
+    let catalog = ddl.trx.catalog();
+    let mut binder = Binder::new(&*ddl.state, &catalog);
+    let scope = binder.add_table(shape, None);
+    binder.open(Scope::of(scope), Clause::Generated);
+    let ty = indexed_type(&binder.expr(&kept.tree)?.ty.column)?;
+    let name = (0..)
+        .map(|n| format!("{HIDDEN}{index}!{number}!{n}"))
+        .find(|name| !tree.columns.iter().any(|column| column.name.is(name)))
+        .unwrap_or_default();
+    let collation = match charset::is_character(&ty) {
+        true => format!(
+            " CHARACTER SET {} COLLATE {}",
+            charset::charset_name(ty.collation),
+            charset::collation_name(ty.collation)
+        ),
+        false => String::new(),
+    };
+    let text = format!(
+        "CREATE TABLE `t` ({} {}{collation} GENERATED ALWAYS AS ({}) VIRTUAL NULL INVISIBLE)",
+        quote_ident(&name),
+        type_text(&ty),
+        kept.text
+    );
+    let column = parse_create(&text)?.columns.into_iter().next();
+    column.ok_or_else(SqlError::table_must_have_columns)
 }
 
 /// Columns that an index's expression reads stay, and keep their names.

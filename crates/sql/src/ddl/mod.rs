@@ -1,12 +1,12 @@
 //! Definitions: from statements to catalog changes, each one transaction of its own.
 
-mod alter;
+pub(crate) mod alter;
 mod alter_edit;
 mod background;
 mod build;
 mod copy;
 mod counted;
-mod database;
+pub(crate) mod database;
 mod defaults;
 mod exec;
 mod expressions;
@@ -17,12 +17,12 @@ mod loaded;
 mod not_built;
 mod online;
 mod refused;
-mod sequence;
+pub(crate) mod sequence;
 mod stored;
-mod table;
-mod temporary;
+pub(crate) mod table;
+pub(crate) mod temporary;
 mod triggers;
-mod view;
+pub(crate) mod view;
 
 pub(crate) use build::check_name;
 pub(crate) use exec::{Change, Ddl, log_ddl};

@@ -9,84 +9,82 @@ use crate::error::{ExecResult, SqlError};
 use crate::store::{Names, sequence_key, sequence_row};
 use omnibus_parser::ast::{AlterSequence, CreateSequence, DropTable, SequenceOptions, TableOption};
 
-impl Ddl<'_> {
-    /// CREATE SEQUENCE: a table and its row.
-    pub(crate) fn create_sequence(&mut self, tree: &CreateSequence) -> ExecResult<Outcome> {
-        let db = self.schema_of(&tree.name)?;
-        let row = first_row(&tree.options).filter(SequenceRow::is_sound);
-        let row = row.ok_or_else(|| out_of_range(&db, &tree.name.name))?;
-        let mut table = parse_create(&format!("CREATE TABLE {} ({COLUMNS})", quote_ident(&tree.name.name)))?;
-        table.name.schema = Some(db.as_str().into());
-        table.or_replace = tree.or_replace;
-        table.if_not_exists = tree.if_not_exists;
-        table.options.clone_from(&tree.table);
-        table.options.push(TableOption::Sequence);
-        let Some(change) = self.new_table(&table)? else { return Ok(Outcome::ok()) };
-        let made = change.fresh.last().ok_or_else(SqlError::unknown_error)?;
-        let image = made.rows.encode(&row.values())?;
-        let key = sequence_key(made);
-        self.trx.writes_mut().put(key, image);
-        self.commit(change)
-    }
+/// CREATE SEQUENCE: a table and its row.
+pub(crate) fn create_sequence(ddl: &mut Ddl<'_>, tree: &CreateSequence) -> ExecResult<Outcome> {
+    let db = ddl.schema_of(&tree.name)?;
+    let row = first_row(&tree.options).filter(SequenceRow::is_sound);
+    let row = row.ok_or_else(|| out_of_range(&db, &tree.name.name))?;
+    let mut table = parse_create(&format!("CREATE TABLE {} ({COLUMNS})", quote_ident(&tree.name.name)))?;
+    table.name.schema = Some(db.as_str().into());
+    table.or_replace = tree.or_replace;
+    table.if_not_exists = tree.if_not_exists;
+    table.options.clone_from(&tree.table);
+    table.options.push(TableOption::Sequence);
+    let Some(change) = super::table::new_table(ddl, &table)? else { return Ok(Outcome::ok()) };
+    let made = change.fresh.last().ok_or_else(SqlError::unknown_error)?;
+    let image = made.rows.encode(&row.values())?;
+    let key = sequence_key(made);
+    ddl.trx.writes_mut().put(key, image);
+    ddl.commit(change)
+}
 
-    /// ALTER SEQUENCE: another row. What was taken and not given is given to nobody.
-    pub(crate) fn alter_sequence(&mut self, tree: &AlterSequence) -> ExecResult<Outcome> {
-        let db = self.schema_of(&tree.name)?;
-        let name = tree.name.name.as_str();
-        self.check(&db, Some(name), Priv::Alter)?;
-        let mut change = self.begin(Names::Tables(&[(db.clone(), name.to_owned())]))?;
-        let Some(table) = change.next.find_table(&db, name).cloned() else {
-            let error = unknown(name);
-            if !tree.if_exists {
-                return Err(error.into());
-            }
-            self.state.diagnostics.note(error);
-            self.trx.rollback();
-            return Ok(Outcome::ok());
-        };
-        if !table.def.is_sequence() {
-            return Err(not_sequence(&table).into());
+/// ALTER SEQUENCE: another row. What was taken and not given is given to nobody.
+pub(crate) fn alter_sequence(ddl: &mut Ddl<'_>, tree: &AlterSequence) -> ExecResult<Outcome> {
+    let db = ddl.schema_of(&tree.name)?;
+    let name = tree.name.name.as_str();
+    ddl.check(&db, Some(name), Priv::Alter)?;
+    let mut change = ddl.begin(Names::Tables(&[(db.clone(), name.to_owned())]))?;
+    let Some(table) = change.next.find_table(&db, name).cloned() else {
+        let error = unknown(name);
+        if !tree.if_exists {
+            return Err(error.into());
         }
-        let row = altered(sequence_row(self.trx, &table)?, &tree.options);
-        let row = row.filter(SequenceRow::is_sound).ok_or_else(|| out_of_range(&db, name))?;
-        let image = table.rows.encode(&row.values())?;
-        self.trx.writes_mut().put(sequence_key(&table), image);
-        let state = table.state.clone();
-        change.hooks.push(Box::new(move |_| state.sequence.changed()));
-        self.commit(change)
+        ddl.state.diagnostics.note(error);
+        ddl.trx.rollback();
+        return Ok(Outcome::ok());
+    };
+    if !table.def.is_sequence() {
+        return Err(not_sequence(&table).into());
     }
+    let row = altered(sequence_row(ddl.trx, &table)?, &tree.options);
+    let row = row.filter(SequenceRow::is_sound).ok_or_else(|| out_of_range(&db, name))?;
+    let image = table.rows.encode(&row.values())?;
+    ddl.trx.writes_mut().put(sequence_key(&table), image);
+    let state = table.state.clone();
+    change.hooks.push(Box::new(move |_| state.sequence.changed()));
+    ddl.commit(change)
+}
 
-    /// DROP SEQUENCE.
-    pub(crate) fn drop_sequences(&mut self, tree: &DropTable) -> ExecResult<Outcome> {
-        let catalog = self.trx.catalog();
-        let mut there = DropTable { temporary: false, if_exists: false, tables: Vec::new() };
-        let mut missing = Vec::new();
-        for name in &tree.tables {
-            let db = self.schema_of(name)?;
-            match catalog.find_table(&db, &name.name) {
-                Some(table) if !table.def.is_sequence() => {
-                    let message = format!("'{db}.{}' is not a SEQUENCE", name.name);
-                    return Err(SqlError::new(4090, b"42S02", message).into());
-                }
-                Some(_) => there.tables.push(name.clone()),
-                None => {
-                    self.check(&db, Some(&name.name), Priv::Drop)?;
-                    missing.push(format!("{db}.{}", name.name));
-                }
+/// DROP SEQUENCE.
+pub(crate) fn drop_sequences(ddl: &mut Ddl<'_>, tree: &DropTable) -> ExecResult<Outcome> {
+    let catalog = ddl.trx.catalog();
+    let mut there = DropTable { temporary: false, if_exists: false, tables: Vec::new() };
+    let mut missing = Vec::new();
+    for name in &tree.tables {
+        let db = ddl.schema_of(name)?;
+        match catalog.find_table(&db, &name.name) {
+            Some(table) if !table.def.is_sequence() => {
+                let message = format!("'{db}.{}' is not a SEQUENCE", name.name);
+                return Err(SqlError::new(4090, b"42S02", message).into());
+            }
+            Some(_) => there.tables.push(name.clone()),
+            None => {
+                ddl.check(&db, Some(&name.name), Priv::Drop)?;
+                missing.push(format!("{db}.{}", name.name));
             }
         }
-        if !missing.is_empty() {
-            let error = unknown(&missing.join(","));
-            if !tree.if_exists {
-                return Err(error.into());
-            }
-            self.state.diagnostics.note(error);
-        }
-        if there.tables.is_empty() {
-            return Ok(Outcome::ok());
-        }
-        self.drop_tables(&there)
     }
+    if !missing.is_empty() {
+        let error = unknown(&missing.join(","));
+        if !tree.if_exists {
+            return Err(error.into());
+        }
+        ddl.state.diagnostics.note(error);
+    }
+    if there.tables.is_empty() {
+        return Ok(Outcome::ok());
+    }
+    super::table::drop_tables(ddl, &there)
 }
 
 fn out_of_range(db: &str, name: &str) -> SqlError {

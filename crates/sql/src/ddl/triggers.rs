@@ -38,34 +38,32 @@ pub(crate) fn triggers_of(change: &Change, table: &Table) -> Vec<(Arc<ProgramDef
     read.filter(|(_, tree)| *tree.table.name == *table.def.name).collect()
 }
 
-impl Ddl<'_> {
-    /// The table goes, and its triggers with it.
-    pub(super) fn drop_triggers(&mut self, change: &mut Change, table: &Table) {
-        for (def, _) in triggers_of(change, table) {
-            change.next.remove_program(&def.db, &def.key());
-            persist::delete_program(self.trx.writes_mut(), &def);
-        }
+/// The table goes, and its triggers with it.
+pub(super) fn drop_triggers(ddl: &mut Ddl<'_>, change: &mut Change, table: &Table) {
+    for (def, _) in triggers_of(change, table) {
+        change.next.remove_program(&def.db, &def.key());
+        persist::delete_program(ddl.trx.writes_mut(), &def);
     }
+}
 
-    /// The table gets another name, in its own database.
-    pub(super) fn move_triggers(
-        &mut self,
-        change: &mut Change,
-        table: &Table,
-        db: &str,
-        name: &str,
-    ) -> SqlResult<()> {
-        for (def, tree) in triggers_of(change, table) {
-            if db != &*table.def.db {
-                return Err(SqlError::new(1435, b"HY000", "Trigger in wrong schema"));
-            }
-            let definer = def.definer();
-            let definer = format!("{}@{}", quote_ident(&definer.user), quote_ident(&definer.host));
-            let mut moved = ProgramDef::clone(&def);
-            moved.set_text(trigger_text(&tree, &definer, name, ""));
-            persist::put_program(self.trx.writes_mut(), &moved);
-            change.next.put_program(Arc::new(moved));
+/// The table gets another name, in its own database.
+pub(super) fn move_triggers(
+    ddl: &mut Ddl<'_>,
+    change: &mut Change,
+    table: &Table,
+    db: &str,
+    name: &str,
+) -> SqlResult<()> {
+    for (def, tree) in triggers_of(change, table) {
+        if db != &*table.def.db {
+            return Err(SqlError::new(1435, b"HY000", "Trigger in wrong schema"));
         }
-        Ok(())
+        let definer = def.definer();
+        let definer = format!("{}@{}", quote_ident(&definer.user), quote_ident(&definer.host));
+        let mut moved = ProgramDef::clone(&def);
+        moved.set_text(trigger_text(&tree, &definer, name, ""));
+        persist::put_program(ddl.trx.writes_mut(), &moved);
+        change.next.put_program(Arc::new(moved));
     }
+    Ok(())
 }

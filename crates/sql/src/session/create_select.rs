@@ -4,7 +4,7 @@
 use super::{Call, StatementContext, query, statement_log};
 use crate::api::{Outcome, Priv};
 use crate::catalog::{self, Column, Table, same_name};
-use crate::ddl::{Ddl, parse_create};
+use crate::ddl::{self, Ddl, parse_create};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::Kind;
@@ -33,7 +33,7 @@ pub(super) fn create_table_select(
         cx.trx.lock_table(table, TableMode::IntentShared)?;
     }
     let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql: b"" };
-    let created = ddl.create_table_as(&full);
+    let created = ddl::table::create_table_as(&mut ddl, &full);
     if created.is_err() {
         cx.trx.rollback();
     }

@@ -6,7 +6,7 @@ use super::{
     table_locks, temporary, xa,
 };
 use crate::api::{Mode, Outcome};
-use crate::ddl::Ddl;
+use crate::ddl::{self, Ddl};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::state::SessionState;
 use bytes::Bytes;
@@ -160,23 +160,25 @@ fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<
     let sql = statement_text(text);
     let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: *access, sql };
     let result = match statement {
-        Statement::CreateDatabase(tree) => ddl.create_database(tree),
-        Statement::AlterDatabase(tree) => ddl.alter_database(tree),
-        Statement::DropDatabase { if_exists, name } => ddl.drop_database(name, *if_exists),
+        Statement::CreateDatabase(tree) => ddl::database::create_database(&mut ddl, tree),
+        Statement::AlterDatabase(tree) => ddl::database::alter_database(&mut ddl, tree),
+        Statement::DropDatabase { if_exists, name } => {
+            ddl::database::drop_database(&mut ddl, name, *if_exists)
+        }
         Statement::CreateTable(tree) => return create_table(cx, tree, call),
-        Statement::DropTable(tree) => match ddl.drop_shadowing(tree)? {
-            Some(rest) => ddl.drop_tables(&rest),
+        Statement::DropTable(tree) => match ddl::temporary::drop_shadowing(&mut ddl, tree)? {
+            Some(rest) => ddl::table::drop_tables(&mut ddl, &rest),
             None => Ok(Outcome::ok()),
         },
-        Statement::DropView(tree) => ddl.drop_views(tree),
-        Statement::Truncate(name) => ddl.truncate(name),
-        Statement::RenameTable(pairs) => ddl.rename_tables(pairs),
-        Statement::CreateSequence(tree) => ddl.create_sequence(tree),
-        Statement::AlterSequence(tree) => ddl.alter_sequence(tree),
-        Statement::DropSequence(tree) => ddl.drop_sequences(tree),
-        Statement::AlterTable(tree) => ddl.alter_table(tree),
-        Statement::CreateIndex(tree) => ddl.create_index(tree),
-        Statement::DropIndex(tree) => ddl.drop_index(tree),
+        Statement::DropView(tree) => ddl::view::drop_views(&mut ddl, tree),
+        Statement::Truncate(name) => ddl::table::truncate(&mut ddl, name),
+        Statement::RenameTable(pairs) => ddl::table::rename_tables(&mut ddl, pairs),
+        Statement::CreateSequence(tree) => ddl::sequence::create_sequence(&mut ddl, tree),
+        Statement::AlterSequence(tree) => ddl::sequence::alter_sequence(&mut ddl, tree),
+        Statement::DropSequence(tree) => ddl::sequence::drop_sequences(&mut ddl, tree),
+        Statement::AlterTable(tree) => ddl::alter::alter_table(&mut ddl, tree),
+        Statement::CreateIndex(tree) => ddl::alter::create_index(&mut ddl, tree),
+        Statement::DropIndex(tree) => ddl::alter::drop_index(&mut ddl, tree),
         Statement::CreateRoutine(_)
         | Statement::AlterRoutine(_)
         | Statement::CreateTrigger(_)
@@ -192,7 +194,7 @@ fn create_view(cx: &mut StatementContext<'_>, tree: &CreateView, call: &mut Call
     let (catalog, database) = (cx.catalog(), cx.database.clone());
     let sql = statement_text(call.text);
     let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql };
-    let result = ddl.create_view(tree, &catalog, database.virtual_tables());
+    let result = ddl::view::create_view(&mut ddl, tree, &catalog, database.virtual_tables());
     cx.end_definition(result)
 }
 
@@ -207,10 +209,10 @@ fn create_table(
     let sql = statement_text(call.text);
     let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql };
     if !starts_transaction(tree) && !cx.replayed.leaves_open {
-        let result = ddl.create_table(tree);
+        let result = ddl::table::create_table(&mut ddl, tree);
         return cx.end_definition(result);
     }
-    let result = ddl.create_table_open(tree);
+    let result = ddl::table::create_table_open(&mut ddl, tree);
     let outcome = cx.end_definition(result)?;
     let isolation = cx.state.settings.isolation;
     cx.trx.open(isolation, false);

@@ -6,7 +6,7 @@
 use super::{Call, StatementContext, query, statement_log};
 use crate::api::Outcome;
 use crate::catalog::Table;
-use crate::ddl::Ddl;
+use crate::ddl::{self, Ddl};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError};
 use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, OnlineOptions, Query, Statement};
@@ -34,14 +34,14 @@ pub(super) fn define_temporary(
     match statement {
         Statement::CreateTable(tree) if tree.temporary => Some(create_temporary(cx, tree, call)),
         Statement::DropTable(tree) if tree.temporary => {
-            let done = temporary_ddl(cx, call).drop_temporary(tree);
+            let done = ddl::temporary::drop_temporary(&mut temporary_ddl(cx, call), tree);
             Some(done.map(|()| Outcome::ok()).map_err(Into::into))
         }
         _ if !cx.trx.temp.has_tables() => None,
         Statement::Truncate(name) => {
             let table = named(cx, name)?;
             Some(change_temporary(cx, call, |ddl| {
-                ddl.truncate_temporary(&table)?;
+                ddl::temporary::truncate_temporary(ddl, &table)?;
                 Ok(0)
             }))
         }
@@ -77,7 +77,7 @@ fn alter_temporary(
     online: &OnlineOptions,
     call: &Call<'_>,
 ) -> ExecResult<Outcome> {
-    change_temporary(cx, call, |ddl| ddl.alter_temporary(table, actions, online))
+    change_temporary(cx, call, |ddl| ddl::temporary::alter_temporary(ddl, table, actions, online))
 }
 
 /// Commits what is open, then what `change` does.
@@ -102,7 +102,7 @@ fn create_temporary(
     match &tree.query {
         Some(query) => create_temporary_select(cx, tree, query, call),
         None => {
-            temporary_ddl(cx, call).create_temporary(tree)?;
+            ddl::temporary::create_temporary(&mut temporary_ddl(cx, call), tree)?;
             Ok(Outcome::ok())
         }
     }
@@ -117,7 +117,7 @@ fn create_temporary_select(
 ) -> ExecResult<Outcome> {
     let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
     let (full, names) = super::create_select::with_columns_of(tree, &plan, cx.state.zone())?;
-    let Some(table) = temporary_ddl(cx, call).create_temporary(&full)? else {
+    let Some(table) = ddl::temporary::create_temporary(&mut temporary_ddl(cx, call), &full)? else {
         return Ok(Outcome::ok());
     };
     let expressions = RowExpressions::bind(&table, cx.state, &cx.trx.catalog(), None);

@@ -6,7 +6,7 @@ use super::define::ProgramDdl;
 use super::machine::Machine;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{ProgramDef, Table, persist};
-use crate::ddl::{Change, check_name, trigger_text, triggers_of};
+use crate::ddl::{self, Change, check_name, trigger_text, triggers_of};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
 use crate::state::SessionState;
@@ -84,7 +84,7 @@ impl ProgramDdl<'_, '_> {
         check_row_columns(tree, &table)?;
         self.put_in_order(&mut change, tree, &table, def)?;
         // Statements that were planned without it are planned again.
-        self.ddl.replace_def(&mut change, &table, table.def.clone());
+        ddl::table::replace_def(self.ddl, &mut change, &table, table.def.clone());
         let order = match &tree.order {
             None => String::new(),
             Some((follows, other)) => {
@@ -158,7 +158,7 @@ impl ProgramDdl<'_, '_> {
         let Some(def) = change.next.remove_program(&db, &known.key()) else { return Err(missing().into()) };
         persist::delete_program(self.ddl.trx.writes_mut(), &def);
         if let Some(table) = change.next.find_table(&db, &table_name).cloned() {
-            self.ddl.replace_def(&mut change, &table, table.def.clone());
+            ddl::table::replace_def(self.ddl, &mut change, &table, table.def.clone());
         }
         self.ddl.commit(change)
     }
