@@ -15,7 +15,7 @@ use crate::replica::{Parts, Replicas};
 use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
 use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
-use crate::sysvars::{GlobalVars, Registry, VarId, VarValue};
+use crate::sysvars::{GlobalVars, Registry, VarId, VarValue, in_other_unit};
 use omnibus_disk::FileUses;
 use omnibus_format::Dialect;
 use omnibus_replication::limit::EventLimit;
@@ -227,6 +227,10 @@ impl Server {
             self.check_scheduler(&value)?;
         }
         self.log.set_variable(def.name, &value)?;
+        if let Some((other, same)) = in_other_unit(def.name, &value) {
+            self.log.set_variable(other, &same)?;
+            self.globals.set_named(other, same);
+        }
         if def.name == "super_read_only" && value.as_bool() {
             self.globals.set_named("read_only", VarValue::Bool(true));
         }

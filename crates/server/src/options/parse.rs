@@ -7,7 +7,9 @@ use super::file::{self, FileOption};
 use super::near::nearest;
 use super::{ServerOptions, Task};
 use crate::sysvars::persisted;
-use crate::sysvars::{Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, refuse_unsupported};
+use crate::sysvars::{
+    Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, in_other_unit, refuse_unsupported,
+};
 use std::path::PathBuf;
 
 /// What is wrong with the options; the text names the option and where it came from.
@@ -279,7 +281,7 @@ fn set(
     Ok(())
 }
 
-/// `--character-set-server=latin1` alone means that set's default collation, and the other way round.
+/// Sets what an option means for others: `--character-set-server=latin1` alone means that set's default collation, and the other way round.
 fn companions(options: &ServerOptions, def: &VarDef) {
     let value = options.globals.named(def.name);
     match def.name {
@@ -293,7 +295,11 @@ fn companions(options: &ServerOptions, def: &VarDef) {
                 options.globals.set_named("character_set_server", VarValue::Str(c.charset.into()));
             }
         }
-        _ => {}
+        name => {
+            if let Some((other, same)) = in_other_unit(name, &value) {
+                options.globals.set_named(other, same);
+            }
+        }
     }
 }
 

@@ -55,6 +55,18 @@ fn a_variable_without_a_value_and_an_option_without_one_are_taken() {
 }
 
 #[test]
+fn logs_are_kept_for_days_or_seconds() {
+    let both = |option: &str| {
+        let o = run(&["--dialect=mariadb", option]).unwrap();
+        (o.globals.named("expire_logs_days").text(), o.globals.named("binlog_expire_logs_seconds").as_u64())
+    };
+    assert_eq!(both("--expire-logs-days=10"), ("10.000000".into(), 864_000));
+    assert_eq!(both("--expire-logs-days=0"), ("0.000000".into(), 0), "never");
+    assert_eq!(both("--binlog-expire-logs-seconds=43200"), ("0.500000".into(), 43_200));
+    assert_eq!(both("--port=1"), ("30.000000".into(), 2_592_000));
+}
+
+#[test]
 fn a_server_is_started_for_something() {
     assert_eq!(run(&[]).unwrap().task, Task::Serve);
     assert_eq!(run(&["--initialize-insecure", "--port=1"]).unwrap().task, Task::Initialize);

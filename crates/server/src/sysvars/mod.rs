@@ -36,6 +36,7 @@ pub use coerce::{Given, coerce};
 pub use computed::{ComputedContext, LastStatement, computed};
 pub use def::{Change, Kind, Scope, VarDef};
 pub(crate) use list_server::AUDIT_PREFIX;
+pub(crate) use renamed::in_other_unit;
 pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
 pub use store::{GlobalVars, SessionVars};
 pub use value::{VarValue, double_type, integer_type, text_type};
@@ -153,7 +154,6 @@ const DEFAULT_ONLY: &[&str] = &[
     "encrypt_tmp_disk_tables",
     "encrypt_tmp_files",
     "enforce_storage_engine",
-    "expire_logs_days",
     "external_table_storage_engine",
     "extra_port",
     "group_replication_consistency",

@@ -1,5 +1,6 @@
 //! Names that other versions use for variables, and which dialects list them beside the new ones, as MySQL and MariaDB do.
 
+use super::VarValue;
 use omnibus_format::Dialect;
 
 /// Which dialects' SHOW VARIABLES has an old name.
@@ -77,6 +78,23 @@ pub(super) fn new_name(name: &str) -> &str {
 pub(crate) fn listed(dialect: Dialect) -> impl Iterator<Item = &'static str> {
     let is_listed = move |listed: Listed| listed == EVERYWHERE || listed == Listed::Only(dialect);
     RENAMED.iter().filter(move |(_, _, listed)| is_listed(*listed)).map(|(old, _, _)| *old)
+}
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+
+/// The variable that is the same setting in another unit, with its value.
+#[must_use]
+pub(crate) fn in_other_unit(name: &str, value: &VarValue) -> Option<(&'static str, VarValue)> {
+    match (name, value) {
+        ("expire_logs_days", VarValue::Double(days)) => {
+            Some(("binlog_expire_logs_seconds", VarValue::UInt((days * DAY).round() as u64)))
+        }
+        ("binlog_expire_logs_seconds", VarValue::UInt(seconds)) => {
+            Some(("expire_logs_days", VarValue::Double(*seconds as f64 / DAY)))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
