@@ -25,6 +25,22 @@ pub(crate) struct Applied {
     pub even_empty: bool,
 }
 
+/// A commit that is counted until it has its place, or is dropped without one.
+pub(super) struct CountedCommit(Arc<AtomicU64>);
+
+impl CountedCommit {
+    fn new(counter: Arc<AtomicU64>) -> CountedCommit {
+        counter.fetch_add(1, Ordering::AcqRel);
+        CountedCommit(counter)
+    }
+}
+
+impl Drop for CountedCommit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl TrxLog {
     /// Whether anything of the transaction is in its trx cache.
     pub(crate) fn has_events(&self) -> bool {
@@ -34,6 +50,11 @@ impl TrxLog {
     /// Commits are counted in `counter` from when they are handed over until they have their place.
     pub(crate) fn count_commits(&mut self, counter: Arc<AtomicU64>) {
         self.in_flight = Some(counter);
+    }
+
+    /// Counts a commit that is handed over.
+    pub(super) fn count_commit(&self) -> Option<CountedCommit> {
+        self.in_flight.clone().map(CountedCommit::new)
     }
 
     /// Waits until every counted commit may be seen by snapshots. Blocks.

@@ -72,10 +72,7 @@ impl Trx {
         let is_definition = defines.is_some();
         // Definitions take no part in two phases.
         let two_phase = logged && self.branch.is_none() && !is_definition;
-        let in_flight = self.log.in_flight.clone();
-        if let Some(counter) = &in_flight {
-            counter.fetch_add(1, Ordering::AcqRel);
-        }
+        let in_flight = self.log.count_commit();
         let request = CommitRequest {
             xid: two_phase.then_some(xid),
             on_durable: late,
@@ -87,9 +84,7 @@ impl Trx {
                 take_effect(covers);
                 written.leave(no);
                 sequences.iter().for_each(|state| state.sequence.changed());
-                if let Some(counter) = in_flight {
-                    counter.fetch_sub(1, Ordering::AcqRel);
-                }
+                drop(in_flight);
                 if let Some(release) = early {
                     stamped.committed(no.0);
                     release();
