@@ -40,9 +40,9 @@ def compare(option, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-bench-"))
     subjects = []
     try:
-        preload = preload("slow_sync", directory)
+        library = preload("slow_sync", directory)
         for name, options in (("without", without), ("with", with_it)):
-            subjects.append(Configured(name, directory, preload, options))
+            subjects.append(Configured(name, directory, library, options))
             subjects[-1].fresh_tables()
         samples = cell(subjects, workload, args.connections, args)
         both = [samples["without"], samples["with"]]
