@@ -208,9 +208,9 @@ def part(slow_us, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-bench-"))
     subjects = []
     try:
-        preload = preload("slow_sync", directory)
-        subjects = [Subject(name, directory, preload, slow_us) for name in ("omnibus", "mariadb")]
-        subjects.append(Responder("responder", directory, preload, slow_us))
+        library = preload("slow_sync", directory)
+        subjects = [Subject(name, directory, library, slow_us) for name in ("omnibus", "mariadb")]
+        subjects.append(Responder("responder", directory, library, slow_us))
         for workload in args.workloads.split(","):
             for subject in subjects:
                 subject.fresh_tables()

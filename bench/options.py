@@ -19,6 +19,7 @@ from device import preload
 OPTIONS = {
     "performance_schema": ("oltp_point_select", ["--performance-schema=OFF"], ["--performance-schema=ON"]),
     "binlog_encryption": ("oltp_update_index", [], ["--binlog-encryption=ON", "--keyring-file-data={keyring}"]),
+    "network_driver": ("oltp_update_index", ["--network-driver=epoll"], ["--network-driver=io_uring"]),
     "binlog_transaction_compression": ("oltp_write_only", [], ["--binlog-transaction-compression=ON"]),
 }
 
@@ -40,14 +41,15 @@ def compare(option, args):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-bench-"))
     subjects = []
     try:
-        preload = preload("slow_sync", directory)
+        library = preload("slow_sync", directory)
         for name, options in (("without", without), ("with", with_it)):
-            subjects.append(Configured(name, directory, preload, options))
+            subjects.append(Configured(name, directory, library, options))
             subjects[-1].fresh_tables()
         samples = cell(subjects, workload, args.connections, args)
         both = [samples["without"], samples["with"]]
         cpu = [median(sample, "cpu") * 1e6 for sample in both]
         numbers = [" / ".join(f"{median(sample, key):,.0f}" for sample in both) for key in ("tps", "bytes")]
+        numbers.append(" / ".join(f"{median(sample, 'switches'):.2f}" for sample in both))
         print(f"| {option} | {workload} | {cpu[0]:.1f} / {cpu[1]:.1f} | **{cpu[1] / cpu[0]:.3f}** | {' | '.join(numbers)} |", flush=True)
         for subject in subjects:
             subject.server.stop()
@@ -68,7 +70,7 @@ def main():
     if unknown:
         raise SystemExit(f"{', '.join(unknown)}: not one of {', '.join(OPTIONS)}")
     print(f"{args.rounds} rounds of {args.seconds} s, {args.connections} connections; without / with\n\n"
-          "| option | workload | server CPU us per trx | quotient | tps | bytes written per trx |\n|" + " --- |" * 6, flush=True)
+          "| option | workload | server CPU us per trx | quotient | tps | bytes written per trx | context switches per trx |\n|" + " --- |" * 7, flush=True)
     for option in args.only.split(","):
         compare(option, args)
 

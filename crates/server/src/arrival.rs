@@ -91,7 +91,7 @@ impl Server {
             while let Some(unix) = &listeners.unix {
                 match unix.accept().await {
                     Ok((stream, _)) => {
-                        server.arrived(Stream::Unix(stream), ClientHost::local(), 0, Gate::Public);
+                        server.arrived(Stream::from(stream), ClientHost::local(), 0, Gate::Public);
                     }
                     Err(error) => pause_after(&error).await,
                 }
@@ -107,7 +107,7 @@ impl Server {
                     // A request and its reply are one small write each: never wait for more.
                     let _ = stream.set_nodelay(true);
                     let client = ClientHost::from_ip(peer.ip());
-                    self.arrived(Stream::Tcp(stream), client, peer.port(), gate);
+                    self.arrived(Stream::from(stream), client, peer.port(), gate);
                 }
                 Err(error) => pause_after(&error).await,
             }
@@ -139,7 +139,7 @@ impl Server {
         if full && gate == Gate::Public {
             return Err(errors::too_many_connections());
         }
-        let hosts = if gate == Gate::Admin { &self.admin_hosts } else { &self.hosts };
+        let hosts = if gate == Gate::Admin { &self.doors.admin } else { &self.doors.public };
         let limit = self.globals.named("back_log").as_u64();
         let max_errors = self.globals.named("max_connect_errors").as_u64();
         hosts.enter(client, usize::try_from(limit).unwrap_or(usize::MAX), max_errors).map_err(|why| match why

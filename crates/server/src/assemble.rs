@@ -8,7 +8,7 @@ use crate::auth::RsaKey;
 use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
 use crate::engines::{self, EngineSettings};
-use crate::net::{TlsFiles, acceptor};
+use crate::net::{Driver, TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::replica::Replicas;
 use crate::server::Server;
@@ -86,7 +86,11 @@ pub fn check(options: &ServerOptions) -> Result<(), StartError> {
 }
 
 /// Opens everything. Blocks; must run inside the runtime's context.
-pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<Assembled, StartError> {
+pub(crate) fn assemble(
+    options: ServerOptions,
+    starting: &Starting,
+    network: Arc<Driver>,
+) -> Result<Assembled, StartError> {
     let wanted = Dialect::from_name(options.globals.named("dialect").as_str());
     let datadir = DataDir::open(&options.datadir(), wanted).map_err(|e| StartError(e.to_string()))?;
     if let Some(path) = options.log_error() {
@@ -133,7 +137,7 @@ pub(crate) fn assemble(options: ServerOptions, starting: &Starting) -> Result<As
     }
     let tls = open_tls(&globals, &datadir.path)?;
     let rsa = RsaKey::new(datadir.path.clone());
-    let mut server = Server::new(globals, accounts, rsa, tls, log, database);
+    let mut server = Server::new(globals, accounts, rsa, tls, log, database, network);
     server.file_uses = file_uses;
     if options.embedded {
         server.supervisor = Supervisor::None;
@@ -353,7 +357,7 @@ fn open_log(
     let protocol = CommitProtocol::from_name(name.as_str()).unwrap_or_default();
     let settings = Arc::new(CommitSettings { protocol, ..CommitSettings::default() });
     let coordinator = Coordinator::start(engine, env, appender, &recovered, settings, Arc::new(caches))
-        .map(|coordinator| coordinator.with_blocking(|work| tokio::task::block_in_place(work)))
+        .map(|coordinator| coordinator.with_blocking(|work| crate::net::blocking(work)))
         .map_err(step("starting the commit pipeline"))?;
     crate::coordination::end_key_rotation(&encryption, coordinator.log().files());
     Ok((Arc::new(coordinator), encryption))

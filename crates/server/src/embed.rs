@@ -64,7 +64,7 @@ impl Embedded {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let _inside = self.runtime.enter();
-        let stream = Stream::Unix(tokio::net::UnixStream::from_std(ours)?);
+        let stream = Stream::from(tokio::net::UnixStream::from_std(ours)?);
         self.server.arrived(stream, ClientHost::local(), 0, Gate::Public);
         Ok(theirs)
     }

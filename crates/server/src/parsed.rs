@@ -36,7 +36,7 @@ pub fn parse(sql: &mut SqlSession, text: &Bytes) -> SqlResult<(Arc<Parsed>, Opti
 fn parse_as(sql: &mut SqlSession, text: &Bytes, to_prepare: bool) -> SqlResult<(Arc<Parsed>, Option<usize>)> {
     let (statement, next) = match first_mode(text) {
         Mode::Inline => sql.parse(text, to_prepare)?,
-        Mode::Blocking => tokio::task::block_in_place(|| sql.parse(text, to_prepare))?,
+        Mode::Blocking => crate::net::blocking(|| sql.parse(text, to_prepare))?,
     };
     Ok(cut(ReadText { span: statement.span, statement, next, values: Vec::new() }, text))
 }

@@ -2,7 +2,7 @@
 
 use crate::assemble::{Assembled, StartError, assemble, check};
 use crate::http::Http;
-use crate::net::Listeners;
+use crate::net::{Driver, Listeners};
 use crate::options::{ServerOptions, Task};
 use crate::pid_file::PidFile;
 use crate::pulse::Pulse;
@@ -80,16 +80,20 @@ pub(crate) fn live(
     }
     let workers = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
     let connections = options.globals.named("max_connections").as_u64() as usize;
+    let network = choose_network(&options.globals)?;
+    let turns = network.clone();
     let runtime = Builder::new_multi_thread()
         .thread_stack_size(omnibus_value::stack::STACK_BYTES)
         .worker_threads(workers)
         // A statement in blocking mode takes a thread of this pool; each connection may have one.
         .max_blocking_threads(connections + 64)
         .thread_name("session")
+        .on_thread_unpark(move || crate::net::begin_turn(&turns))
+        .on_thread_park(crate::net::end_turn)
         .enable_all()
         .build()
         .map_err(|e| StartError(format!("starting the runtime: {e}")))?;
-    let result = run(&runtime, options, ready);
+    let result = run(&runtime, options, network, ready);
     runtime.shutdown_timeout(LAST_WAIT);
     result
 }
@@ -97,6 +101,7 @@ pub(crate) fn live(
 fn run(
     runtime: &Runtime,
     options: ServerOptions,
+    network: Arc<Driver>,
     ready: impl FnOnce(Arc<Server>, Handle),
 ) -> Result<Ended, StartError> {
     let (announce, embedded, pid_file) = (options.announce, options.embedded, options.pid_file());
@@ -107,7 +112,7 @@ fn run(
     let seat = serve_http(runtime, &options.globals, &starting)?;
     let assembled = {
         let _inside = runtime.enter();
-        assemble(options, &starting)?
+        assemble(options, &starting, network)?
     };
     let Assembled { server, coordinator, failures, housekeeping, query_log, datadir } = assembled;
     let pid_file = pid_file.map(|path| PidFile::write(&path).map_err(|e| (path, e))).transpose();
@@ -159,6 +164,17 @@ fn run(
         Some(why) => Err(StartError(format!("stopped: {why}"))),
         None => result,
     }
+}
+
+/// The driver that `network_driver` asks for; the variable says from now on which one it is.
+fn choose_network(globals: &GlobalVars) -> Result<Arc<Driver>, StartError> {
+    let wanted = globals.named("network_driver");
+    let driver = Driver::choose(wanted.as_str()).map_err(|error| {
+        StartError(format!("network_driver: the kernel does not let this process use io_uring ({error}); use --network-driver=auto"))
+    })?;
+    globals.set_named("network_driver", VarValue::Str(driver.name().into()));
+    tracing::info!("network driver: {}", driver.name());
+    Ok(Arc::new(driver))
 }
 
 /// Opens the HTTP address, where there is one, which shows how far the start is until the server takes its seat.

@@ -7,7 +7,7 @@ use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::gtid::ModeContext;
 use crate::log_admin::LogAdmin;
-use crate::net::Hosts;
+use crate::net::{Doors, Driver};
 use crate::process::Processes;
 use crate::query_log::{QueryLog, ROTATE_NOW, default_name};
 use crate::refusals::Refusals;
@@ -64,10 +64,8 @@ pub struct Server {
     pub refusals: Refusals,
     /// --skip-grant-tables, until FLUSH PRIVILEGES.
     skip_grants: AtomicBool,
-    /// Connections that have not logged in yet, by where they come from.
-    pub hosts: Arc<Hosts>,
-    /// The same of the administrators' own address.
-    pub admin_hosts: Arc<Hosts>,
+    /// How clients come in.
+    pub doors: Doors,
     /// `replica_max_allowed_packet`.
     pub event_limit: EventLimit,
     /// What SET PERSIST has kept.
@@ -91,6 +89,7 @@ impl Server {
         tls: Option<Arc<TlsAcceptor>>,
         log: Arc<dyn LogAdmin>,
         database: Arc<Database>,
+        network: Arc<Driver>,
     ) -> Server {
         let server = Server {
             globals: Arc::new(globals),
@@ -111,8 +110,7 @@ impl Server {
             usage: Arc::default(),
             refusals: Refusals::default(),
             skip_grants: AtomicBool::new(false),
-            hosts: Arc::default(),
-            admin_hosts: Arc::default(),
+            doors: Doors { driver: network, ..Doors::default() },
             event_limit: EventLimit::default(),
             persisted: Persisted::default(),
             supervisor: Supervisor::default(),
@@ -206,13 +204,13 @@ impl Server {
             {
                 value = VarValue::Str(name.into());
             }
-            tokio::task::block_in_place(|| self.query_log.change(&self.globals, def.name, &value))?;
+            crate::net::blocking(|| self.query_log.change(&self.globals, def.name, &value))?;
             if def.name == ROTATE_NOW {
                 return Ok(());
             }
         }
         if let ("gtid_slave_pos", Some(replicas)) = (def.name, self.replicas.get()) {
-            return tokio::task::block_in_place(|| replicas.set_gtid_slave_pos(value.as_str()));
+            return crate::net::blocking(|| replicas.set_gtid_slave_pos(value.as_str()));
         }
         let modes = ModeContext {
             globals: &self.globals,
@@ -299,6 +297,7 @@ impl Server {
             semi_sync,
             self.query_log.status(),
             self.digests.status(),
+            self.doors.driver.status(),
         ];
         render(&StatusSources {
             server: &self.counters,

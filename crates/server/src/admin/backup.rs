@@ -15,7 +15,7 @@ pub(super) async fn backup(admin: &mut Admin<'_>, backup: &Backup, more: bool) -
     };
     let path = String::from_utf8_lossy(path).into_owned();
     let rule = admin.settings.shared.file_rule();
-    let info = tokio::task::block_in_place(|| {
+    let info = crate::net::blocking(|| {
         let target = rule.backup_target(Path::new(&path))?;
         admin.server.log.backup_to(&target)
     })?;

@@ -59,12 +59,12 @@ impl Admin<'_> {
     /// Runs a statement that the server made, where it may block.
     pub(super) fn run_internal(&mut self, statement: Statement, sink: &mut dyn RowSink) -> SqlResult<()> {
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
-        let outcome = tokio::task::block_in_place(|| {
+        let outcome = crate::net::blocking(|| {
             self.sql.execute(&statement, &Bytes::new(), Mode::Blocking, &self.login.access, sink)
         });
         match outcome {
             Ok(outcome) => match outcome.wait {
-                Some(ticket) => tokio::task::block_in_place(|| self.sql.settle(ticket)).map(drop),
+                Some(ticket) => crate::net::blocking(|| self.sql.settle(ticket)).map(drop),
                 None => Ok(()),
             },
             Err(Interrupt::Error(error)) => Err(error),

@@ -23,25 +23,25 @@ pub(super) async fn flush(admin: &mut Admin<'_>, flush: &Flush) -> SqlResult<()>
 
 fn flush_one(server: &Server, target: &FlushTarget) -> SqlResult<()> {
     match target {
-        FlushTarget::BinaryLogs => tokio::task::block_in_place(|| server.log.rotate()),
-        FlushTarget::Logs => tokio::task::block_in_place(|| {
+        FlushTarget::BinaryLogs => crate::net::blocking(|| server.log.rotate()),
+        FlushTarget::Logs => crate::net::blocking(|| {
             crate::error_log::reopen();
             server.query_log.reopen_all(&server.globals);
             server.log.rotate()
         }),
         FlushTarget::ErrorLogs => {
-            tokio::task::block_in_place(crate::error_log::reopen);
+            crate::net::blocking(crate::error_log::reopen);
             Ok(())
         }
         FlushTarget::GeneralLogs => {
-            tokio::task::block_in_place(|| reopen_query_logs(server, true, false));
+            crate::net::blocking(|| reopen_query_logs(server, true, false));
             Ok(())
         }
         FlushTarget::SlowLogs => {
-            tokio::task::block_in_place(|| reopen_query_logs(server, false, true));
+            crate::net::blocking(|| reopen_query_logs(server, false, true));
             Ok(())
         }
-        FlushTarget::Privileges => tokio::task::block_in_place(|| server.reload_accounts()),
+        FlushTarget::Privileges => crate::net::blocking(|| server.reload_accounts()),
         FlushTarget::UserResources => {
             server.usage.begin_all_anew(false);
             Ok(())
@@ -74,8 +74,8 @@ fn reopen_query_logs(server: &Server, general: bool, slow: bool) {
 }
 
 fn forgive_hosts(server: &Server) {
-    server.hosts.forgive();
-    server.admin_hosts.forgive();
+    server.doors.public.forgive();
+    server.doors.admin.forgive();
 }
 
 /// TRUNCATE of a table that is not there: what `mysqladmin flush-hosts` sends from MySQL 8.4 on.
@@ -101,7 +101,7 @@ pub(super) async fn reset(admin: &mut Admin<'_>, list: &[Reset]) -> SqlResult<()
     admin.commit_first().await?;
     for item in list {
         match item {
-            Reset::BinaryLogs { to } => tokio::task::block_in_place(|| admin.server.log.reset(*to))?,
+            Reset::BinaryLogs { to } => crate::net::blocking(|| admin.server.log.reset(*to))?,
             Reset::QueryCache => {}
             Reset::Replica { all, channel } => {
                 super::replication::reset_replica(admin.server, *all, channel.as_deref())?

@@ -17,13 +17,13 @@ pub(super) async fn purge(admin: &mut Admin<'_>, purge: &Purge) -> SqlResult<()>
     let warning = match purge {
         Purge::To(file) => {
             let file = String::from_utf8_lossy(file).into_owned();
-            tokio::task::block_in_place(|| admin.server.log.purge_to(&file))?
+            crate::net::blocking(|| admin.server.log.purge_to(&file))?
         }
         Purge::Before(when) => {
             let (value, _) = admin.evaluate(when).await?;
             let zone = admin.sql.state.settings.zone;
             let unix = unix_of(&value, zone).ok_or_else(|| SqlError::wrong_arguments("PURGE LOGS BEFORE"))?;
-            tokio::task::block_in_place(|| admin.server.log.purge_before(unix))?
+            crate::net::blocking(|| admin.server.log.purge_before(unix))?
         }
     };
     if let Some(warning) = warning {
@@ -79,7 +79,7 @@ pub(super) fn show_replicas(server: &Server, old_names: bool) -> SqlResult<Resul
 }
 
 pub(super) fn show_binary_logs(server: &Server) -> SqlResult<ResultSet> {
-    let files = tokio::task::block_in_place(|| server.log.files())?;
+    let files = crate::net::blocking(|| server.log.files())?;
     let mut columns = vec![text_column("Log_name", 255), integer_column("File_size")];
     let mut rows: Vec<_> = files.iter().map(|f| vec![text(&f.name), Value::UInt(f.size)]).collect();
     if !server.is_mariadb() {
@@ -98,7 +98,7 @@ pub(super) async fn show_binlog_events(admin: &mut Admin<'_>, show: &ShowEvents)
         Some(limit) => admin.limit(limit).await?,
     };
     let from = show.position.unwrap_or(4);
-    let events = tokio::task::block_in_place(|| admin.server.log.events(file.as_deref(), from, skip, count))?;
+    let events = crate::net::blocking(|| admin.server.log.events(file.as_deref(), from, skip, count))?;
     Ok(ResultSet {
         columns: vec![
             text_column("Log_name", 255),

@@ -52,7 +52,7 @@ impl Admin<'_> {
             let code = done.as_ref().map_or_else(|error| error.code, |()| 0);
             self.settings.shared.audit_inside(&parsed.statement.node, &parsed.text, code, was_on);
             if !self.server.query_log.audit.is_on() {
-                tokio::task::block_in_place(|| self.server.query_log.end_audit());
+                crate::net::blocking(|| self.server.query_log.end_audit());
             }
         }
         done
@@ -81,9 +81,7 @@ impl Admin<'_> {
             }
             Statement::Reset(list) => flush::reset(self, list).await,
             Statement::Purge(purge) => log::purge(self, purge).await,
-            Statement::RotateBinlogMasterKey => {
-                tokio::task::block_in_place(|| self.server.log.rotate_master_key())
-            }
+            Statement::RotateBinlogMasterKey => crate::net::blocking(|| self.server.log.rotate_master_key()),
             Statement::Shutdown => kill::shutdown(self.server),
             Statement::Restart => kill::restart(self.server),
             Statement::ChangeSource(_)

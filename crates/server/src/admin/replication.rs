@@ -18,7 +18,7 @@ pub(super) async fn replication(admin: &mut Admin<'_>, statement: &Statement) ->
     admin.sql.state.diagnostics.clear();
     let replicas = replicas(admin.server)?;
     let none = |()| Vec::new();
-    let notes = tokio::task::block_in_place(|| match statement {
+    let notes = crate::net::blocking(|| match statement {
         Statement::ChangeSource(change) => replicas.change_source(change).map(none),
         Statement::ChangeReplicationFilter(text) => {
             replicas.change_filter(&String::from_utf8_lossy(text)).map(none)
@@ -36,7 +36,7 @@ pub(super) async fn replication(admin: &mut Admin<'_>, statement: &Statement) ->
 /// RESET REPLICA.
 pub(super) fn reset_replica(server: &Server, all: bool, channel: Option<&[u8]>) -> SqlResult<()> {
     let replicas = replicas(server)?;
-    tokio::task::block_in_place(|| replicas.reset(all, channel))
+    crate::net::blocking(|| replicas.reset(all, channel))
 }
 
 /// SHOW REPLICA STATUS.
@@ -46,5 +46,5 @@ pub(super) fn replica_status(
     channel: Option<&[u8]>,
     old_names: bool,
 ) -> SqlResult<ResultSet> {
-    tokio::task::block_in_place(|| replicas(server)?.show(all, channel, old_names))
+    crate::net::blocking(|| replicas(server)?.show(all, channel, old_names))
 }

@@ -185,7 +185,7 @@ fn keep(
     let who = (account.user.as_str(), account.host.as_str());
     let datadir = server.globals.named("datadir");
     let datadir = std::path::Path::new(datadir.as_str());
-    tokio::task::block_in_place(|| server.persisted.keep(datadir, def.name, &value, who))
+    crate::net::blocking(|| server.persisted.keep(datadir, def.name, &value, who))
 }
 
 /// RESET PERSIST.
@@ -193,7 +193,7 @@ pub(super) fn reset_persist(admin: &mut Admin<'_>, name: Option<&str>, if_exists
     let known = name.and_then(|name| Registry::get().find(name)).map(|id| Registry::get().def(id).name);
     let datadir = admin.server.globals.named("datadir");
     let datadir = std::path::Path::new(datadir.as_str());
-    let there = tokio::task::block_in_place(|| admin.server.persisted.forget(datadir, known.or(name)))?;
+    let there = crate::net::blocking(|| admin.server.persisted.forget(datadir, known.or(name)))?;
     if there {
         return Ok(());
     }

@@ -15,8 +15,8 @@ use omnibus_sql::{GivenGtid, SqlError, SqlResult};
 pub(crate) async fn set_special(admin: &mut Admin<'_>, def: &VarDef, value: &VarValue) -> SqlResult<()> {
     match def.name {
         "gtid_next" => set_gtid_next(admin, value.as_str()).await,
-        "gtid_purged" => tokio::task::block_in_place(|| set_gtid_purged(admin.server, value.as_str())),
-        _ => tokio::task::block_in_place(|| set_binlog_state(admin.server, value.as_str())),
+        "gtid_purged" => crate::net::blocking(|| set_gtid_purged(admin.server, value.as_str())),
+        _ => crate::net::blocking(|| set_binlog_state(admin.server, value.as_str())),
     }
 }
 

@@ -274,7 +274,7 @@ fn change_accounts(
     plan: impl FnOnce(&AccessTable) -> SqlResult<(Vec<Record>, Vec<u8>)>,
 ) -> SqlResult<()> {
     let accounts = &admin.server.accounts;
-    tokio::task::block_in_place(|| accounts.change_in(admin.sql, plan).map(drop))
+    crate::net::blocking(|| accounts.change_in(admin.sql, plan).map(drop))
 }
 
 /// What MariaDB says where CURRENT_ROLE is nothing.

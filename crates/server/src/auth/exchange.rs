@@ -157,7 +157,7 @@ impl Exchange<'_, '_> {
         }
         self.more(&[caching_sha2::FULL_AUTH]);
         let Some(password) = self.password().await? else { return Ok(false) };
-        let found = tokio::task::block_in_place(|| {
+        let found = crate::net::blocking(|| {
             // An account without a password refuses one as slowly as others refuse a wrong one.
             if stored.is_empty() {
                 let _ = caching_sha2::check_full(NOBODY, &password);
@@ -184,7 +184,7 @@ impl Exchange<'_, '_> {
                 self.more(key.public_pem().as_bytes());
                 packet = self.read().await?;
             }
-            let Some(plain) = tokio::task::block_in_place(|| key.decrypt(&packet)) else { return Ok(None) };
+            let Some(plain) = crate::net::blocking(|| key.decrypt(&packet)) else { return Ok(None) };
             packet = plain;
             caching_sha2::mask(&mut packet, &self.scramble);
         }

@@ -72,7 +72,8 @@ impl Client {
         loop {
             // A command that came after KILL is not begun.
             if self.process.kill.connection_killed() {
-                return Ok(None);
+                // One that does not take its reply is not told why, as while it is sent.
+                return if self.channel.stream.is_stuck() { Err(NetError::Closed) } else { Ok(None) };
             }
             if let Some(read) = read.take() {
                 return read.map(Some);

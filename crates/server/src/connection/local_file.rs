@@ -108,7 +108,7 @@ impl Collected {
         let written = if spool.in_memory(batch.len()) {
             spool.write(batch)
         } else {
-            tokio::task::block_in_place(|| spool.write(batch))
+            crate::net::blocking(|| spool.write(batch))
         };
         self.batch.clear();
         if let Err(error) = written {

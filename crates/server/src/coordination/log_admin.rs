@@ -214,9 +214,7 @@ impl LogAdmin for CoordinatorAdmin {
 fn blocking<R>(work: impl FnOnce() -> R) -> R {
     use tokio::runtime::{Handle, RuntimeFlavor};
     match Handle::try_current() {
-        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            tokio::task::block_in_place(work)
-        }
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => crate::net::blocking(work),
         _ => work(),
     }
 }

@@ -47,7 +47,7 @@ impl ModeContext<'_> {
         if let Some(why) = self.replicas.and_then(|replicas| replicas.needs_gtids(new)) {
             return Err(not_allowed(new, &why));
         }
-        tokio::task::block_in_place(|| coordinator.change_gtid_mode(new)).map_err(|why| failed(new, &why))
+        crate::net::blocking(|| coordinator.change_gtid_mode(new)).map_err(|why| failed(new, &why))
     }
 }
 

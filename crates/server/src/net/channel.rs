@@ -45,6 +45,11 @@ pub async fn send(stream: &mut Stream, bytes: &[u8], limit: Duration) -> io::Res
     in_time(limit, write).await
 }
 
+/// Sends what was left to the end of a turn and is still here (NET-2).
+pub async fn send_rest(stream: &mut Stream, limit: Duration) -> io::Result<()> {
+    in_time(limit, stream.flush()).await
+}
+
 /// A timer only for what does not happen at once.
 async fn in_time<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let mut work = pin!(work);
@@ -53,6 +58,17 @@ async fn in_time<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) 
         return done;
     }
     tokio::time::timeout(limit, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
+/// Bytes that come; nothing if the peer has to take a reply first.
+async fn come(stream: &mut Stream, to: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    poll_fn(|context| {
+        if stream.is_stuck() {
+            return Poll::Ready(Ok(None));
+        }
+        pin!(stream.read_buf(to)).poll(context).map_ok(Some)
+    })
+    .await
 }
 
 /// One connection's packets.
@@ -138,9 +154,13 @@ impl Channel {
             let room = self.input.wanted();
             self.ask_to_read(room)?;
             let begun = self.input.pending() > 0;
-            let read = self.stream.read_buf(self.input.writable(room));
+            let read = come(&mut self.stream, self.input.writable(room));
             // What has come of a packet takes memory, which nobody has for as long as he likes.
             let n = if begun { in_time(self.read_timeout, read).await? } else { read.await? };
+            let Some(n) = n else {
+                send_rest(&mut self.stream, self.write_timeout).await?;
+                continue;
+            };
             if n == 0 {
                 return Err(NetError::Closed);
             }
@@ -170,7 +190,10 @@ impl Channel {
                 return Ok(range);
             }
             let room = self.input.wanted();
-            let n = self.stream.read_buf(self.input.writable(room)).await?;
+            let Some(n) = come(&mut self.stream, self.input.writable(room)).await? else {
+                send_rest(&mut self.stream, self.write_timeout).await?;
+                continue;
+            };
             if n == 0 {
                 return Err(NetError::Closed);
             }
@@ -210,7 +233,10 @@ impl Channel {
     pub async fn flush(&mut self) -> Result<(), NetError> {
         if !self.out.is_empty() {
             self.sent += self.out.bytes().len() as u64;
-            send(&mut self.stream, self.out.bytes(), self.write_timeout).await?;
+            let (stream, bytes) = (&mut self.stream, self.out.bytes());
+            if !poll_fn(|cx| Poll::Ready(stream.post(cx, bytes))).await {
+                send(stream, bytes, self.write_timeout).await?;
+            }
             self.out.sent();
         }
         if let Some(room) = self.outgoing.as_mut().filter(|room| room.is_taken()) {
@@ -276,7 +302,8 @@ impl Channel {
 
     /// Sends what was collected and ends the connection; failures to do so do not matter.
     pub async fn close(&mut self) {
-        let _ = self.flush().await;
-        let _ = self.stream.shutdown().await;
+        if self.flush().await.is_ok() && send_rest(&mut self.stream, self.write_timeout).await.is_ok() {
+            let _ = self.stream.shutdown().await;
+        }
     }
 }

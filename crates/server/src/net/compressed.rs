@@ -172,7 +172,7 @@ impl Compressed {
             put_frame(&mut frame, piece, self.compression, self.seq);
             frame
         };
-        self.ready = if piece.len() < HEAVY { pack() } else { tokio::task::block_in_place(pack) };
+        self.ready = if piece.len() < HEAVY { pack() } else { crate::net::blocking(pack) };
         self.seq = self.seq.wrapping_add(1);
         Poll::Ready(Ok(()))
     }

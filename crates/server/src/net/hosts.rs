@@ -7,6 +7,7 @@
 //! this machine is never blocked. One short mutex, twice a connection.
 
 use super::ClientHost;
+use super::driver::Driver;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,6 +15,17 @@ use std::sync::Arc;
 
 /// Addresses that are remembered for their errors alone.
 const REMEMBERED: usize = 4096;
+
+/// How clients come in: who waits at each address, and how they are answered.
+#[derive(Debug, Default)]
+pub struct Doors {
+    /// Connections that have not logged in yet, by where they come from.
+    pub public: Arc<Hosts>,
+    /// The same of the administrators' own address.
+    pub admin: Arc<Hosts>,
+    /// How replies leave.
+    pub driver: Arc<Driver>,
+}
 
 /// Half-open connections by address.
 #[derive(Debug, Default)]

@@ -5,22 +5,30 @@ mod certificate;
 mod channel;
 mod client_host;
 mod compressed;
+mod driver;
 mod hosts;
 mod listen;
+mod outbox;
+mod ring;
 mod room;
 mod socket_file;
 mod stream;
 mod tls;
+mod turn;
+#[cfg(test)]
+mod turn_tests;
 
 pub use arrival::{Arrival, Gate};
-pub use channel::{Channel, NetError, send};
+pub use channel::{Channel, NetError, send, send_rest};
 pub use client_host::ClientHost;
 pub use compressed::broken_frame;
-pub use hosts::{HalfOpen, Hosts, NotLetIn};
+pub use driver::Driver;
+pub use hosts::{Doors, HalfOpen, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
 pub use room::Room;
 pub use stream::{Stream, Transport, Twin};
 pub use tls::{TlsFiles, acceptor};
+pub use turn::{begin as begin_turn, blocking, end as end_turn};
 
 /// Writes a file that only its owner may read.
 pub fn write_private(path: &std::path::Path, text: &str) -> std::io::Result<()> {

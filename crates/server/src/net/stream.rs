@@ -3,6 +3,7 @@
 //! The TLS state is boxed, so that a plain connection stays small. A [`Twin`] is for a thread that sends much and may block.
 
 use super::compressed::Compressed;
+use super::outbox::Plain;
 use super::room::Room;
 use omnibus_wire::compressed::Compression;
 use std::io::{self, IoSlice, Write};
@@ -20,9 +21,9 @@ use tokio_rustls::server::TlsStream;
 #[derive(Debug)]
 pub enum Stream {
     /// TCP.
-    Tcp(TcpStream),
+    Tcp(Plain<TcpStream>),
     /// Unix socket.
-    Unix(UnixStream),
+    Unix(Plain<UnixStream>),
     /// TLS over either.
     Tls(Box<TlsStream<Rewound>>),
     /// Any of them, compressed.
@@ -49,7 +50,39 @@ pub struct Transport {
     pub certificate: Option<(String, String)>,
 }
 
+impl From<TcpStream> for Stream {
+    fn from(socket: TcpStream) -> Stream {
+        Stream::Tcp(Plain::new(socket))
+    }
+}
+
+impl From<UnixStream> for Stream {
+    fn from(socket: UnixStream) -> Stream {
+        Stream::Unix(Plain::new(socket))
+    }
+}
+
 impl Stream {
+    /// Leaves a short reply to the end of the thread's turn, where replies of many sockets leave together; false if it has to be
+    /// written now.
+    pub(super) fn post(&mut self, cx: &Context<'_>, bytes: &[u8]) -> bool {
+        match self {
+            Stream::Tcp(s) => s.post(cx, bytes),
+            Stream::Unix(s) => s.post(cx, bytes),
+            Stream::Tls(_) | Stream::Compressed(_) | Stream::Gone => false,
+        }
+    }
+
+    /// Whether the peer did not take a reply that was left to the end of a turn.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        match self {
+            Stream::Tcp(s) => s.is_stuck(),
+            Stream::Unix(s) => s.is_stuck(),
+            Stream::Tls(_) | Stream::Compressed(_) | Stream::Gone => false,
+        }
+    }
+
     /// Below compression.
     fn under(&self) -> &Stream {
         match self {
@@ -62,8 +95,8 @@ impl Stream {
     #[must_use]
     pub fn socket(&self) -> Option<RawFd> {
         match self.under() {
-            Stream::Tcp(stream) => Some(stream.as_raw_fd()),
-            Stream::Unix(stream) => Some(stream.as_raw_fd()),
+            Stream::Tcp(stream) => Some(stream.socket().as_raw_fd()),
+            Stream::Unix(stream) => Some(stream.socket().as_raw_fd()),
             Stream::Tls(tls) => tls.get_ref().0.stream.socket(),
             Stream::Compressed(_) | Stream::Gone => None,
         }
@@ -154,8 +187,8 @@ impl Twin {
     /// The operating system refused.
     pub fn of(stream: &mut Stream, patience: Duration) -> io::Result<Option<Twin>> {
         let twin = match stream {
-            Stream::Tcp(s) => Twin::Tcp(s.as_fd().try_clone_to_owned()?.into()),
-            Stream::Unix(s) => Twin::Unix(s.as_fd().try_clone_to_owned()?.into()),
+            Stream::Tcp(s) => Twin::Tcp(s.socket().as_fd().try_clone_to_owned()?.into()),
+            Stream::Unix(s) => Twin::Unix(s.socket().as_fd().try_clone_to_owned()?.into()),
             Stream::Tls(_) | Stream::Compressed(_) | Stream::Gone => return Ok(None),
         };
         match &twin {

@@ -91,6 +91,7 @@ fn without_attributes(caps: Capability, client: u16, text: &[u8]) -> SqlResult<(
 impl Session {
     /// Runs the command in the input buffer and collects its reply.
     pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
+        crate::net::end_turn();
         let command = match Command::decode(self.client.channel.payload(range.clone())) {
             Ok(command) => command,
             Err(_) => {
@@ -237,7 +238,7 @@ impl Session {
     }
 
     fn reset_connection(&mut self) {
-        tokio::task::block_in_place(|| self.sql.reset());
+        crate::net::blocking(|| self.sql.reset());
         self.prepared.close_all();
         self.settings.begin_anew(&self.server.globals);
         // Whoever has to change the password goes on having to, and so do roles that a REVOKE has taken.
@@ -280,7 +281,7 @@ impl Session {
             let proved = proxy.as_ref().unwrap_or(&account);
             let confined = has_to_change_password(&self.server, proved, self.client.channel.caps)?;
             self.login.place.hand_over(&account)?;
-            tokio::task::block_in_place(|| self.sql.reset());
+            crate::net::blocking(|| self.sql.reset());
             self.prepared.close_all();
             self.become_account(account, proxy.as_deref(), user);
             self.login.access.confine(confined);

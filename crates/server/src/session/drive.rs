@@ -83,11 +83,14 @@ impl Session {
         let mut sink_state = (false, 0, None);
         loop {
             let result = match mode {
-                Mode::Inline => self.attempt(&mut job, mode, &mut sink_state),
+                Mode::Inline => {
+                    crate::net::end_turn();
+                    self.attempt(&mut job, mode, &mut sink_state)
+                }
                 Mode::Blocking => {
                     self.client.process.counters.add(Counter::Blocking, 1);
                     // Replies to commands before this one leave first: this may take long.
-                    tokio::task::block_in_place(|| self.attempt(&mut job, mode, &mut sink_state))
+                    crate::net::blocking(|| self.attempt(&mut job, mode, &mut sink_state))
                 }
             };
             let (overflow, flushed, complete) = sink_state;

@@ -105,7 +105,7 @@ fn of_event(
         let mut theirs = theirs;
         let _ = tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await;
     });
-    let mut channel = Channel::new(Stream::Unix(ours));
+    let mut channel = Channel::new(Stream::from(ours));
     channel.caps = Capability::PROTOCOL_41.with(Capability::DEPRECATE_EOF).with(Capability::MULTI_RESULTS);
     {
         let mut identity = process.identity.lock();
@@ -139,7 +139,7 @@ fn keep_zone(session: &mut Session, def: &ProgramDef) {
 
 /// Notes that the event runs for the last time. `false`: it is another one meanwhile, or gone.
 async fn is_last(session: &mut Session, def: &Arc<ProgramDef>) -> Result<bool, SqlError> {
-    let noted = tokio::task::block_in_place(|| session.sql.event_is_over(def));
+    let noted = crate::net::blocking(|| session.sql.event_is_over(def));
     let ticket = noted.map_err(|interrupt| match interrupt {
         omnibus_sql::Interrupt::Error(error) => error,
         _ => SqlError::internal("the end of an event can't be noted"),

@@ -189,7 +189,7 @@ impl Session {
     /// SESSION-2.
     fn close(&mut self) {
         self.prepared.close_all();
-        tokio::task::block_in_place(|| self.sql.reset());
+        crate::net::blocking(|| self.sql.reset());
     }
 
     /// What a statement of the server's may touch.

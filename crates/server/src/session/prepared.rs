@@ -172,7 +172,7 @@ pub(super) fn plan_prepared(
             done => return done,
         }
     }
-    tokio::task::block_in_place(|| sql.prepare_alone(&parsed.text, Mode::Blocking, access))
+    crate::net::blocking(|| sql.prepare_alone(&parsed.text, Mode::Blocking, access))
 }
 
 fn reply_prepare(

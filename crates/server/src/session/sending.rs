@@ -7,7 +7,7 @@
 
 use super::dumping::{Dump, End, open, read_error};
 use crate::dump::{DumpGuard, SemiSyncGuard, Tail};
-use crate::net::{Channel, NetError, Twin};
+use crate::net::{Channel, NetError, Twin, send_rest};
 use crate::process::Stage;
 use omnibus_log::{FileNames, FilePin, FileSeq, LogHandle, LogPosition};
 use omnibus_replication::source::stream::SEMI_SYNC_MAGIC;
@@ -145,7 +145,10 @@ impl Dump<'_> {
             if s.reader.is_some() {
                 let (server, process) = (self.server.clone(), self.client.process.clone());
                 let turn = unless_killed(&process, server.dumps.turn_to_block()).await?;
-                let caught_up = tokio::task::block_in_place(|| self.catch_up(s))?;
+                let limit = self.client.channel.write_timeout;
+                let sent = send_rest(&mut self.client.channel.stream, limit);
+                unless_killed(&process, sent).await?.map_err(NetError::from)?;
+                let caught_up = crate::net::blocking(|| self.catch_up(s))?;
                 drop(turn);
                 match caught_up {
                     CaughtUp::TurnIsOver => {}

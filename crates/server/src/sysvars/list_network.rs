@@ -14,6 +14,7 @@ pub static VARS: &[V] = &[
     V::fixed("skip_grant_tables", Kind::Bool, B(false)),
     V::fixed("disconnect_on_expired_password", Kind::Bool, B(true)),
     V::fixed("http_address", Kind::Text, S("")),
+    V::fixed("network_driver", Kind::Enum(&["auto", "io_uring", "epoll"]), S("auto")),
     V::fixed("skip_networking", Kind::Bool, B(false)),
     V::fixed("skip_name_resolve", Kind::Bool, B(true)),
     V::fixed("skip_external_locking", Kind::Bool, B(true)),
