@@ -151,6 +151,7 @@ impl Trx {
             database: ask.database,
             sql: ask.sql,
             timestamp: ask.timestamp,
+            now_us: i64::from(ask.timestamp) * 1_000_000,
             connection_id: ask.connection_id,
         };
         let mut cache = self.shared.port.new_cache();
