@@ -130,7 +130,7 @@ pub use omnibus_log::{LogPosition, ResetError};
 pub use owned::{AnonymousGuard, GtidGuard, Ownership};
 pub use pipeline::{Gate, Pipeline, Released};
 pub use protocol::CommitProtocol;
-pub use published::{Published, SnapshotReader};
+pub use published::{Published, SnapshotReader, SnapshotWatch};
 pub use recovery::{
     Decision, Progress, RecoverError, Recovered, Replay, ReplayEvent, Replayed, decide, recover,
 };

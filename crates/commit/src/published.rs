@@ -31,6 +31,27 @@ pub struct SnapshotReader {
     slot: Arc<AtomicU64>,
 }
 
+/// A session's snapshot as others see it.
+#[derive(Clone, Debug)]
+pub struct SnapshotWatch(Arc<AtomicU64>);
+
+impl Default for SnapshotWatch {
+    fn default() -> SnapshotWatch {
+        SnapshotWatch(Arc::new(AtomicU64::new(IDLE)))
+    }
+}
+
+impl SnapshotWatch {
+    /// The number that is held readable now, if there is one. One that is just being chosen does not count.
+    #[must_use]
+    pub fn number(&self) -> Option<CommitNo> {
+        match self.0.load(Ordering::SeqCst) {
+            IDLE | CHOOSING => None,
+            number => Some(CommitNo(number)),
+        }
+    }
+}
+
 impl Published {
     /// Creates the state in which everything up to `number`, whose last event ends at `position`, is visible.
     #[must_use]
@@ -117,6 +138,12 @@ impl SnapshotReader {
         let (number, position) = self.published.place();
         self.slot.store(number.0.max(1), Ordering::SeqCst);
         (number, position)
+    }
+
+    /// A view of the snapshot for other threads.
+    #[must_use]
+    pub fn watch(&self) -> SnapshotWatch {
+        SnapshotWatch(self.slot.clone())
     }
 
     /// Releases the snapshot held, if any.

@@ -6,9 +6,9 @@
 //! and because edges between waiting transactions go away only when one of them stops waiting.
 //! Two waits that begin together are both queued before the second of them searches.
 
+use crate::deadlock::{Deadlock, Observer};
 use crate::manager::LockManager;
 use crate::outcome::WaitOutcome;
-use crate::reach::Reach;
 use crate::stats::WaitInfo;
 use crate::sync::atomic::{Ordering, fence};
 use crate::trx::Trx;
@@ -28,6 +28,9 @@ impl LockManager {
         while let Some(cycle) = self.find_cycle(requester) {
             let victim = choose(requester, &cycle);
             self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
+            if let Some(observer) = self.detector.observer.get() {
+                observer(&Deadlock::of(&cycle, victim));
+            }
             self.resolve_wait(victim, None, WaitOutcome::Deadlock);
             if Arc::ptr_eq(victim, requester) {
                 break;
@@ -52,9 +55,9 @@ impl LockManager {
         !upgrade && besides <= 1 && tables_free
     }
 
-    /// The transactions of a cycle through `start`, if there is one.
+    /// The transactions of a cycle through `start`, if there is one: `start` last, and each waits for the one before it.
     fn find_cycle(&self, start: &Arc<Trx>) -> Option<Vec<Arc<Trx>>> {
-        let mut reach = self.reach(start);
+        let mut reach = self.detector.reach(start);
         let mut nodes: Vec<(Arc<Trx>, usize)> = vec![(Arc::clone(start), 0)];
         let mut at = 0;
         while at < nodes.len() {
@@ -69,10 +72,10 @@ impl LockManager {
         None
     }
 
-    fn reach<'a>(&self, start: &'a Arc<Trx>) -> Reach<'a> {
-        let search = self.detector.searches.fetch_add(1, Ordering::Relaxed) + 1;
-        start.mark.store(search, Ordering::Relaxed);
-        Reach { search, start, closed: false, next: Vec::new() }
+    /// Has a function told of every deadlock, when it is found and before it is broken. It is called on the thread whose wait
+    /// closed the circle, while nobody else's wait can begin: it must be quick, and ask for no lock here. Only the first one counts.
+    pub fn observe_deadlocks(&self, observer: Observer) {
+        let _ = self.detector.observer.set(observer);
     }
 
     /// All waiting transactions, for SHOW ENGINE STATUS and `sys.innodb_lock_waits`.
@@ -83,7 +86,7 @@ impl LockManager {
     }
 
     fn wait_info(&self, trx: &Arc<Trx>) -> Option<WaitInfo> {
-        let mut reach = self.reach(trx);
+        let mut reach = self.detector.reach(trx);
         self.blockers(trx, &mut reach);
         let blockers = reach.next.iter().map(|trx| trx.id).collect();
         let slot = trx.slot.lock();

@@ -29,9 +29,11 @@
 //! No shard is ever held while another is taken, and nobody is woken under a shard.
 
 mod bulk;
+mod deadlock;
 mod detect;
 mod gate;
 mod handle;
+mod held;
 mod interval;
 mod manager;
 mod mode;
@@ -50,7 +52,9 @@ mod tests;
 
 use omnibus_sync as sync;
 
+pub use deadlock::{Deadlock, Deadlocked, Observer};
 pub use handle::{TrxHandle, TrxLocks};
+pub use held::{HeldCounts, HeldLock, Waiting};
 pub use manager::LockManager;
 pub use mode::{RowMode, TableMode};
 pub use outcome::WaitOutcome;

@@ -1,16 +1,19 @@
 //! The state of a search for a deadlock (`detect`): the waiting transactions that it has reached.
 
+use crate::deadlock::Observer;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::trx::Trx;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Serialises searches, and knows who waits.
 #[derive(Default)]
 pub(crate) struct Detector {
     pub(crate) waiting: Mutex<HashMap<u64, Arc<Trx>>>,
     pub(crate) searches: AtomicU64,
+    /// Is told of every deadlock.
+    pub(crate) observer: OnceLock<Observer>,
 }
 
 /// The state of one search. Transactions that it has seen are marked with the search's number.
@@ -41,6 +44,13 @@ impl Reach<'_> {
 }
 
 impl Detector {
+    /// A new search from `start`.
+    pub(crate) fn reach<'a>(&self, start: &'a Arc<Trx>) -> Reach<'a> {
+        let search = self.searches.fetch_add(1, Ordering::Relaxed) + 1;
+        start.mark.store(search, Ordering::Relaxed);
+        Reach { search, start, closed: false, next: Vec::new() }
+    }
+
     /// Takes a transaction off the list, unless it waits again.
     pub(crate) fn forget(&self, trx: &Arc<Trx>, ticket: u64) {
         let mut waiting = self.waiting.lock();

@@ -58,6 +58,11 @@ impl Space {
         Some(bulk.trx.id)
     }
 
+    /// The mode in which a transaction holds a record that has a queue.
+    pub(crate) fn mode_of(&self, trx: &Arc<Trx>, key: &Bytes) -> Option<Mode> {
+        self.records.get(key)?.mode_of(trx)
+    }
+
     pub(crate) fn request_record(&mut self, trx: &Arc<Trx>, key: &Bytes, wanted: Mode) -> Asked {
         let fenced = wanted == Mode::INSERT && self.fenced(trx, key, u64::MAX);
         if !self.bulks.is_empty() && self.bring_out(trx, key, wanted, fenced) {

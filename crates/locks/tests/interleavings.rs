@@ -14,6 +14,8 @@ use omnibus_sync::interleavings as sync;
 
 #[path = "../src/bulk.rs"]
 mod bulk;
+#[path = "../src/deadlock.rs"]
+mod deadlock;
 #[path = "../src/detect.rs"]
 mod detect;
 #[path = "../src/gate.rs"]

@@ -150,6 +150,7 @@ pub(crate) fn assemble(
     let settings = HousekeepingSettings::default();
     let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
         .map_err(step("starting the housekeeping"))?;
+    crate::monitoring::transactions::watch(&server);
     server.query_log.start(&server.globals);
     server.persisted.start(persisted);
     let query_log = crate::query_log::Writer::start(server.query_log.clone(), logged_to)

@@ -286,6 +286,18 @@ impl Digests {
         }
     }
 
+    /// Statements by the bits of the microseconds that they took, and those that failed.
+    pub(crate) fn latencies(&self) -> ([u64; BUCKETS], u64) {
+        let (mut buckets, mut failed) = ([0; BUCKETS], 0);
+        self.for_each(|kind| {
+            for (sum, bucket) in buckets.iter_mut().zip(&kind.buckets) {
+                *sum += bucket.load(Ordering::Relaxed);
+            }
+            failed += kind.get(Figure::Errors);
+        });
+        (buckets, failed)
+    }
+
     /// For SHOW STATUS. Vitess asks for the rows by InnoDB's name.
     pub(crate) fn status(&self) -> Vec<(String, String)> {
         [("Innodb_rows_read", &self.examined), ("Performance_schema_digest_lost", &self.lost)]

@@ -18,8 +18,6 @@ pub struct LockedOut {
     pub db: String,
     /// The table.
     pub table: String,
-    /// The index whose entry it is, if it is no table's lock.
-    pub index: Option<String>,
     /// Since when.
     pub waited: std::time::Duration,
 }
@@ -49,11 +47,8 @@ pub struct TableLocked {
 pub(crate) fn lock_waits(database: &Database) -> Vec<LockedOut> {
     let catalog = database.catalog();
     let of_space = |space: u32| {
-        let found = |table: &Arc<Table>| {
-            let index = table.indexes().iter().find(|index| index.space.0 == space)?;
-            Some((table.clone(), Some(index.name.to_string())))
-        };
-        catalog.tables().find_map(found)
+        let has = |table: &&Arc<Table>| table.indexes().iter().any(|index| index.space.0 == space);
+        catalog.tables().find(has).cloned()
     };
     let named = |wait: WaitInfo| {
         let found = match wait.target {
@@ -61,15 +56,15 @@ pub(crate) fn lock_waits(database: &Database) -> Vec<LockedOut> {
             LockTarget::Gate => None,
             LockTarget::Table { table } => {
                 let table = locked_table(table);
-                catalog.tables().find(|found| found.def.id == table).map(|table| (table.clone(), None))
+                catalog.tables().find(|found| found.def.id == table).cloned()
             }
         };
-        let (db, table, index) = match found {
-            Some((table, index)) => (table.def.db.to_string(), table.def.name.to_string(), index),
+        let (db, table) = match found {
+            Some(table) => (table.def.db.to_string(), table.def.name.to_string()),
             None => Default::default(),
         };
         let WaitInfo { waiter, blockers, mode, waited, .. } = wait;
-        LockedOut { waiter, blockers, mode, db, table, index, waited }
+        LockedOut { waiter, blockers, mode, db, table, waited }
     };
     database.locks().waits().into_iter().map(named).collect()
 }

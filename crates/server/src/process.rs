@@ -12,9 +12,8 @@ pub(crate) use client::Watched;
 
 use omnibus_disk::FullDisk;
 use omnibus_format::Dialect;
-use omnibus_locks::LockTarget;
 use omnibus_sql::memory::SessionMemory;
-use omnibus_sql::{KillFlag, Progress, Progressed};
+use omnibus_sql::{KillFlag, Progress, Progressed, SessionWatch};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -83,14 +82,11 @@ pub struct Process {
 #[derive(Default)]
 struct Hooks {
     kill: OnceLock<KillHook>,
-    waits: OnceLock<WaitProbe>,
+    watch: OnceLock<Arc<SessionWatch>>,
 }
 
 /// Ends what a thread waits in. Called on other sessions' threads; does not block.
 pub type KillHook = Box<dyn Fn() + Send + Sync>;
-
-/// The lock that a thread is parked for. Called on other sessions' threads; does not block.
-pub type WaitProbe = Box<dyn Fn() -> Option<LockTarget> + Send + Sync>;
 
 /// What a thread of the server itself does; asked whenever it is shown.
 pub type Describe = Box<dyn Fn() -> ThreadState + Send + Sync>;
@@ -140,9 +136,10 @@ impl Process {
         }
     }
 
-    /// What its statements' memory is counted in.
-    pub fn set_memory(&self, memory: Arc<SessionMemory>) {
+    /// Sets the account of its statements' memory, and the object that tells how far they are.
+    pub fn set_counted(&self, memory: Arc<SessionMemory>, progress: Arc<Progress>) {
         let _ = self.memory.set(memory);
+        let _ = self.progress.set(progress);
     }
 
     /// Bytes that its statements and its transaction hold.
@@ -162,14 +159,15 @@ impl Process {
         let _ = self.hooks.kill.set(hook);
     }
 
-    /// What tells that a thread of this session is parked in a lock wait.
-    pub fn set_wait_probe(&self, probe: WaitProbe) {
-        let _ = self.hooks.waits.set(probe);
+    /// Sets the object that tells of its transaction and its lock waits.
+    pub fn set_transaction(&self, watch: Arc<SessionWatch>) {
+        let _ = self.hooks.watch.set(watch);
     }
 
-    /// What tells how far this session's statement is.
-    pub fn set_progress(&self, progress: Arc<Progress>) {
-        let _ = self.progress.set(progress);
+    /// Its transaction as others see it; `None` for one without a session.
+    #[must_use]
+    pub fn transaction(&self) -> Option<&Arc<SessionWatch>> {
+        self.hooks.watch.get()
     }
 
     /// The stage, as far as the statement itself could say it: blocking waits are inside the SQL layer.
@@ -185,7 +183,7 @@ impl Process {
         if stage != Stage::Executing as u8 {
             return stage;
         }
-        let parked = self.hooks.waits.get().and_then(|waits| waits());
+        let parked = self.transaction().and_then(|watch| watch.waits_for());
         parked.map_or(stage, |target| Stage::waiting_for(&target) as u8)
     }
 

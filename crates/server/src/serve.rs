@@ -10,6 +10,7 @@ use crate::server::Server;
 use crate::starting::Starting;
 use crate::sysvars::{GlobalVars, VarValue};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -264,10 +265,19 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
     );
     tracing::info!("{line}");
     server.supervisor.notify(&format!("READY=1\nSTATUS={line}\nMAINPID={}", std::process::id()));
-    if announce {
+    if announce && !(tracing::enabled!(tracing::Level::INFO) && is_where_the_log_is(server)) {
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
+}
+
+/// Returns whether standard output is where the log's messages go: one line is enough there.
+fn is_where_the_log_is(server: &Server) -> bool {
+    let identity =
+        |path: &str| std::fs::metadata(path).map(|file| (file.dev(), file.ino(), file.rdev())).ok();
+    let log = server.globals.named("log_error");
+    let log = if log.as_str().is_empty() || log.as_str() == "stderr" { "/dev/stderr" } else { log.as_str() };
+    identity(log).is_some_and(|log| identity("/dev/stdout") == Some(log))
 }
 
 /// Each connection is a file handle: asks for as many as the system allows.

@@ -3,6 +3,7 @@
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
 use crate::auth::{Authenticator, FastCache, RsaKey};
 use crate::by_account::ByAccount;
+use crate::deadlocks::Deadlocks;
 use crate::digests::Digests;
 use crate::dump::{Dumps, SemiSyncSettings};
 use crate::gtid::ModeContext;
@@ -72,6 +73,14 @@ pub struct Server {
     pub(crate) persisted: Persisted,
     /// Who is told of its start and end.
     pub(crate) supervisor: Supervisor,
+    /// The last deadlock.
+    pub(crate) deadlocks: Deadlocks,
+    ending: Ending,
+}
+
+/// The state of the server's end.
+#[derive(Default)]
+struct Ending {
     stopping: AtomicBool,
     restarting: AtomicBool,
     stop: Notify,
@@ -114,10 +123,8 @@ impl Server {
             event_limit: EventLimit::default(),
             persisted: Persisted::default(),
             supervisor: Supervisor::default(),
-            stopping: AtomicBool::new(false),
-            restarting: AtomicBool::new(false),
-            stop: Notify::new(),
-            closed: Notify::new(),
+            deadlocks: Deadlocks::default(),
+            ending: Ending::default(),
         };
         server.counters.started_us.store(crate::clock::now_us(), Ordering::Relaxed);
         if let Some(log) = server.log.handle() {
@@ -298,6 +305,7 @@ impl Server {
             self.query_log.status(),
             self.digests.status(),
             self.doors.driver.status(),
+            crate::old_versions::counters(&self.processes, &*self.log),
         ];
         render(&StatusSources {
             server: &self.counters,
@@ -340,46 +348,46 @@ impl Server {
 
     /// Begins the shutdown; returns at once.
     pub fn stop(&self, why: &str) {
-        if !self.stopping.swap(true, Ordering::AcqRel) {
+        if !self.ending.stopping.swap(true, Ordering::AcqRel) {
             tracing::info!("shutting down: {why}");
             self.supervisor.notify("STOPPING=1");
             // Who waits for space would wait longer than the shutdown may take.
             if let Some(log) = self.log.handle() {
                 log.stop_waiting_for_space();
             }
-            self.stop.notify_one();
+            self.ending.stop.notify_one();
         }
     }
 
     /// RESTART: ends as `stop` does, for whoever starts it again.
     pub(crate) fn restart(&self) {
-        self.restarting.store(true, Ordering::Release);
+        self.ending.restarting.store(true, Ordering::Release);
         self.stop("RESTART");
     }
 
     /// Whether RESTART ended it.
     pub(crate) fn is_to_restart(&self) -> bool {
-        self.restarting.load(Ordering::Acquire)
+        self.ending.restarting.load(Ordering::Acquire)
     }
 
     /// Whether a shutdown has begun.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        self.ending.stopping.load(Ordering::Acquire)
     }
 
     /// Until a shutdown begins.
     pub(crate) async fn stopped(&self) {
-        self.stop.notified().await;
+        self.ending.stop.notified().await;
     }
 
     /// Until a connection ends, at most so long.
     pub(crate) async fn one_closes_within(&self, limit: Duration) {
-        let _ = tokio::time::timeout(limit, self.closed.notified()).await;
+        let _ = tokio::time::timeout(limit, self.ending.closed.notified()).await;
     }
 
     /// Called by a connection that ends.
     pub fn connection_closed(&self) {
-        self.closed.notify_one();
+        self.ending.closed.notify_one();
     }
 }

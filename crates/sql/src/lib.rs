@@ -31,9 +31,9 @@ mod text_file;
 pub mod xa;
 
 pub use api::{
-    AccessCheck, AllowAll, ColumnGrants, Columns, Isolation, KillFlag, Mode, NoHost, Outcome, Priv, Progress,
-    Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, VariableScope,
-    is_keyword,
+    AccessCheck, AllowAll, ColumnGrants, Columns, EndedTrx, Isolation, KillFlag, Mode, NoHost, Outcome, Priv,
+    Progress, Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, TrxSeen,
+    VariableScope, is_keyword,
 };
 pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
@@ -41,4 +41,4 @@ pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlE
 pub use information_schema::{InformationSchema, computed_columns};
 pub use session::{Database, GivenGtid, Prepared, ReadText, SqlSession, SystemTables};
 pub use state::{NewInsertId, SessionState};
-pub use store::{Floor, Patience, locked_table};
+pub use store::{Floor, Patience, SessionWatch, locked_table};

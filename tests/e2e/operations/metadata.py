@@ -15,6 +15,7 @@ from omnibus import ROOT, Omnibus, Scratch, connect, error_code, expect  # noqa:
 from peers import query  # noqa: E402
 from twins import run  # noqa: E402
 
+ONLY_MARIADB = ("information_schema.INNODB_LOCKS", "information_schema.INNODB_LOCK_WAITS")
 EMPTY = ROOT / "crates/sql/src/information_schema/empty.txt"
 # What exporters poll.
 POLLED = ["information_schema.INNODB_METRICS", "information_schema.INNODB_TRX", "information_schema.INNODB_CMP", "information_schema.INNODB_TABLESPACES",
@@ -31,6 +32,9 @@ def tables(server):
     listed = {(row["TABLE_SCHEMA"], row["TABLE_NAME"]) for row in query(server, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")}
     for line in lines:
         name, columns = line.split(": ")
+        if name in ONLY_MARIADB:
+            expect(run(c, f"SELECT * FROM {name}") == 1109 and tuple(name.split(".")) not in listed, name)
+            continue
         wanted = {column.split()[0] for column in columns.split(", ")}
         cursor = c.cursor()
         cursor.execute(f"SELECT * FROM {name}")

@@ -119,6 +119,18 @@ def state(server, port):
     waiter = threading.Thread(target=lambda: b.run("UPDATE d.t SET v = 4711 WHERE id = 0"))
     waiter.start()
     found = wait_for(lambda: json.loads(get(port, "/api/state")[2])["waits"], "a lock wait")
+    now = json.loads(get(port, "/api/state")[2])
+    mine, theirs = a.db.thread_id(), b.db.thread_id()
+    open_ = {t["id"]: (t["state"], t["changed"], t["statement"]) for t in now["transactions"]}
+    expect(open_ == {mine: ("idle", 1, ""), theirs: ("waits for a lock", 0, "UPDATE d.t SET")}, open_)
+    expect([(r["id"], r["statement"]) for r in now["running"]] == [(theirs, "UPDATE d.t SET")], now["running"])
+    top = {t["text"]: t for t in now["top"]}
+    expect(top["INSERT INTO `d` . `t` VALUES (...)"]["count"] >= 5, top)
+    times = [t["us"] for t in now["top"]]
+    expect(times == sorted(times, reverse=True) and len(times) <= 10 and all(t["mean_us"] <= t["us"] for t in now["top"]), now["top"])
+    room = now["room"]
+    expect(0 < room["free"] < room["size"] and room["log"] > 0 and 0 < room["memory"] < room["memory_limit"], room)
+    expect("4711" not in json.dumps(now), "values of a statement")
     a.run("COMMIT")
     waiter.join()
     wait = found[0]
@@ -196,6 +208,10 @@ def page(server, port, directory):
     expect(">live<" in dom, f"it is not connected: {dom[:800]} {run.stderr[-800:]}")
     lines, areas = len(re.findall("<polyline ", dom)), len(re.findall("<polygon ", dom))
     expect(lines >= 15 and areas == 8, f"{lines} lines and {areas} areas")
+    minutes = re.findall(r'class="minute"[^>]*>(\d\d:\d\d)<', dom)
+    expect(len(minutes) >= 15, f"times of the axis: {minutes}")
+    expect(all(f">{title}</h2>" in dom for title in ("Oldest open transactions", "Running statements", "Room")), "cards")
+    expect(re.search(r'data-head="now"[^>]*>[0-9.]+ [KMGT]iB free of', dom), "the room that is left, each value with its name on a phone")
     expect("NaN" not in dom and "undefined" not in dom and "Infinity" not in dom, "numbers")
     commits = re.search(r"Commits per second</h2><div class=\"keys\"><span><i [^>]*></i>commits ([0-9.]+)", dom)
     expect(commits and float(commits[1]) > 0, f"commits while something commits: {commits and commits[0]}")

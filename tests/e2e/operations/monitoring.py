@@ -104,7 +104,7 @@ def locks(server):
     waiter.start()
     rows = wait_for(lambda: a("SELECT REQUESTING_THREAD_ID, BLOCKING_THREAD_ID FROM performance_schema.data_lock_waits"), "a lock wait")
     expect(rows == ((theirs, mine),), rows)
-    rows = a("SELECT THREAD_ID, OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, LOCK_TYPE, LOCK_STATUS FROM performance_schema.data_locks ORDER BY LOCK_STATUS")
+    rows = a("SELECT THREAD_ID, OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, LOCK_TYPE, LOCK_STATUS FROM performance_schema.data_locks WHERE LOCK_TYPE = 'RECORD' ORDER BY LOCK_STATUS")
     expect(rows == ((mine, "d", "t", "PRIMARY", "RECORD", "GRANTED"), (theirs, "d", "t", "PRIMARY", "RECORD", "WAITING")), rows)
     rows = a("SELECT t.PROCESSLIST_ID, c.SQL_TEXT, c.DIGEST_TEXT, t.PROCESSLIST_STATE FROM performance_schema.threads t"
              " JOIN performance_schema.events_statements_current c USING (THREAD_ID) WHERE c.SQL_TEXT LIKE 'UPDATE%'")

@@ -157,3 +157,45 @@ fn a_cycle_through_what_is_beside_a_transaction_is_found() {
     let definition = waits(a.lock_table(2, crate::TableMode::Exclusive));
     assert_eq!(definition.outcome(), Some(WaitOutcome::Deadlock));
 }
+
+#[test]
+fn an_observer_is_told_of_the_circle_and_its_victim_before_anybody_goes_on() {
+    let manager = LockManager::new();
+    let seen: Arc<std::sync::Mutex<Vec<crate::Deadlock>>> = Arc::default();
+    let kept = seen.clone();
+    manager.observe_deadlocks(Box::new(move |deadlock| kept.lock().unwrap().push(deadlock.clone())));
+    let [a, b, c] = trxs(&manager);
+    b.set_weight(1);
+    c.set_weight(1);
+    a.set_weight(2);
+    granted(x(&a, "k"));
+    granted(x(&b, "l"));
+    granted(x(&c, "m"));
+    let _wa = waits(x(&a, "l"));
+    let wb = waits(x(&b, "m"));
+    let wc = waits(s(&c, "k"));
+    assert_eq!((wb.outcome(), wc.outcome()), (None, DEADLOCK));
+    let seen = seen.lock().unwrap();
+    let [deadlock] = &seen[..] else { panic!("{seen:?}") };
+    let owners: Vec<u64> = deadlock.members.iter().map(|member| member.owner).collect();
+    assert_eq!((owners, deadlock.victim), (vec![a.id(), b.id(), c.id()], 2));
+    let wanted = |at: usize| deadlock.members[at].target.clone();
+    assert_eq!(wanted(1), Some(crate::LockTarget::Record { space: SPACE, key: key("m") }));
+    assert_eq!((deadlock.members[2].mode, deadlock.members[1].mode), ("S", "X"));
+    assert_eq!(deadlock.members[0].rows, 2, "what it waits for counts");
+}
+
+#[test]
+fn what_is_held_can_be_listed_and_what_is_waited_for_is_not_in_it() {
+    let manager = LockManager::new();
+    let [a, b] = trxs(&manager);
+    granted(x(&a, "k"));
+    granted(s(&b, "l"));
+    let _wb = waits(x(&b, "k"));
+    let held = b.held_in_spaces(10);
+    assert_eq!(held, [crate::HeldLock { space: SPACE, key: Some(key("l")), mode: "S" }]);
+    let waiting = b.waiting().unwrap();
+    assert_eq!((waiting.mode, a.waiting().is_none()), ("X", true));
+    assert_eq!(a.held(), crate::HeldCounts { rows: 1, spaces: 1, tables: 0, written: 0 });
+    assert_eq!(a.held_in_spaces(0), []);
+}

@@ -13,7 +13,7 @@ const KEPT: usize = 300;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Status variables that only grow; the page shows their rates.
-pub(super) const COUNTERS: [&str; 13] = [
+pub(super) const COUNTERS: [&str; 15] = [
     "Questions",
     "Binlog_commits",
     "Binlog_group_commits",
@@ -27,6 +27,8 @@ pub(super) const COUNTERS: [&str; 13] = [
     "Lsm_compactions",
     "Lsm_write_stalls",
     "Slow_queries",
+    "Innodb_rows_read",
+    "Omnibus_statement_time_us",
 ];
 /// Those that are as they are.
 pub(super) const GAUGES: [&str; 7] = [
@@ -52,6 +54,8 @@ pub(super) struct Sample {
     pub gauges: [f64; GAUGES.len()],
     /// The median and the 99th percentile of each stage since the sample before, microseconds.
     pub stages: [[f64; 2]; STAGES.len()],
+    /// The median and the 99th percentile of all statements since the sample before, in microseconds, and how many failed.
+    pub statements: [f64; 3],
 }
 
 /// Counts of a histogram, by upper bound.
@@ -65,11 +69,13 @@ impl History {
     /// Takes samples for ever.
     pub(super) async fn sample(self: Arc<History>, server: Arc<Server>) {
         let mut before: [Buckets; STAGES.len()] = Default::default();
+        let mut told = server.digests.latencies();
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            let sample = take(&server.status_lines(None, &Transport::default()), &mut before);
+            let mut sample = take(&server.status_lines(None, &Transport::default()), &mut before);
+            sample.statements = statements(server.digests.latencies(), &mut told);
             let mut kept = self.0.lock();
             if kept.len() == KEPT {
                 kept.pop_front();
@@ -107,7 +113,17 @@ fn take(lines: &[(String, String)], before: &mut [Buckets; STAGES.len()]) -> Sam
         counters: COUNTERS.map(|n| value(&n)),
         gauges: GAUGES.map(|n| value(&n)),
         stages,
+        statements: Default::default(),
     }
+}
+
+/// How long statements took since the last time, and how many failed.
+fn statements<const N: usize>(now: ([u64; N], u64), before: &mut ([u64; N], u64)) -> [f64; 3] {
+    let counts = now.0.iter().zip(&before.0).map(|(now, before)| now.saturating_sub(*before));
+    let new: Buckets = counts.enumerate().map(|(bits, count)| ((1 << bits) - 1, count)).collect();
+    let failed = now.1.saturating_sub(before.1);
+    *before = now;
+    [quantile(&new, 0.5), quantile(&new, 0.99), failed as f64]
 }
 
 /// A bucket ends at twice what it begins with: between the two the value is taken to be where its share of the bucket is.
@@ -144,5 +160,17 @@ mod tests {
         let [median, high] = sample.stages[2];
         assert!((512.0..=1023.0).contains(&median) && median < high && high <= 1023.0, "{median} {high}");
         assert_eq!(take(&lines([1000, 10]), &mut before).stages[2], [0.0, 0.0], "nothing was committed");
+    }
+
+    #[test]
+    fn statements_are_those_since_the_last_time() {
+        let mut before = ([0; 12], 0);
+        let mut now = before;
+        (now.0[10], now.1) = (100, 3);
+        let [median, high, failed] = statements(now, &mut before);
+        assert!((512.0..=1023.0).contains(&median) && median < high && high <= 1023.0, "{median} {high}");
+        assert_eq!(failed, 3.0);
+        assert_eq!(statements(now, &mut before), [0.0, 0.0, 0.0], "none came");
+        assert_eq!(statements(([0; 12], 0), &mut before), [0.0, 0.0, 0.0], "they were cleared");
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! Tasks of the sessions' runtime; a request waits for no lock that a statement holds for long.
 
+mod activity;
 mod history;
 mod metrics;
 mod state;

@@ -1,5 +1,6 @@
 //! What the page shows: samples for its plots, and how things are now: replicas, channels, lock waits.
 
+use super::activity;
 use super::history::{COUNTERS, GAUGES, History, STAGES, Sample};
 use super::metrics::label;
 use crate::clock::now_us;
@@ -45,6 +46,11 @@ pub(super) fn json(server: &Server, history: &History, since: i64) -> String {
         "channels": channels(server),
         "waits": waits(server, now),
         "definitions": definitions(server, now),
+        "transactions": activity::transactions(server, now),
+        "snapshot": activity::snapshot(server),
+        "running": activity::running(server, now),
+        "top": activity::top(server),
+        "room": activity::room(server),
     })
     .to_string()
 }
@@ -56,7 +62,7 @@ pub(super) fn of_start(starting: &Starting) -> String {
 }
 
 fn sample(sample: &Sample) -> Value {
-    json!([sample.at_ms, sample.counters, sample.gauges, sample.stages])
+    json!([sample.at_ms, sample.counters, sample.gauges, sample.stages, sample.statements])
 }
 
 fn replicas(server: &Server) -> Vec<Value> {
@@ -113,7 +119,7 @@ fn definitions(server: &Server, now: i64) -> Vec<Value> {
 }
 
 /// The verb and what it is about; values are nobody's business here.
-fn first_words(text: Option<&str>) -> String {
+pub(super) fn first_words(text: Option<&str>) -> String {
     let words = text.unwrap_or_default().split_whitespace();
     let plain = |word: &&str| word.chars().all(|c| c.is_alphanumeric() || "_.`".contains(c));
     let mut words: Vec<String> = words.take_while(plain).take(3).map(str::to_owned).collect();

@@ -6,9 +6,10 @@
 mod accounts;
 mod files;
 mod memory;
+pub(crate) mod transactions;
 
 use crate::digests::{Figure, Kind};
-use crate::held_locks::{LockedOut, TableLocked};
+use crate::held_locks::TableLocked;
 use crate::process::ProcessLine;
 use crate::server::Server;
 use bytes::Bytes;
@@ -20,16 +21,13 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-type Row = Vec<(&'static str, Value)>;
+pub(crate) type Row = Vec<(&'static str, Value)>;
 
-/// What these tables have for engines: row locks belong to none of them.
-const ENGINE: &str = "OMNIBUS";
-
-fn text(text: impl AsRef<str>) -> Value {
+pub(crate) fn text(text: impl AsRef<str>) -> Value {
     Value::Bytes(Bytes::copy_from_slice(text.as_ref().as_bytes()))
 }
 
-fn text_or_null(value: &str) -> Value {
+pub(crate) fn text_or_null(value: &str) -> Value {
     if value.is_empty() { Value::Null } else { text(value) }
 }
 
@@ -59,10 +57,13 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
             server.digests.for_each(|kind| rows.push(by_digest(kind)));
             rows
         }
-        "data_lock_waits" => {
-            crate::held_locks::lock_waits(&server.database).iter().flat_map(lock_waits).collect()
-        }
-        "data_locks" => crate::held_locks::lock_waits(&server.database).iter().flat_map(locks).collect(),
+        "INNODB_TRX" => transactions::rows(server),
+        "INNODB_LOCKS" => transactions::mariadb_locks(server),
+        "INNODB_LOCK_WAITS" => transactions::mariadb_lock_waits(server),
+        "events_transactions_current" => transactions::current(server, sees),
+        "events_transactions_history" => transactions::history(server, sees),
+        "data_lock_waits" => transactions::lock_waits(server),
+        "data_locks" => transactions::locks(server),
         "accounts" => accounts::connections(server, &["USER", "HOST"]),
         "users" => accounts::connections(server, &["USER"]),
         "hosts" => accounts::connections(server, &["HOST"]),
@@ -251,44 +252,4 @@ fn by_digest(kind: &Kind) -> Row {
         ("QUERY_SAMPLE_SEEN", or_null(stamp(seen.unsigned_abs()))),
         ("QUERY_SAMPLE_TIMER_WAIT", or_null(picoseconds(took))),
     ]
-}
-
-fn lock_id(connection: u64, wait: &LockedOut) -> Value {
-    text(format!("{connection}:{}:{}", wait.table_name(), wait.index.as_deref().unwrap_or_default()))
-}
-
-fn lock_waits(wait: &LockedOut) -> Vec<Row> {
-    let row = |blocker: &u64| {
-        vec![
-            ("ENGINE", text(ENGINE)),
-            ("REQUESTING_ENGINE_LOCK_ID", lock_id(wait.waiter, wait)),
-            ("REQUESTING_ENGINE_TRANSACTION_ID", Value::UInt(wait.waiter)),
-            ("REQUESTING_THREAD_ID", Value::UInt(wait.waiter)),
-            ("BLOCKING_ENGINE_LOCK_ID", lock_id(*blocker, wait)),
-            ("BLOCKING_ENGINE_TRANSACTION_ID", Value::UInt(*blocker)),
-            ("BLOCKING_THREAD_ID", Value::UInt(*blocker)),
-        ]
-    };
-    wait.blockers.iter().map(row).collect()
-}
-
-/// Locks that somebody waits for: the one that is wanted, and those in its way. Others are not listed.
-fn locks(wait: &LockedOut) -> Vec<Row> {
-    let row = |connection: u64, mode: Value, status: &str| {
-        vec![
-            ("ENGINE", text(ENGINE)),
-            ("ENGINE_LOCK_ID", lock_id(connection, wait)),
-            ("ENGINE_TRANSACTION_ID", Value::UInt(connection)),
-            ("THREAD_ID", Value::UInt(connection)),
-            ("OBJECT_SCHEMA", text_or_null(&wait.db)),
-            ("OBJECT_NAME", text_or_null(&wait.table)),
-            ("INDEX_NAME", wait.index.as_ref().map_or(Value::Null, text)),
-            ("LOCK_TYPE", text(if wait.index.is_some() { "RECORD" } else { "TABLE" })),
-            ("LOCK_MODE", mode),
-            ("LOCK_STATUS", text(status)),
-        ]
-    };
-    let wanted = row(wait.waiter, text(wait.mode), "WAITING");
-    let held = wait.blockers.iter().map(|blocker| row(*blocker, Value::Null, "GRANTED"));
-    std::iter::once(wanted).chain(held).collect()
 }

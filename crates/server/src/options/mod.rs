@@ -13,7 +13,7 @@ pub use parse::{OptionError, parse};
 
 use crate::net::Places;
 use crate::sysvars::persisted::{self, Kept};
-use crate::sysvars::{GlobalVars, VarValue};
+use crate::sysvars::{GlobalVars, Registry, VarDef, VarValue, about};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -171,7 +171,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// All options with their defaults, for `--help`.
+/// All options with their defaults, for `--help`: with a line about each that acts, and the others behind them.
 #[must_use]
 pub fn help() -> String {
     use std::fmt::Write;
@@ -180,17 +180,23 @@ pub fn help() -> String {
          Options are MySQL's system variables, as --name=value; --skip-NAME switches one off, and sizes take K, M, G.\n\
          --defaults-file=FILE reads groups [mysqld], [server] and [omnibus] of an option file; --no-defaults reads none.\n\n",
     );
-    for (_, def) in crate::sysvars::Registry::get().iter() {
-        let settable = !matches!(def.change, crate::sysvars::Change::Computed)
-            && def.scope != crate::sysvars::Scope::Session;
-        if settable {
-            let name = def.name.replace('_', "-");
-            let default = match def.default.value() {
-                VarValue::Null => "NULL".to_owned(),
-                value => value.text(),
-            };
-            let _ = writeln!(text, "{}", format!("  --{name:<46} {default}").trim_end());
+    let options = || Registry::get().iter().map(|(_, def)| def).filter(|def| def.is_option());
+    let line = |def: &VarDef, what: &str| {
+        let default = match def.default.value() {
+            VarValue::Null => "NULL".to_owned(),
+            value => value.text(),
+        };
+        let name = format!("--{}={default}", def.name.replace('_', "-"));
+        format!("  {name:<46} {what}").trim_end().to_owned()
+    };
+    for def in options() {
+        if let Some(what) = about(def.name) {
+            let _ = writeln!(text, "{}", line(def, what));
         }
+    }
+    text.push_str("\nTaken, with what docs/use/variables.md says of them:\n\n");
+    for def in options().filter(|def| about(def.name).is_none()) {
+        let _ = writeln!(text, "{}", line(def, ""));
     }
     text
 }

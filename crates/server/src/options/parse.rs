@@ -177,8 +177,14 @@ fn takes_value(name: &str) -> bool {
     let bare = name.strip_prefix("loose_").unwrap_or(&name);
     match registry.find(bare) {
         Some(id) => registry.def(id).kind != Kind::Bool,
-        None => bare == "user",
+        // What is not known is refused by its name, and not what follows it.
+        None => bare == "user" || resolve(bare, None).is_none() && !is_accepted(bare),
     }
+}
+
+/// Options that are no variables and are accepted all the same.
+fn is_accepted(name: &str) -> bool {
+    IGNORED.contains(&name) || is_of_plugin(name)
 }
 
 fn apply(options: &mut ServerOptions, option: &FileOption) -> Result<(), OptionError> {
@@ -189,7 +195,7 @@ fn apply(options: &mut ServerOptions, option: &FileOption) -> Result<(), OptionE
     };
     match resolve(&name, option.value.as_deref()) {
         Some((id, given)) => set(options, id, given, option),
-        None if IGNORED.contains(&name.as_str()) || is_of_plugin(&name) => {
+        None if is_accepted(&name) => {
             options.warnings.push(format!("option '{}' has no effect here", option.name));
             Ok(())
         }

@@ -142,3 +142,14 @@ fn every_default_is_a_value_of_its_variable() {
         assert_eq!(again.text(), value.text(), "{}", def.name);
     }
 }
+
+#[test]
+fn a_name_that_is_not_known_is_what_is_told_and_not_its_value() {
+    for args in [&["--prot", "16510"][..], &["--prot=16510"]] {
+        let told = run(args).unwrap_err().0;
+        assert!(told.contains("'--prot'") && told.contains("did you mean '--port'?"), "{told}");
+    }
+    let o = run(&["--loose-nothing-of-this-name", "5", "--port=1"]).unwrap();
+    assert_eq!((o.places().port, o.warnings.len()), (1, 1));
+    assert!(run(&["--skip-networking", "5"]).unwrap_err().0.contains("unexpected argument '5'"));
+}

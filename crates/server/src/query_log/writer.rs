@@ -42,7 +42,7 @@ impl Writer {
         session.state.settings.zone = Zone::Offset(0);
         // What fits no column is cut.
         session.state.settings.sql_mode = 0;
-        let waiter = session.lock_waiter();
+        let waiter = session.watch();
         let kill = Box::new(move || {
             flag.kill_connection();
             waiter.kill();

@@ -36,7 +36,10 @@ enum Outcome {
 pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
     let own = &applying.slots[slot];
     let mut session = SqlSession::new(applying.env.database.clone(), own.session, own.kill.clone());
-    let waiter = session.lock_waiter();
+    let waiter = session.watch();
+    if let Some(process) = applying.env.server.processes.get(own.session.into()) {
+        process.set_transaction(session.watch());
+    }
     let _ = own.waiter.set(Box::new(move || {
         waiter.kill();
     }));

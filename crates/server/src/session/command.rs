@@ -103,7 +103,7 @@ impl Session {
         let start = self.client.reply_start();
         if self.client.process.kill.check().is_err() {
             self.client.process.kill.reset();
-            self.sql.lock_waiter().clear_kill();
+            self.sql.watch().clear_kill();
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
         let client = self.sql.state.settings.collation_client;

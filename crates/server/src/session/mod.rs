@@ -124,11 +124,10 @@ impl Session {
         let mut sql = Box::new(SqlSession::new(server.database.clone(), process.id, process.kill.clone()));
         fill_in(&mut sql.state, (&login.user, &login.account), host.name(), shared.clone());
         sql.state.settings = Settings::of_execution(&shared, channel.caps, &access);
-        let (waiting, waiter) = (sql.lock_waiter(), sql.lock_waiter());
+        let waiter = sql.watch();
         process.set_kill_hook(Box::new(move || waiter.kill()));
-        process.set_wait_probe(Box::new(move || waiting.waits_for()));
-        process.set_memory(sql.state.memory.clone());
-        process.set_progress(sql.state.budget.progress.clone());
+        process.set_transaction(sql.watch());
+        process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
         let mut client = Client::new(server.clone(), channel, process, sql.floor().clone());
         client.set_up(&shared, &sql.state);
         Session {

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::status::{COM_NAMES, Counter};
 use bytes::Bytes;
 use omnibus_sql::api::Tallied;
-use omnibus_sql::{Level, SqlSession};
+use omnibus_sql::{Level, SqlError, SqlSession};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,6 +21,9 @@ const ADMIN: [&str; 7] =
 
 /// ER_UNKNOWN_ERROR.
 const UNKNOWN_ERROR: u16 = 1105;
+
+/// ER_ROW_IS_REFERENCED_2 and ER_NO_REFERENCED_ROW_2.
+const FOREIGN_KEYS: [u16; 2] = [1451, 1452];
 
 /// How things were when a statement began.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +99,11 @@ impl Observer<'_> {
         {
             self.audit_statement(statement);
         }
+        if let Observed::Statement(statement) = &what
+            && statement.failed
+        {
+            self.note_refusal(statement);
+        }
         if let Observed::Statement(statement) = &mut what
             && self.server.digests.is_on()
         {
@@ -103,6 +111,19 @@ impl Observer<'_> {
             self.count_digest(begun, now, statement);
         }
         now
+    }
+
+    /// Keeps the last refusal by a foreign key, for SHOW ENGINE INNODB STATUS.
+    fn note_refusal(&self, statement: &Statement<'_>) {
+        let conditions = self.sql.state.diagnostics.conditions();
+        let refused = |(level, error): &&(Level, SqlError)| {
+            *level == Level::Error && FOREIGN_KEYS.contains(&error.code)
+        };
+        if let Some((_, error)) = conditions.iter().rev().find(refused) {
+            let (id, text) = (self.client.process.id, (statement.text)());
+            let product = if self.server.is_mariadb() { "MariaDB" } else { "MySQL" };
+            self.server.deadlocks.refused(product, id, &text, &error.message);
+        }
     }
 
     fn count_digest(&self, begun: Begun, now: i64, statement: &mut Statement<'_>) {

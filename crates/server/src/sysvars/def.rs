@@ -112,6 +112,12 @@ pub struct VarDef {
 }
 
 impl VarDef {
+    /// Returns whether it is an option of the server.
+    #[must_use]
+    pub fn is_option(&self) -> bool {
+        self.change != Change::Computed && self.scope != Scope::Session
+    }
+
     const fn new(name: &'static str, scope: Scope, change: Change, kind: Kind, default: Fixed) -> VarDef {
         VarDef { name, scope, change, kind, default, only: None }
     }

@@ -6,6 +6,7 @@
 //!
 //! A variable that is listed and that nothing acts upon is one that clients read (or set) by habit.
 
+mod about;
 mod coerce;
 mod computed;
 mod def;
@@ -32,6 +33,7 @@ mod settings;
 mod store;
 mod value;
 
+pub(crate) use about::about;
 pub use coerce::{Given, coerce};
 pub use computed::{ComputedContext, LastStatement, computed};
 pub use def::{Change, Kind, Scope, VarDef};

@@ -93,6 +93,10 @@ pub trait SessionHost: Send + Sync {
     fn monitoring(&self, _table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
         Ok(Vec::new())
     }
+    /// The text of SHOW ENGINE INNODB STATUS.
+    fn engine_status(&self) -> String {
+        String::new()
+    }
     /// A function that the server implements (locks by name, replication). `None`: no such function.
     fn call(&self, _connection_id: u32, _name: &str, _args: &[Value]) -> Option<SqlResult<Value>> {
         None

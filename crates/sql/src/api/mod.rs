@@ -12,6 +12,7 @@ mod progress;
 mod result;
 mod settings;
 mod tally;
+mod trx_seen;
 mod turns;
 
 pub use crate::catalog::{DEFAULT_ENGINE, is_default_engine, is_foreign_engine, is_own_engine};
@@ -26,4 +27,5 @@ pub use progress::{Progress, Progressed, Work};
 pub use result::{Outcome, ResultColumn, RowSink, flag};
 pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, TimeLimits, sql_mode};
 pub use tally::{Tallied, Tally};
+pub use trx_seen::{EndedTrx, TrxKind, TrxSeen};
 pub use turns::Turns;

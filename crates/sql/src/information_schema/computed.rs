@@ -1,5 +1,6 @@
 //! Computed tables: their definitions, and how a query finds them.
 
+use super::dialects;
 use super::names::Names;
 use crate::api::{AccessCheck, AllowAll, Priv, ResultColumn, Routine, flag};
 use crate::bind::{Outline, outline};
@@ -11,6 +12,7 @@ use crate::rows::collected::Rows;
 use crate::store::TrxContext;
 use bytes::Bytes;
 use omnibus_engine::EngineInfo;
+use omnibus_format::Dialect;
 use omnibus_parser::ast::ProgramKind;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, ColumnType, Value};
@@ -100,8 +102,10 @@ impl Reader<'_, '_> {
 
     /// Every computed table that is asked for and that the account may know of.
     pub fn computed(&mut self) -> Vec<&'static Def> {
+        let dialect = dialect_of(self.shared);
         let mut shown = |def: &Def| {
-            self.names.asked(def.schema, def.name, self.cx)
+            dialects::has_table(dialect, def)
+                && self.names.asked(def.schema, def.name, self.cx)
                 && (def.schema != "mysql" || self.sees(def.schema, Some(def.name)))
         };
         all().filter(|def| shown(def)).collect()
@@ -223,8 +227,10 @@ impl InformationSchema {
     /// Over a database's catalog.
     #[must_use]
     pub fn new(shared: &Arc<TrxContext>) -> InformationSchema {
+        let dialect = dialect_of(shared);
         let defs = all().chain(super::replication::GTIDS).chain(super::privileges::SYSTEM);
-        let tables = defs.map(|def| Arc::new(Computed::new(def, shared.clone()))).collect();
+        let defs = defs.filter(|def| dialects::has_table(dialect, def));
+        let tables = defs.map(|def| Arc::new(Computed::new(def, dialect, shared.clone()))).collect();
         InformationSchema { tables }
     }
 }
@@ -251,11 +257,13 @@ impl VirtualTables for InformationSchema {
 struct Computed {
     def: &'static Def,
     columns: Arc<[ResultColumn]>,
+    /// Places of columns of the definition that the dialect does not have, last first.
+    left_out: Vec<usize>,
     shared: Arc<TrxContext>,
 }
 
 impl Computed {
-    fn new(def: &'static Def, shared: Arc<TrxContext>) -> Computed {
+    fn new(def: &'static Def, dialect: Dialect, shared: Arc<TrxContext>) -> Computed {
         let (schema, table): (Arc<str>, Arc<str>) = (Arc::from(def.schema), Arc::from(def.name));
         let column = |(name, ty): &(&'static str, Ty)| {
             let name: Arc<str> = Arc::from(*name);
@@ -269,7 +277,11 @@ impl Computed {
                 ty: column_type(*ty),
             }
         };
-        Computed { def, columns: def.columns.iter().map(column).collect(), shared }
+        let has = |(name, _): &(&str, Ty)| dialects::has_column(dialect, def, name);
+        let columns = def.columns.iter().filter(|column| has(column)).map(column).collect();
+        let left_out = def.columns.iter().enumerate().rev().filter(|(_, column)| !has(column));
+        let left_out = left_out.map(|(at, _)| at).collect();
+        Computed { def, columns, left_out, shared }
     }
 }
 
@@ -293,8 +305,18 @@ impl VirtualTable for Computed {
                 _ => {}
             }
         }
+        for row in rows.iter_mut().filter(|_| !self.left_out.is_empty()) {
+            for at in &self.left_out {
+                row.remove(*at);
+            }
+        }
         Ok(Rows::of(rows))
     }
+}
+
+/// The dialect that the server speaks.
+fn dialect_of(shared: &TrxContext) -> Dialect {
+    shared.port.new_cache().dialect()
 }
 
 /// A TIMESTAMP's UTC as the session sees it.

@@ -1,4 +1,4 @@
-//! Tables of `performance_schema` whose rows the server makes: statements by digest, threads, what they run, who waits for whom.
+//! Tables whose rows the server makes: statements by digest, threads, what they run, their transactions, who waits for whom.
 //!
 //! Their columns are those of `empty.txt`, MySQL's. The server (`SessionHost::monitoring`) names the columns that it has something
 //! to say of; the others are 0 where they count and NULL elsewhere.
@@ -19,6 +19,9 @@ macro_rules! hosted {
         /// By name.
         pub(super) const TABLES: &[(&str, Rows)] = &[
             $((stringify!($name), $name),)*
+            ("INNODB_TRX", innodb_trx),
+            ("INNODB_LOCKS", innodb_locks),
+            ("INNODB_LOCK_WAITS", innodb_lock_waits),
             ("table_io_waits_summary_by_table", usage::table_io_waits_summary_by_table),
             ("table_io_waits_summary_by_index_usage", usage::table_io_waits_summary_by_index_usage),
         ];
@@ -37,6 +40,8 @@ hosted! {
     data_locks
     events_stages_current
     events_statements_current
+    events_transactions_current
+    events_transactions_history
     events_statements_summary_by_digest
     events_waits_summary_global_by_event_name
     file_summary_by_event_name
@@ -53,6 +58,24 @@ hosted! {
     threads
 }
 
+fn innodb_trx(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = rows(reader, "INNODB_TRX")?;
+    for value in rows.iter_mut().flatten() {
+        if let Value::DateTime(at) = value {
+            *at = reader.cx.to_local(*at);
+        }
+    }
+    Ok(rows)
+}
+
+fn innodb_locks(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    rows(reader, "INNODB_LOCKS")
+}
+
+fn innodb_lock_waits(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    rows(reader, "INNODB_LOCK_WAITS")
+}
+
 fn rows(reader: &mut Reader<'_, '_>, name: &'static str) -> ExecResult<Vec<Vec<Value>>> {
     let given = reader.cx.session.host.monitoring(name)?;
     Ok(filled(name, given))
@@ -60,9 +83,8 @@ fn rows(reader: &mut Reader<'_, '_>, name: &'static str) -> ExecResult<Vec<Vec<V
 
 /// Rows of which only some columns are given, as whole ones.
 pub(super) fn filled(name: &str, given: Vec<Vec<(&'static str, Value)>>) -> Vec<Vec<Value>> {
-    let Some(def) = empty::tables().find(|def| def.schema == "performance_schema" && def.name == name) else {
-        return Vec::new();
-    };
+    // No two schemas have a table of one name here.
+    let Some(def) = empty::tables().find(|def| def.name == name) else { return Vec::new() };
     let row = |mut given: Vec<(&'static str, Value)>| {
         let value = |(name, ty): &(&str, Ty)| match given.iter().position(|(column, _)| column == name) {
             Some(at) => given.swap_remove(at).1,

@@ -11,6 +11,7 @@ mod charsets;
 mod columns;
 mod computed;
 mod constraints;
+mod dialects;
 mod empty;
 mod grammar;
 mod hosted;

@@ -29,31 +29,51 @@ FROM performance_schema.events_statements_summary_by_digest d WHERE d.SUM_NO_IND
 ORDER BY no_index_used_pct DESC, d.SUM_TIMER_WAIT DESC
 
 VIEW processlist AS
-SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, IF(t.TYPE = 'BACKGROUND', t.NAME, CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, ''))) AS `user`,
+SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, IF(t.TYPE = 'BACKGROUND', REPLACE(t.NAME, 'thread/', ''), CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, ''))) AS `user`,
   t.PROCESSLIST_DB AS db, t.PROCESSLIST_COMMAND AS command, t.PROCESSLIST_STATE AS state, t.PROCESSLIST_TIME AS `time`,
-  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency
+  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency,
+  ROUND(100 * g.WORK_COMPLETED / NULLIF(g.WORK_ESTIMATED, 0), 2) AS progress, FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_memory,
+  FORMAT_PICO_TIME(x.TIMER_WAIT) AS trx_latency, x.STATE AS trx_state, x.AUTOCOMMIT AS trx_autocommit, p.ATTR_VALUE AS pid, n.ATTR_VALUE AS program_name
 FROM performance_schema.threads t LEFT JOIN performance_schema.events_statements_current s ON s.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.events_stages_current g ON g.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.events_transactions_current x ON x.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.memory_summary_by_thread_by_event_name m ON m.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.session_connect_attrs p ON p.PROCESSLIST_ID = t.PROCESSLIST_ID AND p.ATTR_NAME = '_pid'
+  LEFT JOIN performance_schema.session_connect_attrs n ON n.PROCESSLIST_ID = t.PROCESSLIST_ID AND n.ATTR_NAME = 'program_name'
 ORDER BY t.PROCESSLIST_TIME DESC
 
 VIEW session AS
-SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, '')) AS `user`,
+SELECT t.THREAD_ID AS thd_id, t.PROCESSLIST_ID AS conn_id, IF(t.TYPE = 'BACKGROUND', REPLACE(t.NAME, 'thread/', ''), CONCAT(t.PROCESSLIST_USER, '@', IFNULL(t.PROCESSLIST_HOST, ''))) AS `user`,
   t.PROCESSLIST_DB AS db, t.PROCESSLIST_COMMAND AS command, t.PROCESSLIST_STATE AS state, t.PROCESSLIST_TIME AS `time`,
-  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency
+  t.PROCESSLIST_INFO AS current_statement, FORMAT_PICO_TIME(s.TIMER_WAIT) AS statement_latency,
+  ROUND(100 * g.WORK_COMPLETED / NULLIF(g.WORK_ESTIMATED, 0), 2) AS progress, FORMAT_BYTES(m.CURRENT_NUMBER_OF_BYTES_USED) AS current_memory,
+  FORMAT_PICO_TIME(x.TIMER_WAIT) AS trx_latency, x.STATE AS trx_state, x.AUTOCOMMIT AS trx_autocommit, p.ATTR_VALUE AS pid, n.ATTR_VALUE AS program_name
 FROM performance_schema.threads t LEFT JOIN performance_schema.events_statements_current s ON s.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.events_stages_current g ON g.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.events_transactions_current x ON x.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.memory_summary_by_thread_by_event_name m ON m.THREAD_ID = t.THREAD_ID
+  LEFT JOIN performance_schema.session_connect_attrs p ON p.PROCESSLIST_ID = t.PROCESSLIST_ID AND p.ATTR_NAME = '_pid'
+  LEFT JOIN performance_schema.session_connect_attrs n ON n.PROCESSLIST_ID = t.PROCESSLIST_ID AND n.ATTR_NAME = 'program_name'
 WHERE t.TYPE = 'FOREGROUND' AND t.PROCESSLIST_COMMAND <> 'Daemon'
 ORDER BY t.PROCESSLIST_TIME DESC
 
 VIEW innodb_lock_waits AS
-SELECT CONCAT(r.OBJECT_SCHEMA, '.', r.OBJECT_NAME) AS locked_table, r.OBJECT_SCHEMA AS locked_table_schema, r.OBJECT_NAME AS locked_table_name,
-  r.INDEX_NAME AS locked_index, r.LOCK_TYPE AS locked_type, w.REQUESTING_ENGINE_TRANSACTION_ID AS waiting_trx_id, tr.PROCESSLIST_ID AS waiting_pid,
-  tr.PROCESSLIST_INFO AS waiting_query, w.REQUESTING_ENGINE_LOCK_ID AS waiting_lock_id, r.LOCK_MODE AS waiting_lock_mode,
-  w.BLOCKING_ENGINE_TRANSACTION_ID AS blocking_trx_id, tb.PROCESSLIST_ID AS blocking_pid, tb.PROCESSLIST_INFO AS blocking_query,
-  w.BLOCKING_ENGINE_LOCK_ID AS blocking_lock_id, CONCAT('KILL QUERY ', tb.PROCESSLIST_ID) AS sql_kill_blocking_query,
-  CONCAT('KILL ', tb.PROCESSLIST_ID) AS sql_kill_blocking_connection
+SELECT r.trx_wait_started AS wait_started, TIMEDIFF(NOW(), r.trx_wait_started) AS wait_age, TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW()) AS wait_age_secs,
+  CONCAT('`', REPLACE(rl.OBJECT_SCHEMA, '`', '``'), '`.`', REPLACE(rl.OBJECT_NAME, '`', '``'), '`') AS locked_table, rl.OBJECT_SCHEMA AS locked_table_schema,
+  rl.OBJECT_NAME AS locked_table_name, rl.PARTITION_NAME AS locked_table_partition, rl.SUBPARTITION_NAME AS locked_table_subpartition,
+  rl.INDEX_NAME AS locked_index, rl.LOCK_TYPE AS locked_type, r.trx_id AS waiting_trx_id, r.trx_started AS waiting_trx_started,
+  TIMEDIFF(NOW(), r.trx_started) AS waiting_trx_age, r.trx_rows_locked AS waiting_trx_rows_locked, r.trx_rows_modified AS waiting_trx_rows_modified,
+  r.trx_mysql_thread_id AS waiting_pid, r.trx_query AS waiting_query, rl.ENGINE_LOCK_ID AS waiting_lock_id, rl.LOCK_MODE AS waiting_lock_mode,
+  b.trx_id AS blocking_trx_id, b.trx_mysql_thread_id AS blocking_pid, b.trx_query AS blocking_query, bl.ENGINE_LOCK_ID AS blocking_lock_id,
+  bl.LOCK_MODE AS blocking_lock_mode, b.trx_started AS blocking_trx_started, TIMEDIFF(NOW(), b.trx_started) AS blocking_trx_age,
+  b.trx_rows_locked AS blocking_trx_rows_locked, b.trx_rows_modified AS blocking_trx_rows_modified,
+  CONCAT('KILL QUERY ', b.trx_mysql_thread_id) AS sql_kill_blocking_query, CONCAT('KILL ', b.trx_mysql_thread_id) AS sql_kill_blocking_connection
 FROM performance_schema.data_lock_waits w
-  JOIN performance_schema.data_locks r ON r.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID AND r.LOCK_STATUS = 'WAITING'
-  LEFT JOIN performance_schema.threads tr ON tr.THREAD_ID = w.REQUESTING_THREAD_ID
-  LEFT JOIN performance_schema.threads tb ON tb.THREAD_ID = w.BLOCKING_THREAD_ID
+  JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
+  JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID
+  JOIN performance_schema.data_locks bl ON bl.ENGINE_LOCK_ID = w.BLOCKING_ENGINE_LOCK_ID
+  JOIN performance_schema.data_locks rl ON rl.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID
+ORDER BY r.trx_wait_started
 
 VIEW schema_index_statistics AS
 SELECT u.OBJECT_SCHEMA AS table_schema, u.OBJECT_NAME AS table_name, u.INDEX_NAME AS index_name, u.COUNT_FETCH AS rows_selected,

@@ -92,6 +92,12 @@ impl Database {
         &self.shared.locks
     }
 
+    /// Prepared XA branches that nobody is at, each with so many of its locks.
+    #[must_use]
+    pub fn prepared(&self, most: usize) -> Vec<crate::xa::PreparedSeen> {
+        self.shared.branches.seen(most)
+    }
+
     /// What statements of all sessions keep in memory.
     #[must_use]
     pub fn memory(&self) -> &ServerMemory {

@@ -12,7 +12,7 @@ use crate::load::LoadInput;
 use crate::memory::SessionMemory;
 use crate::session::programs::{Interpreter, Machine};
 use crate::state::{NamedLocks, NewInsertId, ProgramState, SessionState};
-use crate::store::{LockWaiter, Trx};
+use crate::store::{SessionWatch, Trx};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
@@ -183,10 +183,10 @@ impl SqlSession {
         &self.database
     }
 
-    /// What KILL uses to end a lock wait, beside the kill flag.
+    /// The means by which KILL ends a lock wait, beside the kill flag, and others see the transaction.
     #[must_use]
-    pub fn lock_waiter(&self) -> Arc<LockWaiter> {
-        self.trx.locks.rows.lock_waiter()
+    pub fn watch(&self) -> Arc<SessionWatch> {
+        self.trx.locks.rows.watch()
     }
 
     /// SERVER_STATUS_IN_TRANS.

@@ -8,10 +8,11 @@ use crate::api::{Outcome, Priv, VariableScope};
 use crate::bind;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::information_schema::SCHEMAS;
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_parser::ast::{
-    ColumnRef, Derived, Expr, Like, Literal, ObjectName, Query, QueryBody, Select, SelectItem, SelectOptions,
-    Show, ShowFilter, Statement, TableRef, VarScope,
+    ColumnRef, Derived, EngineReport, Expr, Like, Literal, ObjectName, Query, QueryBody, Select, SelectItem,
+    SelectOptions, Show, ShowFilter, Statement, TableRef, VarScope,
 };
 use omnibus_parser::{ParseOptions, parse_first};
 
@@ -26,6 +27,15 @@ impl Form {
     fn new(first: &str, sql: String, filter: Option<&ShowFilter>) -> Form {
         Form { sql, first: first.to_owned(), filter: filter.cloned() }
     }
+}
+
+/// The query of SHOW ENGINE: of the reports only STATUS has a text.
+fn engine_status(what: &EngineReport, state: &SessionState) -> String {
+    let status = match what {
+        EngineReport::Status => state.host.engine_status(),
+        EngineReport::Mutex | EngineReport::Logs => String::new(),
+    };
+    format!("SELECT 'InnoDB' AS `Type`, '' AS `Name`, {} AS `Status`", string(&status))
 }
 
 /// Runs a SHOW that is a query of a computed table.
@@ -152,9 +162,7 @@ fn form(cx: &StatementContext<'_>, show: &Show, call: &Call<'_>) -> SqlResult<Fo
         Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
         Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
         Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
-        Show::EngineStatus { .. } => {
-            Form::new("Type", "SELECT 'InnoDB' AS `Type`, '' AS `Name`, '' AS `Status`".into(), None)
-        }
+        Show::EngineStatus { what, .. } => Form::new("Type", engine_status(what, cx.state), None),
         other => {
             let name = other.kind().replace('_', " ").to_uppercase();
             return Err(SqlError::not_supported_yet(name));

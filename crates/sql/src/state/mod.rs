@@ -228,6 +228,7 @@ impl SessionState {
             database: self.database.as_deref().unwrap_or_default(),
             sql,
             timestamp: (self.now_us / 1_000_000) as u32,
+            now_us: self.now_us,
             connection_id: self.thread_id(),
         }
     }

@@ -23,6 +23,7 @@ impl Trx {
     /// The trx cache could not take the last event, or an engine can not keep what was written; the transaction is rolled
     /// back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
+        self.locks.rows.watch.commits(now_us);
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = std::mem::take(&mut self.log.keeps_id);
         self.changes.writes.settle_all();
@@ -145,6 +146,7 @@ impl Trx {
         gone: Vec<u64>,
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
+        self.locks.rows.watch.commits(now_us);
         let locks = self.locks.rows.owned.clone();
         let keep_tables = self.locks.kept;
         self.locks.handed_over = Some(gone.clone());
@@ -170,6 +172,7 @@ impl Trx {
 
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
+        self.locks.rows.watch.rolls_back();
         self.branch.rolled_back();
         // What a commit has that is on its way is no longer the session's to undo.
         if !self.has_committed() {
@@ -196,6 +199,8 @@ impl Trx {
         if !self.has_committed() {
             self.temp.settle();
         }
+        let used = self.view.taken.is_some() || !self.locks.kept && !self.locks.tables.is_empty();
+        self.locks.rows.watch.end(used || self.has_committed());
         self.changes.end();
         self.log.end();
         self.counters.end();

@@ -30,6 +30,8 @@ pub struct StatementInfo<'a> {
     pub sql: &'a [u8],
     /// Its start, seconds since 1970.
     pub timestamp: u32,
+    /// The same in microseconds.
+    pub now_us: i64,
     /// CONNECTION_ID().
     pub connection_id: u32,
 }

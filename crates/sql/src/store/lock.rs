@@ -1,7 +1,7 @@
 //! Taking row and range locks: now, by an interrupt (inline mode), or by parking (blocking mode).
 
 use super::trx::TrxContext;
-use super::xa::LockWaiter;
+use super::watch::SessionWatch;
 use crate::api::{Budget, Mode, SessionSettings};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::storage::WaitPolicy;
@@ -49,7 +49,8 @@ impl Patience {
 pub(crate) struct LockSet {
     /// Shared with commits on their way: a session that goes away early must not release them.
     pub(super) owned: Arc<TrxLocks>,
-    pub(super) waiter: Arc<LockWaiter>,
+    /// The session as other threads see it.
+    pub(super) watch: Arc<SessionWatch>,
     /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
     pub(super) awaited: Option<Bytes>,
     /// The lock of the row that the running statement looks at, if it may be given back.
@@ -64,7 +65,7 @@ impl LockSet {
     pub(super) fn new(shared: &Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> LockSet {
         let owned = Arc::new(shared.locks.begin(session));
         LockSet {
-            waiter: Arc::new(LockWaiter::new(owned.handle())),
+            watch: Arc::new(SessionWatch::new(owned.handle())),
             owned,
             awaited: None,
             matched: None,
@@ -178,13 +179,13 @@ impl LockSet {
         let locks = self.owned.begin_another();
         locks.replace_beside(&self.owned);
         self.owned = Arc::new(locks);
-        self.waiter.replace(self.owned.handle());
+        self.watch.replace(self.owned.handle());
     }
 
-    /// The session's lock waits, for KILL from other threads.
+    /// The session's transaction and lock waits, for other threads.
     #[must_use]
-    pub fn lock_waiter(&self) -> Arc<LockWaiter> {
-        self.waiter.clone()
+    pub fn watch(&self) -> Arc<SessionWatch> {
+        self.watch.clone()
     }
 
     /// Whether it may not block.

@@ -36,6 +36,7 @@ mod storage;
 mod table_lock;
 mod temp;
 mod trx;
+mod watch;
 mod write;
 mod xa;
 
@@ -61,6 +62,6 @@ pub use temp::TemporaryTables;
 pub(crate) use trx::need_replan;
 pub(crate) use trx::set_cache_context;
 pub use trx::{Marks, Trx, TrxContext};
+pub use watch::SessionWatch;
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error};
-pub use xa::LockWaiter;
 pub(crate) use xa::{BranchState, restore};

@@ -1,7 +1,9 @@
 //! What transactions need of the commit coordinator, as a trait so that tests can stand in for the
 //! log. The server's is [`omnibus_commit::Coordinator`].
 
-use omnibus_commit::{CommitRequest, Coordinator, LogPosition, SnapshotReader, Ticket, TrxCache};
+use omnibus_commit::{
+    CommitRequest, Coordinator, LogPosition, SnapshotReader, SnapshotWatch, Ticket, TrxCache,
+};
 use omnibus_engine::{CommitNo, Engine, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +16,10 @@ pub trait SnapshotHold: Send {
     fn take_with_position(&mut self) -> (CommitNo, LogPosition);
     /// Lets go.
     fn release(&mut self);
+    /// A view of it for other threads.
+    fn watch(&self) -> SnapshotWatch {
+        SnapshotWatch::default()
+    }
 }
 
 impl SnapshotHold for SnapshotReader {
@@ -25,6 +31,9 @@ impl SnapshotHold for SnapshotReader {
     }
     fn release(&mut self) {
         SnapshotReader::release(self);
+    }
+    fn watch(&self) -> SnapshotWatch {
+        SnapshotReader::watch(self)
     }
 }
 

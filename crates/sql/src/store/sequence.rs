@@ -146,6 +146,7 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
         database: ask.database,
         sql: ask.sql,
         timestamp: ask.timestamp,
+        now_us: i64::from(ask.timestamp) * 1_000_000,
         connection_id: ask.connection_id,
     };
     let mut cache = trx.shared.port.new_cache();

@@ -8,7 +8,7 @@ use super::trx::TrxContext;
 use crate::api::Budget;
 use crate::error::SqlResult;
 use bytes::Bytes;
-use omnibus_commit::LogPosition;
+use omnibus_commit::{LogPosition, SnapshotWatch};
 use omnibus_engine::{CommitNo, Snapshot};
 use omnibus_locks::Stamp;
 use std::ops::Bound;
@@ -45,6 +45,11 @@ impl SnapshotView {
             budget,
             shared: shared.clone(),
         }
+    }
+
+    /// A view of the snapshot for other threads.
+    pub(super) fn watch(&self) -> SnapshotWatch {
+        self.hold.watch()
     }
 
     /// A statement begins; `each`: every statement has a snapshot of its own.

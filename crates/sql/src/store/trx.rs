@@ -67,6 +67,7 @@ pub struct Marks {
     writes: Mark,
     cache: CacheMark,
     temp: Mark,
+    rows: u64,
 }
 
 /// What a transaction is by START TRANSACTION and its kin.
@@ -107,9 +108,11 @@ impl Trx {
         let memory = TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone())));
         let isolation = Isolation::RepeatableRead;
         let locks = SessionLocks::new(&shared, session, budget.clone());
+        let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
+        locks.rows.watch.set_snapshot(view.watch());
         Trx {
             characteristics: Characteristics { open: false, read_only: false, isolation },
-            view: SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone()),
+            view,
             locks,
             changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
@@ -140,6 +143,7 @@ impl Trx {
         self.characteristics.open = true;
         self.characteristics.isolation = isolation;
         self.characteristics.read_only = read_only;
+        self.locks.rows.watch.opened(&self.characteristics);
     }
 
     /// Whether the next snapshot must have more than what is published.
@@ -175,6 +179,9 @@ impl Trx {
             characteristics.isolation = settings.isolation;
             characteristics.read_only = settings.read_only;
         }
+        let reads = self.view.taken.is_some();
+        let begun = !self.changes.writes.is_empty() || !self.locks.kept && !self.locks.tables.is_empty();
+        self.locks.rows.watch.begin_statement(characteristics, (begun, reads), info);
         self.view.begin_statement(characteristics.isolation <= Isolation::ReadCommitted);
         self.log.begin_statement(info);
         self.foreign_keys.begin(settings.foreign_key_checks);
@@ -209,7 +216,12 @@ impl Trx {
     }
 
     pub(crate) fn marks(&self) -> Marks {
-        Marks { writes: self.changes.writes.mark(), cache: self.log.cache.mark(), temp: self.temp.mark() }
+        Marks {
+            writes: self.changes.writes.mark(),
+            cache: self.log.cache.mark(),
+            temp: self.temp.mark(),
+            rows: self.locks.rows.watch.changed_rows(),
+        }
     }
 
     /// Undoes what a statement did. Its locks stay.
@@ -223,6 +235,7 @@ impl Trx {
 
     pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.changes.writes.rollback_to(marks.writes);
+        self.locks.rows.watch.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
         self.changes.memory.undone(&self.changes.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)
@@ -274,6 +287,7 @@ impl Trx {
     pub(crate) fn use_characteristics(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
         self.characteristics.isolation = isolation.unwrap_or(self.characteristics.isolation);
         self.characteristics.read_only = read_only.unwrap_or(self.characteristics.read_only);
+        self.locks.rows.watch.changed(&self.characteristics);
     }
 
     /// The pending writes.

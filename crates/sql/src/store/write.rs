@@ -124,6 +124,7 @@ impl Trx {
         self.log.events.unchecked(self.foreign_keys.follows());
         self.log.events.insert(&mut self.log.cache, table, row_id, &row)?;
         self.changes.writes.put(key, row);
+        self.locks.rows.watch.changed_row();
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
     }
@@ -163,6 +164,7 @@ impl Trx {
         self.log.events.unchecked(self.foreign_keys.follows());
         self.log.events.delete(&mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.changes.writes.delete(at.key.clone());
+        self.locks.rows.watch.changed_row();
         table.usage.delete();
         Ok(())
     }
@@ -203,8 +205,7 @@ impl Trx {
             );
         }
         self.changes.touch(&self.locks.rows)?;
-        let old_key = &change.at.key;
-        let mut key = old_key.clone();
+        let (old_key, mut key) = (&change.at.key, change.at.key.clone());
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
         }
@@ -269,6 +270,7 @@ impl Trx {
             self.changes.writes.delete(old_key.clone());
         }
         self.changes.writes.put(key, change.new_row.clone());
+        self.locks.rows.watch.changed_row();
         table.usage.update();
         Ok(None)
     }

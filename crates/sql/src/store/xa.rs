@@ -12,42 +12,10 @@ use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
 use omnibus_engine::{CommitNo, Write, WriteSet};
-use omnibus_locks::{LockTarget, Request, RowMode, TableMode, TrxHandle};
-use parking_lot::Mutex;
+use omnibus_locks::{Request, RowMode, TableMode};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// A session's lock waits as other threads see them. A transaction that leaves its session takes its locks along, so
-/// the session's are not the same for ever.
-pub struct LockWaiter(Mutex<TrxHandle>);
-
-impl LockWaiter {
-    /// The session has other locks.
-    pub(super) fn replace(&self, handle: TrxHandle) {
-        *self.0.lock() = handle;
-    }
-
-    pub(super) fn new(handle: TrxHandle) -> LockWaiter {
-        LockWaiter(Mutex::new(handle))
-    }
-
-    /// Ends the present wait, and every later one at once until `clear_kill`.
-    pub fn kill(&self) {
-        self.0.lock().kill();
-    }
-
-    /// Makes the session able to wait again.
-    pub fn clear_kill(&self) {
-        self.0.lock().clear_kill();
-    }
-
-    /// The lock that it waits for now.
-    #[must_use]
-    pub fn waits_for(&self) -> Option<LockTarget> {
-        self.0.lock().waits_for()
-    }
-}
 
 /// Where a session is with its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +146,7 @@ impl Trx {
         let ticket = self.shared.port.commit_inline(request);
         let held = Held {
             owner: None,
+            seen: self.locks.rows.watch.look().prepared(),
             locks: self.locks.rows.owned.clone(),
             deltas: std::mem::take(&mut self.changes.deltas),
         };
@@ -294,11 +263,12 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
         branches.push((xid, trx));
     }
     // What they have written is theirs first, whatever the checks of others were.
-    for (xid, mut trx) in branches {
+    for (number, (xid, mut trx)) in (1..).zip(branches) {
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
             trx.lock_parents_of(&spaces, &key, &write)
         })?;
-        let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), deltas: Vec::new() };
+        let seen = trx.locks.rows.watch.look().found(number);
+        let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), seen, deltas: Vec::new() };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);
         trx.locks.rows.replace();

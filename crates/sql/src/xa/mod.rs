@@ -22,6 +22,6 @@ pub(crate) mod record;
 mod registry;
 mod xid;
 
-pub use registry::{Held, Registry};
+pub use registry::{Held, PreparedSeen, Registry};
 pub use xid::Xid;
 pub(crate) use xid::{Completion, completion};

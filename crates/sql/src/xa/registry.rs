@@ -7,9 +7,10 @@
 //! wants to finish it as well waits to hear what became of it: a coordinator that is told "unknown" forgets it.
 
 use super::Xid;
+use crate::api::TrxSeen;
 use crate::catalog::TableState;
 use crate::error::{SqlError, SqlResult};
-use omnibus_locks::TrxLocks;
+use omnibus_locks::{HeldLock, TrxLocks};
 use omnibus_sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,8 +22,21 @@ pub struct Held {
     pub(crate) owner: Option<Arc<str>>,
     /// Its locks.
     pub(crate) locks: Arc<TrxLocks>,
+    /// Its transaction as it was when it was prepared, and will be until it is finished.
+    pub(crate) seen: TrxSeen,
     /// Rows added and removed, per table; for estimates.
     pub(crate) deltas: Vec<(Arc<TableState>, i64)>,
+}
+
+/// A look at a prepared branch.
+#[derive(Clone, Debug)]
+pub struct PreparedSeen {
+    /// Its name.
+    pub xid: Xid,
+    /// Its transaction, which is no session's.
+    pub trx: TrxSeen,
+    /// Locks that it holds.
+    pub locks: Vec<HeldLock>,
 }
 
 enum Branch {
@@ -90,6 +104,23 @@ impl Registry {
     pub(crate) fn forget(&self, xid: &Xid) {
         self.branches.lock().remove(xid);
         self.finished.notify_all();
+    }
+
+    /// The branches that are prepared and nobody is at, with its transaction and the locks of single records that it holds, so many of each.
+    #[must_use]
+    pub fn seen(&self, most: usize) -> Vec<PreparedSeen> {
+        let branches = self.branches.lock();
+        let held = branches.iter().filter_map(|(xid, branch)| match branch {
+            Branch::Prepared(held) => Some((xid.clone(), held.seen.clone(), held.locks.clone())),
+            Branch::Taken | Branch::Finishing => None,
+        });
+        let held: Vec<_> = held.collect();
+        drop(branches);
+        let seen = |(xid, trx, locks): (Xid, TrxSeen, Arc<TrxLocks>)| {
+            let trx = TrxSeen { held: locks.held(), lock_bytes: locks.memory(), ..trx };
+            PreparedSeen { xid, trx, locks: locks.held_in_spaces(most) }
+        };
+        held.into_iter().map(seen).collect()
     }
 
     /// XA RECOVER: what is prepared, ordered by name.

@@ -4,7 +4,7 @@
 //! does, so keys can be joined and cut apart without knowing the columns behind.
 
 use super::RowCodec;
-use crate::catalog::{IndexKind, TableDef};
+use crate::catalog::{IndexKind, Table, TableDef, quote_string};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
@@ -233,6 +233,27 @@ impl KeyCodec {
         decoded.ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no values"))
     }
 
+    /// The columns of a key of this index as text, and behind them those of the row's key: what cannot be read out of it is `?`.
+    fn put_text(&self, mut key: &[u8], out: &mut Vec<String>) -> Option<usize> {
+        let whole = key.len();
+        for part in &self.parts {
+            let width = if part.prefix.is_none() && omnibus_value::key::is_decodable(&part.ty) {
+                let (value, width) = omnibus_value::key::decode(key, &part.ty, part.descending)?;
+                out.push(match &value {
+                    Value::Null => "NULL".to_owned(),
+                    Value::Bytes(_) => quote_string(&super::text(&value, &part.ty)),
+                    _ => super::text(&value, &part.ty),
+                });
+                width
+            } else {
+                out.push("?".to_owned());
+                omnibus_value::key::skip(key, &part.ty, part.descending)?
+            };
+            key = key.get(width..)?;
+        }
+        Some(whole - key.len())
+    }
+
     fn put_values(&self, mut key: &[u8], out: &mut [Value]) -> Option<()> {
         for part in &self.parts {
             let width = if self.decodes(part.column) {
@@ -252,6 +273,28 @@ impl Part {
     fn encode(&self, value: &Value, out: &mut Vec<u8>) {
         omnibus_value::key::encode(value, &self.ty, self.prefix, self.descending, out);
     }
+}
+
+/// A key of a table's index as text: its columns, and those of the row's key where it has them, as `data_locks` shows it.
+#[must_use]
+pub fn key_text(table: &Table, index: usize, key: &[u8]) -> Option<String> {
+    let hidden = |rest: &[u8]| {
+        let hex = rest.iter().map(|byte| format!("{byte:02x}"));
+        format!("0x{}", hex.collect::<String>())
+    };
+    let (mut rest, mut columns) = (key.get(4..)?, Vec::new());
+    let own = table.keys.get(index)?;
+    if index > 0 || !table.def.hidden_key {
+        rest = rest.get(own.put_text(rest, &mut columns)?..)?;
+    }
+    match rest {
+        [] => {}
+        rest if table.def.hidden_key => columns.push(hidden(rest)),
+        rest => {
+            table.keys[0].put_text(rest, &mut columns)?;
+        }
+    }
+    Some(columns.join(", "))
 }
 
 /// The first key that does not start with `prefix`; `None` if there is no such key.
