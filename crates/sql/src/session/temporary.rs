@@ -114,7 +114,12 @@ impl SqlSession {
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
         let plan = self.plan_reads(query, call.access, Some(call.params), self.source_lock())?;
-        let (full, names) = super::create_select::with_columns_of(tree, &plan, self.state.zone())?;
+        let (full, names) = super::create_select::with_columns_of(
+            tree,
+            &plan,
+            self.state.zone(),
+            self.state.settings.mariadb,
+        )?;
         let Some(table) = self.temporary_ddl(call).create_temporary(&full)? else {
             return Ok(Outcome::ok());
         };
