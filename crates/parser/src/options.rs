@@ -13,6 +13,8 @@ pub struct ParseOptions {
     pub high_not_precedence: bool,
     /// White space is allowed between a built-in function's name and its parenthesis.
     pub ignore_space: bool,
+    /// REAL is FLOAT.
+    pub real_as_float: bool,
     /// `/*!NNNNN text */` is text when NNNNN is at most this: 80400 for 8.4.0.
     pub version: u32,
     /// MariaDB's comment rules: `/*M!NNNNNN */` runs, and `/*!50700` to `/*!99999` do not.
@@ -27,6 +29,7 @@ impl ParseOptions {
     pub fn of_sql_mode(bits: u64) -> Self {
         let has = |bit: u32| bits & (1 << bit) != 0;
         Self {
+            real_as_float: has(0),
             pipes_as_concat: has(1),
             ansi_quotes: has(2),
             ignore_space: has(3),
@@ -45,6 +48,7 @@ impl Default for ParseOptions {
             no_backslash_escapes: false,
             high_not_precedence: false,
             ignore_space: false,
+            real_as_float: false,
             version: 80400,
             mariadb: false,
             markers: false,

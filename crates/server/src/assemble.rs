@@ -3,7 +3,7 @@
 //! On the main thread, before anything listens. Whatever goes wrong is one error with a text for the
 //! user; nothing is half open afterwards.
 
-use crate::account::{AccountStore, Accounts, SystemStore};
+use crate::account::{Accounts, SystemStore};
 use crate::auth::RsaKey;
 use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
@@ -129,8 +129,7 @@ pub(crate) fn assemble(
     if datadir.is_first_start() {
         finish_first_start(&store, &globals, &coordinator, &datadir)?;
     }
-    let store: Box<dyn AccountStore> = Box::new(store);
-    let accounts = Accounts::open(store).map_err(step("reading accounts"))?;
+    let accounts = Accounts::open(Box::new(store)).map_err(step("reading accounts"))?;
     if accounts.table().has_restrictions() {
         // They hold whatever the variable says, so it says so.
         globals.set_named("partial_revokes", VarValue::Bool(true));

@@ -69,6 +69,7 @@ impl Parser<'_> {
                 self.eat_kw(Kw::PRECISION);
                 TypeName::Double
             }
+            "REAL" if self.options.real_as_float => TypeName::Float,
             "FLOAT8" | "REAL" => TypeName::Double,
             "BIT" => TypeName::Bit,
             "BOOL" | "BOOLEAN" => TypeName::Bool,

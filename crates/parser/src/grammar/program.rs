@@ -156,18 +156,17 @@ impl Parser<'_> {
 
     /// The left side of `SET NEW.column`; checked. With the row's name and the dot consumed.
     pub(super) fn new_column(&mut self, row: &Ident) -> Rule<Ident> {
-        self.trigger_row(row)?;
+        if !row.is("OLD") {
+            self.trigger_row(row)?;
+        }
         let column = self.ident_after_dot()?;
         let time =
             self.program.as_ref().and_then(|scopes| scopes.trigger.as_ref()).map(|((time, _), _)| *time);
         if row.is("OLD") || time == Some(TriggerTime::After) {
             let row = row.to_ascii_uppercase();
             let when = if row == "OLD" { "" } else { "after " };
-            return Err(other(
-                1362,
-                "HY000",
-                format!("Updating of {row} row is not allowed in {when}trigger"),
-            ));
+            let message = format!("Updating of {row} row is not allowed in {when}trigger");
+            return Err(other(1362, "HY000", message));
         }
         Ok(column)
     }

@@ -179,7 +179,7 @@ impl Parser<'_> {
     fn select(&mut self) -> Rule<(QueryBody, Option<Box<Into>>)> {
         self.advance();
         let hints = self.hints();
-        let options = self.select_options();
+        let options = self.select_options()?;
         let items = self.comma_list(Self::select_item)?;
         let mut into = self.into()?;
         let from = if self.eat_kw(Kw::FROM) { self.tables_clause()? } else { Vec::new() };
@@ -202,11 +202,15 @@ impl Parser<'_> {
         Ok((QueryBody::Select(Box::new(select)), into))
     }
 
-    fn select_options(&mut self) -> SelectOptions {
+    fn select_options(&mut self) -> Rule<SelectOptions> {
         let mut options = SelectOptions::default();
+        let mut all = false;
         loop {
+            if all && options.distinct {
+                return Err(other(1221, "HY000", "Incorrect usage of ALL and DISTINCT".to_owned()));
+            }
             match self.token.kw {
-                Kw::ALL => {}
+                Kw::ALL => all = true,
                 Kw::DISTINCT | Kw::DISTINCTROW => options.distinct = true,
                 Kw::HIGH_PRIORITY => options.high_priority = true,
                 Kw::STRAIGHT_JOIN => options.straight_join = true,
@@ -216,7 +220,7 @@ impl Parser<'_> {
                 Kw::NONE if self.is_word("SQL_NO_CACHE") => options.no_cache = true,
                 Kw::NONE if self.is_word("SQL_BUFFER_RESULT") => options.buffer_result = true,
                 Kw::NONE if self.is_word("SQL_CACHE") && self.peek().kind != Tok::Comma => {}
-                _ => return options,
+                _ => return Ok(options),
             }
             self.advance();
         }

@@ -50,6 +50,8 @@ pub mod sql_mode {
     pub const PIPES_AS_CONCAT: u64 = 1 << 1;
     /// `"` quotes identifiers.
     pub const ANSI_QUOTES: u64 = 1 << 2;
+    /// REAL is FLOAT.
+    pub const REAL_AS_FLOAT: u64 = 1;
     /// Blanks between a function's name and its parenthesis.
     pub const IGNORE_SPACE: u64 = 1 << 3;
     /// GROUP BY must determine the select list.
@@ -318,6 +320,7 @@ impl SessionSettings {
             pipes_as_concat: has(sql_mode::PIPES_AS_CONCAT),
             no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
             ignore_space: has(sql_mode::IGNORE_SPACE),
+            real_as_float: has(sql_mode::REAL_AS_FLOAT),
             high_not_precedence: has(sql_mode::HIGH_NOT_PRECEDENCE),
             mariadb: self.mariadb,
             version: if self.mariadb { 110_405 } else { 80_400 },

@@ -3,11 +3,9 @@
 
 use super::binder::{Binder, BlockScope, OuterReads};
 use super::compare::truth_of_number;
-use super::compare::{compare_case, refuse_lossy};
+use super::compare::{compare_case, refuse_lossy, refuse_no_dates};
 use super::operators::{as_text, binary_string, number_literal};
-use super::scope::Source;
 use crate::api::Priv;
-use crate::catalog::ColumnDefault;
 use crate::catalog::sequence;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
@@ -124,7 +122,7 @@ impl Binder<'_> {
         }
         if matches!(def.name, "IF" | "IFNULL" | "COALESCE" | "LEAST" | "GREATEST") {
             let chosen = args.iter().skip(usize::from(def.name == "IF")).collect::<Vec<_>>();
-            refuse_lossy(&chosen, ty.column.collation, &def.name.to_lowercase())?;
+            refuse_lossy(self, &chosen, ty.column.collation, &def.name.to_lowercase())?;
         }
         Ok(self.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
     }
@@ -148,6 +146,7 @@ impl Binder<'_> {
     fn null_if(&mut self, args: Vec<Expr>) -> SqlResult<Expr> {
         let [a, b] = <[Expr; 2]>::try_from(args)
             .map_err(|_| SqlError::wrong_parameter_count_to_native_fct("NULLIF"))?;
+        refuse_no_dates(self, &a, &b)?;
         let equal = self.compare(CompareOp::Eq, a.clone(), b)?;
         let ty = a.ty.clone().as_chosen().nullable(true);
         let whens = Box::new([(equal, Expr::null())]);
@@ -159,7 +158,7 @@ impl Binder<'_> {
         let lower = name.to_lowercase();
         let fallback = self.collation();
         let (collation, _) = crate::expr::mix::merge_all(args.iter().map(|a| &a.ty), fallback, &lower)?;
-        refuse_lossy(&args.iter().collect::<Vec<_>>(), collation, &lower)?;
+        refuse_lossy(self, &args.iter().collect::<Vec<_>>(), collation, &lower)?;
         Ok(args.into_iter().map(|a| self.in_collation(a, collation)).collect())
     }
 
@@ -321,7 +320,7 @@ impl Binder<'_> {
             None => ty.nullable = true,
         }
         let results = whens.iter().map(|(_, result)| result);
-        refuse_lossy(&results.chain(&otherwise).collect::<Vec<_>>(), ty.column.collation, "case")?;
+        refuse_lossy(self, &results.chain(&otherwise).collect::<Vec<_>>(), ty.column.collation, "case")?;
         let otherwise = otherwise.map(Box::new);
         Ok(self.fold(Expr { kind: Kind::Case { whens: whens.into(), otherwise }, ty }))
     }
@@ -475,7 +474,7 @@ impl Binder<'_> {
         subtract: bool,
     ) -> Expr {
         let value = number_literal(value);
-        let mut ty = interval::date_arith_type(&date, &value, unit);
+        let mut ty = interval::date_arith_type(&date, &value, unit, self.session.settings.mariadb);
         if ty.family() == Family::String {
             ty.column.collation = self.collation();
         }
@@ -514,30 +513,6 @@ impl Binder<'_> {
                 self.column(column)?;
                 Ok(Expr::null())
             }
-        }
-    }
-
-    pub(super) fn default_of(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
-        let e = self.column(column)?;
-        let Kind::Column { slot, column: at, .. } = &e.kind else {
-            return Err(SqlError::no_default_for_field(&*column.name));
-        };
-        let table = match self.slots.get(usize::from(*slot)) {
-            Some(Some(table)) => table.clone(),
-            _ => return Err(SqlError::no_default_for_field(&*column.name)),
-        };
-        let Source::Table(stored) = &table.source else {
-            return Err(SqlError::no_default_for_field(&*column.name));
-        };
-        match &stored.columns()[usize::from(*at)].default {
-            ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
-            ColumnDefault::CurrentTimestamp => self.call_function("NOW", Vec::new()),
-            ColumnDefault::Expression(_) => Err(SqlError::new(
-                3773,
-                b"HY000",
-                "DEFAULT function cannot be used with default value expressions",
-            )),
-            _ => Err(SqlError::no_default_for_field(&*column.name)),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::expr::mix::{merge_all, merge_collations, mixed};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types};
 use omnibus_parser::ast::{self, BinaryOp};
+use omnibus_value::temporal::{parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 
 impl Binder<'_> {
@@ -29,6 +30,7 @@ impl Binder<'_> {
         if unlike_fixed(&left.ty, &right.ty) {
             return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
         }
+        let (left, right) = times_as_text(self, left, right);
         let (left, right, collation) = self.comparable(left, right)?;
         let compared = Expr::compare(op, collation, left, right);
         Ok(self.fold(compared))
@@ -162,7 +164,7 @@ impl Binder<'_> {
             (right.ty.column.collation, right.ty.coercibility),
             "=",
         )?;
-        refuse_lossy(&[&left, &right], collation, "=")?;
+        refuse_lossy(self, &[&left, &right], collation, "=")?;
         Ok((self.in_collation(left, collation), self.in_collation(right, collation), collation))
     }
 
@@ -214,7 +216,7 @@ impl Binder<'_> {
         if string(&e) && string(&low) && string(&high) {
             let types = [&e, &low, &high].map(|e| &e.ty);
             let (collation, _) = merge_all(types, BINARY, "between")?;
-            refuse_lossy(&[&e, &low, &high], collation, "between")?;
+            refuse_lossy(self, &[&e, &low, &high], collation, "between")?;
             let [e, low, high] = [e, low, high].map(|e| self.in_collation(as_text(e), collation));
             return Ok((e, low, high, collation));
         }
@@ -243,6 +245,9 @@ impl Binder<'_> {
             let mut options = Vec::with_capacity(list.len());
             for member in list {
                 let member = self.expr_or_row(member)?;
+                if list.len() == 1 {
+                    refuse_no_dates(self, &e, &member)?;
+                }
                 options.push(self.compare(CompareOp::Eq, e.clone(), member)?);
             }
             let any = if options.len() == 1 {
@@ -275,7 +280,7 @@ impl Binder<'_> {
         let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, operation)?;
         let texts: Vec<&Expr> =
             [&e].into_iter().chain(members.iter().filter(|member| text(member))).collect();
-        refuse_lossy(&texts, collation, operation)?;
+        refuse_lossy(self, &texts, collation, operation)?;
         let mut convert = |member: Expr| {
             if !text(&member) || member.ty.column.collation == collation {
                 return member;
@@ -293,6 +298,9 @@ impl Binder<'_> {
     /// the same.
     fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
         let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
+        if let [member] = &members[..] {
+            refuse_no_dates(self, &e, member)?;
+        }
         let (e, members) = self.in_one_collation(e, members, "in")?;
         let years = members.len() == 1 || self.session.settings.mariadb;
         let mut alike = Vec::with_capacity(members.len() + 1);
@@ -328,6 +336,62 @@ impl Binder<'_> {
     }
 }
 
+/// MySQL refuses a constant text beside a date that is none, except in CASE, BETWEEN and among several of IN; MariaDB takes it for the
+/// zero date.
+///
+/// # Errors
+/// 1525.
+pub(super) fn refuse_no_dates(binder: &Binder<'_>, left: &Expr, right: &Expr) -> SqlResult<()> {
+    if let (Kind::Row(a), Kind::Row(b)) = (&left.kind, &right.kind) {
+        return a.iter().zip(b).try_for_each(|(a, b)| refuse_no_dates(binder, a, b));
+    }
+    refuse_no_date(binder, left, right)?;
+    refuse_no_date(binder, right, left)
+}
+
+fn refuse_no_date(binder: &Binder<'_>, constant: &Expr, date: &Expr) -> SqlResult<()> {
+    let settings = &binder.session.settings;
+    let (Some(Value::Bytes(text)), Family::Date | Family::DateTime) = (constant.as_const(), date.ty.family())
+    else {
+        return Ok(());
+    };
+    if settings.mariadb || settings.replicated || parse_datetime(text, 6, settings.date_mode()).is_ok() {
+        return Ok(());
+    }
+    let kind = match date.ty.column.kind {
+        ColumnKind::Date => "DATE",
+        ColumnKind::Timestamp => "TIMESTAMP",
+        _ => "DATETIME",
+    };
+    let text = String::from_utf8_lossy(text);
+    Err(SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'")))
+}
+
+/// MySQL compares a time and a text as texts, except a column and a constant that is a time.
+fn times_as_text(binder: &mut Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
+    let time = |e: &Expr| e.ty.family() == Family::Time;
+    let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null();
+    let is_time = |e: &Expr| matches!(e.as_const(), Some(Value::Bytes(text)) if parse_time(text, 6).is_ok());
+    let as_times =
+        |time: &Expr, text: &Expr| matches!(time.kind, Kind::Column { .. }) && (is_time(text) || given(text));
+    if binder.session.settings.mariadb {
+        return (left, right);
+    }
+    if time(&left) && text(&right) && !as_times(&left, &right) {
+        return (time_text(binder, left), right);
+    }
+    if text(&left) && time(&right) && !as_times(&right, &left) {
+        let right = time_text(binder, right);
+        return (left, right);
+    }
+    (left, right)
+}
+
+fn time_text(binder: &mut Binder<'_>, time: Expr) -> Expr {
+    let ty = ExprType::varchar(17, binder.collation()).nullable(time.ty.nullable);
+    binder.fold(Expr { kind: Kind::Cast(Box::new(time)), ty })
+}
+
 /// As `Binder::comparable`; `years`: a constant beside a YEAR is a year, too, which it is not among several.
 fn comparable_in(
     binder: &mut Binder<'_>,
@@ -360,8 +424,13 @@ pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Ex
 /// Refuses constants that lose characters in the character set of a collation.
 ///
 /// # Errors
-/// 1267, 1270, 1271.
-pub(super) fn refuse_lossy(texts: &[&Expr], collation: u16, operation: &str) -> SqlResult<()> {
+/// 3854, in the mariadb dialect 1267, 1270, 1271.
+pub(super) fn refuse_lossy(
+    binder: &Binder<'_>,
+    texts: &[&Expr],
+    collation: u16,
+    operation: &str,
+) -> SqlResult<()> {
     let loses = |e: &&Expr| {
         let from = e.ty.column.collation;
         match e.as_const() {
@@ -373,8 +442,19 @@ pub(super) fn refuse_lossy(texts: &[&Expr], collation: u16, operation: &str) -> 
             _ => false,
         }
     };
-    if !texts.iter().any(loses) {
-        return Ok(());
+    let Some(lossy) = texts.iter().find(|e| loses(e)) else { return Ok(()) };
+    if let (Some(Value::Bytes(text)), false) = (lossy.as_const(), binder.session.settings.mariadb) {
+        let (from, to) = (charset::charset_name(lossy.ty.column.collation), charset::charset_name(collation));
+        let shown: String = text
+            .iter()
+            .take(32)
+            .map(|byte| match byte {
+                0x20..0x7f => char::from(*byte).to_string(),
+                other => format!("\\x{other:02X}"),
+            })
+            .collect();
+        let message = format!("Cannot convert string '{shown}' from {from} to {to}");
+        return Err(SqlError::new(3854, b"HY000", message));
     }
     let texts = texts.iter().filter(|e| e.ty.family() == Family::String);
     let types: Vec<_> = texts.map(|e| (e.ty.column.collation, e.ty.coercibility)).collect();

@@ -1,10 +1,13 @@
 //! Binding of what stands for a value by itself: literals, parameters, variables.
 
 use super::binder::Binder;
+use super::scope::Source;
 use crate::api::VariableScope;
 use crate::api::client_text::{self, of_client};
+use crate::catalog::ColumnDefault;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
+use crate::expr::into_column::implicit_default;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::stored::local_type;
 use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
@@ -109,6 +112,9 @@ impl Binder<'_> {
             }
             L::Timestamp(text) => {
                 let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
+                if !parsed.has_time && !self.session.settings.mariadb {
+                    return Err(bad("DATETIME", text));
+                }
                 // With a displacement it is that moment in the session's zone.
                 let value = match parsed.offset {
                     None => parsed.value,
@@ -119,6 +125,35 @@ impl Binder<'_> {
                 Expr::constant(Value::DateTime(value), ExprType::datetime(parsed.fraction_digits.min(6)))
             }
         })
+    }
+
+    /// DEFAULT(column).
+    pub(super) fn default_of(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
+        let e = self.column(column)?;
+        let Kind::Column { slot, column: at, .. } = &e.kind else {
+            return Err(SqlError::no_default_for_field(&*column.name));
+        };
+        let table = match self.slots.get(usize::from(*slot)) {
+            Some(Some(table)) => table.clone(),
+            _ => return Err(SqlError::no_default_for_field(&*column.name)),
+        };
+        let Source::Table(stored) = &table.source else {
+            return Err(SqlError::no_default_for_field(&*column.name));
+        };
+        let stored = &stored.columns()[usize::from(*at)];
+        match &stored.default {
+            ColumnDefault::None if stored.auto_increment && !self.session.settings.mariadb => {
+                Ok(Expr::constant(implicit_default(&stored.ty), e.ty))
+            }
+            ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
+            ColumnDefault::CurrentTimestamp => self.call_function("NOW", Vec::new()),
+            ColumnDefault::Expression(_) => Err(SqlError::new(
+                3773,
+                b"HY000",
+                "DEFAULT function cannot be used with default value expressions",
+            )),
+            _ => Err(SqlError::no_default_for_field(&*column.name)),
+        }
     }
 
     fn string(&self, text: bytes::Bytes, collation: u16) -> Expr {

@@ -1,7 +1,7 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to queries of [`crate::logical`].
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
-//! `full_group`, `dependencies`, `windows`, `rollup`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
+//! `full_group`, `dependencies`, `windows`, `rollup`, `output_name`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
 //! when its last clause is bound. Nothing here reads a row.
 
 mod aliases;
@@ -21,6 +21,7 @@ mod json_table;
 mod json_value;
 mod leaf;
 pub(crate) mod operators;
+mod output_name;
 pub mod query;
 mod recursive;
 mod rollup;
@@ -44,6 +45,8 @@ pub(crate) use view::{Outline, expand, invalid, outline, rights};
 use crate::api::{AccessCheck, Rights};
 use crate::catalog::Catalog;
 use crate::error::SqlResult;
+use crate::expr::Kind;
+use crate::expr::subquery::SubqueryKind;
 use crate::logical::VirtualTables;
 use crate::logical::hints::HintPlace;
 use crate::plan::QueryPlan;
@@ -52,7 +55,7 @@ use crate::state::Inside;
 use crate::state::SessionState;
 use crate::storage::LockMode;
 use omnibus_parser::ast::{Query, QueryBody};
-use omnibus_value::Value;
+use omnibus_value::{ColumnKind, Value};
 
 /// Compiles a query. `params` are the values of `?`, if they are known: types of result columns
 /// that depend on them are exact then. `access` is asked for each table read. `lock` is what plain reads lock (SERIALIZABLE).
@@ -77,6 +80,9 @@ pub fn prepare(
         binder.hint_place = HintPlace::Query;
     }
     let mut plan = query::query(&mut binder, query)?;
+    if !session.settings.mariadb {
+        announce_bigints(&mut plan);
+    }
     if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
         plan.late_limit = match &mut plan.body {
             Body::Block(block) => Some(std::mem::take(&mut block.limit)),
@@ -86,6 +92,37 @@ pub fn prepare(
     }
     Ok(plan)
 }
+
+/// MySQL announces the integers of literals and operators as BIGINT, however few digits they have.
+fn announce_bigints(plan: &mut QueryPlan) {
+    let Body::Block(block) = &plan.body else { return };
+    let mut columns = plan.columns.to_vec();
+    for (output, column) in block.outputs.iter().zip(&mut columns) {
+        let computed = match &output.kind {
+            Kind::Column { .. }
+            | Kind::Param(_)
+            | Kind::Local(_)
+            | Kind::UserVariable(_)
+            | Kind::SystemVariable(_)
+            | Kind::Stored(_)
+            | Kind::Case { .. } => false,
+            Kind::Subquery(subquery) => !matches!(subquery.kind, SubqueryKind::Scalar { .. }),
+            Kind::Call(def, _) => !CHOOSES.contains(&def.name),
+            _ => true,
+        };
+        let narrow = matches!(
+            column.ty.kind,
+            ColumnKind::Int | ColumnKind::MediumInt | ColumnKind::SmallInt | ColumnKind::TinyInt
+        );
+        if computed && narrow {
+            column.ty.kind = ColumnKind::BigInt;
+        }
+    }
+    plan.columns = columns.into();
+}
+
+/// Functions that give one of their arguments.
+const CHOOSES: [&str; 7] = ["IF", "IFNULL", "NULLIF", "COALESCE", "GREATEST", "LEAST", "ANY_VALUE"];
 
 /// SQL_CALC_FOUND_ROWS, which the first SELECT of a query has.
 fn counts_all(body: &QueryBody) -> bool {

@@ -1,7 +1,7 @@
 //! Binding of operators: arithmetic and its types, bits, logic, LIKE, IS. Comparisons are in `bind_compare`.
 
 use super::binder::{Binder, Clause};
-use super::compare::comparison;
+use super::compare::{comparison, refuse_no_dates};
 use super::scope::{ScopeTable, Source};
 use crate::api::sql_mode;
 use crate::error::{SqlError, SqlResult};
@@ -77,6 +77,7 @@ impl Binder<'_> {
             B::And | B::Or => return self.logic(op, left, right),
             B::Eq | B::NullSafeEq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
                 let (l, r) = (self.expr_or_row(left)?, self.expr_or_row(right)?);
+                refuse_no_dates(self, &l, &r)?;
                 return self.compare(comparison(op), l, r);
             }
             _ => {}

@@ -8,7 +8,7 @@ use super::computed_columns::use_computed_columns;
 use super::dependencies::BlockFacts;
 use super::from::From;
 use super::scope::{ScopeTable, same};
-use super::{exists, full_group, rollup};
+use super::{exists, full_group, output_name, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
@@ -254,6 +254,7 @@ pub(super) fn clauses(
     let mut grouped_outputs = Vec::with_capacity(select.group_by.len());
     for item in &select.group_by {
         let place = position(&item.expr, outputs.len(), "group statement")?;
+        refuse_aggregate(binder, place, &outputs, &names)?;
         let named = match place {
             Some(at) => Some(outputs[at].clone()),
             None => grouped_name(binder, &item.expr)?,
@@ -330,6 +331,22 @@ pub(crate) fn returning(
 /// What a column takes that `*` stands for: its expression, its type, its names.
 const STAR: usize = 768;
 
+/// Refuses an output with an aggregate as what is grouped by.
+fn refuse_aggregate(
+    binder: &Binder<'_>,
+    place: Option<usize>,
+    outputs: &[Expr],
+    names: &[Arc<str>],
+) -> SqlResult<()> {
+    let aggregate = binder.blocks.last().and_then(|block| block.aggregate_slot);
+    match (place, aggregate) {
+        (Some(at), Some(slot)) if outputs[at].slots().contains(slot) => {
+            Err(SqlError::wrong_group_field(&*names[at]))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn select_list(
     binder: &mut Binder<'_>,
     items: &[SelectItem],
@@ -381,11 +398,8 @@ fn select_list(
                 }
                 names.push(match (alias, expr) {
                     (Some(alias), _) => Arc::from(&**alias),
-                    (None, ast::Expr::Column(column)) => Arc::from(&*column.name),
-                    (None, ast::Expr::Literal(ast::Literal::Str(value))) => {
-                        Arc::from(&*String::from_utf8_lossy(value))
-                    }
-                    (None, _) => Arc::from(&*String::from_utf8_lossy(text)),
+                    (None, ast::Expr::Column(column)) => output_name::of_column(binder, column),
+                    (None, _) => output_name::of(expr, text, binder.session.settings.mariadb),
                 });
                 outputs.push(e);
             }

@@ -358,7 +358,12 @@ impl Edit {
         let at = self.take_column(old)?;
         self.renamed.push((old.clone(), column.name.clone()));
         let source = self.sources.remove(at);
-        self.tree.columns.remove(at);
+        let before = self.tree.columns.remove(at);
+        let is_virtual = |c: &ColumnDef| c.generated.as_ref().is_some_and(|generated| !generated.stored);
+        if is_virtual(&before) != is_virtual(column) {
+            let message = "'Changing the STORED status' is not supported for generated columns.";
+            return Err(SqlError::new(3106, b"HY000", message));
+        }
         let to = self.place(position, at)?;
         let parts = self.tree.indexes.iter_mut().flat_map(|key| &mut key.parts);
         parts.filter(|part| part_is(part, old)).for_each(|part| fit_prefix(part, &column.ty));

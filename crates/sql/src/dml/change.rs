@@ -1,7 +1,7 @@
 //! The new version of a row that UPDATE or ON DUPLICATE KEY UPDATE writes: what is assigned, what changes along, and
 //! whether anything differs.
 
-use super::defaults::{default_value, now_for, null_value};
+use super::defaults::{default_value, implicit_default, now_for, null_value};
 use super::plan::Assignment;
 use super::rows::{cast_into, same_value};
 use super::{NewRow, RowExpressions, Run, ViewCheck};
@@ -53,6 +53,11 @@ pub(crate) fn assign_default(
         Some(_) if column.generated.is_some() => Ok(()),
         Some(expressions) if matches!(column.default, ColumnDefault::Expression(_)) => {
             expressions.fill_defaults(|column| column == at, row, state, storage)
+        }
+        // MySQL's number that asks for no other one, unlike in INSERT.
+        _ if column.auto_increment && !state.settings.mariadb => {
+            row.values[at] = implicit_default(&column.ty);
+            Ok(())
         }
         _ => {
             row.values[at] = not_null(default_value(column, state)?, column, row.ignore, state)?;

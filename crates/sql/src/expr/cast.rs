@@ -49,6 +49,10 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
             }
             match value {
                 Value::Int(_) if e.is_truth() => json::to_value(&json::member(e, &value)),
+                // Bytes are no text of a document, as bits are no number.
+                Value::Bytes(_) | Value::Bit(_) if json::is_bytes(e) => {
+                    json::to_value(&json::member(e, &value))
+                }
                 value => to_json(&value, &e.ty)?,
             }
         }
@@ -126,11 +130,32 @@ fn year(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Value {
         Value::Year(y) => Value::Year(*y),
         Value::Date(d) => Value::Year(d.year() as u16),
         Value::DateTime(d) => Value::Year(d.date().year() as u16),
+        Value::Time(_) => Value::Year(cx.now().date().year() as u16),
+        Value::Bytes(text) => year_of_text(e, text, cx),
         value => i64::try_from(e.to_int(value, cx))
             .ok()
             .and_then(|n| year_from_number(n).ok())
             .map_or(Value::Null, Value::Year),
     }
+}
+
+/// The year that a text begins with: '0' is 2000, and what has no digits is none.
+fn year_of_text(e: &Expr, text: &Bytes, cx: &mut Context<'_>) -> Value {
+    let shown = || String::from_utf8_lossy(text).into_owned();
+    let number = text.trim_ascii_start();
+    let number = number.strip_prefix(b"+").or(number.strip_prefix(b"-")).unwrap_or(number);
+    if !number.first().is_some_and(u8::is_ascii_digit) {
+        cx.warn(SqlError::new(1525, b"HY000", format!("Incorrect YEAR value: '{}'", shown())));
+        return Value::Null;
+    }
+    let found = match e.to_int(&Value::Bytes(text.clone()), cx) {
+        0 => Some(2000),
+        number => i64::try_from(number).ok().and_then(|n| year_from_number(n).ok()),
+    };
+    if found.is_none() {
+        cx.warn(SqlError::truncated_wrong_value("YEAR", shown()));
+    }
+    found.map_or(Value::Null, Value::Year)
 }
 
 fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value {

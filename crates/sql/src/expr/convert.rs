@@ -361,7 +361,8 @@ impl Expr {
                 }
                 Err(omnibus_value::temporal::TemporalError::OutOfRange { negative }) => {
                     cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
-                    Some(Time::from_micros_clipped(if negative { i64::MIN } else { i64::MAX }))
+                    let greatest = Time::from_micros_clipped(if negative { i64::MIN } else { i64::MAX });
+                    has_minutes(text).then_some(greatest)
                 }
                 Err(_) => {
                     cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
@@ -378,10 +379,23 @@ impl Expr {
                     let text = String::from_utf8_lossy(&self.to_str(value)).into_owned();
                     cx.warn(SqlError::truncated_wrong_value("time", text));
                 }
-                read.value
+                let mariadb = cx.session.settings.mariadb;
+                let clipped =
+                    |time: &Time| [i64::MIN, i64::MAX].map(Time::from_micros_clipped).contains(time);
+                read.value.filter(|time| mariadb || read.problem.is_none() || !clipped(time))
             }
         }
     }
+}
+
+/// Whether the last four of a text's digits can be minutes and seconds; a text with colons has been looked at.
+fn has_minutes(text: &[u8]) -> bool {
+    let whole = text.split(|byte| *byte == b'.').next().unwrap_or_default().trim_ascii();
+    if !whole.last_chunk::<4>().is_some_and(|last| last.iter().all(u8::is_ascii_digit)) {
+        return true;
+    }
+    let tens = |from_end: usize| whole.len().checked_sub(from_end).is_none_or(|at| whole[at] < b'6');
+    tens(2) && tens(4)
 }
 
 /// A year as a date: its first day, or in MariaDB's dialect no day of it.

@@ -47,7 +47,7 @@ fn overflow<T>(cx: &mut Context<'_>) -> ExecResult<Option<T>> {
 
 /// The type of `date ± INTERVAL n unit`.
 #[must_use]
-pub fn date_arith_type(date: &Expr, amount: &Expr, unit: IntervalUnit) -> ExprType {
+pub fn date_arith_type(date: &Expr, amount: &Expr, unit: IntervalUnit, mariadb: bool) -> ExprType {
     let fraction = if unit.has_micros() {
         6
     } else if unit == IntervalUnit::Second {
@@ -60,7 +60,9 @@ pub fn date_arith_type(date: &Expr, amount: &Expr, unit: IntervalUnit) -> ExprTy
         Family::Date if !unit.has_time() => ExprType::date(),
         Family::Date => ExprType::datetime(fraction),
         Family::DateTime => ExprType::datetime(decimals),
-        Family::Time if unit.has_time() || matches!(unit, IntervalUnit::Day | IntervalUnit::Week) => {
+        Family::Time if unit.is_of_time() => ExprType::time(decimals),
+        Family::Time if mariadb && unit.has_time() => ExprType::time(decimals),
+        Family::Time if mariadb && matches!(unit, IntervalUnit::Day | IntervalUnit::Week) => {
             ExprType::time(decimals)
         }
         Family::Time => ExprType::datetime(decimals),
@@ -90,6 +92,13 @@ pub fn date_arith(
         return Ok(time.add(interval).map_or(Value::Null, Value::Time));
     }
     let Some(date) = args[0].to_datetime(&value, cx) else { return Ok(Value::Null) };
+    if date.date().month() == 0 || date.date().day() == 0 {
+        if cx.session.settings.mariadb || refuses_zero(&value, cx) {
+            let text = String::from_utf8_lossy(&args[0].to_str(&value)).into_owned();
+            cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
+        }
+        return Ok(Value::Null);
+    }
     let Some(sum) = (match date.add(interval) {
         None => overflow(cx)?,
         sum => sum,
@@ -159,6 +168,11 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult
             None => return Ok(Value::Null),
         },
         value => match e.to_datetime(value, cx) {
+            Some(at) if at == DateTime::ZERO && refuses_zero(value, cx) => {
+                let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
+                cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
+                return Ok(Value::Null);
+            }
             Some(at) => (at.date(), at.time()),
             None => return Ok(Value::Null),
         },
@@ -174,6 +188,12 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult
         U::YearMonth => i64::from(year * 100 + month),
         _ => sign * of_day(unit, day, time),
     }))
+}
+
+/// Whether a text that is the zero date is no date, as `sql_mode` says in MySQL.
+fn refuses_zero(value: &Value, cx: &Context<'_>) -> bool {
+    let settings = &cx.session.settings;
+    matches!(value, Value::Bytes(_)) && !settings.mariadb && settings.date_mode().no_zero_date
 }
 
 /// Whether what days and hours are asked of is a time, whose days are hours: also a number that is too short for date and time, and a text that is no date.

@@ -62,6 +62,11 @@ pub fn member(e: &Expr, value: &Value) -> Json {
     match value {
         Value::Enum(_) | Value::Set(_) => from_value(&Value::Bytes(e.to_str(value))),
         Value::Int(n @ (0 | 1)) if e.is_truth() => Json::Bool(*n == 1),
+        Value::Bit(n) if e.ty.column.kind == ColumnKind::Bit => {
+            let bytes = n.to_be_bytes();
+            let width = (e.ty.column.length as usize).div_ceil(8).min(bytes.len());
+            Json::Opaque(16, bytes::Bytes::copy_from_slice(&bytes[bytes.len() - width..]))
+        }
         Value::Bytes(bytes) => match type_number(e) {
             Some(kind) => Json::Opaque(kind, bytes.clone()),
             None => from_value(value),
@@ -78,6 +83,12 @@ fn type_number(e: &Expr) -> Option<u8> {
         ColumnKind::Binary | ColumnKind::VarBinary => Some(15),
         _ => None,
     }
+}
+
+/// Whether values of an expression are bytes or bits, which no text of a document has.
+#[must_use]
+pub fn is_bytes(e: &Expr) -> bool {
+    type_number(e).is_some() || e.ty.column.kind == ColumnKind::Bit
 }
 
 /// Text of a document, or the name of a member: bytes are none.

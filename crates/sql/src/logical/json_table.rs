@@ -203,9 +203,9 @@ impl JsonTable {
             Json::Null => return Ok(Value::Null),
             Json::Array(_) | Json::Object(_) => return Err(self.no_scalar(cell).into()),
             Json::Bool(is) if !is_text => (Value::Int((*is).into()), ColumnType::of(ColumnKind::BigInt)),
-            Json::Int(n) => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
-            Json::UInt(n) => (Value::UInt(*n), ColumnType::of(ColumnKind::BigInt).unsigned()),
-            Json::Double(n) => (Value::Double(*n), ColumnType::of(ColumnKind::Double)),
+            Json::Int(n) if !is_text => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
+            Json::UInt(n) if !is_text => (Value::UInt(*n), ColumnType::of(ColumnKind::BigInt).unsigned()),
+            Json::Double(n) if !is_text => (Value::Double(*n), ColumnType::of(ColumnKind::Double)),
             other => {
                 let mut out = Vec::new();
                 other.unquote(&mut out);

@@ -25,7 +25,7 @@ pub(super) fn create_table_select(
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
     let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
-    let (full, names) = with_columns_of(tree, &plan, cx.state.zone())?;
+    let (full, names) = with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
     call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
     // What it reads before the lock that all definitions wait for.
     cx.trx.locks.lock_views(&plan.views)?;
@@ -69,6 +69,7 @@ pub(super) fn with_columns_of(
     tree: &CreateTable,
     plan: &QueryPlan,
     zone: Zone,
+    mariadb: bool,
 ) -> SqlResult<(CreateTable, Vec<Ident>)> {
     let mut full = tree.clone();
     full.query = None;
@@ -81,7 +82,9 @@ pub(super) fn with_columns_of(
             Some(own) => full.columns.remove(own),
             None => {
                 let text = in_collation(&stored_type(plan, at));
-                column_def(&column.name, &text, ty.nullable, base_column(plan, at), zone)?
+                let implied =
+                    if mariadb || ty.nullable { None } else { implied_default(&stored_type(plan, at)) };
+                column_def(&column.name, &text, ty.nullable, base_column(plan, at), implied, zone)?
             }
         });
     }
@@ -142,12 +145,29 @@ fn in_collation(ty: &ColumnType) -> String {
     format!("{text} CHARACTER SET {set} COLLATE {collation}")
 }
 
+/// The default that MySQL gives a column which is never NULL and comes from no table: nothing, as a value of its type.
+fn implied_default(ty: &ColumnType) -> Option<String> {
+    Some(match ty.kind {
+        ColumnKind::Decimal if ty.decimals > 0 => format!("0.{}", "0".repeat(usize::from(ty.decimals))),
+        ColumnKind::Time if ty.decimals > 0 => format!("00:00:00.{}", "0".repeat(usize::from(ty.decimals))),
+        ColumnKind::Time => "00:00:00".to_owned(),
+        ColumnKind::Char | ColumnKind::VarChar | ColumnKind::VarBinary => String::new(),
+        kind if kind != ColumnKind::Bit
+            && matches!(family(kind), Family::Integer | Family::Real | Family::Decimal) =>
+        {
+            "0".to_owned()
+        }
+        _ => return None,
+    })
+}
+
 /// A column definition from its type's text, with what else the column of a table has that it comes from.
 fn column_def(
     name: &str,
     ty: &str,
     nullable: bool,
     base: Option<&Column>,
+    implied: Option<String>,
     zone: Zone,
 ) -> SqlResult<ColumnDef> {
     let null = if nullable { " NULL" } else { " NOT NULL" };
@@ -155,7 +175,7 @@ fn column_def(
         // The numbers that it has are kept, and no more are made.
         Some(base) if base.auto_increment => format!(" DEFAULT '0'{}", catalog::comment_text(base)),
         Some(base) => catalog::defaults_text(base, zone) + &catalog::comment_text(base),
-        None => String::new(),
+        None => implied.map_or(String::new(), |value| format!(" DEFAULT '{value}'")),
     };
     let text = format!("CREATE TABLE `t` ({} {ty}{null}{rest})", catalog::quote_ident(name));
     let tree = parse_create(&text)?;

@@ -357,6 +357,8 @@ impl SqlSession {
                     )),
                     PrepareSource::Variable(variable) => variable_text(&self.state, variable),
                 };
+                // One of its name goes whatever comes of this.
+                self.statements.prepared.remove(&name.to_lowercase());
                 let prepared = self.prepare(&text, call.access)?;
                 self.statements.prepared.insert(name.to_lowercase(), prepared);
                 Ok(Outcome { info: "Statement prepared".into(), ..Outcome::ok() })

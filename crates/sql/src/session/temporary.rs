@@ -116,7 +116,8 @@ fn create_temporary_select(
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
     let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
-    let (full, names) = super::create_select::with_columns_of(tree, &plan, cx.state.zone())?;
+    let (full, names) =
+        super::create_select::with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
     let Some(table) = ddl::temporary::create_temporary(&mut temporary_ddl(cx, call), &full)? else {
         return Ok(Outcome::ok());
     };

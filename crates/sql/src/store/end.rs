@@ -218,7 +218,7 @@ impl Trx {
             None => {}
             Some(gone) if done => {
                 self.temp.settle();
-                self.locks.tables.retain(|(id, _)| !gone.contains(id));
+                super::table_lock::forget_tables(&mut self.locks, &gone);
             }
             Some(_) => {
                 self.temp.rollback();

@@ -207,6 +207,15 @@ impl SessionLocks {
     }
 }
 
+/// Tables are gone. Who had no others locked may use any again.
+pub(super) fn forget_tables(locks: &mut SessionLocks, gone: &[u64]) {
+    let held = locks.tables.len();
+    locks.tables.retain(|(id, _)| !gone.contains(id));
+    if locks.tables.is_empty() && held > 0 && locks.kept && !locks.read_lock {
+        locks.unlock_tables();
+    }
+}
+
 impl Trx {
     /// Locks a table for this transaction and checks that `table` is still what it is called.
     ///

@@ -94,6 +94,11 @@ impl IntervalUnit {
         !matches!(self, Day | Week | Month | Quarter | Year | YearMonth)
     }
 
+    /// Adds to a TIME and makes no date of it.
+    pub fn is_of_time(self) -> bool {
+        self.has_time() && !self.word().starts_with("DAY")
+    }
+
     /// Takes a string of several numbers.
     pub fn is_compound(self) -> bool {
         self.word().contains('_')

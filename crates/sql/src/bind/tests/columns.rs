@@ -32,7 +32,7 @@ fn shape(sql: &str) -> Vec<(ColumnKind, u32, u8)> {
 #[test]
 fn numbers_have_the_types_that_arithmetic_gives_them() {
     use ColumnKind as K;
-    assert_eq!(shape("SELECT 1, 1.50, 1e0"), [(K::Int, 2, 0), (K::Decimal, 3, 2), (K::Double, 23, 31)]);
+    assert_eq!(shape("SELECT 1, 1.50, 1e0"), [(K::BigInt, 2, 0), (K::Decimal, 3, 2), (K::Double, 23, 31)]);
     assert_eq!(
         shape("SELECT 1 + 1, 1 / 3, 1.5 * 1.5"),
         [(K::BigInt, 3, 0), (K::Decimal, 5, 4), (K::Decimal, 4, 2)]
@@ -41,7 +41,7 @@ fn numbers_have_the_types_that_arithmetic_gives_them() {
         shape("SELECT COUNT(*), SUM(1.5), AVG(2.25)"),
         [(K::BigInt, 21, 0), (K::Decimal, 24, 1), (K::Decimal, 7, 6)]
     );
-    assert_eq!(shape("SELECT 1 = 1, NOT 1")[0], (K::Int, 1, 0));
+    assert_eq!(shape("SELECT 1 = 1, NOT 1")[0], (K::BigInt, 1, 0));
 }
 
 #[test]

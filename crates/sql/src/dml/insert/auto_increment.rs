@@ -66,6 +66,14 @@ impl InsertPlan {
     }
 }
 
+impl Counts {
+    /// The number that was made last has no row: the next row gets it.
+    pub(super) fn take_back(&mut self, increment: u64) {
+        self.next_reserved = self.next_reserved.saturating_sub(increment);
+        self.reserved += 1;
+    }
+}
+
 fn is_zero(value: &Value) -> bool {
     [Value::Int(0), Value::UInt(0), Value::Float(0.0), Value::Double(0.0)]
         .iter()

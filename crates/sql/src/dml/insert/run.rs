@@ -283,65 +283,80 @@ impl InsertPlan {
         counts: &mut Counts,
         left: u64,
     ) -> ExecResult<()> {
-        let table = &self.target.table;
         counts.records += 1;
         before::fire(self, run, &mut values, counts.records)?;
         let generated = self.generate(run, &mut values, counts, left)?;
-        if let Some(expressions) = &self.expressions {
-            let mut row = NewRow { values: &mut values, number: counts.records, ignore: self.ignore };
-            if !expressions.finish(&mut row, run.state, run.trx)? {
-                return Ok(());
-            }
-        }
-        if let Some(check) = &self.check
-            && !check.accepts(run, table, &values, &[], self.ignore)?
-        {
-            return Ok(());
-        }
-        let row = table.rows.encode(&values)?;
-        loop {
-            let inserted = run.trx.insert_row(table, &values, row.clone());
-            let Some(outcome) = passed_over(inserted, self.ignore, run.state)? else { return Ok(()) };
-            match outcome {
-                InsertOutcome::Inserted => break,
-                // REPLACE by what is there already changes nothing, and is logged where texts are: another server may have another row.
-                // Of a parent it would delete there what refers to it.
-                InsertOutcome::Duplicate(duplicate)
-                    if self.replace
-                        && table.rows.image(&duplicate.existing.row)? == table.rows.image(&row)?
-                        && !self.has_triggers() =>
-                {
-                    if !table.may_be_referenced() {
-                        run.trx.log.wrote_equal_row();
-                    }
-                    break;
-                }
-                // All numbers are used: REPLACE would take the last row again and again.
-                InsertOutcome::Duplicate(duplicate)
-                    if self.replace && generated && is_auto_key(table, duplicate.index) =>
-                {
-                    return Err(duplicate_error(table, duplicate.index, &values).into());
-                }
-                InsertOutcome::Duplicate(duplicate) => {
-                    if !self.resolve(run, &values, beside, &duplicate, counts)? {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        if let Some(expressions) = &self.expressions {
-            let when = (TriggerTime::After, TriggerEvent::Insert);
-            expressions.fire(when, None, Some(&mut values), run)?;
-        }
-        self.give_back(run, &values, counts)?;
-        counts.inserted += 1;
-        counts.affected += 1;
-        if let Some(at) = table.auto_column {
-            counts.last_value = auto_value(&values[at]);
-            if generated && counts.first_generated == 0 {
-                counts.first_generated = counts.last_value;
-            }
+        if !add_numbered(self, run, values, beside, counts, generated)? && generated {
+            counts.take_back(run.state.settings.auto_increment_increment.max(1));
         }
         Ok(())
     }
+}
+
+/// The rest of `add`; whether there is a new row. `generated`: its AUTO_INCREMENT value was made.
+fn add_numbered(
+    plan: &InsertPlan,
+    run: &mut Run<'_>,
+    mut values: Vec<Value>,
+    beside: &[Value],
+    counts: &mut Counts,
+    generated: bool,
+) -> ExecResult<bool> {
+    let table = &plan.target.table;
+    if let Some(expressions) = &plan.expressions {
+        let mut row = NewRow { values: &mut values, number: counts.records, ignore: plan.ignore };
+        if !expressions.finish(&mut row, run.state, run.trx)? {
+            return Ok(false);
+        }
+    }
+    if let Some(check) = &plan.check
+        && !check.accepts(run, table, &values, &[], plan.ignore)?
+    {
+        return Ok(false);
+    }
+    let row = table.rows.encode(&values)?;
+    loop {
+        let inserted = run.trx.insert_row(table, &values, row.clone());
+        let Some(outcome) = passed_over(inserted, plan.ignore, run.state)? else { return Ok(false) };
+        match outcome {
+            InsertOutcome::Inserted => break,
+            // REPLACE by what is there already changes nothing, and is logged where texts are: another server may have another row.
+            // Of a parent it would delete there what refers to it.
+            InsertOutcome::Duplicate(duplicate)
+                if plan.replace
+                    && table.rows.image(&duplicate.existing.row)? == table.rows.image(&row)?
+                    && !plan.has_triggers() =>
+            {
+                if !table.may_be_referenced() {
+                    run.trx.log.wrote_equal_row();
+                }
+                break;
+            }
+            // All numbers are used: REPLACE would take the last row again and again.
+            InsertOutcome::Duplicate(duplicate)
+                if plan.replace && generated && is_auto_key(table, duplicate.index) =>
+            {
+                return Err(duplicate_error(table, duplicate.index, &values).into());
+            }
+            InsertOutcome::Duplicate(duplicate) => {
+                if !plan.resolve(run, &values, beside, &duplicate, counts)? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    if let Some(expressions) = &plan.expressions {
+        let when = (TriggerTime::After, TriggerEvent::Insert);
+        expressions.fire(when, None, Some(&mut values), run)?;
+    }
+    plan.give_back(run, &values, counts)?;
+    counts.inserted += 1;
+    counts.affected += 1;
+    if let Some(at) = table.auto_column {
+        counts.last_value = auto_value(&values[at]);
+        if generated && counts.first_generated == 0 {
+            counts.first_generated = counts.last_value;
+        }
+    }
+    Ok(true)
 }

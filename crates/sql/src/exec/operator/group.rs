@@ -33,6 +33,11 @@ impl Group {
         Group::of(grouping.row_slots.iter().map(row).collect(), grouping, cx)
     }
 
+    /// The group of all rows where there is none.
+    pub(super) fn of_nothing(grouping: &Grouping, cx: &Context<'_>) -> Group {
+        Group::of(grouping.row_slots.iter().map(|_| Row::Nulls).collect(), grouping, cx)
+    }
+
     fn of(rows: Vec<Row>, grouping: &Grouping, cx: &Context<'_>) -> Group {
         let count = if grouping.keys.is_empty() { GroupCount::One } else { GroupCount::Many };
         let accumulators = grouping.aggregates.iter().map(|spec| spec.start(count, cx)).collect();
@@ -123,8 +128,7 @@ fn single(
         }
         Ok(Flow::Continue)
     })?;
-    let nulls = || grouping.row_slots.iter().map(|_| Row::Nulls).collect();
-    Ok(group.unwrap_or_else(|| Group::of(nulls(), grouping, cx)))
+    Ok(group.unwrap_or_else(|| Group::of_nothing(grouping, cx)))
 }
 
 /// The slots that a block's tables fill.

@@ -75,6 +75,11 @@ pub(super) fn run(
             group.add(grouping, account, cx)?;
         }
     }
+    if open.groups.is_empty() && !cx.session.settings.mariadb {
+        // MySQL sums up nothing, too; MariaDB does not.
+        open.keys = grouping.keys.iter().map(|_| Value::Null).collect();
+        open.groups.push((Group::of_nothing(grouping, cx), Account::new(&cx.session.memory)));
+    }
     open.end(0, grouping, slot, cx, each)
 }
 

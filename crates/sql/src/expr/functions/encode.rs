@@ -119,7 +119,10 @@ pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
 
 fn unhex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    Ok(from_hex(&value).map_or(Value::Null, text))
+    Ok(match from_hex(&value) {
+        Some(bytes) => text(bytes),
+        None => super::no_value("string", &value, "unhex", cx),
+    })
 }
 
 /// What BIN, OCT and CONV read: the text of any argument, of bits that of the number that they are.

@@ -43,14 +43,15 @@ fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Va
             let high = low.fold(u64::from(*a) << 24, |n, (i, b)| n | u64::from(*b) << (16 - 8 * i));
             Value::UInt(high | u64::from(rest[rest.len() - 1]))
         }
-        _ => Value::Null,
+        _ => super::no_value("string", &value, "inet_aton", cx),
     })
 }
 
 fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(match u32::try_from(int_arg!(args, 0, cx)) {
+    let value = int_arg!(args, 0, cx);
+    Ok(match u32::try_from(value) {
         Ok(n) => text(Ipv4Addr::from(n).to_string()),
-        Err(_) => Value::Null,
+        Err(_) => super::no_value("integer", value.to_string().as_bytes(), "inet_ntoa", cx),
     })
 }
 
@@ -60,17 +61,17 @@ fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     Ok(match address {
         Some(IpAddr::V4(address)) => text(address.octets().to_vec()),
         Some(IpAddr::V6(address)) => text(address.octets().to_vec()),
-        None => Value::Null,
+        None => super::no_value("string", &value, "inet6_aton", cx),
     })
 }
 
 /// Only bytes are an address; text is none.
 fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
-    if args[0].ty.column.collation != BINARY {
-        return Ok(Value::Null);
-    }
     let bytes = args[0].to_str(&value);
+    if args[0].ty.column.collation != BINARY {
+        return Ok(super::no_value("string", &bytes, "inet6_ntoa", cx));
+    }
     if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
         return Ok(text(Ipv4Addr::from(octets).to_string()));
     }
@@ -80,6 +81,6 @@ fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
             write_v6(Ipv6Addr::from(octets), &mut shown);
             text(shown)
         }
-        Err(_) => Value::Null,
+        Err(_) => super::no_value("string", &bytes, "inet6_ntoa", cx),
     })
 }

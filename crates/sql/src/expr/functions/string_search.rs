@@ -3,8 +3,8 @@
 use super::{Def, MANY, int_arg, str_arg, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::types::{BINARY, Family};
-use crate::expr::{BindContext, Context, Expr, ExprType, charset};
-use omnibus_value::Value;
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind, charset};
+use omnibus_value::{ColumnKind, Value};
 use std::cmp::Ordering;
 
 pub(super) const DEFS: &[Def] = &[
@@ -163,6 +163,30 @@ fn place<T>(
     Ok(Value::Int(0))
 }
 
+/// The place of a text in a SET column is that of the member among those of the type, not of the value: in MariaDB's dialect of a constant.
+fn place_in_type(
+    constant: &Expr,
+    list: &Expr,
+    wanted: &[u8],
+    collation: u16,
+    cx: &mut Context<'_>,
+) -> ExecResult<Option<i64>> {
+    let column = match &list.kind {
+        Kind::Text(inner) | Kind::Transcode(inner) => inner,
+        _ => list,
+    };
+    if (cx.session.settings.mariadb && constant.as_const().is_none())
+        || column.ty.column.kind != ColumnKind::Set
+        || !matches!(column.kind, Kind::Column { .. })
+    {
+        return Ok(None);
+    }
+    let Value::Set(members) = column.eval(cx)? else { return Ok(None) };
+    let mut labels = column.ty.column.labels.iter();
+    let found = labels.position(|label| charset::compare_no_pad(label, wanted, collation).is_eq());
+    Ok(Some(found.filter(|at| members >> at & 1 == 1).map_or(0, |at| at as i64 + 1)))
+}
+
 fn find_in_set(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let wanted = str_arg!(args, 0, cx);
     let list = str_arg!(args, 1, cx);
@@ -170,6 +194,9 @@ fn find_in_set(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<
         return Ok(Value::Int(0));
     }
     let collation = common(&args[0], &args[1]);
+    if let Some(place) = place_in_type(&args[0], &args[1], &wanted, collation, cx)? {
+        return Ok(Value::Int(place));
+    }
     let found = list
         .split(|b| *b == b',')
         .position(|item| charset::compare_no_pad(item, &wanted, collation) == Ordering::Equal);

@@ -128,7 +128,14 @@ fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 
 fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
-    let Some(at) = arg.eval_datetime(cx)? else { return Ok(Value::Null) };
+    let value = arg.eval(cx)?;
+    let Some(at) = arg.to_datetime(&value, cx) else {
+        return Ok(match (ty.family(), matches!(value, Value::Null) || cx.session.settings.mariadb) {
+            (_, true) => Value::Null,
+            (Family::Integer, false) => Value::Int(0),
+            (_, false) => Value::Decimal(Decimal::from_i128(0, ty.column.decimals)),
+        });
+    };
     let unix = match at.instant(cx.zone()) {
         Some(instant) if instant.unix() >= UNIX_END => 0,
         Some(instant) => instant.unix().max(0),
@@ -249,7 +256,12 @@ fn timestampdiff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
 }
 
 fn timestampadd_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
-    let mut ty = crate::expr::interval::date_arith_type(&args[2], &args[1], unit_of(&args[0]));
+    let mut ty = crate::expr::interval::date_arith_type(
+        &args[2],
+        &args[1],
+        unit_of(&args[0]),
+        cx.session.settings.mariadb,
+    );
     if ty.family() == Family::String {
         ty.column.collation = cx.collation;
     }
