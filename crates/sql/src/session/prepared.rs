@@ -250,7 +250,7 @@ impl SqlSession {
     ) -> SqlResult<()> {
         let key = self.plan_key(&prepared.statement.node, access);
         let plan = match &prepared.statement.node {
-            Statement::Select(query) => query::plan_query(&mut self.context(), query, access, params)
+            Statement::Select(query) => query::plan_query(&self.context(), query, access, params)
                 .map(|plan| Plan::Query(Box::new(plan))),
             other => {
                 let cx = &mut self.context();

@@ -43,7 +43,7 @@ enum Branch {
     /// A session is working on it, and may be preparing it.
     Taken,
     /// Prepared and durable.
-    Prepared(Held),
+    Prepared(Box<Held>),
     /// Prepared, and a session is on its way to finish it.
     Finishing,
 }
@@ -73,7 +73,7 @@ impl Registry {
 
     /// The branch is prepared and durable: anybody may finish it.
     pub(crate) fn prepared(&self, xid: &Xid, held: Held) {
-        self.branches.lock().insert(xid.clone(), Branch::Prepared(held));
+        self.branches.lock().insert(xid.clone(), Branch::Prepared(Box::new(held)));
         self.finished.notify_all();
     }
 
@@ -95,7 +95,7 @@ impl Registry {
         let Branch::Prepared(held) = place else { return Err(SqlError::xaer_nota()) };
         allowed(held.owner.as_deref())?;
         match std::mem::replace(place, Branch::Finishing) {
-            Branch::Prepared(held) => Ok(held),
+            Branch::Prepared(held) => Ok(*held),
             Branch::Taken | Branch::Finishing => Err(SqlError::xaer_nota()),
         }
     }
