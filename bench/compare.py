@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Compares Omnibus with Debian's MariaDB: commits per second, the same clients, the same durability, in alternation.
+"""Compares Omnibus with other servers: commits per second, the same clients, the same durability, in alternation.
 
-Both servers sync every commit (MariaDB: sync_binlog=1, innodb_flush_log_at_trx_commit=1; Omnibus: sync_binlog=1), log
+The others are Debian's MariaDB, and where `scripts/peers` has made them (and this runs as root) `newer-mariadb` and `mysql`. A workload
+with `:text` sends texts; the others are prepared once. All servers sync every commit (sync_binlog=1, and innodb_flush_log_at_trx_commit=1), log
 in row format with checksums, and sit on the same file system; clients use a unix socket. For each workload and number
 of connections the servers take turns, several rounds; medians are printed with the ratio of the medians. Syncs are
 counted, and in the second part made slower, by a library that this script builds (tests/tools/slow_sync.c).
@@ -10,7 +11,7 @@ Beside them runs `omnibus bench responder`, which answers by a durable write and
 keeps no rows, so it takes part where clients only write one.
 
 Usage: compare.py [--seconds 5] [--rounds 3] [--workloads oltp_insert,...] [--connections 1,8,...] [--slow-us 0,1000]
-                  [--output docs/use/benchmarks.md]
+                  [--peers mariadb,newer-mariadb,mysql] [--output docs/use/benchmarks.md]
 """
 
 import argparse
@@ -31,14 +32,15 @@ sys.path.insert(0, str(ROOT / "tests" / "lib"))
 from device import preload  # noqa: E402
 from omnibus import MariaDB, Omnibus, binary  # noqa: E402
 
-SYSBENCH = ["oltp_update_index", "oltp_insert", "oltp_write_only", "oltp_read_write", "oltp_point_select"]
+SYSBENCH = ["oltp_update_index", "oltp_update_index:text", "oltp_insert", "oltp_write_only", "oltp_read_write", "oltp_point_select", "oltp_point_select:text"]
 # Of them those that the responder can answer.
 LIMITED = {"oltp_update_index", "oltp_update_non_index", "oltp_insert", "oltp_delete"}
 TABLES, ROWS = 4, 20000
-MARIADB = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--binlog-format=ROW",
-           "--max-connections=2000", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", "--back-log=1000",
-           "--binlog-checksum=CRC32", "--max-binlog-size=1G", "--table-open-cache=4000", "--open-files-limit=65535",
-           "--max-prepared-stmt-count=1048576"]
+BOTH = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--binlog-format=ROW", "--max-connections=2000",
+        "--innodb-buffer-pool-size=1G", "--back-log=1000", "--binlog-checksum=CRC32", "--max-binlog-size=1G",
+        "--table-open-cache=4000", "--open-files-limit=65535", "--max-prepared-stmt-count=1048576"]
+MARIADB = [*BOTH, "--innodb-log-file-size=1G"]
+MYSQL = [*BOTH, "--innodb-redo-log-capacity=2G", "--mysqlx=OFF", "--secure-file-priv=", "--server-id=1"]
 OMNIBUS = ["--sync-binlog=1", "--max-connections=2000", "--max-binlog-size=1G"]
 
 
@@ -60,8 +62,11 @@ class Subject:
         self.server = self.start(own, env)
 
     def start(self, own, env):
-        server = MariaDB(own, *MARIADB, env=env) if self.name == "mariadb" else Omnibus(own, *OMNIBUS, env=env)
-        server.start()
+        if self.name in PEER_ROOTS:
+            server = PeerServer(self.name, own, env)
+        else:
+            server = MariaDB(own, *MARIADB, env=env) if self.name == "mariadb" else Omnibus(own, *OMNIBUS, env=env)
+            server.start()
         run = ["mariadb", "--no-defaults", f"--socket={server.socket}", "-uroot", "-e", "CREATE DATABASE sbtest"]
         subprocess.run(run, check=True)
         return server
@@ -80,8 +85,9 @@ class Subject:
                 "syncs": struct.unpack("<Q", self.counter.read_bytes())[0]}
 
     def sysbench(self, workload, threads, seconds, command):
+        script, _, protocol = workload.partition(":")
         return subprocess.run(
-            ["sysbench", workload, f"--mysql-socket={self.server.socket}", "--mysql-user=root", f"--tables={TABLES}",
+            ["sysbench", script, f"--db-ps-mode={'disable' if protocol == 'text' else 'auto'}", f"--mysql-socket={self.server.socket}", "--mysql-user=root", f"--tables={TABLES}",
              f"--table-size={ROWS}", f"--threads={threads}", f"--time={seconds}", "--percentile=95", "--rand-type=uniform",
              "--mysql-ignore-errors=1213,1205,1020,1062", command], capture_output=True, text=True)
 
@@ -127,6 +133,59 @@ class Subject:
             raise SystemExit(f"sysbench prepare on {self.name} failed:\n{made.stdout}{made.stderr}")
 
 
+# What `scripts/peers` calls them.
+PEER_ROOTS = {"newer-mariadb": "mariadb", "mysql": "mysql"}
+
+
+def peer_root(name):
+    socket = subprocess.run([ROOT / "scripts/peers", PEER_ROOTS[name], "socket"], capture_output=True, text=True, check=True).stdout
+    return pathlib.Path(socket.strip()).parents[3]
+
+
+def is_there(name):
+    return name not in PEER_ROOTS or os.geteuid() == 0 and (peer_root(name) / "usr/sbin").exists()
+
+
+class PeerServer:
+    """A server of another Debian, in its root, with the benchmark's directory at the same path inside and outside."""
+
+    def __init__(self, name, own, env):
+        self.root, self.socket, self.shared = peer_root(name), own / "s.sock", own.parent
+        inside = self.root / self.shared.relative_to("/")
+        if not os.path.ismount(inside):
+            inside.mkdir(parents=True)
+            subprocess.run(["mount", "--bind", self.shared, inside], check=True)
+        if not os.path.ismount(self.root / "proc"):
+            subprocess.run(["mount", "-t", "proc", "proc", self.root / "proc"], check=True)
+        program, options = ("mysqld", MYSQL) if name == "mysql" else ("mariadbd", MARIADB)
+        run = ["chroot", self.root]
+        make = {"mysqld": [program, "--initialize-insecure", "--user=root"],
+                "mariadbd": ["mariadb-install-db", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db", "--force"]}
+        command = [*run, make[program][0], "--no-defaults", *make[program][1:], f"--datadir={own}/data"]
+        (own / "data").mkdir()
+        subprocess.run(command, check=True, capture_output=True)
+        self.process = subprocess.Popen(
+            [*run, program, "--no-defaults", "--user=root", f"--datadir={own}/data", f"--socket={self.socket}", "--skip-networking", *options],
+            env=dict(os.environ, **env), stdout=subprocess.DEVNULL, stderr=open(own / "log", "w"))
+        for _ in range(600):
+            if self.socket.exists():
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"{name} did not start: {(own / 'log').read_text()[-800:]}")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def unmount(directory):
+    for name in PEER_ROOTS:
+        inside = peer_root(name) / directory.relative_to("/")
+        if os.path.ismount(inside):
+            subprocess.run(["umount", inside], check=True)
+            inside.rmdir()
+
+
 class Responder(Subject):
     """The limit: has no tables."""
 
@@ -164,19 +223,19 @@ def cell(subjects, workload, threads, args):
 
 
 def row(workload, threads, samples):
-    ours, theirs = samples["omnibus"], samples["mariadb"]
-    ratio = median(ours, "tps") / median(theirs, "tps")
+    limit = samples.pop("responder", None)
+    every = list(samples.values())
+    tps = [median(server, "tps") for server in every]
     spread = lambda s: f"{min(x['tps'] for x in s):,.0f}-{max(x['tps'] for x in s):,.0f}"  # noqa: E731
-    pair = lambda key, form, scale=1: "{} / {}".format(  # noqa: E731
-        *(format(median(s, key) * scale, form) for s in (ours, theirs)))
-    limit = f"{median(ours, 'tps') / median(samples['responder'], 'tps'):.0%}" if "responder" in samples else ""
-    return [workload, str(threads), f"{median(ours, 'tps'):,.0f}", f"{median(theirs, 'tps'):,.0f}", f"**{ratio:.2f}**", limit,
-            f"{spread(ours)} / {spread(theirs)}", pair("p95", ".2f"), pair("cpu", ".0f", 1e6), pair("switches", ".2f"),
-            pair("syncs", ".3f"), pair("group", ".1f"), pair("bytes", ",.0f")]
+    each = lambda key, form, scale=1: " / ".join(format(median(s, key) * scale, form) for s in every)  # noqa: E731
+    per_cpu = " / ".join(f"{1 / max(median(s, 'cpu'), 1e-9):,.0f}" for s in every)
+    return [workload, str(threads), " / ".join(f"{one:,.0f}" for one in tps), " / ".join(f"**{tps[0] / one:.2f}**" for one in tps[1:]),
+            f"{tps[0] / median(limit, 'tps'):.0%}" if limit else "", " / ".join(map(spread, every)), each("p95", ".2f"),
+            each("cpu", ".0f", 1e6), per_cpu, each("switches", ".2f"), each("syncs", ".3f"), each("group", ".1f"), each("bytes", ",.0f")]
 
 
-HEAD = ["workload", "connections", "Omnibus tps", "MariaDB tps", "ratio", "of the limit", "min-max tps (O / M)", "p95 ms (O / M)",
-        "server CPU us per trx", "context switches per trx", "syncs per trx", "trx per sync", "bytes written per trx"]
+HEAD = ["workload", "connections", "tps", "ratio", "of the limit", "min-max tps", "p95 ms", "server CPU us per trx",
+        "trx per second of server CPU", "context switches per trx", "syncs per trx", "trx per sync", "bytes written per trx"]
 
 
 def main():
@@ -186,15 +245,22 @@ def main():
     parser.add_argument("--workloads", default=",".join([*SYSBENCH, "mysqlslap_insert"]))
     parser.add_argument("--connections", default="1,8,32,128,512")
     parser.add_argument("--slow-us", default="0,1000", help="added to each sync, microseconds; one table each")
+    parser.add_argument("--peers", default=",".join(["mariadb", *PEER_ROOTS]), help="servers to compare with, as far as they are there")
     parser.add_argument("--output", help="also write the tables to this file")
     args = parser.parse_args()
-    version = subprocess.run(["mariadbd", "--version"], capture_output=True, text=True).stdout.split("Ver ")[1].split()[0]
-    lines = [f"Omnibus ({pathlib.Path(binary()).name}) and MariaDB {version}; {args.rounds} rounds of {args.seconds} s in "
+    args.servers = ["omnibus", *filter(is_there, args.peers.split(","))]
+    lines = [f"Omnibus ({pathlib.Path(binary()).name}), then {', '.join(map(version, args.servers[1:]))}; {args.rounds} rounds of {args.seconds} s in "
              f"alternation, medians; {TABLES} tables of {ROWS} rows; clients on the same {len_cores()} cores.", ""]
     for slow_us in (int(us) for us in args.slow_us.split(",")):
         lines += part(slow_us, args)
     if args.output:
         pathlib.Path(args.output).write_text("\n".join(lines) + "\n")
+
+
+def version(name):
+    run = ["chroot", peer_root(name)] if name in PEER_ROOTS else []
+    said = subprocess.run([*run, "mysqld" if name == "mysql" else "mariadbd", "--version"], capture_output=True, text=True).stdout
+    return f"{'MySQL' if name == 'mysql' else 'MariaDB'} {said.split('Ver ')[1].split()[0]}"
 
 
 def len_cores():
@@ -209,12 +275,13 @@ def part(slow_us, args):
     subjects = []
     try:
         library = preload("slow_sync", directory)
-        subjects = [Subject(name, directory, library, slow_us) for name in ("omnibus", "mariadb")]
+        for name in args.servers:
+            subjects.append(Subject(name, directory, library, slow_us))
         subjects.append(Responder("responder", directory, library, slow_us))
         for workload in args.workloads.split(","):
             for subject in subjects:
                 subject.fresh_tables()
-            taking_part = subjects if workload in LIMITED else subjects[:2]
+            taking_part = subjects if workload.partition(":")[0] in LIMITED else subjects[:-1]
             for threads in (int(n) for n in args.connections.split(",")):
                 if workload == "mysqlslap_insert":
                     threads = {8: 20, 32: 50}.get(threads, threads)
@@ -231,6 +298,7 @@ def part(slow_us, args):
                 subject.server.process.kill()
                 subject.server.process.wait()
         time.sleep(0.2)
+        unmount(directory)
         shutil.rmtree(directory, ignore_errors=True)
 
 
