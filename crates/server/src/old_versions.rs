@@ -23,7 +23,7 @@ pub(crate) fn oldest(processes: &Processes, log: &dyn LogAdmin) -> Option<Oldest
     let coordinator = log.coordinator()?;
     let now = u64::try_from(crate::clock::now_us()).unwrap_or(0);
     let of = |process: &Arc<Process>| {
-        let (number, since) = process.transaction()?.look().snapshot?;
+        let (number, since) = process.transaction()?.snapshot()?;
         Some((number, since, u64::from(process.id)))
     };
     let held = processes.all().iter().filter_map(of).min();

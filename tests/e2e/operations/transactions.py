@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Open transactions and deadlocks are seen: INNODB_TRX, events_transactions_*, data_locks, INNODB_LOCK_WAITS, SHOW ENGINE INNODB STATUS and sys say of the same sessions
-what a real MySQL and a real MariaDB say (recorded), who holds old versions is told, a deadlock is in the status and in the log, and who may not see it is refused.
+what a real MySQL and a real MariaDB say (recorded), who holds old versions is told, a deadlock is in the status and in the log, who may not see it is refused; prepared branches behind a kill, a replica's appliers,
+three hundred sessions at once.
 
     transactions.py             against what is recorded in testdata/transactions
     transactions.py --update    asks the servers of `scripts/peers` anew (needs root), and writes what they answer
@@ -18,6 +19,7 @@ import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+from peers import OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 from omnibus import ROOT, Omnibus, Scratch, Session, expect, wait_for  # noqa: E402
 
 FOLDER = ROOT / "testdata/transactions"
@@ -75,6 +77,11 @@ class Watched:
             return "  " + " | ".join("NULL" if value is None else str(value) for value in [*names, *row[connections:]])
         self.lines.append(f"# {title}")
         self.lines.extend(sorted(map(line, rows)))
+
+    def changed(self, title, rows):
+        """Until a's transaction has changed so many rows."""
+        asked = f"SELECT trx_rows_modified FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {self.sessions['a'].db.thread_id()}"
+        wait_for(lambda: self.look.value(asked) == rows, lambda: f"{title}: {self.look.value(asked)} instead of {rows}", timeout=10, every=0.2)
 
     def waits(self):
         """Until b waits for a row."""
@@ -153,9 +160,12 @@ def scenario(server, mysql, peer=False):
     w.trx("it has read", 1)
     w.a.run("SELECT * FROM p WHERE a = 2 FOR UPDATE")
     w.trx("it has locked a row", 1)
-    w.a.run("UPDATE p SET a = 10 WHERE a = 2", "SAVEPOINT s", "INSERT INTO p VALUES (20)", "ROLLBACK TO s")
-    w.a.run("ROLLBACK", "BEGIN", "UPDATE t SET a = a WHERE a = 1", "UPDATE t SET b = 10 WHERE a = 1")
-    w.look("SELECT trx_rows_modified FROM information_schema.INNODB_TRX")
+    w.a.run("INSERT INTO p VALUES (20)", "SAVEPOINT s", "INSERT INTO p VALUES (21), (22)")
+    w.changed("three rows", 3)
+    w.a.run("ROLLBACK TO s")
+    w.changed("two of them undone", 1)
+    w.a.fails("INSERT INTO p VALUES (23), (24), (1)", 1062)
+    w.changed("a statement that failed", 1)
     w.a.run("ROLLBACK")
 
     w.a.run("BEGIN", "SELECT * FROM p WHERE a = 1 FOR UPDATE")
@@ -261,6 +271,39 @@ def deadlocks_in_log(w, server):
     w.look.run("SET GLOBAL innodb_print_all_deadlocks = OFF")
 
 
+def prepared_after_kill(w, server):
+    """A prepared branch is nobody's, and still there after a kill, with its rows locked."""
+    w.c.run("XA START 'kept'", "INSERT INTO p VALUES (50), (51)", "XA END 'kept'", "XA PREPARE 'kept'")
+    w.close()
+    server.kill()
+    server.start()
+    look = Session(server)
+    rows = look("SELECT trx_mysql_thread_id, trx_state, trx_rows_locked, trx_query FROM information_schema.INNODB_TRX")
+    expect(rows == ((0, "RUNNING", 2, None),), rows)
+    locks = look("SELECT THREAD_ID, LOCK_MODE, LOCK_STATUS, LOCK_DATA FROM performance_schema.data_locks WHERE LOCK_TYPE = 'RECORD' ORDER BY LOCK_DATA")
+    expect(locks == ((None, "X,REC_NOT_GAP", "GRANTED", "50"), (None, "X,REC_NOT_GAP", "GRANTED", "51")), locks)
+    waiter = Session(server, database="see_trx")
+    thread = threading.Thread(target=lambda: waiter.run("INSERT INTO p VALUES (50)"))
+    thread.start()
+    found = wait_for(lambda: look("SELECT waiting_pid, blocking_pid, blocking_lock_mode FROM sys.innodb_lock_waits"), "a wait for the branch")
+    expect(found == ((waiter.db.thread_id(), 0, "X,REC_NOT_GAP"),), found)
+    expect("ACTIVE (PREPARED)" in status_of(look), "the status")
+    look.run("XA ROLLBACK 'kept'")
+    thread.join()
+    expect(look("SELECT * FROM information_schema.INNODB_TRX") == (), "it is over")
+    waiter.close()
+    look.close()
+
+
+def keys_of_text(w):
+    """A key that is text is read out of its row."""
+    w.look.run("CREATE TABLE see_trx.named (a VARCHAR(20), b INT, c INT, PRIMARY KEY (a, b))", "INSERT INTO see_trx.named VALUES ('it''s', 7, 0)")
+    w.a.run("BEGIN", "UPDATE named SET c = 1 WHERE a = 'it''s' AND b = 7", "INSERT INTO named VALUES ('new', 8, 0)")
+    rows = w.look("SELECT LOCK_DATA FROM performance_schema.data_locks WHERE OBJECT_NAME = 'named' AND LOCK_TYPE = 'RECORD' ORDER BY LOCK_DATA")
+    expect(rows == (("'it''s', 7",), ("?, 8",)), rows)
+    w.a.run("ROLLBACK", "DROP TABLE named")
+
+
 def foreign_key_error(w):
     w.look.run("CREATE TABLE see_trx.child (p INT, CONSTRAINT only_parents FOREIGN KEY (p) REFERENCES p (a))")
     w.a.fails("INSERT INTO child VALUES (99)", 1452)
@@ -284,6 +327,33 @@ def rights(server):
     seer.run("SELECT COUNT(*) FROM information_schema.INNODB_TRX", "SHOW ENGINE INNODB STATUS")
     seer.close()
     root.close()
+
+
+def appliers(directory):
+    """The transaction that a replica's applier has open is told of as any, and who is in its way."""
+    source, replica = (OmnibusPeer(pathlib.Path(directory) / name, number) for name, number in (("source", 1), ("replica", 2)))
+    source.start()
+    replica.start()
+    create_user(source)
+    replicate(replica, source)
+    there, here, look = Session(source), Session(replica), Session(replica)
+    there.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)", "INSERT INTO d.t VALUES (1, 1)")
+    wait_caught_up(replica, source)
+    here.run("BEGIN", "SELECT * FROM d.t FOR UPDATE")
+    there.run("UPDATE d.t SET v = 2")
+    asked = ("SELECT p.USER, b.trx_mysql_thread_id, r.trx_state FROM performance_schema.data_lock_waits w"
+             " JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID"
+             " JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID"
+             " JOIN information_schema.PROCESSLIST p ON p.ID = r.trx_mysql_thread_id")
+    rows = wait_for(lambda: look(asked), "the applier's wait")
+    expect(rows == (("system user", here.db.thread_id(), "LOCK WAIT"),), rows)
+    here.run("COMMIT")
+    wait_caught_up(replica, source)
+    expect(look("SELECT * FROM information_schema.INNODB_TRX") == (), "all have ended")
+    for session in (there, here, look):
+        session.close()
+    for server in (replica, source):
+        server.stop()
 
 
 def many(server):
@@ -330,12 +400,15 @@ def test():
                 old_versions(w)
                 deadlocks_in_log(w, server)
                 foreign_key_error(w)
+                keys_of_text(w)
                 rights(server)
                 many(server)
+                prepared_after_kill(w, server)
             else:
                 expect("MariaDB thread id" in status_of(w.look), "the deadlock's sessions, in MariaDB's words")
-            w.close()
+                w.close()
             server.stop()
+        appliers(scratch)
     print("transactions: as MySQL and MariaDB tell of them; old versions, deadlocks in the log, rights, three hundred at once")
 
 

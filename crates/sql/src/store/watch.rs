@@ -7,6 +7,7 @@ use super::events::StatementInfo;
 use super::trx::Characteristics;
 use crate::api::{EndedTrx, Isolation, TrxKind, TrxSeen};
 use omnibus_commit::SnapshotWatch;
+use omnibus_engine::CommitNo;
 use omnibus_locks::{HeldLock, LockTarget, TrxHandle};
 use parking_lot::Mutex;
 use std::sync::OnceLock;
@@ -224,6 +225,14 @@ impl SessionWatch {
         locks.held_in_spaces(most)
     }
 
+    /// The snapshot that is held, and since when, in microseconds since 1970.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<(CommitNo, u64)> {
+        let number = self.snapshot.get().and_then(SnapshotWatch::number)?;
+        let (read_us, opened_us) = (&self.present.read_us, &self.present.opened_us);
+        Some((number, read_us.load(Relaxed).max(opened_us.load(Relaxed))))
+    }
+
     /// The present transaction, if there is one, or what there is instead.
     #[must_use]
     pub fn look(&self) -> TrxSeen {
@@ -231,7 +240,6 @@ impl SessionWatch {
         let how = present.how.load(Relaxed);
         let began_us = present.began_us.load(Relaxed);
         let opened_us = present.opened_us.load(Relaxed);
-        let number = self.snapshot.get().and_then(SnapshotWatch::number);
         let session = locks.id();
         TrxSeen {
             id: id_of(session, present.ended.load(Relaxed) + 1),
@@ -241,7 +249,7 @@ impl SessionWatch {
             begun: how & BEGUN != 0,
             opened_us: if opened_us == 0 { began_us } else { opened_us },
             began_us: began_us.max(opened_us),
-            snapshot: number.map(|number| (number, present.read_us.load(Relaxed).max(opened_us))),
+            snapshot: self.snapshot(),
             rows_changed: present.rows.load(Relaxed),
             held: locks.held(),
             lock_bytes: locks.memory(),

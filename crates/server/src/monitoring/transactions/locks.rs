@@ -4,6 +4,8 @@ use super::{Holder, LISTED, OpenTrx, open};
 use crate::held_locks::table_locks;
 use crate::monitoring::{Row, text, text_or_null};
 use crate::server::Server;
+use bytes::Bytes;
+use omnibus_engine::Snapshot;
 use omnibus_locks::{HeldLock, LockTarget, WaitInfo};
 use omnibus_sql::Database;
 use omnibus_sql::catalog::{Catalog, Table};
@@ -35,6 +37,7 @@ pub(crate) fn lock_id(trx: u64, target: &LockTarget) -> String {
 pub(super) struct LockPlaces {
     catalog: Arc<Catalog>,
     spaces: HashMap<u32, (Arc<Table>, usize)>,
+    latest: Box<dyn Snapshot>,
 }
 
 impl LockPlaces {
@@ -55,7 +58,7 @@ impl LockPlaces {
                 spaces.insert(index.space.0, (table.clone(), at));
             }
         }
-        LockPlaces { catalog, spaces }
+        LockPlaces { catalog, spaces, latest: database.port().latest() }
     }
 
     /// The name of the table of a table's lock.
@@ -76,6 +79,18 @@ impl LockPlaces {
         let (table, at) = self.spaces.get(&space)?;
         let text = omnibus_sql::catalog::codec::key_text(table, *at, key)?;
         Some(text.chars().take(KEY).collect())
+    }
+
+    /// The same; what can not be read out of a primary key is read out of the row, if that is there already. May read from a disk.
+    fn key_or_row(&self, space: u32, key: &Bytes) -> Option<String> {
+        let text = self.key(space, key)?;
+        let (table, at) = self.spaces.get(&space)?;
+        if *at != 0 || !text.contains('?') {
+            return Some(text);
+        }
+        let row = self.latest.get(key).ok().flatten();
+        let told = row.and_then(|row| omnibus_sql::catalog::codec::row_key_text(table, &row));
+        Some(told.map_or(text, |told| told.chars().take(KEY).collect()))
     }
 
     fn table(&self, id: u64) -> Option<&Arc<Table>> {
@@ -117,7 +132,7 @@ impl Place {
             table: table.def.name.to_string(),
             index: Some(index.to_owned()),
             space,
-            data: key.and_then(|key| places.key(space, key)),
+            data: key.and_then(|key| places.key_or_row(space, key)),
         }
     }
 

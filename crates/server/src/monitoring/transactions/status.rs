@@ -172,7 +172,7 @@ fn row_operations(server: &Server, uptime: i64, out: &mut String) {
     let clients = server.processes.clients();
     let running = clients.iter().filter(|process| process.is_running()).count();
     let views = server.processes.all();
-    let views = views.iter().filter_map(|process| process.transaction()?.look().snapshot).count();
+    let views = views.iter().filter_map(|process| process.transaction()?.snapshot()).count();
     let _ = writeln!(out, "{running} queries inside InnoDB, 0 queries in queue");
     let _ = writeln!(out, "{views} read views open inside InnoDB");
     let stats = server.database.locks().stats();

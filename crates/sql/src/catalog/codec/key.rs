@@ -239,11 +239,7 @@ impl KeyCodec {
         for part in &self.parts {
             let width = if part.prefix.is_none() && omnibus_value::key::is_decodable(&part.ty) {
                 let (value, width) = omnibus_value::key::decode(key, &part.ty, part.descending)?;
-                out.push(match &value {
-                    Value::Null => "NULL".to_owned(),
-                    Value::Bytes(_) => quote_string(&super::text(&value, &part.ty)),
-                    _ => super::text(&value, &part.ty),
-                });
+                out.push(value_text(&value, &part.ty));
                 width
             } else {
                 out.push("?".to_owned());
@@ -273,6 +269,24 @@ impl Part {
     fn encode(&self, value: &Value, out: &mut Vec<u8>) {
         omnibus_value::key::encode(value, &self.ty, self.prefix, self.descending, out);
     }
+}
+
+fn value_text(value: &Value, ty: &ColumnType) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Bytes(_) => quote_string(&super::text(value, ty)),
+        _ => super::text(value, ty),
+    }
+}
+
+/// The primary key of a row as text, as `data_locks` shows it; `None` where there is none, or the row is damaged.
+#[must_use]
+pub fn row_key_text(table: &Table, row: &Bytes) -> Option<String> {
+    let values = table.decode(row).ok().filter(|_| !table.def.hidden_key)?;
+    let parts = table.def.indexes.first()?.parts.iter();
+    let text = |column: usize| Some(value_text(values.get(column)?, &table.def.columns.get(column)?.ty));
+    let columns: Option<Vec<String>> = parts.map(|part| text(part.column)).collect();
+    Some(columns?.join(", "))
 }
 
 /// A key of a table's index as text: its columns, and those of the row's key where it has them, as `data_locks` shows it.

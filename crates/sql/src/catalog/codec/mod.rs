@@ -9,6 +9,6 @@ mod key;
 mod row;
 mod versions;
 
-pub use key::{Entry, KeyCodec, key_text, successor};
+pub use key::{Entry, KeyCodec, key_text, row_key_text, successor};
 pub use row::{RowCodec, Stored, text};
 pub use versions::{Earlier, MAX_VERSIONS, Origin, RowVersions};
