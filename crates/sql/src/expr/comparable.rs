@@ -92,7 +92,7 @@ fn exact(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> Value {
 
 fn double(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> f64 {
     let (number, truncated) = text_to_f64(text);
-    if truncated {
+    if truncated && !e.is_quiet(cx) {
         no_number(text, e.is_fixed(), cx);
     }
     number
