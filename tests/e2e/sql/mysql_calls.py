@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Every function and operator with arguments of every type in every place of a statement, here and on the real MySQL that `scripts/peers` has (needs root).
 
-    mysql_calls.py [--cases N] [--seed S]    what is compared: rows, types of columns, codes of warnings, and errors
+    mysql_calls.py [--cases N] [--seed S]    what is compared: rows, families of columns' types, and errors
     --only REGEX                             forms of calls that have this in them
     --place NAME                             only this place
+    --warnings                               codes of warnings too
     --metadata                               lengths, decimals, flags and character sets of columns too
 
 A difference is made smaller before it is told: rows that are equal go, and arguments become simpler while it stays. Those that are on purpose, and
@@ -36,9 +37,10 @@ SIMPLER = ["1", "'a'", "NULL", "0"]
 class Side:
     """One of the two servers: a connection, and what it answers."""
 
-    def __init__(self, socket, metadata):
+    def __init__(self, socket, options):
         self.db = connect(types.SimpleNamespace(socket=socket), autocommit=True, conv={}, charset="utf8mb4", use_unicode=False)
-        self.cursor, self.metadata = self.db.cursor(), metadata
+        self.cursor, self.metadata = self.db.cursor(), options.metadata
+        self.warnings = options.warnings
         for sql in ("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00', timestamp = 1700000000", "DROP DATABASE IF EXISTS calls",
                     "CREATE DATABASE calls COLLATE utf8mb4_general_ci", "USE calls"):
             self.cursor.execute(sql)
@@ -55,7 +57,7 @@ class Side:
                 raise
             return {"error": error.args[0]}
         out = {}
-        if result.warning_count:
+        if result.warning_count and self.warnings:
             self.cursor.execute("SHOW WARNINGS")
             codes = {int(row[1]) for row in self.cursor.fetchall()} - {1681, 1287}
             if codes:
@@ -136,7 +138,7 @@ class Hunt:
 
     def reason(self, kind, case):
         for kinds, pattern in self.allowed:
-            if (kinds == "*" or kind in kinds.split(",")) and re.search(pattern, f"{case.place}: {case.text()}"):
+            if (kinds == "*" or kind in kinds.split(",")) and re.search(pattern, f"{case.place}: {case.form}: {case.text()}"):
                 return pattern
         return None
 
@@ -180,10 +182,11 @@ def tell(kind, case, ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=3000)
+    parser.add_argument("--cases", type=int, default=800)
     parser.add_argument("--only")
     parser.add_argument("--place", choices=calls.PLACES)
     parser.add_argument("--metadata", action="store_true")
+    parser.add_argument("--warnings", action="store_true")
     seeds.add_to(parser)
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
@@ -191,7 +194,7 @@ def main():
         server = Omnibus(pathlib.Path(scratch), "--skip-networking", "--sync-binlog=0")
         server.start()
         generator = calls.Generator(options.seed, options.only)
-        sides = [Side(socket, options.metadata) for socket in (server.socket, mysql_answers.peer())]
+        sides = [Side(socket, options) for socket in (server.socket, mysql_answers.peer())]
         for sql in generator.setup():
             for side in sides:
                 side.cursor.execute(sql)

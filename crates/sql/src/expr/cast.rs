@@ -170,7 +170,11 @@ fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Val
     if let Value::Float(_) | Value::Double(_) | Value::Decimal(_) = value {
         return whole(e, value, unsigned, cx);
     }
-    let n = e.to_int(value, cx);
+    // CAST reads the text of any column aloud.
+    let n = match value {
+        Value::Bytes(_) => Expr::constant(value.clone(), e.ty.clone()).to_int(value, cx),
+        value => e.to_int(value, cx),
+    };
     if unsigned {
         if n < 0 && !matches!(value, Value::Decimal(_)) {
             return Value::UInt(n as i64 as u64);

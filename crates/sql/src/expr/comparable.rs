@@ -7,9 +7,10 @@
 //! | --- | --- | --- |
 //! | INTEGER, DECIMAL | constant text | exact numbers ([`As::Number`]) |
 //! | INTEGER, DECIMAL | text that changes from row to row | doubles |
-//! | DATE, DATETIME | text | date and time ([`As::DateTime`]); text that is none is the zero date |
+//! | DATE, DATETIME | text | date and time ([`As::DateTime`]); text that is none is the zero date, a constant an error in the mysql dialect |
 //! | DATE, DATETIME | constant integer | date and time, if it is one |
-//! | TIME | text | times ([`As::Time`]); text that is none is the zero time |
+//! | TIME column | constant text that is a time; in the mariadb dialect any text | times ([`As::Time`]); text that is none is the zero time |
+//! | other TIME | text | texts |
 //! | TIME | DATE, DATETIME | date and time, the TIME on the current day |
 //! | YEAR | constant | years ([`As::Year`]): 1 is 2001 |
 //! | FLOAT(M,D) | number with D or fewer decimals | rounded to D decimals ([`As::Rounded`]) |
@@ -17,7 +18,7 @@
 //! | everything else | | by the tags: `compare` |
 
 use super::context::Context;
-use super::convert::{text_to_f64, to_text};
+use super::convert::{is_quiet, text_to_f64, to_text};
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::decimal::Decimal;
@@ -92,7 +93,7 @@ fn exact(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> Value {
 
 fn double(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> f64 {
     let (number, truncated) = text_to_f64(text);
-    if truncated {
+    if truncated && !is_quiet(e, cx) {
         no_number(text, e.is_fixed(), cx);
     }
     number

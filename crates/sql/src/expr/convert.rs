@@ -4,7 +4,7 @@
 //! Explicit ones (CAST, storing into a column) are in `cast` and `omnibus_value`.
 
 use super::context::Context;
-use super::node::Expr;
+use super::node::{Expr, Kind};
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
 use omnibus_value::convert::{Converted, document};
@@ -141,6 +141,23 @@ fn clip(number: f64) -> i128 {
     i128::from(number.round_ties_even() as i64)
 }
 
+/// Whether MySQL says nothing of values that are no numbers where integers and doubles are wanted: those of TEXT and BLOB columns.
+pub(super) fn is_quiet(e: &Expr, cx: &Context<'_>) -> bool {
+    use ColumnKind as K;
+    let long = matches!(
+        e.ty.column.kind,
+        K::TinyText
+            | K::Text
+            | K::MediumText
+            | K::LongText
+            | K::TinyBlob
+            | K::Blob
+            | K::MediumBlob
+            | K::LongBlob
+    );
+    long && matches!(e.kind, Kind::Column { .. }) && !cx.session.settings.mariadb
+}
+
 impl Expr {
     /// A value of this expression as text.
     #[must_use]
@@ -178,7 +195,7 @@ impl Expr {
             Value::Bytes(bytes) if self.ty.is_binary_literal() => i128::from(bytes_as_number(bytes)),
             Value::Bytes(text) => {
                 let (n, truncated) = text_to_int(text);
-                if truncated {
+                if truncated && !is_quiet(self, cx) {
                     cx.warn(SqlError::truncated_wrong_value("INTEGER", lossy(text)));
                 }
                 n
@@ -207,7 +224,7 @@ impl Expr {
             Value::Bytes(bytes) if self.ty.is_binary_literal() => bytes_as_number(bytes) as f64,
             Value::Bytes(text) => {
                 let (number, truncated) = text_to_f64(text);
-                if truncated {
+                if truncated && !is_quiet(self, cx) {
                     cx.warn(SqlError::truncated_wrong_value("DOUBLE", lossy(text)));
                 }
                 number

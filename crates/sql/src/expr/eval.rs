@@ -245,6 +245,7 @@ pub(crate) fn order(
     if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (left, right)
         && compare::is_number(number)
         && text_to_f64(text).1
+        && ![a, b].into_iter().any(|e| super::convert::is_quiet(e, cx))
     {
         let constant = [a, b].into_iter().any(|e| e.ty.family() == Family::String && e.as_const().is_some());
         super::comparable::no_number(text, constant, cx);

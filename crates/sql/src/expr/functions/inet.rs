@@ -2,7 +2,7 @@
 
 use super::{Def, boolean, int_arg, str_arg, text, ty, value_arg};
 use crate::error::{ExecResult, SqlResult};
-use crate::expr::types::BINARY;
+use crate::expr::types::{BINARY, Family};
 use crate::expr::{BindContext, Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::fixed::{parse_v4, parse_v6, write_v6};
@@ -69,7 +69,7 @@ fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
 fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
     let bytes = args[0].to_str(&value);
-    if args[0].ty.column.collation != BINARY {
+    if args[0].ty.family() != Family::String || args[0].ty.column.collation != BINARY {
         return Ok(super::no_value("string", &bytes, "inet6_ntoa", cx));
     }
     if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
