@@ -23,7 +23,7 @@ pub struct Held {
     /// Its locks.
     pub(crate) locks: Arc<TrxLocks>,
     /// Its transaction as it was when it was prepared, and will be until it is finished.
-    pub(crate) seen: TrxSeen,
+    pub(crate) seen: Box<TrxSeen>,
     /// Rows added and removed, per table; for estimates.
     pub(crate) deltas: Vec<(Arc<TableState>, i64)>,
 }
@@ -43,7 +43,7 @@ enum Branch {
     /// A session is working on it, and may be preparing it.
     Taken,
     /// Prepared and durable.
-    Prepared(Box<Held>),
+    Prepared(Held),
     /// Prepared, and a session is on its way to finish it.
     Finishing,
 }
@@ -73,7 +73,7 @@ impl Registry {
 
     /// The branch is prepared and durable: anybody may finish it.
     pub(crate) fn prepared(&self, xid: &Xid, held: Held) {
-        self.branches.lock().insert(xid.clone(), Branch::Prepared(Box::new(held)));
+        self.branches.lock().insert(xid.clone(), Branch::Prepared(held));
         self.finished.notify_all();
     }
 
@@ -95,7 +95,7 @@ impl Registry {
         let Branch::Prepared(held) = place else { return Err(SqlError::xaer_nota()) };
         allowed(held.owner.as_deref())?;
         match std::mem::replace(place, Branch::Finishing) {
-            Branch::Prepared(held) => Ok(*held),
+            Branch::Prepared(held) => Ok(held),
             Branch::Taken | Branch::Finishing => Err(SqlError::xaer_nota()),
         }
     }
@@ -111,7 +111,7 @@ impl Registry {
     pub fn seen(&self, most: usize) -> Vec<PreparedSeen> {
         let branches = self.branches.lock();
         let held = branches.iter().filter_map(|(xid, branch)| match branch {
-            Branch::Prepared(held) => Some((xid.clone(), held.seen.clone(), held.locks.clone())),
+            Branch::Prepared(held) => Some((xid.clone(), (*held.seen).clone(), held.locks.clone())),
             Branch::Taken | Branch::Finishing => None,
         });
         let held: Vec<_> = held.collect();
