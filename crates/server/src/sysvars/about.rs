@@ -26,7 +26,7 @@ mod tests {
     fn every_option_that_acts_has_a_line() {
         let page = include_str!("../../../../docs/use/sql.md");
         let (_, acting) = page.split_once("Those that act:").unwrap();
-        let (acting, _) = acting.split_once("The others exist").unwrap();
+        let (acting, _) = acting.split_once("Refused with 1235").unwrap();
         let registry = Registry::get();
         let settable = |name: &&str| {
             let def = registry.find(name).map(|id| registry.def(id));

@@ -145,7 +145,7 @@ impl Trx {
         let ticket = self.shared.port.commit_inline(request);
         let held = Held {
             owner: None,
-            seen: self.locks.rows.watch.look().prepared(),
+            seen: Box::new(self.locks.rows.watch.look().prepared()),
             locks: self.locks.rows.owned.clone(),
             deltas: std::mem::take(&mut self.changes.deltas),
         };
@@ -266,7 +266,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
             trx.lock_parents_of(&spaces, &key, &write)
         })?;
-        let seen = trx.locks.rows.watch.look().found(number);
+        let seen = Box::new(trx.locks.rows.watch.look().found(number));
         let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), seen, deltas: Vec::new() };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);

@@ -23,7 +23,7 @@ pub struct Held {
     /// Its locks.
     pub(crate) locks: Arc<TrxLocks>,
     /// Its transaction as it was when it was prepared, and will be until it is finished.
-    pub(crate) seen: TrxSeen,
+    pub(crate) seen: Box<TrxSeen>,
     /// Rows added and removed, per table; for estimates.
     pub(crate) deltas: Vec<(Arc<TableState>, i64)>,
 }
@@ -111,7 +111,7 @@ impl Registry {
     pub fn seen(&self, most: usize) -> Vec<PreparedSeen> {
         let branches = self.branches.lock();
         let held = branches.iter().filter_map(|(xid, branch)| match branch {
-            Branch::Prepared(held) => Some((xid.clone(), held.seen.clone(), held.locks.clone())),
+            Branch::Prepared(held) => Some((xid.clone(), (*held.seen).clone(), held.locks.clone())),
             Branch::Taken | Branch::Finishing => None,
         });
         let held: Vec<_> = held.collect();
