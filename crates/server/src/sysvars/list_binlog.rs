@@ -1,7 +1,7 @@
 //! The binary log, commit.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
-use omnibus_format::Dialect::Mysql;
+use omnibus_format::Dialect::{Mariadb, Mysql};
 
 const MAX: u64 = u64::MAX;
 
@@ -45,6 +45,7 @@ pub static VARS: &[V] = &[
         S("auto"),
     ),
     V::global("binlog_expire_logs_seconds", Kind::UInt(0, u32::MAX as u64, 1), U(2_592_000)),
+    V::global("expire_logs_days", Kind::Double(0.0, 99.0), D(30.0)).only(Mariadb),
     V::global("binlog_expire_logs_auto_purge", Kind::Bool, B(true)),
     V::global("binlog_verify_interval", Kind::UInt(0, u32::MAX as u64, 1), U(86_400)),
     V::global("binlog_space_limit", Kind::UInt(0, MAX, 1), U(0)),

@@ -60,7 +60,6 @@ pub static VARS: &[V] = &[
     V::fixed("encrypt_tmp_files", Kind::Bool, B(false)).only(Mariadb),
     V::both("enforce_storage_engine", Kind::NullableText, Null).only(Mariadb),
     V::both("expensive_subquery_limit", Kind::UInt(0, MAX, 1), U(100)).only(Mariadb),
-    V::global("expire_logs_days", Kind::Double(0.0, 99.0), D(30.0)).only(Mariadb),
     V::global("extra_max_connections", Kind::UInt(1, 100_000, 1), U(1)).only(Mariadb),
     V::fixed("extra_port", Kind::UInt(0, 65_535, 1), U(0)).only(Mariadb),
     V::fixed("have_crypt", Kind::Text, S("NO")).only(Mariadb),
