@@ -1,8 +1,7 @@
 //! Names of the outputs of a select list that has no alias for them.
 
 use super::binder::Binder;
-use super::scope::Source;
-use super::scope::same;
+use super::scope::{Source, same};
 use omnibus_parser::ast::{ColumnRef, Expr, Literal, UnaryOp};
 use std::sync::Arc;
 

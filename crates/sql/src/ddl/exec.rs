@@ -9,7 +9,7 @@ use super::build::{BuildContext, Ids};
 use super::loaded::Loaded;
 use crate::api::{AccessCheck, Outcome, Priv, SessionSettings, sql_mode};
 use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlResult};
 use crate::state::SessionState;
 use crate::store::{
     Names, OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
@@ -79,11 +79,7 @@ impl Ddl<'_> {
 
     /// The schema that a name means.
     pub(crate) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
-        match (&name.schema, &self.state.database) {
-            (Some(schema), _) => Ok(schema.to_string()),
-            (None, Some(current)) => Ok(current.to_string()),
-            (None, None) => Err(SqlError::no_db()),
-        }
+        crate::state::schema_of(self.state, name)
     }
 
     pub(super) fn check(&self, db: &str, table: Option<&str>, privilege: Priv) -> SqlResult<()> {

@@ -54,11 +54,7 @@ impl StatementContext<'_> {
 
     /// The schema of a name, or the default one.
     pub(crate) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
-        match (&name.schema, &self.state.database) {
-            (Some(schema), _) => Ok(schema.to_string()),
-            (None, Some(current)) => Ok(current.to_string()),
-            (None, None) => Err(SqlError::no_db()),
-        }
+        crate::state::schema_of(self.state, name)
     }
 
     pub(super) fn use_database(&mut self, name: &str, call: &Call<'_>) -> ExecResult<Outcome> {

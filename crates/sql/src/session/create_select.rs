@@ -24,8 +24,7 @@ pub(super) fn create_table_select(
     query: &Query,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
-    let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
-    let (full, names) = with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
+    let (plan, full, names) = planned(cx, tree, query, call)?;
     call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
     // What it reads before the lock that all definitions wait for.
     cx.trx.locks.lock_views(&plan.views)?;
@@ -43,6 +42,19 @@ pub(super) fn create_table_select(
         cx.trx.rollback();
     }
     result
+}
+
+/// The query's plan, and the definition with its columns in it, and their names.
+pub(super) fn planned(
+    cx: &StatementContext<'_>,
+    tree: &CreateTable,
+    query: &Query,
+    call: &Call<'_>,
+) -> SqlResult<(QueryPlan, CreateTable, Vec<Ident>)> {
+    let lock = statement_log::source_lock(cx);
+    let plan = query::plan_reads(cx, query, call.access, Some(call.params), lock)?;
+    let (full, names) = with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
+    Ok((plan, full, names))
 }
 
 /// Inserts the query's rows and commits them with the table.
@@ -65,7 +77,7 @@ fn fill(
 
 /// The definition with the query's columns in it, and their names. Columns that only the list has stand first; one that both have is what
 /// the list says, where the query has it.
-pub(super) fn with_columns_of(
+fn with_columns_of(
     tree: &CreateTable,
     plan: &QueryPlan,
     zone: Zone,

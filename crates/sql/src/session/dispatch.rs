@@ -23,16 +23,18 @@ impl SqlSession {
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
             | Statement::ExecuteImmediate { .. } => return self.prepared_statement(statement, call),
+            Statement::LoadData(tree) => {
+                let supplied = self.attempt.load_input.clone();
+                return load::load_data(&mut self.context(), tree, supplied, call);
+            }
             _ => {}
         }
-        let supplied = self.attempt.load_input.clone();
         let cx = &mut self.context();
         match statement {
             Statement::Select(_) | Statement::Do(_) => query::select(cx, statement, call),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 query::write(cx, statement, call)
             }
-            Statement::LoadData(tree) => load::load_data(cx, tree, supplied, call),
             Statement::Begin(how) => start_transaction(cx, *how, call.mode),
             Statement::Commit(how) => commit(cx, *how),
             Statement::Rollback(how) => rollback(cx, *how),

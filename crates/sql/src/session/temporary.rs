@@ -3,7 +3,7 @@
 //! CREATE and DROP TEMPORARY TABLE belong to the open transaction and end none; other definitions end it
 //! even when their table is a temporary one.
 
-use super::{Call, StatementContext, query, statement_log};
+use super::{Call, StatementContext, query};
 use crate::api::Outcome;
 use crate::catalog::Table;
 use crate::ddl::{self, Ddl};
@@ -115,9 +115,7 @@ fn create_temporary_select(
     query: &Query,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
-    let plan = query::plan_reads(cx, query, call.access, Some(call.params), statement_log::source_lock(cx))?;
-    let (full, names) =
-        super::create_select::with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
+    let (plan, full, names) = super::create_select::planned(cx, tree, query, call)?;
     let Some(table) = ddl::temporary::create_temporary(&mut temporary_ddl(cx, call), &full)? else {
         return Ok(Outcome::ok());
     };

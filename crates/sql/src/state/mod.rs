@@ -10,9 +10,10 @@ pub(crate) use programs::{
 };
 
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
-use crate::error::{Diagnostics, SqlResult};
+use crate::error::{Diagnostics, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, memory_of};
 use crate::store::StatementInfo;
+use omnibus_parser::ast::ObjectName;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnType, Value};
 use std::collections::HashMap;
@@ -107,6 +108,15 @@ pub enum NewInsertId {
     Fresh,
     /// The running statement has.
     Asked,
+}
+
+/// The schema of a name, or the session's default one.
+///
+/// # Errors
+/// 1046.
+pub(crate) fn schema_of(state: &SessionState, name: &ObjectName) -> SqlResult<String> {
+    let schema = name.schema.as_deref().or(state.database.as_deref());
+    schema.map(str::to_owned).ok_or_else(SqlError::no_db)
 }
 
 impl SessionState {
