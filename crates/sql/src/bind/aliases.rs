@@ -12,7 +12,7 @@ pub(super) fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option
     match (e, binder.blocks.last()) {
         (ast::Expr::Column(column), Some(block)) if column.table().is_none() => {
             let found = block.alias(&column.name)?;
-            if let (Some(e), true) = (&found, binder.meaning.is_some()) {
+            if let (Some(e), true) = (&found, binder.notes.meaning.is_some()) {
                 binder.mean_column(block, column, e);
             }
             Ok(found)

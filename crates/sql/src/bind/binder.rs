@@ -1,21 +1,27 @@
 //! From syntax tree to compiled expression: names, and the state of binding.
 //!
-//! Literals and variables are in `leaf`, operators in `operators` and `compare`, calls in `calls`, queries in `query`. Runs when a
+//! Each kind of expression is a module of functions over a [`Binder`]: literals and variables in `leaf`, operators in `operators` and `compare`,
+//! calls in `calls`, `cast` and `aggregate`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
-use super::dependencies::BlockFacts;
+use super::block::{BlockScope, Clause};
+use super::calls;
+use super::compare;
 use super::exists::Sought;
 use super::from::BoundCommon;
+use super::json_value;
+use super::leaf;
+use super::operators;
 use super::scope::{Scope, ScopeTable};
+use super::subquery;
 use super::uses::{self, Uses, UsesCell};
-use super::windows::BlockWindows;
+use super::windows;
+use super::{aggregate, cast};
 use crate::api::{AllowAll, Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Definer, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::context::Context;
-use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
-use crate::expr::slot_set::SlotSet;
 use crate::expr::types::{BindContext, ExprType};
 use crate::logical::hints::HintPlace;
 use crate::logical::{NoVirtualTables, VirtualTables};
@@ -39,170 +45,6 @@ pub(crate) struct Author<'a> {
     pub connection: u16,
     /// The definer of a view with whose rights they are bound: CURRENT_USER() is it.
     pub account: Option<Definer>,
-}
-
-/// Where a name is written: what it may mean, and how an error calls the place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Clause {
-    /// The select list, SET and VALUES.
-    #[default]
-    FieldList,
-    /// WHERE.
-    Where,
-    /// ON.
-    On,
-    /// GROUP BY.
-    Group,
-    /// HAVING.
-    Having,
-    /// ORDER BY.
-    Order,
-    /// GENERATED ALWAYS AS.
-    Generated,
-    /// DEFAULT (..).
-    DefaultValue,
-    /// CHECK.
-    Check,
-}
-
-impl Clause {
-    /// As errors 1052 and 1054 call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Clause::FieldList => "field list",
-            Clause::Where => "where clause",
-            Clause::On => "on clause",
-            Clause::Group => "group statement",
-            Clause::Having => "having clause",
-            Clause::Order => "order clause",
-            Clause::Generated => "generated column function",
-            Clause::DefaultValue => "default value expression",
-            Clause::Check => "check constraint expression",
-        }
-    }
-}
-
-/// A query block being bound.
-#[derive(Debug, Default)]
-pub struct BlockScope {
-    /// Its names.
-    pub scope: Scope,
-    /// Aggregates met so far.
-    pub aggregates: Vec<AggregateSpec>,
-    /// The slot their results go to.
-    pub aggregate_slot: Option<u16>,
-    /// Whether aggregates are allowed here.
-    pub aggregates_allowed: bool,
-    /// Inside an aggregate's argument.
-    pub in_aggregate: bool,
-    /// What is being bound.
-    pub clause: Clause,
-    /// What HAVING may name beside aliases: what is grouped by and what is selected.
-    pub having: Vec<Expr>,
-    /// How many of those are grouped by; they come first.
-    pub grouped: usize,
-    /// Names of the select list that are not bound yet.
-    pub forthcoming: Vec<Arc<str>>,
-    /// What it reads of outer blocks.
-    pub outer: OuterReads,
-    /// Its window functions.
-    pub(crate) windows: BlockWindows,
-    /// The dependencies of the derived table that stands in it.
-    pub(super) facts: BlockFacts,
-}
-
-/// What a query block or a subquery reads of the blocks around it.
-#[derive(Clone, Debug, Default)]
-pub struct OuterReads {
-    /// Slots.
-    pub slots: SlotSet,
-    /// Columns, and expressions that an alias stands for.
-    pub columns: Vec<Expr>,
-}
-
-impl OuterReads {
-    /// Notes an expression of an outer block.
-    pub fn add(&mut self, e: &Expr) {
-        self.slots.extend(&e.slots());
-        self.columns.push(e.clone());
-    }
-}
-
-impl BlockScope {
-    /// What a name means in this block, in the clause that is bound now; `innermost`: it is written here, and not in a
-    /// subquery of that clause.
-    fn find(
-        &self,
-        schema: Option<&str>,
-        table: Option<&str>,
-        name: &str,
-        innermost: bool,
-    ) -> SqlResult<Option<Expr>> {
-        let clause = self.clause;
-        let column = || self.scope.find(schema, table, name, clause.name());
-        let having = innermost && clause == Clause::Having && !self.in_aggregate;
-        if having {
-            // The standard's grouped column, then an alias; other columns of FROM are out of sight, so that a name that
-            // several tables have may be that of one which is selected.
-            let visible = match column() {
-                Ok(found) => found.filter(|e| self.is_seen(e)),
-                Err(_) => self.scope.all(name).find(|e| self.is_seen(e)),
-            };
-            let grouped = visible.as_ref().is_some_and(|e| self.is_grouped(e));
-            let alias = if grouped || table.is_some() { None } else { self.alias(name)? };
-            return Ok(alias.or(visible));
-        }
-        if let Some(found) = column()? {
-            return Ok(Some(found));
-        }
-        let by_alias = match clause {
-            Clause::Group | Clause::Order | Clause::Having => true,
-            Clause::FieldList => !innermost,
-            Clause::Where | Clause::On | Clause::Generated | Clause::DefaultValue | Clause::Check => false,
-        };
-        if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
-    }
-
-    /// Whether HAVING may name a column.
-    fn is_seen(&self, e: &Expr) -> bool {
-        self.having.iter().any(|seen| same_column(seen, e))
-    }
-
-    fn is_grouped(&self, e: &Expr) -> bool {
-        self.having[..self.grouped.min(self.having.len())].iter().any(|seen| same_column(seen, e))
-    }
-
-    /// A select-list alias.
-    ///
-    /// # Errors
-    /// 1247 for one that is not known yet, and for an aggregate where that cannot be used.
-    pub(crate) fn alias(&self, name: &str) -> SqlResult<Option<Expr>> {
-        let refused = |why: &str| {
-            let message = format!("Reference '{name}' not supported ({why})");
-            Err(SqlError::new(1247, b"42S22", message))
-        };
-        let Some(found) = self.scope.find_alias(name, self.clause.name())? else {
-            let later = self.forthcoming.iter().any(|later| super::scope::same(later, name));
-            return if later { refused("forward reference in item list") } else { Ok(None) };
-        };
-        let aggregate = self.aggregate_slot.is_some_and(|slot| found.slots().contains(slot));
-        let computed = self.in_aggregate || matches!(self.clause, Clause::FieldList | Clause::Group);
-        if aggregate && computed {
-            return refused("reference to group function");
-        }
-        Ok(Some(found.clone()))
-    }
-}
-
-/// Whether two expressions are the same column.
-fn same_column(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (Kind::Column { slot: x, column: y, .. }, Kind::Column { slot: v, column: w, .. }) => {
-            (x, y) == (v, w)
-        }
-        _ => false,
-    }
 }
 
 /// A common table expression in sight.
@@ -240,55 +82,84 @@ pub(crate) struct Recursion {
     pub sides: usize,
 }
 
-/// Binds one statement.
-pub struct Binder<'a> {
-    /// The session.
-    pub session: &'a SessionState,
-    /// What exists.
+/// What exists.
+pub(crate) struct Objects<'a> {
+    /// Stored tables, views and programs.
     pub catalog: &'a Catalog,
-    /// Values of the parameters, if known already: their types type the result.
-    pub params: Option<&'a [Value]>,
     /// information_schema and the like.
     pub virtuals: &'a dyn VirtualTables,
-    /// Whose words are bound.
-    pub(crate) author: Author<'a>,
+}
+
+/// Where it is noted, if anybody asks, what the statement turns out to mean.
+#[derive(Default)]
+pub(crate) struct Notes<'a> {
+    /// The full names of what it names, for a definition of a view.
+    pub meaning: Option<&'a RefCell<Meaning>>,
+    /// What the binary log must know; statements that change nothing have none.
+    pub uses: Option<&'a UsesCell>,
+}
+
+/// The surroundings of the expression or query that is being bound.
+#[derive(Default)]
+pub(crate) struct Around {
     /// Views that are being expanded, outermost first.
-    pub(crate) expanding: Vec<Arc<View>>,
-    /// Views used, each once per use.
-    pub(crate) views: Vec<Arc<View>>,
-    /// Where it is noted what names mean, for a definition of a view.
-    pub(crate) meaning: Option<&'a RefCell<Meaning>>,
-    /// Query blocks, innermost last.
-    pub blocks: Vec<BlockScope>,
+    pub expanding: Vec<Arc<View>>,
     /// The EXISTS that is bound.
     pub(super) exists: Option<Sought>,
-    /// Stored tables used, each once per use.
+    /// Common table expressions in sight, innermost last.
+    pub common: Vec<CommonTable>,
+    /// Outer joins on whose side of unmatched rows it stands.
+    pub(super) nullable_sides: usize,
+    /// The place of the hints of the block that is bound next.
+    pub hint_place: HintPlace,
+}
+
+/// What the whole statement uses, collected as it is bound.
+#[derive(Default)]
+pub(crate) struct Collected {
+    /// Stored tables, each once per use.
     pub tables: Vec<Arc<Table>>,
-    /// What each slot stands for.
+    /// Views, each once per use.
+    pub views: Vec<Arc<View>>,
+    /// The meaning of each slot.
     pub slots: Vec<Option<ScopeTable>>,
     /// Subqueries so far.
     pub subqueries: usize,
-    /// Recursive working tables so far.
-    pub recursions: usize,
     /// Whether there are parameters whose types matter.
     pub untyped_params: bool,
+    /// Warnings of the names in it, which each run gives.
+    pub warnings: Vec<SqlError>,
+}
+
+/// The bounds of what binding may take.
+pub(super) struct Limits {
+    /// The stack.
+    pub depth: Depth,
+    /// The memory of the columns that `*` stands for.
+    pub stars: Account,
+}
+
+/// The state of binding one statement.
+pub struct Binder<'a> {
+    /// The session.
+    pub session: &'a SessionState,
+    pub(crate) objects: Objects<'a>,
+    /// Values of the parameters, if known already: their types type the result.
+    pub params: Option<&'a [Value]>,
+    /// The session, or the author of a view whose text is bound.
+    pub(crate) author: Author<'a>,
+    pub(crate) notes: Notes<'a>,
     /// Locks that plain reads take (SERIALIZABLE), and reads inside a writing statement.
     pub default_lock: LockMode,
-    /// Where it is noted what the binary log must know; nowhere for statements that change nothing.
-    pub uses: Option<&'a UsesCell>,
+    /// Query blocks, innermost last.
+    pub blocks: Vec<BlockScope>,
+    pub(crate) around: Around,
+    pub(crate) collected: Collected,
     /// The names of the SELECT that was bound last.
     pub(crate) last_scope: Scope,
-    pub(crate) common: Vec<CommonTable>,
-    /// Outer joins around what is bound, on whose side of unmatched rows it stands.
-    pub(super) nullable_sides: usize,
-    pub(crate) depth: Depth,
-    /// Where the hints of the block that is bound next stand.
-    pub(crate) hint_place: HintPlace,
-    /// Warnings of the names in it, which each run gives.
-    pub(crate) warnings: Vec<SqlError>,
+    pub(super) limits: Limits,
+    /// A session of its own for values of constants, whose warnings nobody sees.
     scratch: Option<Box<SessionState>>,
-    /// What the columns take that `*` stands for.
-    pub(super) stars: Account,
 }
 
 impl<'a> Binder<'a> {
@@ -297,35 +168,22 @@ impl<'a> Binder<'a> {
     pub fn new(session: &'a SessionState, catalog: &'a Catalog) -> Binder<'a> {
         Binder {
             session,
-            catalog,
+            objects: Objects { catalog, virtuals: &NoVirtualTables },
             params: None,
-            virtuals: &NoVirtualTables,
             author: Author {
                 access: Rights::Session(&AllowAll),
                 client: session.settings.collation_client,
                 connection: session.settings.collation_connection,
                 account: None,
             },
-            expanding: Vec::new(),
-            views: Vec::new(),
-            meaning: None,
-            blocks: Vec::new(),
-            exists: None,
-            tables: Vec::new(),
-            slots: Vec::new(),
-            subqueries: 0,
-            recursions: 0,
-            untyped_params: false,
+            notes: Notes::default(),
             default_lock: LockMode::None,
-            uses: None,
+            blocks: Vec::new(),
+            around: Around { hint_place: HintPlace::Inner, ..Around::default() },
+            collected: Collected::default(),
             last_scope: Scope::default(),
-            common: Vec::new(),
-            nullable_sides: 0,
-            depth: Depth::default(),
-            hint_place: HintPlace::Inner,
-            warnings: Vec::new(),
+            limits: Limits { depth: Depth::default(), stars: Account::new(&session.memory) },
             scratch: None,
-            stars: Account::new(&session.memory),
         }
     }
 
@@ -343,7 +201,7 @@ impl<'a> Binder<'a> {
 
     /// Notes what names mean, where that is wanted.
     pub(crate) fn mean(&self, note: impl FnOnce(&mut Meaning)) {
-        if let Some(meaning) = self.meaning {
+        if let Some(meaning) = self.notes.meaning {
             note(&mut meaning.borrow_mut());
         }
     }
@@ -360,17 +218,17 @@ impl<'a> Binder<'a> {
 
     /// A column under its full name.
     pub(crate) fn full_name(&self, slot: u16, column: usize) -> Option<ast::ColumnRef> {
-        self.slots.get(usize::from(slot))?.as_ref().map(|table| table.full_name(column))
+        self.collected.slots.get(usize::from(slot))?.as_ref().map(|table| table.full_name(column))
     }
 
     /// Fails before a recursion is too deep for the stack.
     pub(crate) fn descend(&mut self) -> SqlResult<()> {
-        if self.depth.descend() { Ok(()) } else { Err(SqlError::stack_overrun()) }
+        if self.limits.depth.descend() { Ok(()) } else { Err(SqlError::stack_overrun()) }
     }
 
     /// Notes what the binary log must know.
     pub(crate) fn note(&self, note: impl FnOnce(&mut Uses)) {
-        if let Some(uses) = self.uses {
+        if let Some(uses) = self.notes.uses {
             note(&mut uses.borrow_mut());
         }
     }
@@ -378,29 +236,29 @@ impl<'a> Binder<'a> {
     /// Warns of what is bound, whenever the statement runs.
     pub(crate) fn warn(&mut self, warning: SqlError) {
         self.note(|uses| uses.warnings.push(warning.clone()));
-        self.warnings.push(warning);
+        self.collected.warnings.push(warning);
     }
 
     /// A new slot.
     pub fn new_slot(&mut self) -> u16 {
-        self.slots.push(None);
-        (self.slots.len() - 1) as u16
+        self.collected.slots.push(None);
+        (self.collected.slots.len() - 1) as u16
     }
 
     /// A stored table in a slot of its own.
     pub fn add_table(&mut self, table: &Arc<Table>, alias: Option<&str>) -> ScopeTable {
         let slot = self.new_slot();
         let scope = ScopeTable::stored(slot, table.clone(), alias);
-        self.tables.push(table.clone());
+        self.collected.tables.push(table.clone());
         self.note(|noted| noted.tables.push(table.def.id));
-        self.slots[usize::from(slot)] = Some(scope.clone());
+        self.collected.slots[usize::from(slot)] = Some(scope.clone());
         scope
     }
 
     /// As `add_table`, where not all columns may be read.
     pub fn add_table_of(&mut self, table: &Arc<Table>, alias: Option<&str>, readable: Columns) -> ScopeTable {
         let scope = ScopeTable { readable, ..self.add_table(table, alias) };
-        self.slots[usize::from(scope.slot)] = Some(scope.clone());
+        self.collected.slots[usize::from(scope.slot)] = Some(scope.clone());
         scope
     }
 
@@ -446,58 +304,64 @@ impl<'a> Binder<'a> {
     fn dispatch(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
         use ast::Expr as E;
         match expr {
-            E::Literal(literal) => self.literal(literal),
-            E::Introduced(pair) => self.introduced(&pair.0, &pair.1),
-            E::Param(number) => Ok(self.param(*number as usize)),
-            E::Local(number) => self.local(*number),
+            E::Literal(literal) => leaf::literal(self, literal),
+            E::Introduced(pair) => leaf::introduced(self, &pair.0, &pair.1),
+            E::Param(number) => Ok(leaf::param(self, *number as usize)),
+            E::Local(number) => leaf::local(self, *number),
             E::Column(column) => self.column(column),
-            E::UserVar(name) => Ok(self.user_variable(name)),
-            E::SysVar { scope, name } => self.system_variable(*scope, name),
+            E::UserVar(name) => Ok(leaf::user_variable(self, name)),
+            E::SysVar { scope, name } => leaf::system_variable(self, *scope, name),
             E::AssignUserVar(pair) => {
                 let value = self.expr(&pair.1)?;
                 self.note(|noted| noted.bits |= uses::ASSIGNS);
                 let ty = value.ty.clone();
                 Ok(Expr { kind: Kind::Assign(Box::new((pair.0.to_lowercase().into(), value))), ty })
             }
-            E::Unary { op, expr } => self.unary(*op, expr),
-            E::Binary { op, left, right } => self.binary(*op, left, right),
+            E::Unary { op, expr } => operators::unary(self, *op, expr),
+            E::Binary { op, left, right } => operators::binary(self, *op, left, right),
             E::Row(members) => {
                 let members = members.iter().map(|m| self.expr_or_row(m)).collect::<SqlResult<Vec<_>>>()?;
                 Ok(Expr { kind: Kind::Row(members.into()), ty: ExprType::null() })
             }
-            E::Between { expr, low, high, negated } => self.between(expr, low, high, *negated),
-            E::In { expr, list, negated } => self.is_in(expr, list, *negated),
-            E::InSubquery { expr, query, negated } => self.in_subquery(expr, query, *negated),
-            E::Exists(query) => self.exists(query),
-            E::Subquery(query) => self.scalar_subquery(query),
-            E::Quantified { op, quantifier, left, query } => self.quantified(*op, *quantifier, left, query),
-            E::Like(like) => self.like(like),
-            E::Regexp { expr, pattern, negated } => self.regexp(expr, pattern, *negated),
-            E::IsNull { expr, negated } => self.is(expr, crate::expr::node::IsKind::Null, *negated),
-            E::IsTruth { expr, truth, negated } => self.is_truth(expr, *truth, *negated),
+            E::Between { expr, low, high, negated } => compare::between(self, expr, low, high, *negated),
+            E::In { expr, list, negated } => compare::is_in(self, expr, list, *negated),
+            E::InSubquery { expr, query, negated } => subquery::in_subquery(self, expr, query, *negated),
+            E::Exists(query) => subquery::exists(self, query),
+            E::Subquery(query) => subquery::scalar_subquery(self, query),
+            E::Quantified { op, quantifier, left, query } => {
+                subquery::quantified(self, *op, *quantifier, left, query)
+            }
+            E::Like(like) => operators::like(self, like),
+            E::Regexp { expr, pattern, negated } => operators::regexp(self, expr, pattern, *negated),
+            E::IsNull { expr, negated } => {
+                operators::is(self, expr, crate::expr::node::IsKind::Null, *negated)
+            }
+            E::IsTruth { expr, truth, negated } => operators::is_truth(self, expr, *truth, *negated),
             E::MemberOf { expr, array } => {
                 let (member, array) = (self.expr(expr)?, self.expr(array)?);
-                self.call_function("MEMBER_OF", vec![member, array])
+                calls::call_function(self, "MEMBER_OF", vec![member, array])
             }
-            E::Function(call) => self.function(call),
-            E::Aggregate(aggregate) => self.aggregate(aggregate),
-            E::Window(call) => self.window(call),
-            E::Case(case) => self.case(case),
-            E::Cast { expr, ty } => self.cast(expr, ty),
-            E::ConvertUsing { expr, charset } => self.convert_using(expr, charset),
-            E::Collate { expr, collation } => self.collate(expr, collation),
+            E::Function(call) => calls::function(self, call),
+            E::Aggregate(aggregate) => aggregate::aggregate(self, aggregate),
+            E::Window(call) => windows::window(self, call),
+            E::Case(case) => calls::case(self, case),
+            E::Cast { expr, ty } => cast::cast(self, expr, ty),
+            E::ConvertUsing { expr, charset } => cast::convert_using(self, expr, charset),
+            E::Collate { expr, collation } => cast::collate(self, expr, collation),
             E::Extract { unit, expr } => {
                 let e = self.expr(expr)?;
-                Ok(self.extract(*unit, e))
+                Ok(calls::extract(self, *unit, e))
             }
-            E::DateArith { expr, value, unit, subtract } => self.date_arith(expr, value, *unit, *subtract),
-            E::JsonValue(call) => self.json_value(call),
+            E::DateArith { expr, value, unit, subtract } => {
+                calls::date_arith(self, expr, value, *unit, *subtract)
+            }
+            E::JsonValue(call) => json_value::json_value(self, call),
             E::Unit(unit) => Ok(Expr { kind: Kind::Unit(*unit), ty: ExprType::null() }),
-            E::Trim(trim) => self.trim(trim),
+            E::Trim(trim) => calls::trim(self, trim),
             E::Match(_) => Err(SqlError::not_supported_yet("MATCH ... AGAINST")),
-            E::Values(column) => self.values_of(column),
+            E::Values(column) => calls::values_of(self, column),
             E::Default => Err(SqlError::wrong_arguments("DEFAULT")),
-            E::DefaultOf(column) => self.default_of(column),
+            E::DefaultOf(column) => leaf::default_of(self, column),
         }
     }
 
@@ -506,14 +370,14 @@ impl<'a> Binder<'a> {
         let (schema, table) = (column.schema().map(|s| &**s), column.table().map(|t| &**t));
         let name: &str = &column.name;
         if let (None, Some(row)) = (schema, table)
-            && let Some(local) = self.trigger_column(row, name)
+            && let Some(local) = leaf::trigger_column(self, row, name)
         {
             return local;
         }
         for at in (0..self.blocks.len()).rev() {
             let innermost = at + 1 == self.blocks.len();
             if let Some(expr) = self.blocks[at].find(schema, table, name, innermost)? {
-                if self.meaning.is_some() {
+                if self.notes.meaning.is_some() {
                     self.mean_column(&self.blocks[at], column, &expr);
                 }
                 for inner in &mut self.blocks[at + 1..] {
@@ -535,7 +399,7 @@ impl<'a> Binder<'a> {
     #[must_use]
     pub fn result_column(&self, expr: &Expr, name: Arc<str>) -> ResultColumn {
         if let Kind::Column { slot, column, .. } = &expr.kind
-            && let Some(Some(table)) = self.slots.get(usize::from(*slot))
+            && let Some(Some(table)) = self.collected.slots.get(usize::from(*slot))
         {
             return table.result_column(usize::from(*column), name, &expr.ty);
         }

@@ -1,6 +1,7 @@
 //! `CAST(x AT TIME ZONE zone AS DATETIME)`: of a TIMESTAMP, and at UTC alone, as in MySQL.
 
 use super::binder::Binder;
+use super::calls;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, ExprType, Kind, functions};
 use omnibus_parser::ast::{self, CastType};
@@ -22,7 +23,7 @@ pub(super) fn bind(binder: &mut Binder<'_>, operand: &ast::Expr, e: Expr, to: &C
     if &**zone != "+00:00" && (*interval || !zone.eq_ignore_ascii_case("UTC")) {
         return Err(SqlError::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{zone}'")));
     }
-    let e = binder.call_function(functions::CAST_AT_UTC, vec![e])?;
+    let e = calls::call_function(binder, functions::CAST_AT_UTC, vec![e])?;
     let ty = ExprType::datetime(*decimals).nullable(true);
     Ok(binder.fold(Expr { kind: Kind::Cast(Box::new(e)), ty }))
 }

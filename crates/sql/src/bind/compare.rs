@@ -12,328 +12,328 @@ use omnibus_parser::ast::{self, BinaryOp};
 use omnibus_value::temporal::{parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 
-impl Binder<'_> {
-    /// A comparison, with both sides made comparable; rows are taken apart.
-    pub(crate) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
-        match (&left.kind, &right.kind) {
-            (Kind::Row(_), _) | (_, Kind::Row(_)) => return self.compare_rows(op, left, right),
-            _ => {}
+/// A comparison, with both sides made comparable; rows are taken apart.
+pub(crate) fn compare(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    match (&left.kind, &right.kind) {
+        (Kind::Row(_), _) | (_, Kind::Row(_)) => return compare_rows(binder, op, left, right),
+        _ => {}
+    }
+    if matches!(op, CompareOp::Eq | CompareOp::Ne | CompareOp::NullSafeEq) {
+        if let Some(number) = label_number(&left, &right) {
+            return Ok(Expr::compare(op, BINARY, left, number));
         }
-        if matches!(op, CompareOp::Eq | CompareOp::Ne | CompareOp::NullSafeEq) {
-            if let Some(number) = label_number(&left, &right) {
-                return Ok(Expr::compare(op, BINARY, left, number));
+        if let Some(number) = label_number(&right, &left) {
+            return Ok(Expr::compare(op, BINARY, number, right));
+        }
+    }
+    if unlike_fixed(&left.ty, &right.ty) {
+        return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
+    }
+    let (left, right) = times_as_text(binder, left, right);
+    let (left, right, collation) = comparable(binder, left, right)?;
+    let compared = Expr::compare(op, collation, left, right);
+    Ok(binder.fold(compared))
+}
+
+fn compare_rows(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    let width = match &left.kind {
+        Kind::Row(members) => members.len(),
+        _ => 1,
+    };
+    let (Kind::Row(a), Kind::Row(b)) = (left.kind, right.kind) else {
+        return Err(SqlError::operand_columns(width));
+    };
+    if a.len() != b.len() {
+        return Err(SqlError::operand_columns(a.len()));
+    }
+    let pairs: Vec<(Expr, Expr)> = a.into_vec().into_iter().zip(b.into_vec()).collect();
+    match op {
+        CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne => {
+            let mut parts = Vec::with_capacity(pairs.len());
+            for (a, b) in pairs {
+                parts.push(compare(binder, op, a, b)?);
             }
-            if let Some(number) = label_number(&right, &left) {
-                return Ok(Expr::compare(op, BINARY, number, right));
-            }
+            let nullable = parts.iter().any(|e| e.ty.nullable);
+            let list = parts.into();
+            Ok(Expr::boolean(if op == CompareOp::Ne { Kind::Or(list) } else { Kind::And(list) }, nullable))
         }
-        if unlike_fixed(&left.ty, &right.ty) {
-            return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
-        }
-        let (left, right) = times_as_text(self, left, right);
-        let (left, right, collation) = self.comparable(left, right)?;
-        let compared = Expr::compare(op, collation, left, right);
-        Ok(self.fold(compared))
+        _ => compare_lexicographically(binder, op, &pairs),
     }
+}
 
-    fn compare_rows(&mut self, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
-        let width = match &left.kind {
-            Kind::Row(members) => members.len(),
-            _ => 1,
-        };
-        let (Kind::Row(a), Kind::Row(b)) = (left.kind, right.kind) else {
-            return Err(SqlError::operand_columns(width));
-        };
-        if a.len() != b.len() {
-            return Err(SqlError::operand_columns(a.len()));
-        }
-        let pairs: Vec<(Expr, Expr)> = a.into_vec().into_iter().zip(b.into_vec()).collect();
-        match op {
-            CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne => {
-                let mut parts = Vec::with_capacity(pairs.len());
-                for (a, b) in pairs {
-                    parts.push(self.compare(op, a, b)?);
-                }
-                let nullable = parts.iter().any(|e| e.ty.nullable);
-                let list = parts.into();
-                Ok(Expr::boolean(
-                    if op == CompareOp::Ne { Kind::Or(list) } else { Kind::And(list) },
-                    nullable,
-                ))
-            }
-            _ => self.compare_lexicographically(op, &pairs),
-        }
+/// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`.
+fn compare_lexicographically(
+    binder: &mut Binder<'_>,
+    op: CompareOp,
+    pairs: &[(Expr, Expr)],
+) -> SqlResult<Expr> {
+    let Some(((a, b), rest)) = pairs.split_first() else { return Ok(Expr::null()) };
+    if rest.is_empty() {
+        return compare(binder, op, a.clone(), b.clone());
     }
+    let strict = match op {
+        CompareOp::Le => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Gt,
+        other => other,
+    };
+    let first = compare(binder, strict, a.clone(), b.clone())?;
+    let equal = compare(binder, CompareOp::Eq, a.clone(), b.clone())?;
+    let rest = compare_lexicographically(binder, op, rest)?;
+    let tail = Expr::boolean(Kind::And(Box::new([equal, rest])), true);
+    Ok(Expr::boolean(Kind::Or(Box::new([first, tail])), true))
+}
 
-    /// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`.
-    fn compare_lexicographically(&mut self, op: CompareOp, pairs: &[(Expr, Expr)]) -> SqlResult<Expr> {
-        let Some(((a, b), rest)) = pairs.split_first() else { return Ok(Expr::null()) };
-        if rest.is_empty() {
-            return self.compare(op, a.clone(), b.clone());
+/// Converts what must be converted before two operands are compared, and says under which
+/// collation strings are.
+pub(crate) fn comparable(binder: &mut Binder<'_>, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
+    comparable_in(binder, left, right, true)
+}
+
+/// One side of a comparison as what the other asks for: the table in `comparable`.
+fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
+    let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
+    let what = match (e.ty.family(), other.ty.family()) {
+        (_, Family::Json) if e.is_truth() => return json_truth(binder, e),
+        (Family::Json, _) | (_, Family::Json) => return e,
+        (Family::String, Family::Fixed) if !e.ty.is_null() => match FixedKind::of(other.ty.column.kind) {
+            Some(kind) => As::Fixed(kind),
+            None => return e,
+        },
+        _ if e.ty.is_null() => return e,
+        (_, Family::Integer) if years && year(other) && !year(&e) && e.is_fixed() => As::Year,
+        (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
+        (Family::String, Family::Time) => As::Time,
+        (Family::String, Family::Integer | Family::Decimal) if e.is_fixed() && !e.ty.is_binary_literal() => {
+            As::Number
         }
-        let strict = match op {
-            CompareOp::Le => CompareOp::Lt,
-            CompareOp::Ge => CompareOp::Gt,
-            other => other,
-        };
-        let first = self.compare(strict, a.clone(), b.clone())?;
-        let equal = self.compare(CompareOp::Eq, a.clone(), b.clone())?;
-        let rest = self.compare_lexicographically(op, rest)?;
-        let tail = Expr::boolean(Kind::And(Box::new([equal, rest])), true);
-        Ok(Expr::boolean(Kind::Or(Box::new([first, tail])), true))
+        (Family::Integer, Family::Date | Family::DateTime) if given(&e) => As::DateTime,
+        (Family::Integer, Family::Date | Family::DateTime) => return number_as_datetime(binder, e),
+        (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
+        (Family::Real, Family::Integer | Family::Decimal | Family::Real) => match fixed_float(&e, other) {
+            Some(decimals) => As::Rounded(decimals),
+            None => return e,
+        },
+        _ => return e,
+    };
+    let mut ty = match what {
+        As::Number => ExprType::decimal(65, 30),
+        As::Double | As::Rounded(_) => ExprType::double(),
+        As::Year => ExprType::bigint(),
+        As::DateTime => ExprType::datetime(6),
+        As::Time => ExprType::time(6),
+        As::Fixed(kind) => ExprType::fixed(kind),
+    };
+    ty.nullable = e.ty.nullable || matches!(what, As::Fixed(_));
+    let folded = binder.fold(Expr { kind: Kind::Comparable(what, Box::new(e)), ty });
+    match folded.as_const() {
+        Some(Value::Int(_)) => Expr { ty: ExprType::bigint(), ..folded },
+        Some(Value::UInt(_)) => Expr { ty: ExprType::ubigint(), ..folded },
+        Some(Value::Double(_)) => Expr { ty: ExprType::double(), ..folded },
+        _ => folded,
     }
+}
 
-    /// Converts what must be converted before two operands are compared, and says under which
-    /// collation strings are.
-    pub(crate) fn comparable(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
-        comparable_in(self, left, right, true)
+/// A truth value beside JSON, where TRUE is not 1.
+fn json_truth(binder: &mut Binder<'_>, e: Expr) -> Expr {
+    let json = |truth| {
+        let value = crate::expr::json::to_value(&omnibus_value::json::Json::Bool(truth));
+        Expr::constant(value, ExprType::json())
+    };
+    let nullable = e.ty.nullable;
+    let not = Expr::boolean(Kind::Not(Box::new(e.clone())), nullable);
+    let whens = Box::new([(e, json(true)), (not, json(false))]);
+    let ty = ExprType::json().nullable(nullable);
+    binder.fold(Expr { kind: Kind::Case { whens, otherwise: None }, ty })
+}
+
+pub(super) fn comparable_strings(
+    binder: &mut Binder<'_>,
+    left: Expr,
+    right: Expr,
+) -> SqlResult<(Expr, Expr, u16)> {
+    if left.ty.is_null() || right.ty.is_null() {
+        let collation = if left.ty.is_null() { right.ty.column.collation } else { left.ty.column.collation };
+        return Ok((left, right, collation));
     }
+    if let Some(collation) = plain_literal(&left, &right) {
+        return Ok((left, right, collation));
+    }
+    let (collation, _) = merge_collations(
+        (left.ty.column.collation, left.ty.coercibility),
+        (right.ty.column.collation, right.ty.coercibility),
+        "=",
+    )?;
+    refuse_lossy(binder, &[&left, &right], collation, "=")?;
+    Ok((in_collation(binder, left, collation), in_collation(binder, right, collation), collation))
+}
 
-    /// One side of a comparison as what the other asks for: the table in `comparable`.
-    fn beside(&mut self, e: Expr, other: &Expr, years: bool) -> Expr {
-        let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
-        let what = match (e.ty.family(), other.ty.family()) {
-            (_, Family::Json) if e.is_truth() => return self.json_truth(e),
-            (Family::Json, _) | (_, Family::Json) => return e,
-            (Family::String, Family::Fixed) if !e.ty.is_null() => match FixedKind::of(other.ty.column.kind) {
-                Some(kind) => As::Fixed(kind),
-                None => return e,
-            },
-            _ if e.ty.is_null() => return e,
-            (_, Family::Integer) if years && year(other) && !year(&e) && e.is_fixed() => As::Year,
-            (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
-            (Family::String, Family::Time) => As::Time,
-            (Family::String, Family::Integer | Family::Decimal)
-                if e.is_fixed() && !e.ty.is_binary_literal() =>
-            {
-                As::Number
-            }
-            (Family::Integer, Family::Date | Family::DateTime) if given(&e) => As::DateTime,
-            (Family::Integer, Family::Date | Family::DateTime) => return self.number_as_datetime(e),
-            (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
-            (Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
-                match fixed_float(&e, other) {
-                    Some(decimals) => As::Rounded(decimals),
-                    None => return e,
-                }
-            }
-            _ => return e,
-        };
-        let mut ty = match what {
-            As::Number => ExprType::decimal(65, 30),
-            As::Double | As::Rounded(_) => ExprType::double(),
-            As::Year => ExprType::bigint(),
-            As::DateTime => ExprType::datetime(6),
-            As::Time => ExprType::time(6),
-            As::Fixed(kind) => ExprType::fixed(kind),
-        };
-        ty.nullable = e.ty.nullable || matches!(what, As::Fixed(_));
-        let folded = self.fold(Expr { kind: Kind::Comparable(what, Box::new(e)), ty });
-        match folded.as_const() {
-            Some(Value::Int(_)) => Expr { ty: ExprType::bigint(), ..folded },
-            Some(Value::UInt(_)) => Expr { ty: ExprType::ubigint(), ..folded },
-            Some(Value::Double(_)) => Expr { ty: ExprType::double(), ..folded },
-            _ => folded,
+/// The string in another collation's character set, if its own is a different one.
+pub(crate) fn in_collation(binder: &mut Binder<'_>, e: Expr, collation: u16) -> Expr {
+    if e.ty.family() != Family::String || charset::converts_as_is(e.ty.column.collation, collation) {
+        return e;
+    }
+    let mut ty = e.ty.clone();
+    ty.column.collation = collation;
+    binder.fold(Expr { kind: Kind::Transcode(Box::new(e)), ty })
+}
+
+/// A constant integer that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
+/// that is no date stays a number.
+fn number_as_datetime(binder: &mut Binder<'_>, constant: Expr) -> Expr {
+    if constant.as_const().is_none() || constant.ty.family() != Family::Integer {
+        return constant;
+    }
+    let target = ExprType::datetime(6);
+    match binder.constant_as(&constant, &target) {
+        Some(value) => Expr::constant(value, target),
+        None => constant,
+    }
+}
+
+pub(super) fn between(
+    binder: &mut Binder<'_>,
+    operand: &ast::Expr,
+    low: &ast::Expr,
+    high: &ast::Expr,
+    negated: bool,
+) -> SqlResult<Expr> {
+    let (e, low, high) = (binder.expr(operand)?, binder.expr(low)?, binder.expr(high)?);
+    let nullable = e.ty.nullable || low.ty.nullable || high.ty.nullable;
+    let (e, low, high, collation) = comparable_bounds(binder, e, low, high)?;
+    let args = Box::new([e, low, high]);
+    Ok(Expr::boolean(Kind::Between { args, collation, negated }, nullable))
+}
+
+/// The three operands of BETWEEN are compared as one type: as text only if all are, as numbers if one of them is.
+fn comparable_bounds(
+    binder: &mut Binder<'_>,
+    e: Expr,
+    low: Expr,
+    high: Expr,
+) -> SqlResult<(Expr, Expr, Expr, u16)> {
+    let string = |e: &Expr| e.ty.family() == Family::String;
+    let number = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real);
+    let temporal =
+        [&e, &low, &high].into_iter().find(|e| e.ty.is_temporal() || e.ty.family() == Family::Fixed).cloned();
+    if string(&e) && string(&low) && string(&high) {
+        let types = [&e, &low, &high].map(|e| &e.ty);
+        let (collation, _) = merge_all(types, BINARY, "between")?;
+        refuse_lossy(binder, &[&e, &low, &high], collation, "between")?;
+        let [e, low, high] = [e, low, high].map(|e| in_collation(binder, as_text(e), collation));
+        return Ok((e, low, high, collation));
+    }
+    let e = match temporal {
+        Some(other) if string(&e) => beside(binder, e, &other, true),
+        None if string(&e) && (number(&low) || number(&high)) && !e.ty.is_null() => {
+            let ty = ExprType::double().nullable(e.ty.nullable);
+            binder.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(number_literal(e))), ty })
         }
-    }
+        _ => e,
+    };
+    let (at_low, low, _) = comparable(binder, e.clone(), low)?;
+    let (at_high, high, _) = comparable(binder, e, high)?;
+    let e = if at_low.ty == at_high.ty || at_low.ty.is_temporal() { at_low } else { at_high };
+    Ok((e, low, high, BINARY))
+}
 
-    /// A truth value beside JSON, where TRUE is not 1.
-    fn json_truth(&mut self, e: Expr) -> Expr {
-        let json = |truth| {
-            let value = crate::expr::json::to_value(&omnibus_value::json::Json::Bool(truth));
-            Expr::constant(value, ExprType::json())
-        };
-        let nullable = e.ty.nullable;
-        let not = Expr::boolean(Kind::Not(Box::new(e.clone())), nullable);
-        let whens = Box::new([(e, json(true)), (not, json(false))]);
-        let ty = ExprType::json().nullable(nullable);
-        self.fold(Expr { kind: Kind::Case { whens, otherwise: None }, ty })
-    }
-
-    pub(super) fn comparable_strings(&mut self, left: Expr, right: Expr) -> SqlResult<(Expr, Expr, u16)> {
-        if left.ty.is_null() || right.ty.is_null() {
-            let collation =
-                if left.ty.is_null() { right.ty.column.collation } else { left.ty.column.collation };
-            return Ok((left, right, collation));
-        }
-        if let Some(collation) = plain_literal(&left, &right) {
-            return Ok((left, right, collation));
-        }
-        let (collation, _) = merge_collations(
-            (left.ty.column.collation, left.ty.coercibility),
-            (right.ty.column.collation, right.ty.coercibility),
-            "=",
-        )?;
-        refuse_lossy(self, &[&left, &right], collation, "=")?;
-        Ok((self.in_collation(left, collation), self.in_collation(right, collation), collation))
-    }
-
-    /// The string in another collation's character set, if its own is a different one.
-    pub(crate) fn in_collation(&mut self, e: Expr, collation: u16) -> Expr {
-        if e.ty.family() != Family::String || charset::converts_as_is(e.ty.column.collation, collation) {
-            return e;
-        }
-        let mut ty = e.ty.clone();
-        ty.column.collation = collation;
-        self.fold(Expr { kind: Kind::Transcode(Box::new(e)), ty })
-    }
-
-    /// A constant integer that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
-    /// that is no date stays a number.
-    fn number_as_datetime(&mut self, constant: Expr) -> Expr {
-        if constant.as_const().is_none() || constant.ty.family() != Family::Integer {
-            return constant;
-        }
-        let target = ExprType::datetime(6);
-        match self.constant_as(&constant, &target) {
-            Some(value) => Expr::constant(value, target),
-            None => constant,
-        }
-    }
-
-    pub(super) fn between(
-        &mut self,
-        operand: &ast::Expr,
-        low: &ast::Expr,
-        high: &ast::Expr,
-        negated: bool,
-    ) -> SqlResult<Expr> {
-        let (e, low, high) = (self.expr(operand)?, self.expr(low)?, self.expr(high)?);
-        let nullable = e.ty.nullable || low.ty.nullable || high.ty.nullable;
-        let (e, low, high, collation) = self.comparable_bounds(e, low, high)?;
-        let args = Box::new([e, low, high]);
-        Ok(Expr::boolean(Kind::Between { args, collation, negated }, nullable))
-    }
-
-    /// The three operands of BETWEEN are compared as one type: as text only if all are, as numbers if one of them is.
-    fn comparable_bounds(&mut self, e: Expr, low: Expr, high: Expr) -> SqlResult<(Expr, Expr, Expr, u16)> {
-        let string = |e: &Expr| e.ty.family() == Family::String;
-        let number = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real);
-        let temporal = [&e, &low, &high]
-            .into_iter()
-            .find(|e| e.ty.is_temporal() || e.ty.family() == Family::Fixed)
-            .cloned();
-        if string(&e) && string(&low) && string(&high) {
-            let types = [&e, &low, &high].map(|e| &e.ty);
-            let (collation, _) = merge_all(types, BINARY, "between")?;
-            refuse_lossy(self, &[&e, &low, &high], collation, "between")?;
-            let [e, low, high] = [e, low, high].map(|e| self.in_collation(as_text(e), collation));
-            return Ok((e, low, high, collation));
-        }
-        let e = match temporal {
-            Some(other) if string(&e) => self.beside(e, &other, true),
-            None if string(&e) && (number(&low) || number(&high)) && !e.ty.is_null() => {
-                let ty = ExprType::double().nullable(e.ty.nullable);
-                self.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(number_literal(e))), ty })
-            }
-            _ => e,
-        };
-        let (at_low, low, _) = self.comparable(e.clone(), low)?;
-        let (at_high, high, _) = self.comparable(e, high)?;
-        let e = if at_low.ty == at_high.ty || at_low.ty.is_temporal() { at_low } else { at_high };
-        Ok((e, low, high, BINARY))
-    }
-
-    pub(super) fn is_in(
-        &mut self,
-        operand: &ast::Expr,
-        list: &[ast::Expr],
-        negated: bool,
-    ) -> SqlResult<Expr> {
-        let e = self.expr_or_row(operand)?;
-        if let Kind::Row(_) = e.kind {
-            let mut options = Vec::with_capacity(list.len());
-            for member in list {
-                let member = self.expr_or_row(member)?;
-                if list.len() == 1 {
-                    refuse_no_dates(self, &e, &member)?;
-                }
-                options.push(self.compare(CompareOp::Eq, e.clone(), member)?);
-            }
-            let any = if options.len() == 1 {
-                options.remove(0)
-            } else {
-                Expr::boolean(Kind::Or(options.into()), true)
-            };
-            return Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), true) } else { any });
-        }
-        let mut members = Vec::with_capacity(list.len());
+pub(super) fn is_in(
+    binder: &mut Binder<'_>,
+    operand: &ast::Expr,
+    list: &[ast::Expr],
+    negated: bool,
+) -> SqlResult<Expr> {
+    let e = binder.expr_or_row(operand)?;
+    if let Kind::Row(_) = e.kind {
+        let mut options = Vec::with_capacity(list.len());
         for member in list {
-            members.push(self.expr(member)?);
-        }
-        self.in_members(e, members, negated)
-    }
-
-    /// The texts of IN or CASE under one collation, that of all of them.
-    pub(super) fn in_one_collation(
-        &mut self,
-        e: Expr,
-        members: Vec<Expr>,
-        operation: &str,
-    ) -> SqlResult<(Expr, Vec<Expr>)> {
-        let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null() && !e.ty.is_binary_literal();
-        let types = || members.iter().filter(|member| text(member)).map(|member| &member.ty);
-        let same = types().all(|ty| ty.column.collation == e.ty.column.collation);
-        if !text(&e) || same || types().nth(1).is_none() {
-            return Ok((e, members));
-        }
-        let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, operation)?;
-        let texts: Vec<&Expr> =
-            [&e].into_iter().chain(members.iter().filter(|member| text(member))).collect();
-        refuse_lossy(self, &texts, collation, operation)?;
-        let mut convert = |member: Expr| {
-            if !text(&member) || member.ty.column.collation == collation {
-                return member;
+            let member = binder.expr_or_row(member)?;
+            if list.len() == 1 {
+                refuse_no_dates(binder, &e, &member)?;
             }
-            let mut member = self.in_collation(as_text(member), collation);
-            member.ty.column.collation = collation;
-            member.ty.coercibility = coercibility;
-            member
+            options.push(compare(binder, CompareOp::Eq, e.clone(), member)?);
+        }
+        let any = if options.len() == 1 {
+            options.remove(0)
+        } else {
+            Expr::boolean(Kind::Or(options.into()), true)
         };
-        let e = convert(e);
-        Ok((e, members.into_iter().map(convert).collect()))
+        return Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), true) } else { any });
     }
+    let mut members = Vec::with_capacity(list.len());
+    for member in list {
+        members.push(binder.expr(member)?);
+    }
+    in_members(binder, e, members, negated)
+}
 
-    /// Each member is compared with the operand as if it stood alone; IN only keeps those together for which the operand is
-    /// the same.
-    fn in_members(&mut self, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
-        let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
-        if let [member] = &members[..] {
-            refuse_no_dates(self, &e, member)?;
-        }
-        let (e, members) = self.in_one_collation(e, members, "in")?;
-        let years = members.len() == 1 || self.session.settings.mariadb;
-        let mut alike = Vec::with_capacity(members.len() + 1);
-        let mut collation = BINARY;
-        let mut apart = Vec::new();
-        for member in members {
-            let null = member.ty.is_null();
-            if unlike_fixed(&e.ty, &member.ty) {
-                return Err(illegal_types(&e.ty, &member.ty, "in"));
-            }
-            let (left, right, this) = comparable_in(self, e.clone(), member, years)?;
-            match alike.first() {
-                None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
-                None => {
-                    collation = this;
-                    alike.extend([left, right]);
-                }
-                Some(_) if null => alike.push(right),
-                Some(first) if first.ty == left.ty && collation == this => alike.push(right),
-                Some(_) => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
-            }
-        }
-        if apart.is_empty() {
-            let kind = Kind::In { args: alike.into(), collation, negated };
-            return Ok(Expr::boolean(kind, nullable));
-        }
-        if !alike.is_empty() {
-            let kind = Kind::In { args: alike.into(), collation, negated: false };
-            apart.insert(0, Expr::boolean(kind, nullable));
-        }
-        let any = Expr::boolean(Kind::Or(apart.into()), nullable);
-        Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
+/// The texts of IN or CASE under one collation, that of all of them.
+pub(super) fn in_one_collation(
+    binder: &mut Binder<'_>,
+    e: Expr,
+    members: Vec<Expr>,
+    operation: &str,
+) -> SqlResult<(Expr, Vec<Expr>)> {
+    let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null() && !e.ty.is_binary_literal();
+    let types = || members.iter().filter(|member| text(member)).map(|member| &member.ty);
+    let same = types().all(|ty| ty.column.collation == e.ty.column.collation);
+    if !text(&e) || same || types().nth(1).is_none() {
+        return Ok((e, members));
     }
+    let (collation, coercibility) = merge_all([&e.ty].into_iter().chain(types()), BINARY, operation)?;
+    let texts: Vec<&Expr> = [&e].into_iter().chain(members.iter().filter(|member| text(member))).collect();
+    refuse_lossy(binder, &texts, collation, operation)?;
+    let mut convert = |member: Expr| {
+        if !text(&member) || member.ty.column.collation == collation {
+            return member;
+        }
+        let mut member = in_collation(binder, as_text(member), collation);
+        member.ty.column.collation = collation;
+        member.ty.coercibility = coercibility;
+        member
+    };
+    let e = convert(e);
+    Ok((e, members.into_iter().map(convert).collect()))
+}
+
+/// Each member is compared with the operand as if it stood alone; IN only keeps those together for which the operand is
+/// the same.
+fn in_members(binder: &mut Binder<'_>, e: Expr, members: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+    let nullable = e.ty.nullable || members.iter().any(|member| member.ty.nullable);
+    if let [member] = &members[..] {
+        refuse_no_dates(binder, &e, member)?;
+    }
+    let (e, members) = in_one_collation(binder, e, members, "in")?;
+    let years = members.len() == 1 || binder.session.settings.mariadb;
+    let mut alike = Vec::with_capacity(members.len() + 1);
+    let mut collation = BINARY;
+    let mut apart = Vec::new();
+    for member in members {
+        let null = member.ty.is_null();
+        if unlike_fixed(&e.ty, &member.ty) {
+            return Err(illegal_types(&e.ty, &member.ty, "in"));
+        }
+        let (left, right, this) = comparable_in(binder, e.clone(), member, years)?;
+        match alike.first() {
+            None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
+            None => {
+                collation = this;
+                alike.extend([left, right]);
+            }
+            Some(_) if null => alike.push(right),
+            Some(first) if first.ty == left.ty && collation == this => alike.push(right),
+            Some(_) => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
+        }
+    }
+    if apart.is_empty() {
+        let kind = Kind::In { args: alike.into(), collation, negated };
+        return Ok(Expr::boolean(kind, nullable));
+    }
+    if !alike.is_empty() {
+        let kind = Kind::In { args: alike.into(), collation, negated: false };
+        apart.insert(0, Expr::boolean(kind, nullable));
+    }
+    let any = Expr::boolean(Kind::Or(apart.into()), nullable);
+    Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
 }
 
 /// MySQL refuses a constant text beside a date that is none, except in CASE, BETWEEN and among several of IN; MariaDB takes it for the
@@ -406,16 +406,16 @@ fn comparable_in(
     let right = prepare_side(right, &left.ty);
     let (a, b) = (left.ty.family(), right.ty.family());
     if a == Family::String && b == Family::String {
-        return binder.comparable_strings(left, right);
+        return comparable_strings(binder, left, right);
     }
-    let (left, right) = (binder.beside(left.clone(), &right, years), binder.beside(right, &left, years));
+    let (left, right) = (beside(binder, left.clone(), &right, years), beside(binder, right, &left, years));
     Ok((left, right, BINARY))
 }
 
 /// The comparison of CASE with an operand: a constant is no year there.
 pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Expr) -> SqlResult<Expr> {
     if operand.ty.column.kind != ColumnKind::Year || condition.ty.family() == Family::String {
-        return binder.compare(CompareOp::Eq, operand, condition);
+        return compare(binder, CompareOp::Eq, operand, condition);
     }
     let (left, right, collation) = comparable_in(binder, operand, condition, false)?;
     Ok(binder.fold(Expr::compare(CompareOp::Eq, collation, left, right)))

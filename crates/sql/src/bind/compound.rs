@@ -1,6 +1,7 @@
 //! Binds set operations and VALUES: queries made of queries.
 
-use super::binder::{Binder, Clause, computed_column};
+use super::binder::{Binder, computed_column};
+use super::block::Clause;
 use super::query::{bind_query, block, limit, position};
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::{Columns, ResultColumn};

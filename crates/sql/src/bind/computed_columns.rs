@@ -99,7 +99,7 @@ pub(super) fn use_computed_columns(
     let Some(block) = binder.blocks.last() else { return Ok(()) };
     for table in &block.scope.tables {
         let Source::Table(stored) = &table.source else { continue };
-        let (session, catalog) = (binder.session, binder.catalog);
+        let (session, catalog) = (binder.session, binder.objects.catalog);
         let computed = ComputedColumns::of(stored, table.slot, table.nullable, session, catalog)?;
         if let Some(computed) = computed {
             nest.conditions.iter_mut().for_each(|e| computed.use_in(e));

@@ -4,7 +4,8 @@
 //! from what is known inside of derived tables. The rules are MySQL's, which knows fewer than hold: equalities of whole
 //! expressions say nothing, and a single row says something of a column only beside another one of the same table. Binding only.
 
-use super::binder::{Binder, BlockScope};
+use super::binder::Binder;
+use super::block::BlockScope;
 use super::query::Clauses;
 use super::scope::{Scope, ScopeTable, Source};
 use crate::api::flag;

@@ -5,8 +5,10 @@
 //! each row, and an index of `t` may find its rows. Which is better depends on how many rows of `t` come by, and that is known when the
 //! statement runs (`expr::subquery`).
 
-use super::binder::{Binder, BlockScope};
+use super::binder::Binder;
+use super::block::BlockScope;
 use super::query::{Clauses, planned};
+use super::subquery;
 use crate::error::SqlResult;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
@@ -47,7 +49,7 @@ impl Sought {
 
 /// Finds the set of the block that has just been bound, if it is that of an EXISTS and can be one.
 pub(super) fn seek(binder: &mut Binder<'_>, select: &Select, clauses: &Clauses, block: &BlockScope) {
-    match &mut binder.exists {
+    match &mut binder.around.exists {
         // Blocks of a view may stand as deep; its own is the last.
         Some(sought) if sought.depth == binder.blocks.len() => sought.found = None,
         _ => return,
@@ -93,7 +95,7 @@ pub(super) fn seek(binder: &mut Binder<'_>, select: &Select, clauses: &Clauses, 
         ..Block::default()
     };
     let query = logical::Query::new(Body::Block(Box::new(block)), columns, types);
-    if let Some(sought) = &mut binder.exists {
+    if let Some(sought) = &mut binder.around.exists {
         sought.found = Some(Found { query, operands, members });
     }
 }
@@ -133,35 +135,38 @@ fn has_no_subquery(e: &Expr) -> bool {
     none
 }
 
-impl Binder<'_> {
-    /// The set that an EXISTS can become, and when; `None` if it would be large, or its members are not compared as they are hashed.
-    ///
-    /// # Errors
-    /// Those of planning.
-    pub(super) fn row_set(&mut self, found: Found, exists: &Subquery) -> SqlResult<Option<Box<RowSet>>> {
-        let Found { query, operands, members } = found;
-        let plan = planned(self, query, Reader::Query)?;
-        let settings = &self.session.settings;
-        let room = settings.tmp_table_size as f64;
-        if plan.volatile || plan.rows * MEMBER_BYTES > room {
-            return Ok(None);
-        }
-        let once = plan.cost() + plan.rows * cost::HASH_BUILD;
-        let each = exists.plan.cost();
-        let slot = self.new_slot();
-        let kind = SubqueryKind::In { negated: false };
-        let ty = ExprType::boolean().nullable(true);
-        let Kind::Subquery(list) = self.subquery_of(&Arc::new(plan), Default::default(), kind, ty).kind
-        else {
-            return Ok(None);
-        };
-        let member = |(at, (ty, collation)): (usize, (ExprType, u16))| Member {
-            compared: Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty },
-            collation,
-        };
-        let members = members.into_iter().enumerate().map(member).collect();
-        let list = Subquery { operands, members, slot, ..*list };
-        let after = (PATIENCE * once / each.max(cost::POINT)).ceil() as u64;
-        Ok(list.is_list().then(|| Box::new(RowSet { list, after, cost: once })))
+/// The set that an EXISTS can become, and when; `None` if it would be large, or its members are not compared as they are hashed.
+///
+/// # Errors
+/// Those of planning.
+pub(super) fn row_set(
+    binder: &mut Binder<'_>,
+    found: Found,
+    exists: &Subquery,
+) -> SqlResult<Option<Box<RowSet>>> {
+    let Found { query, operands, members } = found;
+    let plan = planned(binder, query, Reader::Query)?;
+    let settings = &binder.session.settings;
+    let room = settings.tmp_table_size as f64;
+    if plan.volatile || plan.rows * MEMBER_BYTES > room {
+        return Ok(None);
     }
+    let once = plan.cost() + plan.rows * cost::HASH_BUILD;
+    let each = exists.plan.cost();
+    let slot = binder.new_slot();
+    let kind = SubqueryKind::In { negated: false };
+    let ty = ExprType::boolean().nullable(true);
+    let Kind::Subquery(list) =
+        subquery::subquery_of(binder, &Arc::new(plan), Default::default(), kind, ty).kind
+    else {
+        return Ok(None);
+    };
+    let member = |(at, (ty, collation)): (usize, (ExprType, u16))| Member {
+        compared: Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty },
+        collation,
+    };
+    let members = members.into_iter().enumerate().map(member).collect();
+    let list = Subquery { operands, members, slot, ..*list };
+    let after = (PATIENCE * once / each.max(cost::POINT)).ceil() as u64;
+    Ok(list.is_list().then(|| Box::new(RowSet { list, after, cost: once })))
 }

@@ -2,7 +2,8 @@
 //!
 //! Inner joins of any shape are flattened into one [`Nest`].
 
-use super::binder::{Binder, BlockScope, CommonDefinition, OuterReads};
+use super::binder::{Binder, CommonDefinition};
+use super::block::{BlockScope, OuterReads};
 use super::compound::rename;
 use super::dependencies::{DerivedFacts, marker};
 use super::join_condition::{Operands, join_condition};
@@ -153,7 +154,7 @@ impl<'q> From<'q> {
         let name: &str = &factor.name.name;
         let alias = factor.alias.as_deref().map_or(name, |a| a);
         if factor.name.schema.is_none()
-            && let Some(at) = binder.common.iter().rposition(|c| same(&c.name, name))
+            && let Some(at) = binder.around.common.iter().rposition(|c| same(&c.name, name))
         {
             return self.common_table(binder, at, alias, nest);
         }
@@ -164,7 +165,7 @@ impl<'q> From<'q> {
             (None, None) if name.eq_ignore_ascii_case("dual") => return Ok(()),
             (None, None) => return Err(SqlError::no_db()),
         };
-        if let Some(table) = binder.virtuals.find(schema, name) {
+        if let Some(table) = binder.objects.virtuals.find(schema, name) {
             may_read_computed(binder, schema, name)?;
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let columns = table.columns();
@@ -173,7 +174,7 @@ impl<'q> From<'q> {
             binder.mean(|meaning| meaning.set_table(factor, schema.into()));
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }
-        if let Some(view) = binder.virtuals.view(schema, name) {
+        if let Some(view) = binder.objects.virtuals.view(schema, name) {
             binder.mean(|meaning| meaning.set_table(factor, schema.into()));
             return self.view(binder, &view, alias, nest);
         }
@@ -184,17 +185,17 @@ impl<'q> From<'q> {
             return Err(SqlError::no_such_table(schema, name));
         }
         let mut readable = Columns::All;
-        if !binder.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
+        if !binder.objects.catalog.find_table(schema, name).is_some_and(|table| table.temporary) {
             readable = binder.author.access.columns(schema, name, Priv::Select)?;
             self.may_lock(binder, schema, name, alias)?;
         } else {
             binder.note(|noted| noted.bits |= uses::TEMPORARY);
-            if binder.meaning.is_some() {
+            if binder.notes.meaning.is_some() {
                 return Err(SqlError::view_select_tmptable(name));
             }
         }
         binder.mean(|meaning| meaning.set_table(factor, schema.into()));
-        if let Some(view) = binder.catalog.find_view(schema, name).cloned() {
+        if let Some(view) = binder.objects.catalog.find_view(schema, name).cloned() {
             if let Some(index) = factor.hints.iter().flat_map(|hint| &hint.indexes).next() {
                 return Err(SqlError::key_does_not_exist(index, alias));
             }
@@ -208,7 +209,7 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(Arc::new(table)), Vec::new(), nest);
         }
-        let table = binder.catalog.table(schema, name)?.clone();
+        let table = binder.objects.catalog.table(schema, name)?.clone();
         check_hints(&table, alias, &factor.hints)?;
         binder.note(|noted| noted.bits |= uses::READS);
         let scope = binder.add_table_of(&table, Some(alias), readable);
@@ -245,7 +246,7 @@ impl<'q> From<'q> {
         alias: &str,
         nest: &mut Nest,
     ) -> SqlResult<()> {
-        if let CommonDefinition::Recursion(_) = &binder.common[at].definition {
+        if let CommonDefinition::Recursion(_) = &binder.around.common[at].definition {
             let (columns, store) = reference(binder, at)?;
             let scope = computed(binder.new_slot(), alias, columns);
             return self.add(binder, scope, ItemSource::Recursion(store), Vec::new(), nest);
@@ -319,7 +320,7 @@ impl<'q> From<'q> {
         }
         inner.conditions.append(&mut conditions);
         for slot in &slots {
-            if let Some(Some(table)) = binder.slots.get_mut(usize::from(*slot)) {
+            if let Some(Some(table)) = binder.collected.slots.get_mut(usize::from(*slot)) {
                 table.nullable = true;
             }
         }
@@ -335,9 +336,9 @@ impl From<'_> {
         table: &TableRef,
         nest: &mut Nest,
     ) -> SqlResult<Star> {
-        binder.nullable_sides += 1;
+        binder.around.nullable_sides += 1;
         let star = self.table_ref(binder, table, nest);
-        binder.nullable_sides -= 1;
+        binder.around.nullable_sides -= 1;
         star
     }
 }
@@ -367,19 +368,19 @@ pub(crate) struct BoundCommon {
 /// A common table expression, bound when it is first named. It sees what was in sight where it was written: earlier tables
 /// of its WITH, and the blocks around that.
 fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon>> {
-    let table = binder.common[at].clone();
+    let table = binder.around.common[at].clone();
     let (query, names, outer, is_recursive) = match table.definition {
         CommonDefinition::Bound(bound) => {
-            let room = binder.depth.reuse(bound.stack_bytes);
+            let room = binder.limits.depth.reuse(bound.stack_bytes);
             return if room { Ok(bound) } else { Err(SqlError::stack_overrun()) };
         }
         CommonDefinition::Query { query, columns, outer, recursive } => (query, columns, outer, recursive),
         CommonDefinition::Recursion(_) => return Err(SqlError::unknown_error()),
     };
     binder.descend()?;
-    let measured = binder.depth.measure();
+    let measured = binder.limits.depth.measure();
     let depth = outer.min(binder.blocks.len());
-    let later = binder.common.split_off(at);
+    let later = binder.around.common.split_off(at);
     let inner = binder.blocks.split_off(depth);
     // A marker block gathers what is read from outside.
     binder.blocks.push(if is_recursive { BlockScope::default() } else { marker(binder) });
@@ -392,18 +393,18 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let BlockScope { outer, facts, .. } = binder.blocks.pop().unwrap_or_default();
     let facts = facts.known();
     binder.blocks.extend(inner);
-    binder.common.extend(later);
-    let stack_bytes = binder.depth.taken(measured);
+    binder.around.common.extend(later);
+    let stack_bytes = binder.limits.depth.taken(measured);
     let plan = plan?;
     let mut columns = plan.columns.to_vec();
     rename(&mut columns, &names)?;
     refuse_doubles(&columns)?;
     let columns = derived_columns(columns);
-    let store = binder.subqueries;
-    binder.subqueries += 1;
+    let store = binder.collected.subqueries;
+    binder.collected.subqueries += 1;
     let bound =
         Arc::new(BoundCommon { plan: Arc::new(plan), columns, outer, depth, store, stack_bytes, facts });
-    binder.common[at].definition = CommonDefinition::Bound(bound.clone());
+    binder.around.common[at].definition = CommonDefinition::Bound(bound.clone());
     Ok(bound)
 }
 
@@ -442,7 +443,7 @@ fn refuse_doubles(columns: &[ResultColumn]) -> SqlResult<()> {
 
 /// Makes a table known to its block.
 pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResult<()> {
-    binder.slots[usize::from(scope.slot)] = Some(scope.clone());
+    binder.collected.slots[usize::from(scope.slot)] = Some(scope.clone());
     let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
     let same = |t: &ScopeTable| !t.is_inner() && t.alias == scope.alias && t.schema == scope.schema;
     if block.scope.tables.iter().any(same) {
@@ -454,7 +455,7 @@ pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResul
 
 /// A computed table that stands for a stored one asks for what that would, and some of `information_schema` are not everybody's.
 fn may_read_computed(binder: &Binder<'_>, schema: &str, name: &str) -> SqlResult<()> {
-    let stored = binder.catalog.find_table(schema, name).is_some();
+    let stored = binder.objects.catalog.find_table(schema, name).is_some();
     if stored || schema.eq_ignore_ascii_case("information_schema") {
         binder.author.access.check(schema, Some(name), Priv::Select)?;
     }
@@ -482,6 +483,6 @@ pub(super) fn scope_len(binder: &Binder<'_>) -> usize {
 
 /// The table of numbers that a name means where no stored one is called so.
 fn number_table(binder: &Binder<'_>, schema: &str, name: &str) -> Option<NumberTable> {
-    let meant = binder.session.settings.mariadb && binder.catalog.find_table(schema, name).is_none();
+    let meant = binder.session.settings.mariadb && binder.objects.catalog.find_table(schema, name).is_none();
     if meant { NumberTable::named(schema, name) } else { None }
 }

@@ -3,7 +3,7 @@
 //! A column passes if what is grouped determines it (`dependencies`). Of the select list an expression passes as a whole, or by its
 //! columns: as MySQL has it, `GROUP BY a + b` says nothing of `a + b + 1`.
 
-use super::binder::BlockScope;
+use super::block::BlockScope;
 use super::dependencies::{Column, Dependencies, column_of};
 use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};

@@ -1,6 +1,8 @@
 //! Conditions of joins: ON, USING and NATURAL, and what `*` gives of a join.
 
-use super::binder::{Binder, Clause};
+use super::binder::Binder;
+use super::block::Clause;
+use super::compare;
 use super::from::{Star, scope_len};
 use super::scope::{ScopeTable, same};
 use crate::error::{SqlError, SqlResult};
@@ -61,7 +63,7 @@ pub(super) fn join_condition(
         common.push((kept_table.slot, kept.1));
         hidden_columns.push((hidden_table.slot, hidden.1));
         block.scope.tables[hidden.0].hidden.push(hidden.1);
-        conditions.push(binder.compare(CompareOp::Eq, a, b)?);
+        conditions.push(compare::compare(binder, CompareOp::Eq, a, b)?);
     }
     binder.mean(|meaning| meaning.set_join(join, pairs));
     let (first, second) = if swapped { (right, left) } else { (left, right) };
@@ -88,7 +90,7 @@ fn restore_before(binder: &mut Binder<'_>, before: Vec<ScopeTable>) {
 
 /// Names of columns that both sides of a NATURAL join have, in the order of the first.
 fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<String> {
-    let name = |(slot, column): &(u16, usize)| match binder.slots.get(usize::from(*slot)) {
+    let name = |(slot, column): &(u16, usize)| match binder.collected.slots.get(usize::from(*slot)) {
         Some(Some(table)) => table.column_name(*column).to_string(),
         _ => String::new(),
     };

@@ -1,6 +1,7 @@
 //! Binds JSON_TABLE: types, paths and defaults of its columns, and a document that may read the tables in front of it.
 
-use super::binder::{Binder, Clause};
+use super::binder::Binder;
+use super::block::Clause;
 use super::from::{From, computed};
 use super::types::column_type;
 use crate::api::ResultColumn;

@@ -1,6 +1,8 @@
 //! Binds JSON_VALUE: its type, its path, and the values of DEFAULT.
 
 use super::binder::Binder;
+use super::calls;
+use super::cast;
 use crate::catalog::Column;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::json::failure;
@@ -12,54 +14,56 @@ use omnibus_value::collation::BINARY_ID;
 use omnibus_value::json::Path;
 use omnibus_value::{ColumnKind, ColumnType};
 
-impl Binder<'_> {
-    /// A call.
-    pub(super) fn json_value(&mut self, call: &ast::JsonValue) -> SqlResult<Expr> {
-        let doc = self.expr(&call.doc)?;
-        let doc = self.in_utf8(doc);
-        let path = Path::parse(&call.path).map_err(|error| failure(&error, 2, "json_value"))?;
-        let ty = self.returned(call.ty.as_ref())?;
-        let column = Column::free("json_value", stored_type(&ty.column));
-        let on_empty = self.json_value_instead(&call.on_empty, &column)?;
-        let on_error = self.json_value_instead(&call.on_error, &column)?;
-        let path_text = String::from_utf8_lossy(&call.path).into();
-        let call = JsonValue { doc, path, path_text, on_empty, on_error, column };
-        let expr = Expr { kind: Kind::JsonValue(Box::new(call)), ty };
-        Ok(self.fold(expr))
-    }
+/// A call.
+pub(super) fn json_value(binder: &mut Binder<'_>, call: &ast::JsonValue) -> SqlResult<Expr> {
+    let doc = binder.expr(&call.doc)?;
+    let doc = calls::in_utf8(binder, doc);
+    let path = Path::parse(&call.path).map_err(|error| failure(&error, 2, "json_value"))?;
+    let ty = returned(binder, call.ty.as_ref())?;
+    let column = Column::free("json_value", stored_type(&ty.column));
+    let on_empty = json_value_instead(binder, &call.on_empty, &column)?;
+    let on_error = json_value_instead(binder, &call.on_error, &column)?;
+    let path_text = String::from_utf8_lossy(&call.path).into();
+    let call = JsonValue { doc, path, path_text, on_empty, on_error, column };
+    let expr = Expr { kind: Kind::JsonValue(Box::new(call)), ty };
+    Ok(binder.fold(expr))
+}
 
-    /// RETURNING; text without a character set is utf8mb4.
-    fn returned(&mut self, ty: Option<&CastType>) -> SqlResult<ExprType> {
-        let text = |length: Option<u32>, collation| {
-            let ty = ExprType::varchar(length.unwrap_or(u32::MAX), collation);
-            ty.coercible(Coercibility::Implicit).nullable(true)
-        };
-        Ok(match ty {
-            None => text(Some(512), json::COLLATION),
-            Some(CastType::Char { length, charset: None }) => text(*length, json::COLLATION),
-            Some(CastType::Binary(None)) => text(None, BINARY_ID),
-            Some(ty) => {
-                let null = self.cast(&ast::Expr::Literal(Literal::Null), ty)?;
-                match ty {
-                    CastType::Char { length, .. } | CastType::NChar(length) => {
-                        text(*length, null.ty.column.collation)
-                    }
-                    _ => null.ty.nullable(true),
+/// RETURNING; text without a character set is utf8mb4.
+fn returned(binder: &mut Binder<'_>, ty: Option<&CastType>) -> SqlResult<ExprType> {
+    let text = |length: Option<u32>, collation| {
+        let ty = ExprType::varchar(length.unwrap_or(u32::MAX), collation);
+        ty.coercible(Coercibility::Implicit).nullable(true)
+    };
+    Ok(match ty {
+        None => text(Some(512), json::COLLATION),
+        Some(CastType::Char { length, charset: None }) => text(*length, json::COLLATION),
+        Some(CastType::Binary(None)) => text(None, BINARY_ID),
+        Some(ty) => {
+            let null = cast::cast(binder, &ast::Expr::Literal(Literal::Null), ty)?;
+            match ty {
+                CastType::Char { length, .. } | CastType::NChar(length) => {
+                    text(*length, null.ty.column.collation)
                 }
+                _ => null.ty.nullable(true),
             }
-        })
-    }
+        }
+    })
+}
 
-    fn json_value_instead(&mut self, tree: &JsonValueInstead, column: &Column) -> SqlResult<Instead> {
-        let tree = match tree {
-            JsonValueInstead::Null => return Ok(Instead::Null),
-            JsonValueInstead::Error => return Ok(Instead::Error),
-            JsonValueInstead::Default(tree) => tree,
-        };
-        let bound = self.expr(tree)?;
-        let value = self.evaluate(&bound).ok_or_else(|| SqlError::wrong_arguments("DEFAULT"))?;
-        default_value(value, &bound.ty.column, column, &mut self.session.aside()).map(Instead::Default)
-    }
+fn json_value_instead(
+    binder: &mut Binder<'_>,
+    tree: &JsonValueInstead,
+    column: &Column,
+) -> SqlResult<Instead> {
+    let tree = match tree {
+        JsonValueInstead::Null => return Ok(Instead::Null),
+        JsonValueInstead::Error => return Ok(Instead::Error),
+        JsonValueInstead::Default(tree) => tree,
+    };
+    let bound = binder.expr(tree)?;
+    let value = binder.evaluate(&bound).ok_or_else(|| SqlError::wrong_arguments("DEFAULT"))?;
+    default_value(value, &bound.ty.column, column, &mut binder.session.aside()).map(Instead::Default)
 }
 
 /// Text that is too long is an error as in a column of its length, and keeps its spaces.

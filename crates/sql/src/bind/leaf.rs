@@ -1,6 +1,7 @@
 //! Binding of what stands for a value by itself: literals, parameters, variables.
 
 use super::binder::Binder;
+use super::calls;
 use super::scope::Source;
 use crate::api::VariableScope;
 use crate::api::client_text::{self, of_client};
@@ -17,173 +18,175 @@ use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
 use std::borrow::Cow;
 
-impl Binder<'_> {
-    pub(super) fn param(&mut self, number: usize) -> Expr {
-        self.untyped_params = true;
-        let ty = match self.params.and_then(|params| params.get(number)) {
-            Some(value) => value_type(value, self.collation()),
-            None => ExprType::varchar(16_383, self.collation()).nullable(true),
-        };
-        Expr { kind: Kind::Param(number), ty }
-    }
+pub(super) fn param(binder: &mut Binder<'_>, number: usize) -> Expr {
+    binder.collected.untyped_params = true;
+    let ty = match binder.params.and_then(|params| params.get(number)) {
+        Some(value) => value_type(value, binder.collation()),
+        None => ExprType::varchar(16_383, binder.collation()).nullable(true),
+    };
+    Expr { kind: Kind::Param(number), ty }
+}
 
-    /// A variable of the running program.
-    pub(super) fn local(&self, number: u32) -> SqlResult<Expr> {
-        let Some(column) = self.session.programs.locals.ty(number) else {
-            return Err(SqlError::internal("a variable outside of its program"));
-        };
-        Ok(Expr { kind: Kind::Local(number), ty: local_type(column) })
-    }
+/// A variable of the running program.
+pub(super) fn local(binder: &Binder<'_>, number: u32) -> SqlResult<Expr> {
+    let Some(column) = binder.session.programs.locals.ty(number) else {
+        return Err(SqlError::internal("a variable outside of its program"));
+    };
+    Ok(Expr { kind: Kind::Local(number), ty: local_type(column) })
+}
 
-    /// `NEW.name` or `OLD.name` in a trigger.
-    pub(super) fn trigger_column(&self, row: &str, name: &str) -> Option<SqlResult<Expr>> {
-        let trigger = self.session.programs.trigger.as_ref()?;
-        let new = row.eq_ignore_ascii_case("NEW");
-        if !new && !row.eq_ignore_ascii_case("OLD") {
-            return None;
+/// `NEW.name` or `OLD.name` in a trigger.
+pub(super) fn trigger_column(binder: &Binder<'_>, row: &str, name: &str) -> Option<SqlResult<Expr>> {
+    let trigger = binder.session.programs.trigger.as_ref()?;
+    let new = row.eq_ignore_ascii_case("NEW");
+    if !new && !row.eq_ignore_ascii_case("OLD") {
+        return None;
+    }
+    match trigger.local(new, name) {
+        Some(number) => Some(local(binder, number)),
+        None => Some(Err(SqlError::bad_field(name, if new { "NEW" } else { "OLD" }))),
+    }
+}
+
+pub(super) fn user_variable(binder: &mut Binder<'_>, name: &str) -> Expr {
+    let name = name.to_lowercase();
+    binder.note(|noted| noted.variable(&name));
+    let ty = match binder.session.user_variables.get(&name) {
+        Some((value, column)) => {
+            let mut ty = value_type(value, binder.collation());
+            if let Value::Bytes(text) = value {
+                let length = charset::char_count(text, column.collation) as u32;
+                ty.column = string_column(length, column.collation);
+            }
+            ty.nullable(true).coercible(Coercibility::Implicit)
         }
-        match trigger.local(new, name) {
-            Some(number) => Some(self.local(number)),
-            None => Some(Err(SqlError::bad_field(name, if new { "NEW" } else { "OLD" }))),
+        None => ExprType::varchar(16_383, BINARY).nullable(true).coercible(Coercibility::Implicit),
+    };
+    Expr { kind: Kind::UserVariable(name.into()), ty }
+}
+
+pub(super) fn system_variable(
+    binder: &mut Binder<'_>,
+    scope: Option<ast::VarScope>,
+    name: &str,
+) -> SqlResult<Expr> {
+    let scope = match scope {
+        None => VariableScope::Either,
+        Some(ast::VarScope::Session) => VariableScope::Session,
+        Some(_) => VariableScope::Global,
+    };
+    let name = name.to_ascii_lowercase();
+    binder.note(|noted| noted.system_variable(&name, scope == VariableScope::Global));
+    let (value, column) = crate::expr::sysvar::read(binder.session, scope, &name)?;
+    let mut ty = value_type(&value, binder.collation()).nullable(true);
+    ty.column = column;
+    Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })
+}
+
+pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<Expr> {
+    use ast::Literal as L;
+    let bad = |kind: &str, text: &[u8]| {
+        let text = String::from_utf8_lossy(text).into_owned();
+        SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'"))
+    };
+    Ok(match literal {
+        L::Null => Expr::null(),
+        L::True => Expr::constant(Value::Int(1), ExprType::int(1)),
+        L::False => Expr::constant(Value::Int(0), ExprType::int(1)),
+        L::Int(n) => integer_literal(*n),
+        L::Decimal(text) => {
+            let parsed = Decimal::parse(text);
+            let ty = ExprType::decimal(u32::from(parsed.value.precision()), parsed.value.shown_scale());
+            Expr::constant(Value::Decimal(parsed.value), ty)
         }
-    }
-
-    pub(super) fn user_variable(&mut self, name: &str) -> Expr {
-        let name = name.to_lowercase();
-        self.note(|noted| noted.variable(&name));
-        let ty = match self.session.user_variables.get(&name) {
-            Some((value, column)) => {
-                let mut ty = value_type(value, self.collation());
-                if let Value::Bytes(text) = value {
-                    let length = charset::char_count(text, column.collation) as u32;
-                    ty.column = string_column(length, column.collation);
-                }
-                ty.nullable(true).coercible(Coercibility::Implicit)
-            }
-            None => ExprType::varchar(16_383, BINARY).nullable(true).coercible(Coercibility::Implicit),
-        };
-        Expr { kind: Kind::UserVariable(name.into()), ty }
-    }
-
-    pub(super) fn system_variable(&mut self, scope: Option<ast::VarScope>, name: &str) -> SqlResult<Expr> {
-        let scope = match scope {
-            None => VariableScope::Either,
-            Some(ast::VarScope::Session) => VariableScope::Session,
-            Some(_) => VariableScope::Global,
-        };
-        let name = name.to_ascii_lowercase();
-        self.note(|noted| noted.system_variable(&name, scope == VariableScope::Global));
-        let (value, column) = crate::expr::sysvar::read(self.session, scope, &name)?;
-        let mut ty = value_type(&value, self.collation()).nullable(true);
-        ty.column = column;
-        Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })
-    }
-
-    pub(super) fn literal(&self, literal: &ast::Literal) -> SqlResult<Expr> {
-        use ast::Literal as L;
-        let bad = |kind: &str, text: &[u8]| {
-            let text = String::from_utf8_lossy(text).into_owned();
-            SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'"))
-        };
-        Ok(match literal {
-            L::Null => Expr::null(),
-            L::True => Expr::constant(Value::Int(1), ExprType::int(1)),
-            L::False => Expr::constant(Value::Int(0), ExprType::int(1)),
-            L::Int(n) => integer_literal(*n),
-            L::Decimal(text) => {
-                let parsed = Decimal::parse(text);
-                let ty = ExprType::decimal(u32::from(parsed.value.precision()), parsed.value.shown_scale());
-                Expr::constant(Value::Decimal(parsed.value), ty)
-            }
-            L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
-            L::Str(text) => {
-                let text = client_text::literal(text, self.author.client, self.author.connection);
-                self.string(text, self.collation())
-            }
-            L::National(text) => self.string(self.as_written(text), 33),
-            L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
-            L::Date(text) => {
-                let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
-                Expr::constant(Value::Date(parsed.value), ExprType::date())
-            }
-            L::Time(text) => {
-                let parsed = parse_time(text, 6).map_err(|_| bad("TIME", text))?;
-                Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
-            }
-            L::Timestamp(text) => {
-                let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
-                if !parsed.has_time && !self.session.settings.mariadb {
-                    return Err(bad("DATETIME", text));
-                }
-                // With a displacement it is that moment in the session's zone.
-                let value = match parsed.offset {
-                    None => parsed.value,
-                    Some(seconds) => crate::expr::convert::shift(parsed.value, -seconds)
-                        .utc_to_local(self.session.settings.zone)
-                        .unwrap_or(parsed.value),
-                };
-                Expr::constant(Value::DateTime(value), ExprType::datetime(parsed.fraction_digits.min(6)))
-            }
-        })
-    }
-
-    /// DEFAULT(column).
-    pub(super) fn default_of(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
-        let e = self.column(column)?;
-        let Kind::Column { slot, column: at, .. } = &e.kind else {
-            return Err(SqlError::no_default_for_field(&*column.name));
-        };
-        let table = match self.slots.get(usize::from(*slot)) {
-            Some(Some(table)) => table.clone(),
-            _ => return Err(SqlError::no_default_for_field(&*column.name)),
-        };
-        let Source::Table(stored) = &table.source else {
-            return Err(SqlError::no_default_for_field(&*column.name));
-        };
-        let stored = &stored.columns()[usize::from(*at)];
-        match &stored.default {
-            ColumnDefault::None if stored.auto_increment && !self.session.settings.mariadb => {
-                Ok(Expr::constant(implicit_default(&stored.ty), e.ty))
-            }
-            ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
-            ColumnDefault::CurrentTimestamp => self.call_function("NOW", Vec::new()),
-            ColumnDefault::Expression(_) => Err(SqlError::new(
-                3773,
-                b"HY000",
-                "DEFAULT function cannot be used with default value expressions",
-            )),
-            _ => Err(SqlError::no_default_for_field(&*column.name)),
+        L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),
+        L::Str(text) => {
+            let text = client_text::literal(text, binder.author.client, binder.author.connection);
+            string(text, binder.collation())
         }
-    }
-
-    fn string(&self, text: bytes::Bytes, collation: u16) -> Expr {
-        let length = charset::char_count(&text, collation) as u32;
-        let ty = ExprType::varchar(length, collation);
-        Expr::constant(Value::Bytes(text), ty)
-    }
-
-    pub(super) fn introduced(&mut self, name: &str, literal: &ast::Literal) -> SqlResult<Expr> {
-        let set = omnibus_value::collation::Charset::by_name(name)
-            .ok_or_else(|| SqlError::unknown_character_set(name))?;
-        let text = match literal {
-            ast::Literal::Str(text) => self.as_written(text),
-            ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
-            other => return self.literal(other),
-        };
-        let collation = set.default_collation().id;
-        let good = charset::well_formed(&text, collation);
-        if good < text.len() && charset::max_width(collation) > 1 {
-            return Err(charset::invalid(&text[good..], collation));
+        L::National(text) => string(as_written(binder, text), 33),
+        L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
+        L::Date(text) => {
+            let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
+            Expr::constant(Value::Date(parsed.value), ExprType::date())
         }
-        Ok(self.string(text, collation))
-    }
-
-    /// The bytes of a literal that says itself what they are: those that the client sent.
-    fn as_written(&self, text: &bytes::Bytes) -> bytes::Bytes {
-        match of_client(text, self.session.settings.collation_client) {
-            Cow::Borrowed(_) => text.clone(),
-            Cow::Owned(written) => written.into(),
+        L::Time(text) => {
+            let parsed = parse_time(text, 6).map_err(|_| bad("TIME", text))?;
+            Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
         }
+        L::Timestamp(text) => {
+            let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
+            if !parsed.has_time && !binder.session.settings.mariadb {
+                return Err(bad("DATETIME", text));
+            }
+            // With a displacement it is that moment in the session's zone.
+            let value = match parsed.offset {
+                None => parsed.value,
+                Some(seconds) => crate::expr::convert::shift(parsed.value, -seconds)
+                    .utc_to_local(binder.session.settings.zone)
+                    .unwrap_or(parsed.value),
+            };
+            Expr::constant(Value::DateTime(value), ExprType::datetime(parsed.fraction_digits.min(6)))
+        }
+    })
+}
+
+/// DEFAULT(column).
+pub(super) fn default_of(binder: &mut Binder<'_>, column: &ast::ColumnRef) -> SqlResult<Expr> {
+    let e = binder.column(column)?;
+    let Kind::Column { slot, column: at, .. } = &e.kind else {
+        return Err(SqlError::no_default_for_field(&*column.name));
+    };
+    let table = match binder.collected.slots.get(usize::from(*slot)) {
+        Some(Some(table)) => table.clone(),
+        _ => return Err(SqlError::no_default_for_field(&*column.name)),
+    };
+    let Source::Table(stored) = &table.source else {
+        return Err(SqlError::no_default_for_field(&*column.name));
+    };
+    let stored = &stored.columns()[usize::from(*at)];
+    match &stored.default {
+        ColumnDefault::None if stored.auto_increment && !binder.session.settings.mariadb => {
+            Ok(Expr::constant(implicit_default(&stored.ty), e.ty))
+        }
+        ColumnDefault::Value(value) => Ok(Expr::constant(value.clone(), e.ty.nullable(true))),
+        ColumnDefault::CurrentTimestamp => calls::call_function(binder, "NOW", Vec::new()),
+        ColumnDefault::Expression(_) => Err(SqlError::new(
+            3773,
+            b"HY000",
+            "DEFAULT function cannot be used with default value expressions",
+        )),
+        _ => Err(SqlError::no_default_for_field(&*column.name)),
+    }
+}
+
+fn string(text: bytes::Bytes, collation: u16) -> Expr {
+    let length = charset::char_count(&text, collation) as u32;
+    let ty = ExprType::varchar(length, collation);
+    Expr::constant(Value::Bytes(text), ty)
+}
+
+pub(super) fn introduced(binder: &mut Binder<'_>, name: &str, literal: &ast::Literal) -> SqlResult<Expr> {
+    let set = omnibus_value::collation::Charset::by_name(name)
+        .ok_or_else(|| SqlError::unknown_character_set(name))?;
+    let text = match literal {
+        ast::Literal::Str(text) => as_written(binder, text),
+        ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
+        other => return self::literal(binder, other),
+    };
+    let collation = set.default_collation().id;
+    let good = charset::well_formed(&text, collation);
+    if good < text.len() && charset::max_width(collation) > 1 {
+        return Err(charset::invalid(&text[good..], collation));
+    }
+    Ok(string(text, collation))
+}
+
+/// The bytes of a literal that says itself what they are: those that the client sent.
+fn as_written(binder: &Binder<'_>, text: &bytes::Bytes) -> bytes::Bytes {
+    match of_client(text, binder.session.settings.collation_client) {
+        Cow::Borrowed(_) => text.clone(),
+        Cow::Owned(written) => written.into(),
     }
 }
 

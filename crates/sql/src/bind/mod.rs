@@ -1,12 +1,15 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to queries of [`crate::logical`].
 //!
-//! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `subquery`. Queries: `query`, `from`, `compound`,
+//! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `cast`, `aggregate`, `subquery`. Queries: `query`, `from`, `compound`,
 //! `full_group`, `dependencies`, `windows`, `rollup`, `output_name`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
 //! when its last clause is bound. Nothing here reads a row.
 
+mod aggregate;
 mod aliases;
 mod binder;
+mod block;
 mod calls;
+mod cast;
 mod cast_at;
 mod compare;
 pub(crate) mod compound;
@@ -36,7 +39,8 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use binder::{Binder, BlockScope, Clause, OuterReads};
+pub use binder::Binder;
+pub use block::{BlockScope, Clause, OuterReads};
 pub(crate) use computed_columns::ComputedColumns;
 pub(crate) use leaf::value_type;
 pub use scope::{Scope, ScopeTable};
@@ -72,12 +76,12 @@ pub fn prepare(
     lock: LockMode,
 ) -> SqlResult<QueryPlan> {
     let mut binder = Binder::new(session, catalog);
-    binder.virtuals = virtuals;
+    binder.objects.virtuals = virtuals;
     binder.author.access = Rights::Session(access);
     binder.params = params;
     binder.default_lock = lock;
     if session.programs.inside == Inside::Nothing {
-        binder.hint_place = HintPlace::Query;
+        binder.around.hint_place = HintPlace::Query;
     }
     let mut plan = query::query(&mut binder, query)?;
     if !session.settings.mariadb {

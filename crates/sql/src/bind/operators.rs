@@ -1,6 +1,9 @@
 //! Binding of operators: arithmetic and its types, bits, logic, LIKE, IS. Comparisons are in `bind_compare`.
 
-use super::binder::{Binder, Clause};
+use super::binder::Binder;
+use super::block::Clause;
+use super::calls;
+use super::compare;
 use super::compare::{comparison, refuse_no_dates};
 use super::scope::{ScopeTable, Source};
 use crate::api::sql_mode;
@@ -20,263 +23,278 @@ use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, Value};
 
-impl Binder<'_> {
-    pub(super) fn unary(&mut self, op: UnaryOp, operand: &ast::Expr) -> SqlResult<Expr> {
-        if let (UnaryOp::Minus, ast::Expr::Literal(ast::Literal::Int(n))) = (op, operand)
-            && *n == 1 << 63
-        {
-            return Ok(Expr::integer(i64::MIN));
-        }
-        let e = self.expr(operand)?;
-        let nullable = e.ty.nullable;
-        match op {
-            UnaryOp::Minus => refuse_fixed(&e.ty, "-")?,
-            UnaryOp::BitNot => refuse_fixed(&e.ty, "~")?,
-            _ => {}
-        }
-        Ok(match op {
-            UnaryOp::Plus => e,
-            UnaryOp::Minus => {
-                let e = number_literal(e);
-                if let Some(beyond) = beyond_bigint(&e) {
-                    return Ok(beyond);
-                }
-                let mut ty = match e.ty.family() {
-                    Family::Decimal => ExprType::decimal(e.ty.column.length, e.ty.column.decimals),
-                    Family::Integer | Family::Date => {
-                        let mut ty = ExprType::bigint();
-                        ty.column.length = digits(&e) + 1;
-                        ty
-                    }
-                    Family::Time | Family::DateTime if e.ty.column.decimals == 0 => ExprType::bigint(),
-                    Family::Time | Family::DateTime => {
-                        ExprType::decimal(e.ty.integer_part() + u32::from(e.ty.scale()), e.ty.scale())
-                    }
-                    Family::Real => ExprType::double().decimals(e.ty.column.decimals),
-                    _ => ExprType::double(),
-                };
-                ty.nullable = nullable;
-                self.fold(Expr { kind: Kind::Negate(Box::new(e)), ty })
-            }
-            UnaryOp::BitNot if has_bits_of_bytes(self, &e) => {
-                let ty = ExprType::varchar(bytes(&e.ty), BINARY).nullable(nullable);
-                Expr { kind: Kind::BitNot(Box::new(e)), ty }
-            }
-            UnaryOp::BitNot => {
-                let e = number_literal(e);
-                Expr { kind: Kind::BitNot(Box::new(e)), ty: ExprType::ubigint().nullable(nullable) }
-            }
-            UnaryOp::Not => Expr::boolean(Kind::Not(Box::new(e)), nullable),
-            UnaryOp::Binary => binary_string(e),
-        })
+pub(super) fn unary(binder: &mut Binder<'_>, op: UnaryOp, operand: &ast::Expr) -> SqlResult<Expr> {
+    if let (UnaryOp::Minus, ast::Expr::Literal(ast::Literal::Int(n))) = (op, operand)
+        && *n == 1 << 63
+    {
+        return Ok(Expr::integer(i64::MIN));
     }
-
-    pub(super) fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
-        use BinaryOp as B;
-        match op {
-            B::And | B::Or => return self.logic(op, left, right),
-            B::Eq | B::NullSafeEq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
-                let (l, r) = (self.expr_or_row(left)?, self.expr_or_row(right)?);
-                refuse_no_dates(self, &l, &r)?;
-                return self.compare(comparison(op), l, r);
+    let e = binder.expr(operand)?;
+    let nullable = e.ty.nullable;
+    match op {
+        UnaryOp::Minus => refuse_fixed(&e.ty, "-")?,
+        UnaryOp::BitNot => refuse_fixed(&e.ty, "~")?,
+        _ => {}
+    }
+    Ok(match op {
+        UnaryOp::Plus => e,
+        UnaryOp::Minus => {
+            let e = number_literal(e);
+            if let Some(beyond) = beyond_bigint(&e) {
+                return Ok(beyond);
             }
-            _ => {}
+            let mut ty = match e.ty.family() {
+                Family::Decimal => ExprType::decimal(e.ty.column.length, e.ty.column.decimals),
+                Family::Integer | Family::Date => {
+                    let mut ty = ExprType::bigint();
+                    ty.column.length = digits(&e) + 1;
+                    ty
+                }
+                Family::Time | Family::DateTime if e.ty.column.decimals == 0 => ExprType::bigint(),
+                Family::Time | Family::DateTime => {
+                    ExprType::decimal(e.ty.integer_part() + u32::from(e.ty.scale()), e.ty.scale())
+                }
+                Family::Real => ExprType::double().decimals(e.ty.column.decimals),
+                _ => ExprType::double(),
+            };
+            ty.nullable = nullable;
+            binder.fold(Expr { kind: Kind::Negate(Box::new(e)), ty })
         }
-        let (l, r) = (self.expr(left)?, self.expr(right)?);
-        let nullable = l.ty.nullable || r.ty.nullable;
-        refuse_fixed_operands(op, &l.ty, &r.ty)?;
+        UnaryOp::BitNot if has_bits_of_bytes(binder, &e) => {
+            let ty = ExprType::varchar(bytes(&e.ty), BINARY).nullable(nullable);
+            Expr { kind: Kind::BitNot(Box::new(e)), ty }
+        }
+        UnaryOp::BitNot => {
+            let e = number_literal(e);
+            Expr { kind: Kind::BitNot(Box::new(e)), ty: ExprType::ubigint().nullable(nullable) }
+        }
+        UnaryOp::Not => Expr::boolean(Kind::Not(Box::new(e)), nullable),
+        UnaryOp::Binary => binary_string(e),
+    })
+}
+
+pub(super) fn binary(
+    binder: &mut Binder<'_>,
+    op: BinaryOp,
+    left: &ast::Expr,
+    right: &ast::Expr,
+) -> SqlResult<Expr> {
+    use BinaryOp as B;
+    match op {
+        B::And | B::Or => return logic(binder, op, left, right),
+        B::Eq | B::NullSafeEq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge => {
+            let (l, r) = (binder.expr_or_row(left)?, binder.expr_or_row(right)?);
+            refuse_no_dates(binder, &l, &r)?;
+            return compare::compare(binder, comparison(op), l, r);
+        }
+        _ => {}
+    }
+    let (l, r) = (binder.expr(left)?, binder.expr(right)?);
+    let nullable = l.ty.nullable || r.ty.nullable;
+    refuse_fixed_operands(op, &l.ty, &r.ty)?;
+    match op {
+        B::Xor => Ok(Expr::boolean(Kind::Xor(Box::new([l, r])), nullable)),
+        B::Add => Ok(arith(binder, ArithOp::Add, l, r)),
+        B::Sub => Ok(arith(binder, ArithOp::Sub, l, r)),
+        B::Mul => Ok(arith(binder, ArithOp::Mul, l, r)),
+        B::Div => Ok(arith(binder, ArithOp::Div, l, r)),
+        B::IntDiv => Ok(arith(binder, ArithOp::IntDiv, l, r)),
+        B::Mod => Ok(arith(binder, ArithOp::Mod, l, r)),
+        B::BitOr => Ok(bits(binder, BitOp::Or, l, r)),
+        B::BitAnd => Ok(bits(binder, BitOp::And, l, r)),
+        B::BitXor => Ok(bits(binder, BitOp::Xor, l, r)),
+        B::ShiftLeft => Ok(bits(binder, BitOp::ShiftLeft, l, r)),
+        B::ShiftRight => Ok(bits(binder, BitOp::ShiftRight, l, r)),
+        B::Concat => calls::call_function(binder, "CONCAT", vec![l, r]),
+        B::JsonExtract => calls::call_function(binder, "JSON_EXTRACT", vec![l, r]),
+        B::JsonUnquote => {
+            let extracted = calls::call_function(binder, "JSON_EXTRACT", vec![l, r])?;
+            calls::call_function(binder, "JSON_UNQUOTE", vec![extracted])
+        }
+        _ => {
+            let (l, r) = (
+                calls::call_function(binder, "SOUNDEX", vec![l])?,
+                calls::call_function(binder, "SOUNDEX", vec![r])?,
+            );
+            compare::compare(binder, CompareOp::Eq, l, r)
+        }
+    }
+}
+
+/// AND and OR, flattened: a chain of a thousand ORs is one node, and no recursion.
+fn logic(binder: &mut Binder<'_>, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
+    let mut operands = vec![binder.expr(right)?];
+    let mut rest = left;
+    while let ast::Expr::Binary { op: inner, left, right } = rest
+        && *inner == op
+    {
+        operands.push(binder.expr(right)?);
+        rest = left;
+    }
+    operands.push(binder.expr(rest)?);
+    operands.reverse();
+    let nullable = operands.iter().any(|e| e.ty.nullable);
+    let list = operands.into();
+    Ok(Expr::boolean(if op == BinaryOp::And { Kind::And(list) } else { Kind::Or(list) }, nullable))
+}
+
+pub(super) fn arith(binder: &mut Binder<'_>, op: ArithOp, left: Expr, right: Expr) -> Expr {
+    let (left, right) = (number_literal(left), number_literal(right));
+    let ty = arith_type(binder, op, &left, &right);
+    binder.fold(Expr { kind: Kind::Arith(op, Box::new([left, right])), ty })
+}
+
+fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> ExprType {
+    let (a, b) = (&left.ty, &right.ty);
+    let (left, right) = (digits(left), digits(right));
+    let divides = matches!(op, ArithOp::Div | ArithOp::IntDiv | ArithOp::Mod);
+    let nullable = a.nullable || b.nullable || divides;
+    let signed =
+        op == ArithOp::Sub && binder.session.settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0;
+    let unsigned = !signed && (a.is_unsigned() || b.is_unsigned());
+    let inexact = |t: &ExprType| matches!(t.family(), Family::Real | Family::String | Family::Json);
+    let ty = if op == ArithOp::IntDiv {
+        let mut ty = ExprType::bigint();
+        ty.column.unsigned = unsigned;
+        // A fraction makes more digits of it.
+        if b.family() == Family::Integer {
+            ty.column.length = (left + 1).min(20);
+        }
+        ty
+    } else if inexact(a) || inexact(b) {
+        let more = if op == ArithOp::Div { binder.session.settings.div_precision_increment } else { 0 };
+        ExprType::double().decimals(fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED))
+    } else if op == ArithOp::Div {
+        let scale = (a.scale().min(30) + binder.session.settings.div_precision_increment).min(30);
+        ExprType::decimal(left + u32::from(b.scale().min(30)) + u32::from(scale), scale)
+    } else if a.scale() == 0
+        && b.scale() == 0
+        && a.family() != Family::Decimal
+        && b.family() != Family::Decimal
+    {
+        let mut ty = ExprType::bigint();
+        ty.column.unsigned = match op {
+            ArithOp::Mod => a.is_unsigned(),
+            _ => unsigned,
+        };
+        let digits = match op {
+            ArithOp::Mul => left + right,
+            ArithOp::Mod => left.max(right),
+            _ => left.max(right) + 1,
+        };
+        ty.column.length = digits + u32::from(!ty.column.unsigned);
+        ty
+    } else {
+        let (x, y) = (fixed(a), fixed(b));
         match op {
-            B::Xor => Ok(Expr::boolean(Kind::Xor(Box::new([l, r])), nullable)),
-            B::Add => Ok(self.arith(ArithOp::Add, l, r)),
-            B::Sub => Ok(self.arith(ArithOp::Sub, l, r)),
-            B::Mul => Ok(self.arith(ArithOp::Mul, l, r)),
-            B::Div => Ok(self.arith(ArithOp::Div, l, r)),
-            B::IntDiv => Ok(self.arith(ArithOp::IntDiv, l, r)),
-            B::Mod => Ok(self.arith(ArithOp::Mod, l, r)),
-            B::BitOr => Ok(bits(self, BitOp::Or, l, r)),
-            B::BitAnd => Ok(bits(self, BitOp::And, l, r)),
-            B::BitXor => Ok(bits(self, BitOp::Xor, l, r)),
-            B::ShiftLeft => Ok(bits(self, BitOp::ShiftLeft, l, r)),
-            B::ShiftRight => Ok(bits(self, BitOp::ShiftRight, l, r)),
-            B::Concat => self.call_function("CONCAT", vec![l, r]),
-            B::JsonExtract => self.call_function("JSON_EXTRACT", vec![l, r]),
-            B::JsonUnquote => {
-                let extracted = self.call_function("JSON_EXTRACT", vec![l, r])?;
-                self.call_function("JSON_UNQUOTE", vec![extracted])
+            ArithOp::Mul => ExprType::decimal(left + right + u32::from(x + y), x + y),
+            ArithOp::Mod => {
+                let scale = x.max(y);
+                ExprType::decimal(left.max(right) + u32::from(scale), scale)
             }
             _ => {
-                let (l, r) =
-                    (self.call_function("SOUNDEX", vec![l])?, self.call_function("SOUNDEX", vec![r])?);
-                self.compare(CompareOp::Eq, l, r)
+                let scale = x.max(y);
+                ExprType::decimal(left.max(right) + 1 + u32::from(scale), scale)
             }
         }
-    }
+    };
+    ty.nullable(nullable)
+}
 
-    /// AND and OR, flattened: a chain of a thousand ORs is one node, and no recursion.
-    fn logic(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
-        let mut operands = vec![self.expr(right)?];
-        let mut rest = left;
-        while let ast::Expr::Binary { op: inner, left, right } = rest
-            && *inner == op
-        {
-            operands.push(self.expr(right)?);
-            rest = left;
+pub(super) fn like(binder: &mut Binder<'_>, like: &ast::Like) -> SqlResult<Expr> {
+    let (text, pattern) = (binder.expr(&like.expr)?, binder.expr(&like.pattern)?);
+    let escape = match &like.escape {
+        None => {
+            let off = binder.session.settings.sql_mode & crate::api::sql_mode::NO_BACKSLASH_ESCAPES != 0;
+            (!off).then_some(u32::from(b'\\'))
         }
-        operands.push(self.expr(rest)?);
-        operands.reverse();
-        let nullable = operands.iter().any(|e| e.ty.nullable);
-        let list = operands.into();
-        Ok(Expr::boolean(if op == BinaryOp::And { Kind::And(list) } else { Kind::Or(list) }, nullable))
-    }
-
-    pub(super) fn arith(&mut self, op: ArithOp, left: Expr, right: Expr) -> Expr {
-        let (left, right) = (number_literal(left), number_literal(right));
-        let ty = self.arith_type(op, &left, &right);
-        self.fold(Expr { kind: Kind::Arith(op, Box::new([left, right])), ty })
-    }
-
-    fn arith_type(&self, op: ArithOp, left: &Expr, right: &Expr) -> ExprType {
-        let (a, b) = (&left.ty, &right.ty);
-        let (left, right) = (digits(left), digits(right));
-        let divides = matches!(op, ArithOp::Div | ArithOp::IntDiv | ArithOp::Mod);
-        let nullable = a.nullable || b.nullable || divides;
-        let signed =
-            op == ArithOp::Sub && self.session.settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0;
-        let unsigned = !signed && (a.is_unsigned() || b.is_unsigned());
-        let inexact = |t: &ExprType| matches!(t.family(), Family::Real | Family::String | Family::Json);
-        let ty = if op == ArithOp::IntDiv {
-            let mut ty = ExprType::bigint();
-            ty.column.unsigned = unsigned;
-            // A fraction makes more digits of it.
-            if b.family() == Family::Integer {
-                ty.column.length = (left + 1).min(20);
+        Some(escape) => {
+            let escape = binder.expr(escape)?;
+            let known = if escape.is_foldable() { binder.evaluate(&escape) } else { None };
+            let value = known.ok_or_else(|| SqlError::wrong_arguments("ESCAPE"))?;
+            let text = escape.to_str(&value);
+            match std::str::from_utf8(&text).unwrap_or_default().chars().collect::<Vec<_>>()[..] {
+                [] if text.is_empty() => None,
+                [c] => Some(u32::from(c)),
+                _ => return Err(SqlError::wrong_arguments("ESCAPE")),
             }
-            ty
-        } else if inexact(a) || inexact(b) {
-            let more = if op == ArithOp::Div { self.session.settings.div_precision_increment } else { 0 };
-            ExprType::double().decimals(fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED))
-        } else if op == ArithOp::Div {
-            let scale = (a.scale().min(30) + self.session.settings.div_precision_increment).min(30);
-            ExprType::decimal(left + u32::from(b.scale().min(30)) + u32::from(scale), scale)
-        } else if a.scale() == 0
-            && b.scale() == 0
-            && a.family() != Family::Decimal
-            && b.family() != Family::Decimal
-        {
-            let mut ty = ExprType::bigint();
-            ty.column.unsigned = match op {
-                ArithOp::Mod => a.is_unsigned(),
-                _ => unsigned,
-            };
-            let digits = match op {
-                ArithOp::Mul => left + right,
-                ArithOp::Mod => left.max(right),
-                _ => left.max(right) + 1,
-            };
-            ty.column.length = digits + u32::from(!ty.column.unsigned);
-            ty
-        } else {
-            let (x, y) = (fixed(a), fixed(b));
-            match op {
-                ArithOp::Mul => ExprType::decimal(left + right + u32::from(x + y), x + y),
-                ArithOp::Mod => {
-                    let scale = x.max(y);
-                    ExprType::decimal(left.max(right) + u32::from(scale), scale)
-                }
-                _ => {
-                    let scale = x.max(y);
-                    ExprType::decimal(left.max(right) + 1 + u32::from(scale), scale)
-                }
-            }
-        };
-        ty.nullable(nullable)
-    }
-
-    pub(super) fn like(&mut self, like: &ast::Like) -> SqlResult<Expr> {
-        let (text, pattern) = (self.expr(&like.expr)?, self.expr(&like.pattern)?);
-        let escape = match &like.escape {
-            None => {
-                let off = self.session.settings.sql_mode & crate::api::sql_mode::NO_BACKSLASH_ESCAPES != 0;
-                (!off).then_some(u32::from(b'\\'))
-            }
-            Some(escape) => {
-                let escape = self.expr(escape)?;
-                let known = if escape.is_foldable() { self.evaluate(&escape) } else { None };
-                let value = known.ok_or_else(|| SqlError::wrong_arguments("ESCAPE"))?;
-                let text = escape.to_str(&value);
-                match std::str::from_utf8(&text).unwrap_or_default().chars().collect::<Vec<_>>()[..] {
-                    [] if text.is_empty() => None,
-                    [c] => Some(u32::from(c)),
-                    _ => return Err(SqlError::wrong_arguments("ESCAPE")),
-                }
-            }
-        };
-        let nullable = text.ty.nullable || pattern.ty.nullable;
-        let (text, pattern) = (as_text(text), as_text(pattern));
-        let (text, pattern, collation) = self.comparable_strings(text, pattern)?;
-        let pattern = self.fold(pattern);
-        let matcher = match pattern.as_const() {
-            Some(value @ (Value::Bytes(_) | Value::Int(_))) => {
-                Some(LikeMatcher::new(&pattern.to_str(value), escape, collation))
-            }
-            _ => None,
-        };
-        let like = LikeExpr { text, pattern, matcher, escape, collation, negated: like.negated };
-        Ok(Expr::boolean(Kind::Like(Box::new(like)), nullable))
-    }
-
-    pub(super) fn regexp(&mut self, text: &ast::Expr, pattern: &ast::Expr, negated: bool) -> SqlResult<Expr> {
-        let (text, pattern) = (self.expr(text)?, self.expr(pattern)?);
-        let nullable = text.ty.nullable || pattern.ty.nullable;
-        let (text, pattern) = (as_text(text), as_text(pattern));
-        let (text, pattern, collation) = self.comparable_strings(text, pattern)?;
-        let collation = charset::in_utf8(collation);
-        let [text, pattern] = [text, pattern].map(|e| self.in_collation(e, collation));
-        let pattern = self.fold(pattern);
-        let matcher = match pattern.as_const() {
-            Some(Value::Bytes(bytes)) => Some(RegexpMatcher::new(bytes, collation)?.counted(self.session)?),
-            _ => None,
-        };
-        let regexp = RegexpExpr { text, pattern, matcher, collation, negated };
-        Ok(Expr::boolean(Kind::Regexp(Box::new(regexp)), nullable))
-    }
-
-    pub(super) fn is(&mut self, operand: &ast::Expr, what: IsKind, negated: bool) -> SqlResult<Expr> {
-        let expr = self.expr(operand)?;
-        if what == IsKind::Null && !negated && self.is_new_id(&expr) {
-            self.note(|noted| noted.bits |= super::uses::NEW_INSERT_ID);
-            let id = self.call_function(functions::NEW_INSERT_ID, Vec::new())?;
-            return self.compare(CompareOp::Eq, expr, id);
         }
-        Ok(Expr::boolean(Kind::Is { expr: Box::new(expr), what, negated }, false))
-    }
+    };
+    let nullable = text.ty.nullable || pattern.ty.nullable;
+    let (text, pattern) = (as_text(text), as_text(pattern));
+    let (text, pattern, collation) = compare::comparable_strings(binder, text, pattern)?;
+    let pattern = binder.fold(pattern);
+    let matcher = match pattern.as_const() {
+        Some(value @ (Value::Bytes(_) | Value::Int(_))) => {
+            Some(LikeMatcher::new(&pattern.to_str(value), escape, collation))
+        }
+        _ => None,
+    };
+    let like = LikeExpr { text, pattern, matcher, escape, collation, negated: like.negated };
+    Ok(Expr::boolean(Kind::Like(Box::new(like)), nullable))
+}
 
-    /// Whether IS NULL asks for the row that was inserted last (`sql_auto_is_null`).
-    fn is_new_id(&self, expr: &Expr) -> bool {
-        let Kind::Column { slot, column, .. } = expr.kind else { return false };
-        self.session.settings.sql_auto_is_null
-            && !expr.ty.nullable
-            && matches!(self.blocks.last().map(|block| block.clause), Some(Clause::Where | Clause::On))
-            && matches!(
-                self.slots.get(usize::from(slot)),
-                Some(Some(ScopeTable { source: Source::Table(table), .. }))
-                    if table.auto_column == Some(usize::from(column))
-            )
-    }
+pub(super) fn regexp(
+    binder: &mut Binder<'_>,
+    text: &ast::Expr,
+    pattern: &ast::Expr,
+    negated: bool,
+) -> SqlResult<Expr> {
+    let (text, pattern) = (binder.expr(text)?, binder.expr(pattern)?);
+    let nullable = text.ty.nullable || pattern.ty.nullable;
+    let (text, pattern) = (as_text(text), as_text(pattern));
+    let (text, pattern, collation) = compare::comparable_strings(binder, text, pattern)?;
+    let collation = charset::in_utf8(collation);
+    let [text, pattern] = [text, pattern].map(|e| compare::in_collation(binder, e, collation));
+    let pattern = binder.fold(pattern);
+    let matcher = match pattern.as_const() {
+        Some(Value::Bytes(bytes)) => Some(RegexpMatcher::new(bytes, collation)?.counted(binder.session)?),
+        _ => None,
+    };
+    let regexp = RegexpExpr { text, pattern, matcher, collation, negated };
+    Ok(Expr::boolean(Kind::Regexp(Box::new(regexp)), nullable))
+}
 
-    pub(super) fn is_truth(
-        &mut self,
-        operand: &ast::Expr,
-        truth: ast::Truth,
-        negated: bool,
-    ) -> SqlResult<Expr> {
-        let what = match truth {
-            ast::Truth::True => IsKind::True,
-            ast::Truth::False => IsKind::False,
-            ast::Truth::Unknown => IsKind::Null,
-        };
-        self.is(operand, what, negated)
+pub(super) fn is(
+    binder: &mut Binder<'_>,
+    operand: &ast::Expr,
+    what: IsKind,
+    negated: bool,
+) -> SqlResult<Expr> {
+    let expr = binder.expr(operand)?;
+    if what == IsKind::Null && !negated && is_new_id(binder, &expr) {
+        binder.note(|noted| noted.bits |= super::uses::NEW_INSERT_ID);
+        let id = calls::call_function(binder, functions::NEW_INSERT_ID, Vec::new())?;
+        return compare::compare(binder, CompareOp::Eq, expr, id);
     }
+    Ok(Expr::boolean(Kind::Is { expr: Box::new(expr), what, negated }, false))
+}
+
+/// Whether IS NULL asks for the row that was inserted last (`sql_auto_is_null`).
+fn is_new_id(binder: &Binder<'_>, expr: &Expr) -> bool {
+    let Kind::Column { slot, column, .. } = expr.kind else { return false };
+    binder.session.settings.sql_auto_is_null
+        && !expr.ty.nullable
+        && matches!(binder.blocks.last().map(|block| block.clause), Some(Clause::Where | Clause::On))
+        && matches!(
+            binder.collected.slots.get(usize::from(slot)),
+            Some(Some(ScopeTable { source: Source::Table(table), .. }))
+                if table.auto_column == Some(usize::from(column))
+        )
+}
+
+pub(super) fn is_truth(
+    binder: &mut Binder<'_>,
+    operand: &ast::Expr,
+    truth: ast::Truth,
+    negated: bool,
+) -> SqlResult<Expr> {
+    let what = match truth {
+        ast::Truth::True => IsKind::True,
+        ast::Truth::False => IsKind::False,
+        ast::Truth::Unknown => IsKind::Null,
+    };
+    is(binder, operand, what, negated)
 }
 
 /// Refuses UUIDs and addresses as numbers, as MariaDB does.
@@ -412,7 +430,7 @@ pub(crate) fn with_zero_dates(binder: &mut Binder<'_>, condition: Expr) -> SqlRe
         }
         Kind::Is { expr, what: IsKind::Null, negated: false } if may_be_zero_date(binder, &expr) => {
             let zero = Expr::constant(Value::DateTime(DateTime::ZERO), ExprType::datetime(0));
-            let is_zero = binder.compare(CompareOp::Eq, (*expr).clone(), zero)?;
+            let is_zero = compare::compare(binder, CompareOp::Eq, (*expr).clone(), zero)?;
             if !expr.ty.nullable {
                 return Ok(is_zero);
             }
@@ -426,7 +444,7 @@ pub(crate) fn with_zero_dates(binder: &mut Binder<'_>, condition: Expr) -> SqlRe
 
 fn may_be_zero_date(binder: &Binder<'_>, expr: &Expr) -> bool {
     let Kind::Column { slot, column, .. } = expr.kind else { return false };
-    let table = binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    let table = binder.collected.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
     matches!(expr.ty.column.kind, ColumnKind::Date | ColumnKind::DateTime)
         && matches!(
             table,

@@ -2,12 +2,14 @@
 //! order in which their names become visible. FROM is in `from`, queries made of queries in `compound`.
 
 use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
-use super::binder::{Binder, BlockScope, Clause, CommonDefinition, CommonTable, OuterReads};
+use super::binder::{Binder, CommonDefinition, CommonTable};
+use super::block::{BlockScope, Clause, OuterReads};
 use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
 use super::dependencies::BlockFacts;
 use super::from::From;
 use super::scope::{ScopeTable, same};
+use super::windows;
 use super::{exists, full_group, output_name, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
@@ -51,7 +53,7 @@ pub(crate) fn changing(
     };
     with_clause(binder, with, 0)?;
     binder.blocks.push(BlockScope::default());
-    binder.hint_place = HintPlace::Change;
+    binder.around.hint_place = HintPlace::Change;
     let mut clauses = clauses(binder, select, &query, From::new(&[]))?;
     choose(binder, &mut clauses.nest, &mut clauses.outputs)?;
     clauses.names.resize(clauses.outputs.len(), Arc::from(""));
@@ -62,18 +64,18 @@ pub(crate) fn changing(
 
 /// Plans a whole statement's query.
 fn whole(binder: &mut Binder<'_>, query: logical::Query) -> SqlResult<QueryPlan> {
-    let untyped_params = binder.untyped_params && depends_on_params(&query);
+    let untyped_params = binder.collected.untyped_params && depends_on_params(&query);
     let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
     let mut plan = planned(binder, query, reader)?;
-    plan.slots = binder.slots.len();
-    plan.subqueries = binder.subqueries;
-    plan.tables = std::mem::take(&mut binder.tables);
-    plan.views = std::mem::take(&mut binder.views);
-    plan.warnings = std::mem::take(&mut binder.warnings);
+    plan.slots = binder.collected.slots.len();
+    plan.subqueries = binder.collected.subqueries;
+    plan.tables = std::mem::take(&mut binder.collected.tables);
+    plan.views = std::mem::take(&mut binder.collected.views);
+    plan.warnings = std::mem::take(&mut binder.collected.warnings);
     plan.untyped_params = untyped_params;
-    plan.catalog_version = binder.catalog.version;
-    let none = binder.stars.like();
-    plan.stars = Some(std::mem::replace(&mut binder.stars, none));
+    plan.catalog_version = binder.objects.catalog.version;
+    let none = binder.limits.stars.like();
+    plan.stars = Some(std::mem::replace(&mut binder.limits.stars, none));
     Ok(plan)
 }
 
@@ -120,10 +122,10 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<lo
     binder.descend()?;
     // Each clause by its name, here and in `query_body`: one that nobody reads does not compile.
     let Query { with, body: _, order_by: _, limit: _, locking: _, into } = query;
-    let visible = binder.common.len();
+    let visible = binder.around.common.len();
     let outer = binder.blocks.len();
     let bound = with_clause(binder, with.as_deref(), outer).and_then(|()| query_body(binder, query));
-    binder.common.truncate(visible);
+    binder.around.common.truncate(visible);
     let mut bound = bound?;
     if let Some(into) = into {
         match &**into {
@@ -157,7 +159,7 @@ pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, out
             outer,
             recursive: with.recursive,
         };
-        binder.common.push(CommonTable { name: Arc::from(&*table.name), definition });
+        binder.around.common.push(CommonTable { name: Arc::from(&*table.name), definition });
     }
     Ok(())
 }
@@ -192,12 +194,12 @@ pub(crate) fn position(e: &ast::Expr, outputs: usize, clause: &str) -> SqlResult
 pub(super) fn limit(binder: &mut Binder<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
     let Some(limit) = limit else { return Ok(Limit::default()) };
     // A parameter here is a number whatever else is known of it.
-    let untyped = binder.untyped_params;
+    let untyped = binder.collected.untyped_params;
     let bound = Limit {
         count: Some(binder.expr(&limit.count)?),
         offset: limit.offset.as_ref().map(|e| binder.expr(e)).transpose()?,
     };
-    binder.untyped_params = untyped;
+    binder.collected.untyped_params = untyped;
     Ok(bound)
 }
 
@@ -230,10 +232,10 @@ pub(super) fn clauses(
     query: &Query,
     mut from: From<'_>,
 ) -> SqlResult<Clauses> {
-    let place = std::mem::take(&mut binder.hint_place);
+    let place = std::mem::take(&mut binder.around.hint_place);
     let (mut nest, star) = from.bind(binder, &select.from)?;
     name_indexes(&mut nest, &select.hints, place).into_iter().for_each(|warning| binder.warn(warning));
-    binder.name_windows(&select.windows)?;
+    windows::name_windows(binder, &select.windows)?;
     if let Some(filter) = &select.filter {
         binder.set_clause(Clause::Where);
         let condition = binder.expr(filter)?;
@@ -241,14 +243,14 @@ pub(super) fn clauses(
         crate::logical::conjuncts::conjuncts(condition, &mut nest.conditions);
     }
     set_aggregates(binder, true);
-    binder.allow_windows(true);
+    windows::allow_windows(binder, true);
     binder.set_clause(Clause::FieldList);
     let (outputs, names) = select_list(binder, &select.items, &star)?;
     if let Some(block) = binder.blocks.last_mut() {
         block.scope.aliases = aliases(&select.items, &names, &outputs);
     }
     set_aggregates(binder, false);
-    binder.allow_windows(false);
+    windows::allow_windows(binder, false);
     binder.set_clause(Clause::Group);
     let mut group: Vec<Expr> = Vec::with_capacity(select.group_by.len());
     let mut grouped_outputs = Vec::with_capacity(select.group_by.len());
@@ -270,9 +272,9 @@ pub(super) fn clauses(
         block.having = group.iter().chain(&outputs).cloned().collect();
     }
     let having = select.having.as_ref().map(|e| binder.expr(e)).transpose()?;
-    group.iter().chain(&having).try_for_each(|e| binder.refuse_windowed(e))?;
+    group.iter().chain(&having).try_for_each(|e| windows::refuse_windowed(binder, e))?;
     binder.set_clause(Clause::Order);
-    binder.allow_windows(true);
+    windows::allow_windows(binder, true);
     let mut order = Vec::with_capacity(query.order_by.len());
     for item in &query.order_by {
         let named = match position(&item.expr, outputs.len(), "order clause")? {
@@ -286,7 +288,7 @@ pub(super) fn clauses(
     if order.is_empty() && keeps_order(binder, select) {
         order = std::mem::take(&mut nest.views.order);
     }
-    binder.allow_windows(false);
+    windows::allow_windows(binder, false);
     let limit = limit(binder, query.limit.as_ref())?;
     let plain = group.is_empty() && !select.options.distinct && having.is_none();
     use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
@@ -369,9 +371,9 @@ fn select_list(
                 }
                 let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
                 tables.iter().filter(|table| !table.is_inner()).try_for_each(|table| table.may_read_all())?;
-                binder.stars.grow(STAR * star.len(), &binder.session.settings)?;
+                binder.limits.stars.grow(STAR * star.len(), &binder.session.settings)?;
                 for (slot, column) in star {
-                    let Some(Some(table)) = binder.slots.get(usize::from(*slot)) else { continue };
+                    let Some(Some(table)) = binder.collected.slots.get(usize::from(*slot)) else { continue };
                     names.push(table.column_name(*column).clone());
                     outputs.push(table.expr(*column));
                 }
@@ -385,7 +387,7 @@ fn select_list(
                 });
                 let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
                 table.may_read_all()?;
-                binder.stars.grow(STAR * table.width(), &binder.session.settings)?;
+                binder.limits.stars.grow(STAR * table.width(), &binder.session.settings)?;
                 for at in (0..table.width()).filter(|at| !table.is_invisible(*at)) {
                     names.push(table.column_name(at).clone());
                     outputs.push(table.expr(at));
@@ -404,7 +406,7 @@ fn select_list(
                 outputs.push(e);
             }
         }
-        if binder.meaning.is_some() {
+        if binder.notes.meaning.is_some() {
             mean_item(binder, item, star, &names[first..], first);
         }
     }
@@ -532,6 +534,6 @@ pub(super) fn planned(
 ) -> SqlResult<QueryPlan> {
     physical_plan(
         query,
-        &mut Planning { session: binder.session, subqueries: &mut binder.subqueries, reader },
+        &mut Planning { session: binder.session, subqueries: &mut binder.collected.subqueries, reader },
     )
 }

@@ -24,22 +24,22 @@ pub(super) fn recursive(
     query: &Query,
 ) -> SqlResult<logical::Query> {
     let (first, parts, distinct) = operands(&query.body);
-    let id = binder.subqueries;
-    binder.subqueries += 1;
-    let place = binder.common.len();
+    let id = binder.collected.subqueries;
+    binder.collected.subqueries += 1;
+    let place = binder.around.common.len();
     let mut own = Recursion {
         columns: None,
         alone: first.is_none(),
         store: id,
         uses: 0,
         depth: binder.blocks.len(),
-        sides: binder.nullable_sides,
+        sides: binder.around.nullable_sides,
     };
     let definition = CommonDefinition::Recursion(own.clone());
-    binder.common.push(CommonTable { name: name.clone(), definition });
+    binder.around.common.push(CommonTable { name: name.clone(), definition });
     let Some(first) = first else {
         let bound = bind_query(binder, query);
-        binder.common.truncate(place);
+        binder.around.common.truncate(place);
         return bound;
     };
     let seed = operand(binder, first, &[])?;
@@ -52,7 +52,7 @@ pub(super) fn recursive(
     let (mut seeds, mut steps) = (vec![seed], Vec::new());
     for part in parts {
         own.columns = Some(columns.clone().into());
-        binder.common[place].definition = CommonDefinition::Recursion(own.clone());
+        binder.around.common[place].definition = CommonDefinition::Recursion(own.clone());
         let part = operand(binder, part, &[])?;
         if part.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
@@ -76,7 +76,7 @@ pub(super) fn recursive(
         }
         seeds.push(part);
     }
-    binder.common.truncate(place);
+    binder.around.common.truncate(place);
     let recursive = Recursive { seeds, steps, distinct, id };
     limited(binder, query, logical::Query::new(Body::Recursive(Box::new(recursive)), columns, types))
 }
@@ -107,7 +107,7 @@ fn limited(binder: &mut Binder<'_>, query: &Query, bound: logical::Query) -> Sql
 
 /// How often the part that was bound last names the table.
 fn uses(binder: &Binder<'_>, place: usize) -> usize {
-    match &binder.common[place].definition {
+    match &binder.around.common[place].definition {
         CommonDefinition::Recursion(own) => own.uses,
         _ => 0,
     }
@@ -118,9 +118,9 @@ fn uses(binder: &Binder<'_>, place: usize) -> usize {
 /// # Errors
 /// It stands where it may not.
 pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[ResultColumn]>, usize)> {
-    let (depth, sides) = (binder.blocks.len(), binder.nullable_sides);
-    let name = binder.common[at].name.clone();
-    let CommonDefinition::Recursion(own) = &mut binder.common[at].definition else {
+    let (depth, sides) = (binder.blocks.len(), binder.around.nullable_sides);
+    let name = binder.around.common[at].name.clone();
+    let CommonDefinition::Recursion(own) = &mut binder.around.common[at].definition else {
         return Err(SqlError::unknown_error());
     };
     own.uses += 1;

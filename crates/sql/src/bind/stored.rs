@@ -1,6 +1,7 @@
 //! Calls of stored functions.
 
 use super::Binder;
+use super::calls;
 use super::calls::SERVER_FUNCTIONS;
 use super::uses::STORED_FUNCTION;
 use crate::api::{Priv, Routine};
@@ -9,46 +10,48 @@ use crate::expr::stored::{StoredCall, local_type};
 use crate::expr::{Expr, Kind, functions};
 use omnibus_parser::ast::{FunctionCall, ProgramKind};
 
-impl Binder<'_> {
-    /// Whether a call is of a function that the server has itself: no stored one hides it.
-    pub(super) fn is_built_in(&self, call: &FunctionCall) -> bool {
-        call.schema.is_none()
-            && (functions::lookup(&call.name).is_some()
-                || SERVER_FUNCTIONS.contains(&call.name.to_ascii_uppercase().as_str()))
-    }
+/// Whether a call is of a function that the server has itself: no stored one hides it.
+pub(super) fn is_built_in(call: &FunctionCall) -> bool {
+    call.schema.is_none()
+        && (functions::lookup(&call.name).is_some()
+            || SERVER_FUNCTIONS.contains(&call.name.to_ascii_uppercase().as_str()))
+}
 
-    /// A call of any other function.
-    pub(super) fn stored_function(&mut self, call: &FunctionCall, args: Vec<Expr>) -> SqlResult<Expr> {
-        let db = call.schema.as_ref().map(|schema| schema.to_string());
-        let db = db.or_else(|| self.session.database.as_deref().map(str::to_owned));
-        let stored = match db {
-            Some(db) => self.stored_call(&db, &call.name, args)?,
-            None => None,
-        };
-        stored.ok_or_else(|| self.no_such_function(&call.name, call.schema.as_deref()))
-    }
+/// A call of any other function.
+pub(super) fn stored_function(
+    binder: &mut Binder<'_>,
+    call: &FunctionCall,
+    args: Vec<Expr>,
+) -> SqlResult<Expr> {
+    let db = call.schema.as_ref().map(|schema| schema.to_string());
+    let db = db.or_else(|| binder.session.database.as_deref().map(str::to_owned));
+    let stored = match db {
+        Some(db) => stored_call(binder, &db, &call.name, args)?,
+        None => None,
+    };
+    stored.ok_or_else(|| calls::no_such_function(binder, &call.name, call.schema.as_deref()))
+}
 
-    /// Binds a call, if there is such a function.
-    fn stored_call(&mut self, db: &str, name: &str, args: Vec<Expr>) -> SqlResult<Option<Expr>> {
-        let Some(def) = self.catalog.program(ProgramKind::Function, db, name).cloned() else {
-            return Ok(None);
-        };
-        self.author.access.check_routine(
-            Routine { kind: ProgramKind::Function, db, name: &def.name },
-            Some(&def.definer()),
-            Priv::Execute,
-        )?;
-        let expected = def.routine()?.params.len();
-        if expected != args.len() {
-            return Err(SqlError::sp_wrong_no_of_args("FUNCTION", def.full_name(), expected, args.len()));
-        }
-        let Some(runner) = &self.session.programs.runner else {
-            return Err(SqlError::not_supported_yet("stored functions here"));
-        };
-        let signature = runner.signature(&def, &self.session.settings)?;
-        let returns = signature.returns.ok_or_else(|| SqlError::internal("a function without a type"))?;
-        let ty = local_type(&returns.ty);
-        self.note(|noted| noted.bits |= STORED_FUNCTION);
-        Ok(Some(Expr { kind: Kind::Stored(Box::new(StoredCall { def, args: args.into() })), ty }))
+/// Binds a call, if there is such a function.
+fn stored_call(binder: &mut Binder<'_>, db: &str, name: &str, args: Vec<Expr>) -> SqlResult<Option<Expr>> {
+    let Some(def) = binder.objects.catalog.program(ProgramKind::Function, db, name).cloned() else {
+        return Ok(None);
+    };
+    binder.author.access.check_routine(
+        Routine { kind: ProgramKind::Function, db, name: &def.name },
+        Some(&def.definer()),
+        Priv::Execute,
+    )?;
+    let expected = def.routine()?.params.len();
+    if expected != args.len() {
+        return Err(SqlError::sp_wrong_no_of_args("FUNCTION", def.full_name(), expected, args.len()));
     }
+    let Some(runner) = &binder.session.programs.runner else {
+        return Err(SqlError::not_supported_yet("stored functions here"));
+    };
+    let signature = runner.signature(&def, &binder.session.settings)?;
+    let returns = signature.returns.ok_or_else(|| SqlError::internal("a function without a type"))?;
+    let ty = local_type(&returns.ty);
+    binder.note(|noted| noted.bits |= STORED_FUNCTION);
+    Ok(Some(Expr { kind: Kind::Stored(Box::new(StoredCall { def, args: args.into() })), ty }))
 }

@@ -4,7 +4,8 @@
 //! Its query sees nothing of the statement around it: no tables, no common table expressions, not the session's character sets, and,
 //! unless it says SQL SECURITY INVOKER, not its rights.
 
-use super::binder::{Author, Binder, BlockScope, CommonTable};
+use super::binder::{Author, Binder, CommonTable};
+use super::block::BlockScope;
 use super::compound::rename;
 use super::dependencies::DerivedFacts;
 use super::from::{From, computed, derived_columns, derived_table, push_scope};
@@ -66,7 +67,7 @@ impl From<'_> {
         nest: &mut Nest,
     ) -> SqlResult<()> {
         let (lock, wait) = self.lock_of(binder, alias);
-        binder.views.push(view.clone());
+        binder.collected.views.push(view.clone());
         binder.note(|noted| noted.views.push(view.clone()));
         let around = enter(binder, view, lock)?;
         let bound = bind(binder, view, (lock, wait));
@@ -91,7 +92,7 @@ enum Bound {
 /// Hides the statement from a view.
 fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlResult<Around<'a>> {
     let def = &view.def;
-    if binder.expanding.iter().any(|outer| outer.def.id == def.id) {
+    if binder.around.expanding.iter().any(|outer| outer.def.id == def.id) {
         return Err(SqlError::view_recursive(&def.db, &def.name));
     }
     binder.descend()?;
@@ -102,24 +103,24 @@ fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlRe
     };
     let client = charset::server_default();
     let author = Author { access, account, client, connection: def.connection };
-    binder.expanding.push(view.clone());
-    let own = binder.catalog.under.as_deref().unwrap_or(binder.catalog);
+    binder.around.expanding.push(view.clone());
+    let own = binder.objects.catalog.under.as_deref().unwrap_or(binder.objects.catalog);
     Ok(Around {
-        catalog: std::mem::replace(&mut binder.catalog, own),
+        catalog: std::mem::replace(&mut binder.objects.catalog, own),
         blocks: std::mem::take(&mut binder.blocks),
-        common: std::mem::take(&mut binder.common),
+        common: std::mem::take(&mut binder.around.common),
         author: std::mem::replace(&mut binder.author, author),
         lock: std::mem::replace(&mut binder.default_lock, lock),
     })
 }
 
 fn leave<'a>(binder: &mut Binder<'a>, around: Around<'a>) {
-    binder.expanding.pop();
+    binder.around.expanding.pop();
     binder.blocks = around.blocks;
-    binder.common = around.common;
+    binder.around.common = around.common;
     binder.author = around.author;
     binder.default_lock = around.lock;
-    binder.catalog = around.catalog;
+    binder.objects.catalog = around.catalog;
 }
 
 /// Whose rights are asked inside of a view that `around` may use.
@@ -204,7 +205,7 @@ fn stand_in(
         });
         table.inner = Some(shown.collect());
         table.alias = name.clone();
-        binder.slots[usize::from(table.slot)] = Some(table.clone());
+        binder.collected.slots[usize::from(table.slot)] = Some(table.clone());
         let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
         block.scope.tables.push(table);
     }
@@ -273,17 +274,19 @@ pub(crate) fn outline(
     virtuals: &dyn VirtualTables,
 ) -> SqlResult<Outline> {
     let mut binder = Binder::new(session, catalog);
-    binder.virtuals = virtuals;
+    binder.objects.virtuals = virtuals;
     binder.blocks.push(BlockScope::default());
     let mut nest = Nest::default();
     From::new(&[]).view(&mut binder, view, &view.def.name, &mut nest)?;
     let mut scopes = binder.blocks.pop().unwrap_or_default().scope.tables;
     let scope = scopes.pop().ok_or_else(SqlError::unknown_error)?;
     let base = |e: &Expr| match &e.kind {
-        Kind::Column { slot, column, .. } => match &binder.slots.get(usize::from(*slot))?.as_ref()?.source {
-            Source::Table(table) => Some((table.clone(), usize::from(*column))),
-            _ => None,
-        },
+        Kind::Column { slot, column, .. } => {
+            match &binder.collected.slots.get(usize::from(*slot))?.as_ref()?.source {
+                Source::Table(table) => Some((table.clone(), usize::from(*column))),
+                _ => None,
+            }
+        }
         _ => None,
     };
     let column = |at| {
@@ -293,5 +296,5 @@ pub(crate) fn outline(
     };
     let columns: Vec<OutlineColumn> = (0..scope.width()).map(column).collect();
     let updatable = scopes.iter().any(|table| matches!(table.source, Source::Table(_)));
-    Ok(Outline { columns, updatable, tables: binder.tables, views: binder.views })
+    Ok(Outline { columns, updatable, tables: binder.collected.tables, views: binder.collected.views })
 }

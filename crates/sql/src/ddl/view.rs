@@ -182,9 +182,9 @@ fn view_def(
         return Err(SqlError::not_supported_yet("TABLE in a subquery of a view"));
     }
     let mut binder = Binder::new(ddl.state, catalog);
-    binder.virtuals = virtuals;
+    binder.objects.virtuals = virtuals;
     binder.author.access = Rights::Session(ddl.access);
-    binder.meaning = Some(&meaning);
+    binder.notes.meaning = Some(&meaning);
     let plan = query::query(&mut binder, &query)?;
     if !tree.columns.is_empty() && tree.columns.len() != plan.columns.len() {
         return Err(SqlError::view_wrong_list());

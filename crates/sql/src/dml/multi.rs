@@ -438,7 +438,7 @@ fn target(
         return Ok(at);
     }
     let verb = if need == Priv::Delete { "DELETE" } else { "UPDATE" };
-    let stored = binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    let stored = binder.collected.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
     let Some(Source::Table(table)) = stored.map(|table| &table.source) else {
         return Err(SqlError::non_updatable_table(&scope.alias, verb));
     };
@@ -477,7 +477,7 @@ fn target(
 fn read_rows(binder: &Binder<'_>, nest: &mut Nest, outputs: &mut Vec<expr::Expr>, targets: &mut [Target]) {
     let slots: Vec<u16> = targets.iter().map(|target| target.slot).collect();
     nest.lock_exclusively(&slots);
-    let scope_of = |slot: u16| binder.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
+    let scope_of = |slot: u16| binder.collected.slots.get(usize::from(slot)).and_then(|table| table.as_ref());
     for target in &mut *targets {
         target.key_at = outputs.len();
         target.shown = nest.alias_of(target.slot).unwrap_or_else(|| target.shown.clone());

@@ -105,10 +105,10 @@ impl<'a> Planner<'a> {
     /// A binder without names yet.
     pub(crate) fn plain_binder(&self) -> Binder<'a> {
         let mut binder = Binder::new(self.session, self.catalog);
-        binder.virtuals = self.virtuals;
+        binder.objects.virtuals = self.virtuals;
         binder.author.access = Rights::Session(self.access);
         binder.params = self.params;
-        binder.uses = Some(self.uses);
+        binder.notes.uses = Some(self.uses);
         binder.default_lock = self.read_lock;
         binder
     }
@@ -127,7 +127,12 @@ impl<'a> Planner<'a> {
 impl TargetTable {
     /// After everything is bound.
     pub(crate) fn new(table: Arc<Table>, slot: u16, binder: &Binder<'_>) -> TargetTable {
-        TargetTable { table, slot, slots: binder.slots.len(), subqueries: binder.subqueries }
+        TargetTable {
+            table,
+            slot,
+            slots: binder.collected.slots.len(),
+            subqueries: binder.collected.subqueries,
+        }
     }
 }
 

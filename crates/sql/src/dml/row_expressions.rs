@@ -61,7 +61,7 @@ impl RowExpressions {
             return Ok(None);
         }
         let mut binder = Binder::new(session, catalog);
-        binder.uses = uses;
+        binder.notes.uses = uses;
         let scope = binder.add_table(table, None);
         binder.open(Scope::of(scope), Clause::FieldList);
         let mut expressions = RowExpressions::none(table);

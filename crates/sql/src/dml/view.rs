@@ -249,6 +249,7 @@ impl ViewCheck {
         let mut read = crate::expr::SlotSet::default();
         merged.check.iter().for_each(|condition| read.extend(&condition.slots()));
         let others = binder
+            .collected
             .slots
             .iter()
             .flatten()
@@ -258,8 +259,8 @@ impl ViewCheck {
             view: merged.view.qualified(),
             conditions: merged.check.clone(),
             slot,
-            slots: binder.slots.len(),
-            subqueries: binder.subqueries,
+            slots: binder.collected.slots.len(),
+            subqueries: binder.collected.subqueries,
             beside,
         })
     }
@@ -378,7 +379,7 @@ impl<'a> Planner<'a> {
             }
             found = Some(*slot);
         }
-        let scope = found.and_then(|slot| binder.slots.get(usize::from(slot))?.as_ref());
+        let scope = found.and_then(|slot| binder.collected.slots.get(usize::from(slot))?.as_ref());
         let Some((slot, Source::Table(table))) = scope.map(|scope| (scope.slot, &scope.source)) else {
             return Err(SqlError::non_insertable_table(name, "INSERT"));
         };

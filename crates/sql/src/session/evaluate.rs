@@ -20,11 +20,11 @@ pub(crate) fn value(
     let catalog = cx.catalog_to_plan();
     let (bound, slots, subqueries) = {
         let mut binder = Binder::new(cx.state, &catalog);
-        binder.virtuals = cx.database.virtual_tables();
+        binder.objects.virtuals = cx.database.virtual_tables();
         binder.params = Some(params);
         binder.author.access = Rights::Session(access);
         binder.open(Scope::default(), Clause::FieldList);
-        (binder.expr(expr)?, binder.slots.len(), binder.subqueries)
+        (binder.expr(expr)?, binder.collected.slots.len(), binder.collected.subqueries)
     };
     if subqueries > 0 {
         cx.trx.floor().see_definitions();
@@ -47,10 +47,10 @@ pub(crate) fn plain_value(
     let catalog = cx.catalog_to_plan();
     let (bound, subqueries) = {
         let mut binder = Binder::new(cx.state, &catalog);
-        binder.virtuals = cx.database.virtual_tables();
+        binder.objects.virtuals = cx.database.virtual_tables();
         binder.author.access = Rights::Session(access);
         binder.open(Scope::default(), Clause::FieldList);
-        (binder.expr(expr)?, binder.subqueries)
+        (binder.expr(expr)?, binder.collected.subqueries)
     };
     let mut stored = false;
     bound.walk(&mut |e| stored |= matches!(e.kind, Kind::Stored(_)));
