@@ -177,9 +177,11 @@ impl TrxLocks {
     }
 
     /// Sets the amount of work that a rollback would lose, in any unit (such as rows changed). The lightest transaction
-    /// of a deadlock is its victim; among equals, the requester.
+    /// of a deadlock is its victim; among equals, the requester. `u64::MAX` stays until all locks are released.
     pub fn set_weight(&self, weight: u64) {
-        self.trx.weight.store(weight, Ordering::Relaxed);
+        if self.trx.weight.load(Ordering::Relaxed) != u64::MAX {
+            self.trx.weight.store(weight, Ordering::Relaxed);
+        }
     }
 
     /// Locks a key, whether it exists or not. `key` is kept by reference count, not copied.

@@ -102,3 +102,28 @@ fn mariadb_analyzes_in_a_table_and_in_json() {
     assert_eq!(client.error("EXPLAIN FORMAT=TREE SELECT 1").0, 1791);
     assert_eq!(client.error("ANALYZE DELETE FROM t").0, 1235);
 }
+
+/// Each names the one before twice: 2^40 ways lead to the first.
+#[test]
+fn common_tables_that_name_each_other_are_described_once() {
+    let mut client = client();
+    let with = |last: usize| {
+        let each =
+            (1..=last).map(|n| format!(", c{n} AS (SELECT a.x FROM c{} a JOIN c{0} b USING (x))", n - 1));
+        format!("WITH c0 AS (SELECT 1 AS x){}", each.collect::<String>())
+    };
+    let tree = client.rows(&format!("EXPLAIN FORMAT=TREE {} SELECT * FROM c1", with(1)));
+    assert_eq!(tree[0][0].matches("Materialize\n").count(), 2, "{}", tree[0][0]);
+    assert_eq!(tree[0][0].matches("(query plan printed elsewhere)").count(), 1, "{}", tree[0][0]);
+    let query = format!("{} SELECT * FROM c40", with(40));
+    assert_eq!(client.rows(&format!("EXPLAIN {query}")).len(), 82);
+    for form in ["FORMAT=TREE", "FORMAT=JSON", "ANALYZE"] {
+        let text = client.rows(&format!("EXPLAIN {form} {query}"));
+        assert!(text[0][0].len() < 200_000, "{form}: {}", text[0][0].len());
+    }
+    let json = client.rows(&format!("EXPLAIN FORMAT=JSON {query}"));
+    assert_eq!(json[0][0].matches("sharing_temporary_table_with").count(), 40);
+    // What it costs is asked when EXISTS may become a set.
+    let exists = "SELECT 1 FROM (SELECT 1 AS y) q WHERE EXISTS (";
+    assert_eq!(client.rows(&format!("{exists}{} SELECT 1 FROM c40 WHERE c40.x = q.y)", with(40))).len(), 1);
+}

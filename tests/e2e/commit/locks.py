@@ -115,6 +115,18 @@ def deadlock_has_a_victim_at_once(s):
     run(b, "ROLLBACK")
 
 
+def the_victim_of_a_deadlock_has_changed_least(s):
+    a, b = s.open(), s.open()
+    run(a, "UPDATE t SET k = k + 1 WHERE id IN (10, 30, 40)")
+    run(b, "UPDATE t SET k = k + 1 WHERE id = 20")
+    later = Later(b, "UPDATE t SET k = k + 1 WHERE id = 10")
+    wait_for(lambda: s.waiting(b), "b waits")
+    expect(error_code(lambda: run(a, "UPDATE t SET k = k + 1 WHERE id = 20")) == 0, "three rows outweigh one, though theirs asked last")
+    expect(later.done() == 1213, f"who waited is the victim: {later.code}")
+    run(a, "ROLLBACK")
+    run(b, "ROLLBACK")
+
+
 def range_locks_keep_phantoms_out(s):
     a, b = s.open(), s.open()
     run(a, "SELECT * FROM t WHERE id BETWEEN 15 AND 35 FOR UPDATE")
@@ -358,6 +370,7 @@ def create_select_waits_for_rows(s):
 
 
 TESTS = [blocked_then_sees_the_new_value, snapshot_is_stable, times_out, deadlock_has_a_victim_at_once,
+         the_victim_of_a_deadlock_has_changed_least,
          each_kind_has_its_timeout, range_locks_keep_phantoms_out, unique_keys_wait_for_the_other_insert, kill_ends_a_wait,
          hot_row_keeps_every_update, ddl_waits_for_open_transactions, flush_with_read_lock_stops_writers,
          backups_stop_definitions, locks_by_name, create_select_waits_for_rows]

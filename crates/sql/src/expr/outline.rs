@@ -55,7 +55,7 @@ pub enum Does {
     /// A row that no table is read for.
     #[default]
     Nothing,
-    /// A query with a number; one operator is below.
+    /// A query with a number; one operator is below, or none if it has been described elsewhere.
     Select(Select),
     /// A set operation of the queries below; of one alone, parentheses.
     Union(Union),
@@ -251,7 +251,7 @@ pub struct Outliner<'p> {
     columns: HashMap<(u16, u16), String>,
     /// Subqueries that texts have named, and no operator has taken yet.
     named: RefCell<Vec<(Arc<dyn Subplan>, bool)>>,
-    /// Numbers of those that were named.
+    /// Numbers of those that were named, and of the queries of FROM that have been described.
     met: RefCell<HashSet<u64>>,
 }
 
@@ -274,6 +274,17 @@ impl<'p> Outliner<'p> {
             None => Actual::Unknown,
             Some(profile) => profile.of(part, step).map_or(Actual::Never, |measure| Actual::Did(*measure)),
         }
+    }
+
+    /// The operators of a query of FROM, or its number alone if they stand elsewhere: common table expressions that name each other twice
+    /// have 2^n paths to the last.
+    pub fn described_once(&mut self, plan: &dyn Subplan) -> Operator {
+        let id = self.numbers.of(plan);
+        if self.met.get_mut().insert(id) {
+            return plan.outline(self);
+        }
+        let does = Does::Select(Select { id, volatile: plan.is_volatile(), rows: plan.rows() });
+        Operator { does, ..Operator::default() }
     }
 
     /// Gives an operator the subqueries that were named since the last time.

@@ -26,6 +26,17 @@ use std::sync::Arc;
 /// Takes result rows.
 pub type Consumer<'c> = dyn FnMut(&mut Context<'_>, &[Value]) -> ExecResult<Flow> + 'c;
 
+/// Plans that a walk over plans has met, by their places in memory.
+#[derive(Debug, Default)]
+pub struct Met(HashSet<usize>);
+
+impl Met {
+    /// Notes a plan; whether it is new.
+    pub fn add(&mut self, plan: &dyn Subplan) -> bool {
+        self.0.insert(std::ptr::from_ref(plan).addr())
+    }
+}
+
 /// The plan of a query inside of another one: of a subquery in an expression, or of a derived table. Expressions are below plans, so
 /// this is all that they know of one, and all that the planner knows of it when it plans the query around.
 pub trait Subplan: std::fmt::Debug + Send + Sync {
@@ -38,8 +49,8 @@ pub trait Subplan: std::fmt::Debug + Send + Sync {
     fn is_volatile(&self) -> bool;
     /// How many rows are expected.
     fn rows(&self) -> f64;
-    /// What running it costs, in the unit of `plan::cost`.
-    fn cost(&self) -> f64;
+    /// The cost of running it, in the unit of `plan::cost`, without that of plans that were met.
+    fn cost(&self, met: &mut Met) -> f64;
     /// Its result columns.
     fn columns(&self) -> &[ResultColumn];
     /// Whether each value of a column comes once.

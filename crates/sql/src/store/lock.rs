@@ -75,6 +75,18 @@ impl LockSet {
         }
     }
 
+    /// A row was inserted, changed or deleted: who has changed fewer is the victim of a deadlock.
+    #[inline]
+    pub(super) fn changed_row(&self) {
+        self.set_changed_rows(self.watch.changed_rows() + 1);
+    }
+
+    /// So many rows are changed, after a part of the transaction was undone.
+    pub(super) fn set_changed_rows(&self, rows: u64) {
+        self.watch.set_changed_rows(rows);
+        self.owned.set_weight(rows);
+    }
+
     /// As `lock_key`; tells whether nothing was held before the statement.
     pub(super) fn lock_waited(&mut self, key: &Bytes, mode: RowMode) -> ExecResult<bool> {
         let fresh = match self.owned.lock_record(space_of(key), key, mode) {

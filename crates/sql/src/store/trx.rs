@@ -235,7 +235,7 @@ impl Trx {
 
     pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.changes.writes.rollback_to(marks.writes);
-        self.locks.rows.watch.set_changed_rows(marks.rows);
+        self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
         self.changes.memory.undone(&self.changes.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)

@@ -146,17 +146,11 @@ impl SessionWatch {
         self.present.how.store(kept | bits_of(characteristics), Relaxed);
     }
 
-    /// A row was inserted, changed or deleted.
-    #[inline]
-    pub(super) fn changed_row(&self) {
-        self.present.rows.store(self.present.rows.load(Relaxed) + 1, Relaxed);
-    }
-
     pub(super) fn changed_rows(&self) -> u64 {
         self.present.rows.load(Relaxed)
     }
 
-    /// A part of it was undone.
+    /// So many rows are inserted, changed or deleted.
     pub(super) fn set_changed_rows(&self, rows: u64) {
         self.present.rows.store(rows, Relaxed);
     }
@@ -323,7 +317,7 @@ mod tests {
         assert_eq!((past[0].began_us, past[0].ended_us, past[0].kind.open), (1200, 1250, false));
         how.open = true;
         watch.opened(&how);
-        watch.changed_row();
+        watch.set_changed_rows(1);
         let seen = watch.look();
         assert_eq!((seen.id, seen.kind.open, seen.rows_changed), (7 << 32 | 13, true, 1));
         watch.rolls_back();

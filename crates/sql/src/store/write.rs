@@ -124,7 +124,7 @@ impl Trx {
         self.log.events.unchecked(self.foreign_keys.follows());
         self.log.events.insert(&mut self.log.cache, table, row_id, &row)?;
         self.changes.writes.put(key, row);
-        self.locks.rows.watch.changed_row();
+        self.locks.rows.changed_row();
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
     }
@@ -164,7 +164,7 @@ impl Trx {
         self.log.events.unchecked(self.foreign_keys.follows());
         self.log.events.delete(&mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.changes.writes.delete(at.key.clone());
-        self.locks.rows.watch.changed_row();
+        self.locks.rows.changed_row();
         table.usage.delete();
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Trx {
             self.changes.writes.delete(old_key.clone());
         }
         self.changes.writes.put(key, change.new_row.clone());
-        self.locks.rows.watch.changed_row();
+        self.locks.rows.changed_row();
         table.usage.update();
         Ok(None)
     }

@@ -413,7 +413,7 @@ fn scan(scan: &ScanNode, needed: &Needed, actual: Actual, out: &mut Outliner<'_>
             return paths::Read { table, alias, slot: scan.slot, path }.operator(needed, actual, out);
         }
         NodeSource::Derived { plan, filter, .. } => {
-            (over(Does::Derived(alias.to_string()), vec![plan.outline(out)]), filter)
+            (over(Does::Derived(alias.to_string()), vec![out.described_once(&**plan)]), filter)
         }
         NodeSource::Virtual { filter, .. } => (over(Does::Computed(alias.to_string()), vec![]), filter),
         NodeSource::Recursion { filter, .. } => (over(Does::Recursion(alias.to_string()), vec![]), filter),

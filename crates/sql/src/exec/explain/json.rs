@@ -363,6 +363,11 @@ impl Builder<'_> {
     }
 
     fn materialized(&self, query: &Operator) -> (&'static str, Json) {
+        if query.below.is_empty() && !self.mariadb {
+            let id = vec![("select_id", number(select(query).0))];
+            let sharing = vec![("sharing_temporary_table_with", Json::Object(id))];
+            return ("materialized_from_subquery", Json::Object(sharing));
+        }
         let block = Json::Object(self.query(query));
         match self.mariadb {
             true => ("materialized", Json::Object(vec![("query_block", block)])),

@@ -64,7 +64,9 @@ fn write(operator: &Operator, actual: Actual, depth: usize, out: &mut String) {
         }
         Does::Derived(_) => {
             line(&text_of(&operator.does), operator.expected, actual, depth, out);
-            plain("Materialize", depth + 1, out);
+            let elsewhere = operator.below.iter().all(|query| query.below.is_empty());
+            let text = if elsewhere { "Materialize (query plan printed elsewhere)" } else { "Materialize" };
+            plain(text, depth + 1, out);
             below(depth + 2, out);
         }
         Does::Recursive(seeds) => {
