@@ -88,7 +88,7 @@ fn bodies_are_refused_as_mysql_refuses_them() {
         (1646, body("BEGIN DECLARE c CONDITION FOR 1064; SIGNAL c; END")),
         (1064, body("BEGIN SELECT ?; END")),
         (1064, body("BEGIN SELECT 1 END")),
-        (1235, body("BEGIN HANDLER t OPEN; END")),
+        (1235, body("BEGIN IMPORT TABLE FROM 'x'; END")),
         (1320, "CREATE FUNCTION f() RETURNS INT BEGIN END".to_owned()),
         (1330, "CREATE PROCEDURE p(a INT, A INT) SELECT 1".to_owned()),
         (1362, "CREATE TRIGGER t BEFORE UPDATE ON t FOR EACH ROW SET OLD.a = 1".to_owned()),

@@ -563,6 +563,8 @@ fn administration() {
         ("backup", "BACKUP STAGE START"),
         ("help", "HELP 'select'"),
         ("ha_open", "HANDLER t OPEN"),
+        ("ha_read", "HANDLER t READ i >= (1, 2) WHERE a < 3 LIMIT 4, 5"),
+        ("ha_close", "HANDLER t CLOSE"),
         ("signal", "SIGNAL SQLSTATE '45000'"),
         ("get_diagnostics", "GET DIAGNOSTICS @p = NUMBER"),
         ("show_keys", "SHOW INDEX FROM t FROM d WHERE Key_name = 'x'"),

@@ -70,6 +70,7 @@ STATEMENTS = [
     ("OPTIMIZE TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
     ("REPAIR TABLE app.t", ["SELECT ON app.*", "INSERT ON app.*"]),
     ("CHECK TABLE app.t", ["SELECT ON app.*"]),
+    ("HANDLER app.t OPEN", ["SELECT ON app.*"]),
     ("CHECKSUM TABLE app.t", ["SELECT ON app.*"]),
     ("CREATE PROCEDURE app.made() DO 1", ["CREATE ROUTINE ON app.*"]),
     ("CREATE FUNCTION app.made() RETURNS INT NO SQL RETURN 1", ["CREATE ROUTINE ON app.*"]),
@@ -207,7 +208,7 @@ FREE = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "UNLOCK TABLES", "SET @a =
         "SHOW PLUGINS", "SHOW PRIVILEGES", "SHOW PROFILE", "SHOW PROFILES", "SHOW EXPLAIN FOR 0", "SHOW FUNCTION STATUS", "SHOW PROCEDURE STATUS", "SHOW PACKAGE STATUS"]
 # There are none of these things, whoever asks: an error that says so, or that the thing is not there, for everybody.
 NOTHING = ["CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", "SHOW CREATE FUNCTION app.f", "SHOW CREATE PROCEDURE app.p", "SIGNAL SQLSTATE '45000'", "RESIGNAL",
-           "HANDLER app.t OPEN", "HANDLER app.t READ FIRST", "CACHE INDEX app.t IN hot", "LOAD INDEX INTO CACHE app.t", "INSTALL PLUGIN x SONAME 'x'", "IMPORT TABLE FROM 'x'",
+           "HANDLER t READ FIRST", "HANDLER t CLOSE", "CACHE INDEX app.t IN hot", "LOAD INDEX INTO CACHE app.t", "INSTALL PLUGIN x SONAME 'x'", "IMPORT TABLE FROM 'x'",
            "CLONE LOCAL DATA DIRECTORY 'x'", "SHOW CREATE TRIGGER app.g", "SHOW FUNCTION CODE app.f", "SHOW PROCEDURE CODE app.p"]
 
 

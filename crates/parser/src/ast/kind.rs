@@ -73,10 +73,8 @@ impl Statement {
             Self::Help(_) => "help",
             Self::Kill(_) => "kill",
             Self::Flush(_) => "flush",
-            Self::Reset(list) => match list.first() {
-                Some(Reset::Replica { .. }) => "replica_reset",
-                _ => "reset",
-            },
+            Self::Reset(list) => reset_kind(list),
+            Self::Handler(handler) => handler.kind(),
             Self::Purge(_) => "purge",
             Self::ChangeSource(_) => "change_replication_source",
             Self::ChangeReplicationFilter(_) => "change_repl_filter",
@@ -192,5 +190,12 @@ impl Show {
             Self::Locales => "show_generic",
             Self::UserStatistics(_) => "show_generic",
         }
+    }
+}
+
+fn reset_kind(list: &[Reset]) -> &'static str {
+    match list.first() {
+        Some(Reset::Replica { .. }) => "replica_reset",
+        _ => "reset",
     }
 }

@@ -125,6 +125,7 @@ pub enum Statement {
     /// An event's body: the scheduler's, no text says it.
     RunEvent(ObjectName),
     DropProgram(DropProgram),
+    Handler(Box<HandlerStatement>),
     /// SIGNAL and RESIGNAL.
     Signal(Box<Signal>),
     GetDiagnostics(Box<GetDiagnostics>),

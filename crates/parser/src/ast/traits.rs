@@ -222,6 +222,7 @@ impl Statement {
             Self::SetStatement(_) => row(Class::Runner, No, Session, Free, Allowed, Changes),
             Self::Signal(_) | Self::GetDiagnostics(_) => row(Class::Other, No, Sql, Free, Allowed, Changes),
 
+            Self::Handler(_) => row(Class::Read, No, Sql, Names, Never("HANDLER"), Nothing),
             Self::Use(_) => other(Names, Never("USE"), Nothing),
             Self::LockTables(_) => other(Names, Never("LOCK"), Nothing),
             Self::UnlockTables => other(Free, Never("UNLOCK"), Nothing),
@@ -234,7 +235,6 @@ impl Statement {
             Self::Help(_) | Self::SetRole(_) => other(Free, Allowed, Changes),
             // Answered with 1235.
             Self::Unsupported(_) => other(Free, Allowed, Changes),
-
             Self::Flush(flush) if flush.is_of_status() => other(Form, Allowed, Changes),
             Self::Flush(_) => other(Form, OutsideStatements("FLUSH"), Changes),
             Self::Reset(_) => other(Form, OutsideStatements("RESET"), Changes),

@@ -15,6 +15,7 @@ mod event;
 mod expr;
 mod from;
 mod function;
+mod handler;
 mod hints;
 mod index;
 mod json_table;

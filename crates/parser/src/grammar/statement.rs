@@ -106,7 +106,7 @@ impl Parser<'_> {
                 let topic = self.ident_or_text()?;
                 Ok(Statement::Help(bytes::Bytes::from(topic.into_string())))
             }
-            b"HANDLER" => Ok(self.unsupported("HANDLER", "ha_open")),
+            b"HANDLER" => super::handler::statement(self),
             b"INSTALL" => Ok(self.unsupported("INSTALL PLUGIN", "install_plugin")),
             b"UNINSTALL" => Ok(self.unsupported("UNINSTALL PLUGIN", "uninstall_plugin")),
             b"CLONE" => Ok(self.unsupported("CLONE", "clone")),

@@ -9,6 +9,7 @@ use omnibus_sql::{SqlError, SqlResult};
 
 pub(super) async fn flush(admin: &mut Admin<'_>, flush: &Flush) -> SqlResult<()> {
     admin.sql.state.diagnostics.clear();
+    begin_handlers_anew(admin, &flush.targets);
     if flush.local || !flush.targets.iter().all(uses_given_gtid) {
         admin.commit_first().await?;
         return flush.targets.iter().try_for_each(|target| flush_one(admin.server, target));
@@ -19,6 +20,23 @@ pub(super) async fn flush(admin: &mut Admin<'_>, flush: &Flush) -> SqlResult<()>
     admin.commit_first().await?;
     let result = flush.targets.iter().try_for_each(|target| flush_one(admin.server, target));
     super::users::leave_given(admin, result)
+}
+
+/// Tables that HANDLER has open are read from their beginnings after a FLUSH.
+fn begin_handlers_anew(admin: &mut Admin<'_>, targets: &[FlushTarget]) {
+    let state = &mut admin.sql.state;
+    for target in targets {
+        let FlushTarget::Tables { tables, .. } = target else { continue };
+        if tables.is_empty() {
+            state.held.handlers.flush(None);
+        }
+        for table in tables {
+            let db = table.schema.as_deref().or(state.database.as_deref());
+            if let Some(db) = db {
+                state.held.handlers.flush(Some((db, &table.name)));
+            }
+        }
+    }
 }
 
 fn flush_one(server: &Server, target: &FlushTarget) -> SqlResult<()> {

@@ -212,6 +212,7 @@ fn assign_session(admin: &mut Admin<'_>, id: VarId, def: &VarDef, value: VarValu
     match def.name {
         "insert_id" => {
             admin.settings.insert_id = Some(n).filter(|n| *n != 0);
+            admin.settings.shared.set_with_companions(id, def, value);
         }
         "last_insert_id" => {
             admin.sql.state.last_insert_id = n;

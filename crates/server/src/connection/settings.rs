@@ -44,7 +44,7 @@ pub(crate) struct Settings {
     generation: u64,
     /// Settings of the query logs.
     pub(crate) watch: Watch,
-    /// SET INSERT_ID holds for the next statement only.
+    /// SET INSERT_ID holds until an INSERT has made use of it.
     pub(crate) insert_id: Option<u64>,
     /// `gtid_next` is ANONYMOUS.
     pub(crate) anonymous: Option<AnonymousGuard>,
@@ -108,8 +108,8 @@ impl Settings {
 
     /// After a statement: what holds for one is used up.
     pub(crate) fn statement_is_over(&mut self, sql: &mut SqlSession) {
-        if self.insert_id.take().is_some() {
-            sql.state.settings.insert_id = None;
+        if sql.state.settings.insert_id.is_none() && self.insert_id.take().is_some() {
+            self.shared.vars.lock().set_named("insert_id", VarValue::UInt(0));
         }
         // `gtid_seq_no` is for one transaction.
         if self.sequence_given && !sql.gtid_waits() {

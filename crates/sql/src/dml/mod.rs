@@ -25,6 +25,7 @@ use multi::MultiPlan;
 pub(crate) use plan::{Assignment, Planner, TargetTable, bind_assignments, generated_given};
 pub(crate) use returning::Returning;
 pub(crate) use row_expressions::{ExpressionOf, NewRow, RowExpressions};
+pub(crate) use rows::cast_into;
 pub(crate) use update::UpdatePlan;
 pub(crate) use view::Names;
 use view::ViewCheck;

@@ -2,8 +2,8 @@
 
 use super::programs::{ProgramDdl, conditions, event};
 use super::{
-    Call, SqlSession, StatementContext, create_select, explain, load, maintenance, query, show, show_query,
-    table_locks, temporary, xa,
+    Call, SqlSession, StatementContext, create_select, explain, handler, load, maintenance, query, show,
+    show_query, table_locks, temporary, xa,
 };
 use crate::api::{Mode, Outcome};
 use crate::ddl::{self, Ddl};
@@ -67,6 +67,7 @@ impl SqlSession {
             Statement::Explain(explain) => explain::execute(cx, explain, call),
             Statement::Describe { table, column } => show_query::describe(cx, table, column.as_ref(), call),
             Statement::Maintenance(what) => maintenance::maintain(cx, what, call),
+            Statement::Handler(tree) => handler::execute(cx, tree, call),
             Statement::Signal(signal) => conditions::signal(cx, signal, call),
             Statement::GetDiagnostics(get) => conditions::get_diagnostics(cx, get, call),
             statement if statement.is_definition() => {
@@ -141,6 +142,7 @@ fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<
     if call.mode == Mode::Inline {
         return Err(Interrupt::NeedBlocking);
     }
+    handler::close_changed(cx, statement);
     if let Some(result) = temporary::define_temporary(cx, statement, call) {
         return result;
     }

@@ -64,8 +64,9 @@ impl SqlSession {
         }
         let result = body(self);
         let goes_on = matches!(&result, Err(interrupt) if !matches!(interrupt, Interrupt::Error(_)));
+        let used = !goes_on && self.state.settings.insert_id.is_none();
         self.state.settings = host.unhint(&before);
-        if !goes_on {
+        if used {
             self.state.settings.insert_id = None;
         }
         result

@@ -52,6 +52,9 @@ pub(super) fn maintain(
         }
     }
     cx.trx.branch.check_none()?;
+    for name in &what.tables {
+        cx.state.held.handlers.close_table(&cx.schema_of(name)?, &name.name);
+    }
     let ticket = cx.commit_now()?;
     cx.finish_commit(ticket)?;
     call.sink.columns(&[

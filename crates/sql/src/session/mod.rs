@@ -9,6 +9,7 @@ mod dispatch;
 mod evaluate;
 mod explain;
 mod given;
+mod handler;
 mod hints;
 mod histograms;
 mod load;

@@ -190,6 +190,7 @@ impl SqlSession {
             | Statement::Use(_)
             | Statement::Xa(_)
             | Statement::LoadData(_)
+            | Statement::Handler(_)
             | Statement::SetStatement(_)
             | Statement::Binlog(_) => {
                 let message = "This command is not supported in the prepared statement protocol yet";

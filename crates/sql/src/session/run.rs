@@ -237,7 +237,9 @@ impl SqlSession {
             if self.state.programs.inside == Inside::Nothing {
                 self.kill.clear_deadline();
             }
-            self.state.settings.insert_id = None;
+            if self.trx.counters.take_forced() {
+                self.state.settings.insert_id = None;
+            }
             self.state.conditions_before = None;
             self.attempt.load_input = None;
         }

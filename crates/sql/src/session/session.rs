@@ -149,7 +149,7 @@ impl SqlSession {
         state.settings.collation_client = collation;
         state.settings.collation_results = collation;
         state.settings.collation_server = collation;
-        state.named_locks = Some(named_locks);
+        state.held.locks = Some(named_locks);
         SqlSession {
             state,
             database,
@@ -293,7 +293,8 @@ impl SqlSession {
         self.trx.locks.unlock_tables();
         self.trx.locks.unlock_instance();
         self.trx.abandon();
-        if let Some(locks) = &mut self.state.named_locks {
+        self.state.held.handlers.close_all();
+        if let Some(locks) = &mut self.state.held.locks {
             locks.release_all();
         }
         self.trx.temp.drop_tables();

@@ -87,7 +87,8 @@ pub(super) fn log_text(
     call: &Call<'_>,
 ) -> SqlResult<()> {
     let sql = text_of(cx, call);
-    let insert_id = before.insert_id.or(cx.trx.counters.first_auto_value());
+    let insert_id =
+        before.insert_id.filter(|_| cx.trx.counters.has_forced()).or(cx.trx.counters.first_auto_value());
     let file_collation = cx.state.settings.collation_database.or_else(|| database_collation(cx));
     let view = LoggedStatement { state: cx.state, before, sql: &sql, insert_id, file, file_collation };
     cx.trx.log.log_text(&view)?;

@@ -95,7 +95,12 @@ pub(super) fn flush_with_read_lock(
             return Err(SqlError::not_supported_yet("FLUSH of several things WITH READ LOCK").into());
         };
         if tables.is_empty() {
+            cx.state.held.handlers.flush(None);
             return lock_everything(cx, call);
+        }
+        for table in tables {
+            let db = cx.schema_of(table)?;
+            cx.state.held.handlers.flush(Some((&db, &table.name)));
         }
         let locks: Vec<_> = tables
             .iter()

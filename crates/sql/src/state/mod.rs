@@ -1,9 +1,12 @@
 //! What a session remembers between statements, as far as expressions and statements read it.
 //! The open transaction is not here ([`crate::store::Trx`]).
 
+mod handlers;
 mod named_locks;
 mod programs;
 
+pub(crate) use handlers::Place;
+pub use handlers::{Handlers, Held};
 pub use named_locks::NamedLocks;
 pub(crate) use programs::{
     DefinerRole, Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,
@@ -92,8 +95,8 @@ pub struct SessionState {
     pub(crate) working: Account,
     /// What `user_variables` takes.
     pub(crate) variables_memory: Account,
-    /// GET_LOCK; `None` outside of a session.
-    pub(crate) named_locks: Option<NamedLocks>,
+    /// Locks by name and open tables.
+    pub held: Held,
     /// The programs that it runs.
     pub(crate) programs: ProgramState,
 }
@@ -285,7 +288,7 @@ impl Default for SessionState {
             working: Account::new(&memory),
             command: Account::new(&memory),
             memory,
-            named_locks: None,
+            held: Held::default(),
             programs: ProgramState::default(),
         }
     }

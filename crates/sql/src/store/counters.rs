@@ -72,6 +72,8 @@ pub(crate) struct Counters {
     pub(super) covers: Vec<Covers>,
     /// Sequences whose rows it writes.
     pub(super) sequences: Vec<Arc<TableState>>,
+    /// The running statement has given a row the value that SET INSERT_ID names.
+    forced: bool,
 }
 
 impl Counters {
@@ -81,6 +83,7 @@ impl Counters {
             numbers: Taken { taken: Vec::new(), reused: 0 },
             covers: Vec::new(),
             sequences: Vec::new(),
+            forced: false,
             shared: shared.clone(),
         }
     }
@@ -89,6 +92,22 @@ impl Counters {
     pub(super) fn begin_attempt(&mut self, again: bool) {
         self.auto.begin(again);
         self.numbers.begin(again);
+        self.forced = false;
+    }
+
+    /// A row has the value that SET INSERT_ID names.
+    pub(crate) fn use_forced(&mut self) {
+        self.forced = true;
+    }
+
+    /// Whether a row has it, which no later statement may have. Asked once.
+    pub(crate) fn take_forced(&mut self) -> bool {
+        std::mem::take(&mut self.forced)
+    }
+
+    /// As `take_forced`, for the log of a statement that goes on.
+    pub(crate) fn has_forced(&self) -> bool {
+        self.forced
     }
 
     /// The transaction is over.

@@ -42,12 +42,15 @@ impl InsertPlan {
         }
         let offset = run.state.settings.auto_increment_offset;
         if counts.reserved == 0 {
-            counts.next_reserved = match forced.filter(|_| !counts.reserved_once) {
-                Some(id) => id,
-                None => run.trx.counters.take_auto_values(table, left, increment, offset)?,
+            (counts.next_reserved, counts.reserved) = match forced.filter(|_| !counts.reserved_once) {
+                // All rows of the statement follow it.
+                Some(id) => (id, u64::MAX),
+                None => (run.trx.counters.take_auto_values(table, left, increment, offset)?, left),
             };
             counts.reserved_once = true;
-            counts.reserved = left;
+            if forced.is_some() {
+                run.trx.counters.use_forced();
+            }
         }
         let id = counts.next_reserved;
         counts.reserved -= 1;
@@ -70,7 +73,7 @@ impl Counts {
     /// The number that was made last has no row: the next row gets it.
     pub(super) fn take_back(&mut self, increment: u64) {
         self.next_reserved = self.next_reserved.saturating_sub(increment);
-        self.reserved += 1;
+        self.reserved = self.reserved.saturating_add(1);
     }
 }
 

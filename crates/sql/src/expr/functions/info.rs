@@ -183,11 +183,11 @@ fn named(
     cx: &mut Context<'_>,
     call: fn(&[Expr], &mut Context<'_>, &mut NamedLocks) -> ExecResult<Value>,
 ) -> ExecResult<Value> {
-    let Some(mut locks) = cx.session.named_locks.take() else {
+    let Some(mut locks) = cx.session.held.locks.take() else {
         return Err(SqlError::internal("a lock by name outside of a session").into());
     };
     let result = call(args, cx, &mut locks);
-    cx.session.named_locks = Some(locks);
+    cx.session.held.locks = Some(locks);
     result
 }
 

@@ -75,7 +75,6 @@ impl SqlSession {
         if self.state.programs.inside == Inside::Nothing {
             self.kill.clear_deadline();
         }
-        self.state.settings.insert_id = None;
         match &result {
             Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
             Err(Interrupt::Error(error)) => {

@@ -192,8 +192,8 @@ impl SqlSession {
             }
             self.trx.undo_part(marks, writes)?;
         };
-        if writes {
-            // The number that a log gives along is for one statement.
+        if writes && self.trx.counters.take_forced() {
+            // The number that was given is for the rows of one statement.
             self.state.settings.insert_id = None;
         }
         match &result {
