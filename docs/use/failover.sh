@@ -5,17 +5,23 @@
 #   failover.sh promote REPLICA...               the source is gone: makes the furthest of these the source of the others
 #   failover.sh rejoin  OLD NEW [--flashback]    makes the old source, up again, a replica of the new one
 #
-# A server is HOST:PORT. CLIENT is the client program with its options (default: mariadb, which reads ~/.my.cnf); its account needs
-# CONNECTION_ADMIN, SYSTEM_VARIABLES_ADMIN, REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, and for --flashback the tables' rights.
-# REPL_USER and REPL_PASSWORD are the account that replicas log in with; OMNIBUS is the program (default: omnibus).
+# A server is HOST:PORT. CLIENT is the client program with its options, split at blanks (default: mariadb, which reads ~/.my.cnf): a password
+# belongs into an option file, where the list of processes does not show it. Its account needs CONNECTION_ADMIN, SYSTEM_VARIABLES_ADMIN,
+# REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, and for --flashback the tables' rights.
+# REPL_USER and REPL_PASSWORD are the account that replicas log in with; SOURCE_OPTIONS is what else CHANGE REPLICATION SOURCE TO says (default:
+# GET_SOURCE_PUBLIC_KEY=1; SOURCE_SSL=1 with SOURCE_SSL_CA is better); OMNIBUS is the program (default: omnibus).
 set -euo pipefail
 CLIENT=${CLIENT:-mariadb} OMNIBUS=${OMNIBUS:-omnibus} REPL_USER=${REPL_USER:-repl} REPL_PASSWORD=${REPL_PASSWORD:-}
-WAIT_S=${WAIT_S:-60}
+SOURCE_OPTIONS=${SOURCE_OPTIONS:-GET_SOURCE_PUBLIC_KEY=1} WAIT_S=${WAIT_S:-60}
 
 die() { echo "failover: $*" >&2; exit 1; }
 
+# The statements are read, since the list of processes shows arguments.
 # shellcheck disable=SC2086 # CLIENT is words
-sql() { $CLIENT --host="${1%:*}" --port="${1##*:}" --protocol=tcp --batch --raw --skip-column-names --execute="$2"; }
+sql() { $CLIENT --host="${1%:*}" --port="${1##*:}" --protocol=tcp --batch --raw --skip-column-names <<<"$2"; }
+
+# A text as a string of SQL.
+text() { printf "'%s'" "$(sed -e 's/\\/&&/g' -e "s/'/''/g" <<<"$1")"; }
 
 executed() { sql "$1" "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')"; }
 
@@ -30,8 +36,8 @@ field() {
 }
 
 follow() {
-    sql "$1" "CHANGE REPLICATION SOURCE TO SOURCE_HOST='${2%:*}', SOURCE_PORT=${2##*:}, SOURCE_USER='$REPL_USER',
-              SOURCE_PASSWORD='$REPL_PASSWORD', SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1; START REPLICA"
+    sql "$1" "CHANGE REPLICATION SOURCE TO SOURCE_HOST='${2%:*}', SOURCE_PORT=${2##*:}, SOURCE_USER=$(text "$REPL_USER"),
+              SOURCE_PASSWORD=$(text "$REPL_PASSWORD"), SOURCE_AUTO_POSITION=1, SOURCE_CONNECT_RETRY=1, $SOURCE_OPTIONS; START REPLICA"
 }
 
 status() {
@@ -90,8 +96,8 @@ rejoin() {
         trap "rm -f '$undo'" EXIT
         # A definition in the tail is an error here, before anything has been changed.
         # shellcheck disable=SC2086
-        $OMNIBUS binlog --read-from-remote-server --host="${old%:*}" --port="${old##*:}" --user="$REPL_USER" --password="$REPL_PASSWORD" \
-            --flashback --disable-log-bin --skip-gtids --include-gtids="$tail" --to-last-log "$(first_file "$old" "$tail")" > "$undo"
+        MYSQL_PWD=$REPL_PASSWORD $OMNIBUS binlog --read-from-remote-server --host="${old%:*}" --port="${old##*:}" --user="$REPL_USER" \
+            --get-server-public-key --flashback --disable-log-bin --skip-gtids --include-gtids="$tail" --to-last-log "$(first_file "$old" "$tail")" > "$undo"
         sql "$old" "SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = ON"
         # shellcheck disable=SC2086
         $CLIENT --host="${old%:*}" --port="${old##*:}" --protocol=tcp < "$undo"

@@ -1,5 +1,7 @@
 //! Progress notes for programs that show them.
 
+use omnibus_replication::client::Pause;
+
 /// A progress note.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -43,10 +45,12 @@ pub enum Note {
         /// A backup, or a log file.
         what: String,
     },
-    /// Something does not work, and is tried again.
+    /// Something does not work, and is tried again, after a pause if there is one.
     Trouble {
         /// In words.
         what: String,
+        /// The pause until then.
+        pause: Option<Pause>,
     },
     /// A part of a restore is done.
     Restored {

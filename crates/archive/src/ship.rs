@@ -19,15 +19,15 @@ use crate::store::Store;
 use omnibus_format::header::MAGIC;
 use omnibus_format::scan::parse_event;
 use omnibus_replication::apply::{Borders, Class};
-use omnibus_replication::client::{ClientError, LogSource, LogStream, Said};
+use omnibus_replication::client::{BackOff, ClientError, LogSource, LogStream, Pause, Said};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A piece that is this large does not wait for its time.
 const PIECE_MAX: usize = 16 << 20;
-/// Between two attempts.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The shortest time between two looks at the base backups.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// A backup that did not succeed is tried again after this time.
 const BACKUP_AGAIN: Duration = Duration::from_secs(60);
 /// MySQL's error of a dump that cannot begin.
@@ -76,12 +76,12 @@ impl<'a> Shipper<'a> {
     /// # Errors
     /// An error that an administrator has to resolve, such as a refused login, also when shipping begins.
     pub fn run(&self) -> Result<(), ArchiveError> {
+        let mut back_off = BackOff::default();
         while let Err(error) = self.prepare() {
             if !self.follows() || !is_away(&error) {
                 return Err(error);
             }
-            (self.notes)(Note::Trouble { what: error.to_string() });
-            std::thread::sleep(AGAIN);
+            self.pause(&error, &mut back_off);
         }
         std::thread::scope(|threads| {
             let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -100,9 +100,17 @@ impl<'a> Shipper<'a> {
         self.options.source.server_id != 0
     }
 
+    /// Reports an error and waits until the next attempt.
+    fn pause(&self, error: &ArchiveError, back_off: &mut BackOff) {
+        let pause = back_off.failed();
+        (self.notes)(Note::Trouble { what: error.to_string(), pause: Some(pause) });
+        pause.sleep();
+    }
+
     fn ship(&self) -> Result<(), ArchiveError> {
+        let mut back_off = BackOff::default();
         loop {
-            match self.follow() {
+            match self.follow(&mut back_off) {
                 Ok(Followed::End) => return Ok(()),
                 Ok(Followed::Purged(file, _)) if self.was_reset(&file)? => {
                     let place = "from its beginning on: it is not there".to_owned();
@@ -114,16 +122,13 @@ impl<'a> Shipper<'a> {
                 Ok(Followed::Purged(file, why)) => {
                     let what =
                         format!("the server has no {file} any more ({why}): a base backup begins anew");
-                    (self.notes)(Note::Trouble { what });
+                    (self.notes)(Note::Trouble { what, pause: None });
                     self.back_up()?;
                     if self.first_file()? == file {
                         return Err(ArchiveError::Purged { file, why });
                     }
                 }
-                Err(error) if error.may_pass() && self.follows() => {
-                    (self.notes)(Note::Trouble { what: error.to_string() });
-                    std::thread::sleep(AGAIN);
-                }
+                Err(error) if error.may_pass() && self.follows() => self.pause(&error, &mut back_off),
                 Err(error) => return Err(error),
             }
         }
@@ -166,11 +171,17 @@ impl<'a> Shipper<'a> {
 
     /// Takes base backups when it is time, and removes what is not kept, until told to stop.
     fn keep_backups(&self, stopped: &std::sync::mpsc::Receiver<()>) {
+        let mut failures = 0;
         loop {
             let wait = match self.keep_backup() {
-                Ok(wait) => wait,
+                Ok(wait) => {
+                    failures = 0;
+                    wait
+                }
                 Err(error) => {
-                    (self.notes)(Note::Trouble { what: format!("base backup: {error}") });
+                    failures += 1;
+                    let pause = Pause { attempt: failures, time: BACKUP_AGAIN };
+                    (self.notes)(Note::Trouble { what: format!("base backup: {error}"), pause: Some(pause) });
                     BACKUP_AGAIN
                 }
             };
@@ -193,7 +204,7 @@ impl<'a> Shipper<'a> {
             retain::remove_old(self.store, now_us, keep, self.notes)?;
         }
         let until_next = self.options.backup_every.saturating_sub(age);
-        Ok(until_next.clamp(AGAIN, BACKUP_AGAIN))
+        Ok(until_next.clamp(LOOK_AGAIN, BACKUP_AGAIN))
     }
 
     /// The file to begin with: the newest that is archived, unless a later base backup begins anew.
@@ -227,7 +238,7 @@ impl<'a> Shipper<'a> {
         Ok(newest.is_none_or(|newest| seq(&newest) < seq(file)))
     }
 
-    fn follow(&self) -> Result<Followed, ArchiveError> {
+    fn follow(&self, back_off: &mut BackOff) -> Result<Followed, ArchiveError> {
         let file = self.first_file()?;
         let purged = |file: &str, error| match error {
             ClientError::Server { code: NO_DUMP, message } => Ok(Followed::Purged(file.to_owned(), message)),
@@ -238,6 +249,7 @@ impl<'a> Shipper<'a> {
             Err(error) => return purged(&file, error),
         };
         let mut copy = FileCopy::begin(self, &file)?;
+        back_off.succeeded();
         loop {
             let said = match stream.next() {
                 Ok(said) => said,
@@ -362,12 +374,12 @@ impl<'s, 'a> FileCopy<'s, 'a> {
         let piece = Piece::of(self.at, &self.bytes);
         let name = format!("{}/{piece}", layout::log_folder(&self.file));
         let bytes = bytes::Bytes::from(std::mem::take(&mut self.bytes));
+        let mut back_off = BackOff::default();
         while let Err(error) = self.shipper.store.put(&name, bytes.clone()) {
             if !error.may_pass() || !self.shipper.follows() {
                 return Err(error);
             }
-            (self.shipper.notes)(Note::Trouble { what: error.to_string() });
-            std::thread::sleep(AGAIN);
+            self.shipper.pause(&error, &mut back_off);
         }
         (self.at, self.since) = (piece.end(), None);
         let (file, position) = (self.file.clone(), self.at);

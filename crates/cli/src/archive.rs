@@ -138,15 +138,17 @@ fn tell(note: &Note, as_json: bool) {
         Note::Restored { file, bytes } => {
             (format!("{file} ({bytes} bytes)"), json!({"type": "restored", "file": file, "bytes": bytes}))
         }
-        Note::Trouble { what } => {
+        Note::Trouble { what, pause } => {
             let what = without_secrets(what);
-            (what.clone(), json!({"type": "trouble", "what": what}))
+            let (attempt, seconds) = (pause.map(|p| p.attempt), pause.map(|p| p.time.as_secs()));
+            let text = pause.map_or_else(|| what.clone(), |pause| format!("{what}; {pause}"));
+            (text, json!({"type": "trouble", "what": what, "attempt": attempt, "again_s": seconds}))
         }
         _ => return,
     };
     match (as_json, note) {
         (true, _) => println!("{line}"),
-        (false, Note::Trouble { .. }) => eprintln!("omnibus archive: {text}; trying again"),
+        (false, Note::Trouble { .. }) => eprintln!("omnibus archive: {text}"),
         (false, _) => println!("{text}"),
     }
 }

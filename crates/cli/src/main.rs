@@ -6,6 +6,7 @@ mod archive;
 mod binlog;
 mod check;
 mod device;
+mod hidden;
 mod keyring_args;
 #[cfg(not(all(feature = "archive", feature = "stream")))]
 mod not_built;
@@ -74,7 +75,7 @@ enum Bench {
 
 fn main() -> ExitCode {
     omnibus_server::keep_files_private();
-    let arguments = serve::as_mysqld(std::env::args_os().collect());
+    let arguments = hidden::arguments(serve::as_mysqld(std::env::args_os().collect()));
     match Cli::parse_from(server_args::with_password_option(arguments)).command {
         Command::Serve(args) => serve::run(args),
         Command::Binlog(args) => binlog::run(&args),

@@ -18,8 +18,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct StreamArgs {
-    /// Target: kafka://host:9092,host:9092/name or nats://host:4222/name, with TLS kafka+tls:// or tls://. Topics and
-    /// subjects begin with the name.
+    /// Target: kafka://host:9092,host:9092/name or nats://host:4222/name, with TLS kafka+tls:// or tls://; user:password@ may
+    /// stand in front of the hosts. Topics and subjects begin with the name.
     #[arg(long, value_name = "URL")]
     to: String,
     #[command(flatten)]
@@ -112,6 +112,7 @@ impl LoginArgs {
             },
             token: self.to_token_file.clone(),
             credentials: self.to_creds.clone(),
+            address_token: None,
         })
     }
 }
@@ -164,15 +165,16 @@ fn tell(note: &Note, as_json: bool) {
         Note::Sent(messages, None) => {
             (format!("{messages} messages"), json!({"type": "sent", "messages": messages}))
         }
-        Note::Trouble(what) => {
+        Note::Trouble(what, pause) => {
             let what = without_secrets(what);
-            (what.clone(), json!({"type": "trouble", "what": what}))
+            let line = json!({"type": "trouble", "what": what, "attempt": pause.attempt, "again_s": pause.time.as_secs()});
+            (format!("{what}; {pause}"), line)
         }
         _ => return,
     };
     match (as_json, note) {
         (true, _) => println!("{line}"),
-        (false, Note::Trouble(_)) => eprintln!("omnibus stream: {text}; trying again"),
+        (false, Note::Trouble(..)) => eprintln!("omnibus stream: {text}"),
         (false, _) => println!("{text}"),
     }
 }

@@ -38,6 +38,8 @@ pub struct Login {
     pub token: Option<PathBuf>,
     /// A file of credentials, for NATS.
     pub credentials: Option<PathBuf>,
+    /// A token that the target's address has, for NATS.
+    pub address_token: Option<String>,
 }
 
 impl std::fmt::Debug for Login {
@@ -89,6 +91,36 @@ impl Login {
         builder.with_client_auth_cert(certificates(certificate)?, own).map_err(refused(certificate))
     }
 
+    /// Returns the login with what an address says of it in front of `@`, and the rest of the address: `user:password`, or for NATS also
+    /// a token alone. What is no letter or digit may be `%` and two hexadecimal digits there.
+    pub(crate) fn of_place<'a>(&self, place: &'a str, tokens: bool) -> Result<(Login, &'a str), StreamError> {
+        let Some((account, rest)) = place.rsplit_once('@') else { return Ok((self.clone(), place)) };
+        if self.user.is_some() || self.token.is_some() || self.credentials.is_some() {
+            return Err(StreamError::Refused(
+                "the address has an account, and an option has another one".into(),
+            ));
+        }
+        let mut login = self.clone();
+        match account.split_once(':') {
+            Some((user, password)) => {
+                login.user = Some(decoded(user)?);
+                login.password = Some(decoded(password)?);
+            }
+            None if tokens => login.address_token = Some(decoded(account)?),
+            None => login.user = Some(decoded(account)?),
+        }
+        Ok((login, rest))
+    }
+
+    /// The token, for NATS.
+    pub(crate) fn token(&self) -> Result<Option<String>, StreamError> {
+        match (&self.address_token, &self.token) {
+            (Some(token), _) => Ok(Some(token.clone())),
+            (None, Some(path)) => secret(path).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// The account and its password; `None` for an anonymous login.
     pub(crate) fn account(&self) -> Result<Option<(String, String)>, StreamError> {
         match (&self.user, &self.password) {
@@ -113,9 +145,57 @@ impl Login {
     }
 }
 
+/// A part of an address, in which `%41` is `A`.
+fn decoded(text: &str) -> Result<String, StreamError> {
+    let wrong = || {
+        StreamError::Refused("an account in an address: % without two hexadecimal digits, or no UTF-8".into())
+    };
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, more)) = rest.split_first() {
+        rest = more;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let (digits, behind) = more.split_at_checked(2).ok_or_else(wrong)?;
+        let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits).ok_or_else(wrong)?;
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(number.ok_or_else(wrong)?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).map_err(|_| wrong())
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StreamError> {
     let all: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(refused(path));
     let all = all?;
     if all.is_empty() { Err(refused(path)("there is no certificate in it")) } else { Ok(all) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_who_logs_in() {
+        let none = Login::default();
+        let (login, place) = none.of_place("u%40x:p%3A%2f:q@h:4222", true).unwrap();
+        assert_eq!((login.account().unwrap(), place), (Some(("u@x".into(), "p:/:q".into())), "h:4222"));
+        let (login, place) = none.of_place("to%20ken@h", true).unwrap();
+        assert_eq!(
+            (login.token().unwrap(), login.account().unwrap(), place),
+            (Some("to ken".into()), None, "h")
+        );
+        let (login, place) = none.of_place("a:1,b:2", false).unwrap();
+        assert_eq!((login.account().unwrap(), login.token().unwrap(), place), (None, None, "a:1,b:2"));
+        assert!(none.of_place("u@a:1", false).unwrap().0.account().is_err(), "a user without a password");
+        for wrong in ["%", "%4", "%zz", "%+1", "%ff"] {
+            assert!(none.of_place(&format!("u:{wrong}@h"), true).is_err(), "{wrong}");
+        }
+        let other = Login { user: Some("u".into()), ..Login::default() };
+        assert!(other.of_place("v:p@h", true).is_err());
+    }
 }

@@ -4,7 +4,7 @@
 //! drops those that come twice within its window for duplicates. The place is the last message of the subject of positions.
 
 use crate::error::StreamError;
-use crate::login::{Login, secret};
+use crate::login::Login;
 use crate::message::Message;
 use crate::place::POSITIONS;
 use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, Stream};
@@ -37,8 +37,8 @@ impl Nats {
         if let Some((user, password)) = login.account()? {
             options = options.user_and_password(user, password);
         }
-        if let Some(path) = &login.token {
-            options = options.token(secret(path)?);
+        if let Some(token) = login.token()? {
+            options = options.token(token);
         }
         if let Some(path) = &login.credentials {
             let failed = |error| StreamError::Refused(format!("{}: {error}", path.display()));

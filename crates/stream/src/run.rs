@@ -8,15 +8,13 @@ use crate::target::Target;
 use omnibus_format::RawEvent;
 use omnibus_format::header::MAGIC;
 use omnibus_format::scan::parse_event;
-use omnibus_replication::client::{ClientError, LogSource, LogStream, Said};
+use omnibus_replication::client::{BackOff, ClientError, LogSource, LogStream, Pause, Said, without_secrets};
 use std::time::{Duration, Instant};
 
 /// Messages that wait are sent when they are this many bytes; a transaction that has more comes in several batches.
 const BATCH: usize = 1 << 20;
 /// And when the oldest of them is this old, however much comes.
 const LINGER: Duration = Duration::from_millis(200);
-/// Between two attempts.
-const AGAIN: Duration = Duration::from_secs(1);
 /// A place is kept at least so often, also if nothing is to be said: a target may forget what is old.
 const KEEP: Duration = Duration::from_secs(600);
 /// MySQL's error of a dump that cannot begin.
@@ -47,8 +45,8 @@ pub enum Note {
     Begins(StreamPosition),
     /// So many messages are at the target; the place is kept, if a transaction ended with them.
     Sent(u64, Option<StreamPosition>),
-    /// Something does not work, and is tried again.
-    Trouble(String),
+    /// Something does not work, and is tried again after a pause.
+    Trouble(String, Pause),
 }
 
 /// Streams until the log's end, or for ever: what may pass is told and tried again.
@@ -56,12 +54,13 @@ pub enum Note {
 /// # Errors
 /// An error that an administrator has to resolve. The first attempt must succeed.
 pub fn run(options: &StreamOptions, notes: &mut dyn FnMut(Note)) -> Result<(), StreamError> {
-    let mut begun = false;
+    let (mut begun, mut back_off) = (false, BackOff::default());
     loop {
-        match once(options, &mut begun, notes) {
+        match once(options, &mut begun, &mut back_off, notes) {
             Err(error) if begun && error.may_pass() => {
-                notes(Note::Trouble(error.to_string()));
-                std::thread::sleep(AGAIN);
+                let pause = back_off.failed();
+                notes(Note::Trouble(error.to_string(), pause));
+                pause.sleep();
             }
             other => return other,
         }
@@ -69,12 +68,18 @@ pub fn run(options: &StreamOptions, notes: &mut dyn FnMut(Note)) -> Result<(), S
 }
 
 /// From the place that is kept, as long as nothing fails.
-fn once(options: &StreamOptions, begun: &mut bool, notes: &mut dyn FnMut(Note)) -> Result<(), StreamError> {
+fn once(
+    options: &StreamOptions,
+    begun: &mut bool,
+    back_off: &mut BackOff,
+    notes: &mut dyn FnMut(Note),
+) -> Result<(), StreamError> {
     let mut target = Target::open(&options.to, &options.login)?;
     let mut place = begin(options, &mut target, *begun)?;
     let mut stream = LogStream::open(options.source.clone(), &place.file, place.position)?;
     notes(Note::Begins(place.clone()));
     *begun = true;
+    back_off.succeeded();
     let mut messages = Messages::new(options.form, target.name());
     let (mut since, mut kept) = (Instant::now(), Instant::now());
     loop {
@@ -128,7 +133,10 @@ fn begin(options: &StreamOptions, target: &mut Target, again: bool) -> Result<St
         if place.server != server {
             return Err(StreamError::Refused(format!(
                 "{} is at {}:{} of server {}, and this one is {server}: say --from FILE:POSITION --anew for where it goes on",
-                options.to, place.file, place.position, place.server
+                without_secrets(&options.to),
+                place.file,
+                place.position,
+                place.server
             )));
         }
         return Ok(place);

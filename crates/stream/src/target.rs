@@ -6,6 +6,7 @@ use crate::login::Login;
 use crate::message::Message;
 use crate::nats::Nats;
 use crate::place::{POSITIONS, StreamPosition};
+use omnibus_replication::client::without_secrets;
 use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -26,13 +27,15 @@ enum Log {
 }
 
 impl Target {
-    /// `kafka://host:port,host:port/name` or `nats://host:port/name`; `kafka+tls://` and `tls://` with TLS.
+    /// `kafka://host:port,host:port/name` or `nats://host:port/name`; `kafka+tls://` and `tls://` with TLS. An account may stand in front of
+    /// the hosts: `user:password@`.
     ///
     /// # Errors
     /// The address is invalid, or the target cannot be reached.
     pub fn open(url: &str, login: &Login) -> Result<Target, StreamError> {
         let wrong = || {
-            let text = format!("{url}: an address is kafka://host:9092/name or nats://host:4222/name");
+            let shown = without_secrets(url);
+            let text = format!("{shown}: an address is kafka://host:9092/name or nats://host:4222/name");
             StreamError::Refused(text)
         };
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -46,6 +49,7 @@ impl Target {
         {
             return Err(wrong());
         }
+        let (login, place) = &login.of_place(place, matches!(scheme, "nats" | "tls"))?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| StreamError::Refused(error.to_string()))?;
         let log = wait(&runtime, async {

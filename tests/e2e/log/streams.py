@@ -378,9 +378,12 @@ def logins(directory):
         expect("authorization" in once(server, url, *own, *wrong, ok=False, OMNIBUS_TO_PASSWORD="secret"), "a stranger was let in")
         broker.kill()
 
+    by_address(directory, server, tls, own)
     broker = Kafka(directory / "kafka", pems)
     broker.start()
     url = f"127.0.0.1:{broker.port}"
+    said = once(server, f"kafka+tls://shop:secret@{url}/address", *own)
+    expect('"messages"' in said, f"an account in the address: nothing was sent: {said}")
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"):
         said = once(server, f"kafka+tls://{url}/{mechanism}", *own, "--to-user", "shop", "--to-mechanism", mechanism, OMNIBUS_TO_PASSWORD="secret")
         expect('"messages"' in said, f"{mechanism}: nothing was sent: {said}")
@@ -390,6 +393,39 @@ def logins(directory):
     expect("kafka+tls" in said, f"PLAIN without TLS: {said}")
     broker.kill()
     server.stop()
+
+
+def by_address(directory, server, tls, own):
+    """Accounts and tokens in the address log in, and nobody sees them: not in the list of processes, and not in what is said."""
+    word = "s:e/c@ret %"
+    client(server, "CREATE USER streamer@localhost IDENTIFIED BY 'source-secret'; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO streamer@localhost")
+    for name, account, before in (("user", ("--user", "shop", "--pass", word), "shop:s%3Ae%2Fc%40ret%20%25"), ("token", ("--auth", word), "s%3Ae%2Fc%40ret%20%25")):
+        broker = Nats(directory / f"address-{name}", *tls, *account)
+        broker.start()
+        place = f"127.0.0.1:{broker.port}/{name}"
+        expect('"messages"' in once(server, f"tls://{before}@{place}", *own), f"{name}: nothing was sent")
+        said = once(server, f"tls://{before}x@{place}", *own, ok=False)
+        expect("authorization" in said and "s%3Ae" not in said and word not in said, f"{name}: a wrong password: {said}")
+        said = once(server, f"tls://{before}@{place}", *own, "--to-user", "shop", ok=False, OMNIBUS_TO_PASSWORD=word)
+        expect("another" in said and "s%3Ae" not in said, f"{name}: two accounts: {said}")
+        stream = Stream(server, f"tls://{before}@{place}", *own, "--password=source-secret", "--connection-server-id", "77")
+        stream.command[stream.command.index("root")] = "streamer"
+        stream.log = server.directory / f"stream-{name}.log"
+        stream.start()
+        stream.begins()
+        command = pathlib.Path(f"/proc/{stream.process.pid}/cmdline").read_bytes().decode()
+        expect("***@127.0.0.1" in command and "s%3Ae" not in command and "source-secret" not in command, f"{name}: everybody sees {command!r}")
+        expect(" server_id=77 " in (server.directory / server.log_name).read_text(), f"{name}: its server id")
+        # The broker is away: each attempt says how long it waits, and longer each time.
+        broker.kill()
+        client(server, f"INSERT INTO s.u VALUES ({broker.port}, 'while it is away')")
+        wait_for(lambda: len(stream.lines("trouble")) >= 3, lambda: f"no trouble: {stream.log.read_text()[-1000:]}")  # noqa: B023
+        told = [(line["attempt"], line["again_s"]) for line in stream.lines("trouble")[:3]]
+        expect(told == [(1, 1), (2, 2), (3, 4)], f"{name}: {told}")
+        broker.start()
+        stream.catch_up()
+        stream.kill()
+        broker.kill()
 
 
 def main():

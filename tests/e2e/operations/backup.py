@@ -9,6 +9,7 @@ Ring: gate.
 """
 
 import pathlib
+import stat
 import subprocess
 import sys
 import threading
@@ -323,11 +324,30 @@ def no_account_comes_back(directory):
             opened.stop()
 
 
+def kept_settings(directory):
+    """What SET PERSIST has kept holds in the copy, as it is, in both of its forms."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "SET PERSIST long_query_time = 7; SET PERSIST_ONLY binlog_preallocate = 0; SET PERSIST super_read_only = ON")
+    client(server, f"BACKUP TO '{directory / 'backup'}'")
+    client(server, "SET PERSIST long_query_time = 8")
+    server.stop()
+    file = "mysqld-auto.cnf"
+    expect(stat.S_IMODE((directory / "backup" / file).stat().st_mode) == stat.S_IMODE((server.datadir / file).stat().st_mode), "rights")
+    for restored in (True, False):
+        copy, _ = open_copy(directory / f"copy{restored}", directory / "backup", restored)
+        copy.start()
+        said = client(copy, "SELECT @@long_query_time, @@binlog_preallocate, @@super_read_only").split()
+        expect([float(word) for word in said] == [7, 0, 1], f"restored: {restored}: {said}")
+        copy.stop()
+
+
 def main():
-    for test in (under_load, refusals, killed_in_the_middle, purged, no_account_comes_back):
+    tests = (under_load, refusals, killed_in_the_middle, purged, no_account_comes_back, kept_settings)
+    for test in tests:
         with Scratch("omnibus-backup-") as name:
             test(pathlib.Path(name))
-    print("backup: 5 passed, 0 failed")
+    print(f"backup: {len(tests)} passed, 0 failed")
 
 
 main()

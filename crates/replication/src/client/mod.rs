@@ -7,6 +7,7 @@
 //! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the only part that another thread may use.
 
 mod auth;
+mod back_off;
 mod compressing;
 mod connection;
 mod dump;
@@ -17,6 +18,7 @@ mod secrets;
 mod tls;
 mod transport;
 
+pub use back_off::{BackOff, Pause};
 pub use compressing::{CompressionChoice, NoAlgorithm};
 pub use connection::{Connection, Endpoint, Row};
 pub use dump::{DumpPacket, DumpRequest, DumpStart};
