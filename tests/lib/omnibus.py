@@ -103,8 +103,6 @@ class Omnibus(Server):
     """One server on one data directory."""
 
     log_name = "server.log"
-    # Options that only the first place is right for.
-    first = ()
 
     def __init__(self, directory, *options, env=None):
         super().__init__(directory, options, env)
@@ -113,34 +111,22 @@ class Omnibus(Server):
         self.port = free_port()
 
     def start(self, timeout=PATIENCE_S):
-        command = [binary(), "serve", *self.first, "--datadir", str(self.datadir), "--socket", self.socket]
+        command = [binary(), "serve", "--datadir", str(self.datadir), "--socket", self.socket]
         # Scripts copy data directories: a reserve for a full disk is for those that fill one.
         command += ["--loose-binlog-reserve-size=0", "--port", str(self.port), *self.options]
-        log = self.directory / self.log_name
-        seen = log.stat().st_size if log.exists() else 0
         started = time.monotonic()
         self.launch(command, stdout=subprocess.PIPE)
-        # The line is in the log; it is on standard output if the log is a file of the server's own.
-        said, open_output = b"", [self.process.stdout]
+        said = b""
         while b"ready for connections" not in said:
             left = started + timeout - time.monotonic()
-            readable, _, _ = select.select(open_output, [], [], max(0, min(left, 0.005)))
+            readable, _, _ = select.select([self.process.stdout], [], [], max(left, 0))
             more = os.read(self.process.stdout.fileno(), 4096) if readable else b""
-            if readable and not more:
-                open_output = []
-            with open(log, "rb") as file:
-                file.seek(seen)
-                logged = file.read()
-            # What an earlier piece begins may end in the next one.
-            said = (said + more + logged)[-100_000:]
-            seen += len(logged)
-            if b"ready for connections" in said:
-                break
-            if not self.runs() or left <= 0:
-                self.kill()
+            if not more:
+                if left <= 0:
+                    self.kill()
+                self.process.wait()
                 raise RuntimeError(f"server did not start; see {self.directory}/server.log:\n{self.log_tail()}")
-            if not open_output:
-                time.sleep(0.005)
+            said += more
         return time.monotonic() - started
 
     def binlogs(self):

@@ -265,22 +265,19 @@ fn say_ready(server: &Server, listeners: &Listeners, announce: bool) {
     );
     tracing::info!("{line}");
     server.supervisor.notify(&format!("READY=1\nSTATUS={line}\nMAINPID={}", std::process::id()));
-    if announce && !(tracing::enabled!(tracing::Level::INFO) && is_the_log_read(server)) {
+    if announce && !(tracing::enabled!(tracing::Level::INFO) && is_where_the_log_is(server)) {
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }
 
-/// Returns whether who started the server reads the log's messages: on standard error, or in a file that is standard output as well. One
-/// line is enough there, also where both are pipes, which only their reader knows to be one.
-fn is_the_log_read(server: &Server) -> bool {
-    let log = server.globals.named("log_error");
-    if matches!(log.as_str(), "" | "stderr") {
-        return true;
-    }
+/// Returns whether standard output is where the log's messages go: one line is enough there.
+fn is_where_the_log_is(server: &Server) -> bool {
     let identity =
         |path: &str| std::fs::metadata(path).map(|file| (file.dev(), file.ino(), file.rdev())).ok();
-    identity(log.as_str()).is_some_and(|log| identity("/dev/stdout") == Some(log))
+    let log = server.globals.named("log_error");
+    let log = if log.as_str().is_empty() || log.as_str() == "stderr" { "/dev/stderr" } else { log.as_str() };
+    identity(log).is_some_and(|log| identity("/dev/stdout") == Some(log))
 }
 
 /// Each connection is a file handle: asks for as many as the system allows.

@@ -8,11 +8,10 @@ import json
 import os
 import pathlib
 import socket
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import Omnibus, Scratch, Session, binary, client, expect, wait_for  # noqa: E402
+from omnibus import Omnibus, Scratch, Session, client, expect  # noqa: E402
 
 
 def persist(directory):
@@ -94,27 +93,9 @@ def supervised(directory):
     expect(server.process.wait(60) == 0, "an end for good")
 
 
-def ready_is_told_once(directory):
-    """`ready for connections` is in the log, and on standard output only where the log is a file of the server's own or does not have it."""
-    for case, (options, env, wanted) in enumerate((
-            ((), {}, {"output": 0, "error": 1, "file": 0}),
-            (("--log-error=own.log",), {}, {"output": 1, "error": 0, "file": 1}))):
-        server = Omnibus(directory)
-        server.datadir = pathlib.Path(directory) / f"data{case}"
-        command = [binary(), "serve", "--datadir", str(server.datadir), "--socket", server.socket, "--port", str(server.port), *options]
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **env), text=True)
-        wait_for(lambda: client(server, "SELECT 1", check=False).returncode == 0, "it does not start")  # noqa: B023
-        run.terminate()
-        output, error = run.communicate(timeout=60)
-        own = server.datadir / "own.log"
-        said = {"output": output, "error": error, "file": own.read_text() if own.exists() else ""}
-        counts = {name: text.count("ready for connections") for name, text in said.items()}
-        expect(counts == wanted and run.returncode == 0, f"{options}: {counts}, {said}")
-
-
 def main():
     with Scratch("omnibus-persist-") as directory:
-        for test in (persist, supervised, ready_is_told_once):
+        for test in (persist, supervised):
             place = pathlib.Path(directory) / test.__name__
             place.mkdir()
             test(place)

@@ -24,7 +24,7 @@ pub struct ServerOptions {
     pub globals: GlobalVars,
     /// Things to tell the user once logging works.
     pub warnings: Vec<String>,
-    /// `ready for connections` is printed on standard output where nobody who has started the server reads the log.
+    /// Where `ready for connections` goes besides the log; standard output unless told otherwise.
     pub announce: bool,
     /// The process is somebody else's: its signals, its limits, its messages and its supervisor are left alone.
     pub embedded: bool,
