@@ -103,6 +103,8 @@ class Omnibus(Server):
     """One server on one data directory."""
 
     log_name = "server.log"
+    # Options that only the first place is right for.
+    first = ()
 
     def __init__(self, directory, *options, env=None):
         super().__init__(directory, options, env)
@@ -111,7 +113,7 @@ class Omnibus(Server):
         self.port = free_port()
 
     def start(self, timeout=PATIENCE_S):
-        command = [binary(), "serve", "--datadir", str(self.datadir), "--socket", self.socket]
+        command = [binary(), "serve", *self.first, "--datadir", str(self.datadir), "--socket", self.socket]
         # Scripts copy data directories: a reserve for a full disk is for those that fill one.
         command += ["--loose-binlog-reserve-size=0", "--port", str(self.port), *self.options]
         started = time.monotonic()
