@@ -12,7 +12,7 @@ use super::subquery;
 use crate::error::SqlResult;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
-use crate::expr::subquery::{Member, Met, RowSet, Subplan, Subquery, SubqueryKind};
+use crate::expr::subquery::{Member, RowSet, Subplan, Subquery, SubqueryKind, Visited};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::logical::{self, Block, Body};
@@ -151,8 +151,8 @@ pub(super) fn row_set(
     if plan.volatile || plan.rows * MEMBER_BYTES > room {
         return Ok(None);
     }
-    let once = plan.cost(&mut Met::default()) + plan.rows * cost::HASH_BUILD;
-    let each = exists.plan.cost(&mut Met::default());
+    let once = plan.cost(&mut Visited::default()) + plan.rows * cost::HASH_BUILD;
+    let each = exists.plan.cost(&mut Visited::default());
     let slot = binder.new_slot();
     let kind = SubqueryKind::In { negated: false };
     let ty = ExprType::boolean().nullable(true);

@@ -28,9 +28,9 @@ pub type Consumer<'c> = dyn FnMut(&mut Context<'_>, &[Value]) -> ExecResult<Flow
 
 /// Plans that a walk over plans has met, by their places in memory.
 #[derive(Debug, Default)]
-pub struct Met(HashSet<usize>);
+pub struct Visited(HashSet<usize>);
 
-impl Met {
+impl Visited {
     /// Notes a plan; whether it is new.
     pub fn add(&mut self, plan: &dyn Subplan) -> bool {
         self.0.insert(std::ptr::from_ref(plan).addr())
@@ -50,7 +50,7 @@ pub trait Subplan: std::fmt::Debug + Send + Sync {
     /// How many rows are expected.
     fn rows(&self) -> f64;
     /// The cost of running it, in the unit of `plan::cost`, without that of plans that were met.
-    fn cost(&self, met: &mut Met) -> f64;
+    fn cost(&self, visited: &mut Visited) -> f64;
     /// Its result columns.
     fn columns(&self) -> &[ResultColumn];
     /// Whether each value of a column comes once.

@@ -5,7 +5,7 @@ use crate::api::ResultColumn;
 use crate::error::ExecResult;
 use crate::exec::explain::describe;
 use crate::expr::outline::{Numbers, Operator, Outliner};
-use crate::expr::subquery::{Met, Subplan};
+use crate::expr::subquery::{Subplan, Visited};
 use crate::expr::{Context, profile};
 use crate::plan::QueryPlan;
 use crate::plan::physical::Body;
@@ -24,8 +24,8 @@ impl Subplan for QueryPlan {
         self.rows
     }
 
-    fn cost(&self, met: &mut Met) -> f64 {
-        crate::plan::cost::of_plan(self, met)
+    fn cost(&self, visited: &mut Visited) -> f64 {
+        crate::plan::cost::of_plan(self, visited)
     }
 
     fn columns(&self) -> &[ResultColumn] {

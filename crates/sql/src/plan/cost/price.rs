@@ -4,7 +4,7 @@
 //! bytes that are in memory. ROW, LOOKUP and CONDITION are measured, by `bench/queries.py` (its part "constants"), which looks at some of
 //! the others too; those are estimates beside them. Only their ratios matter, and a factor of two in one of them changes few plans.
 
-use crate::expr::subquery::Met;
+use crate::expr::subquery::Visited;
 use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan};
 use omnibus_value::Value;
 
@@ -33,12 +33,12 @@ pub const FEW: f64 = 50.0;
 
 /// The rough cost of running a query: conditions behind the paths do not make its loops fewer. Queries of FROM that were met before are not priced
 /// again: a common table expression runs once, and one that names another twice, which does the same, has 2^n paths to the last.
-pub fn of_plan(plan: &QueryPlan, met: &mut Met) -> f64 {
+pub fn of_plan(plan: &QueryPlan, visited: &mut Visited) -> f64 {
     match &plan.body {
-        Body::Block(block) => of_nodes(&block.nodes, met).min(first_rows(block).unwrap_or(f64::MAX)),
+        Body::Block(block) => of_nodes(&block.nodes, visited).min(first_rows(block).unwrap_or(f64::MAX)),
         Body::Compound(compound) => {
-            let rest = compound.rest.iter().map(|(_, plan)| of_plan(plan, met)).sum::<f64>();
-            rest + of_plan(&compound.left, met)
+            let rest = compound.rest.iter().map(|(_, plan)| of_plan(plan, visited)).sum::<f64>();
+            rest + of_plan(&compound.left, visited)
         }
         Body::Values(_) | Body::Recursive(_) => plan.rows * ROW,
     }
@@ -58,13 +58,13 @@ fn first_rows(block: &Block) -> Option<f64> {
     straight.then(|| ranges(1.0, rows, in_place))
 }
 
-fn of_nodes(nodes: &[Node], met: &mut Met) -> f64 {
+fn of_nodes(nodes: &[Node], visited: &mut Visited) -> f64 {
     let (mut cost, mut rows) = (0.0, 1.0);
     for node in nodes {
         let scan = match node {
             Node::Scan(scan) => scan,
             Node::Outer(outer) => {
-                cost += rows * of_nodes(&outer.nodes, met);
+                cost += rows * of_nodes(&outer.nodes, visited);
                 continue;
             }
         };
@@ -77,7 +77,7 @@ fn of_nodes(nodes: &[Node], met: &mut Met) -> f64 {
                 rows *= path.expected(table);
             }
             (NodeSource::Derived { plan, .. }, _) => {
-                let made = if met.add(&**plan) { plan.cost(met) } else { 0.0 };
+                let made = if visited.add(&**plan) { plan.cost(visited) } else { 0.0 };
                 cost += made + rows * plan.rows() * ROW;
             }
             (NodeSource::Virtual { .. } | NodeSource::Recursion { .. }, _) => cost += rows * ROW,
