@@ -108,7 +108,7 @@ fn bind(
     let limit = tree.limit.as_ref().map(|limit| binder.expr(&limit.count)).transpose()?;
     let offset = tree.limit.as_ref().and_then(|limit| limit.offset.as_ref());
     let offset = offset.map(|offset| binder.expr(offset)).transpose()?;
-    if binder.subqueries > 0 {
+    if binder.collected.subqueries > 0 {
         return Err(SqlError::parse_error("HANDLER .. READ has no subqueries"));
     }
     let target = TargetTable::new(table.clone(), slot, &binder);
