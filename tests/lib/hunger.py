@@ -10,6 +10,8 @@ from omnibus import Session, connect, error_code, expect
 
 MIB = 1 << 20
 CAPACITY_EXCEEDED = 3170
+# Statements of several seconds are killed, and end well before this on a busy machine.
+STUCK_S = 60
 PREPARE, EXECUTE, LONG_DATA, CLOSE = 22, 23, 24, 25
 
 
@@ -32,10 +34,15 @@ class Watch(threading.Thread):
         self.busy = None
 
     def run(self):
+        killed = None
         while not self.over.wait(0.01):
-            if self.busy and time.monotonic() - self.busy[1] > 5:
-                error_code(lambda: self.session(f"KILL QUERY {self.busy[0]}"), but={1094})
-                self.busy = None
+            busy = self.busy
+            if busy and time.monotonic() - busy[1] > 5 and killed is not busy:
+                error_code(lambda: self.session(f"KILL QUERY {busy[0]}"), but={1094})  # noqa: B023
+                killed = busy
+            if busy and time.monotonic() - busy[1] > STUCK_S:
+                self.server.kill()
+                raise SystemExit(f"FAIL: a statement goes on {STUCK_S - 5} s after KILL")
             self.peak = max(self.peak, resident(self.server.process))
             if self.peak > 3 * self.most:
                 self.server.kill()

@@ -98,6 +98,23 @@ class Maker:
                 at += 1
         return "".join(out)
 
+    def shape(self):
+        """A query of queries that read each other several times, so that there are many ways from the last to the first."""
+        count = self.chance.randint(1, 40)
+        common = [f"c0 AS (SELECT id AS x FROM n WHERE id < {self.chance.choice([1, 3])})"]
+        for at in range(1, count):
+            below, other = (f"c{max(0, at - self.chance.choice([1, 1, 1, 2, 5]))}" for _ in range(2))
+            common.append(f"c{at} AS (" + self.chance.choice([
+                f"SELECT a.x FROM {below} a JOIN {other} b ON a.x = b.x", f"SELECT a.x FROM {below} a LEFT JOIN {other} b USING (x) WHERE b.x IS NOT NULL",
+                f"SELECT x FROM {below} UNION SELECT x FROM {other}", f"SELECT x FROM {below} WHERE x IN (SELECT x FROM {other})",
+                f"SELECT x FROM {below} a WHERE EXISTS (SELECT 1 FROM {other} b WHERE b.x = a.x)", f"SELECT MAX(x) AS x FROM {below} GROUP BY (SELECT MIN(x) FROM {other})",
+                f"SELECT (SELECT MAX(x) FROM {other} b WHERE b.x <= a.x) AS x FROM {below} a", f"SELECT x FROM {below} ORDER BY (SELECT MAX(x) FROM {other}) LIMIT 2",
+                f"SELECT SUM(x) OVER (ORDER BY x) - (SELECT MIN(x) FROM {other}) AS x FROM {below}"]) + ")")
+        last = f"c{count - 1}"
+        return f"WITH {', '.join(common)} " + self.chance.choice([
+            f"SELECT x FROM {last}", f"SELECT * FROM {last} a NATURAL JOIN {last} b", f"SELECT id FROM n WHERE id IN (SELECT x FROM {last})",
+            f"SELECT id FROM n WHERE EXISTS (SELECT 1 FROM {last} WHERE x = id)"])
+
     def any(self):
         depth = self.chance.randint(0, 4)
         return self.text(depth) if self.chance.random() < 0.6 else self.document(depth)
@@ -117,7 +134,7 @@ class Run:
         self.server, self.chance, self.make, self.watch = server, chance, Maker(chance), watch
         self.sessions = [self.session() for _ in range(SESSIONS)]
         self.halves, self.done, self.counts = [], [], {}
-        self.acts = [self.select, self.select, self.select, self.over_rows, self.variables, self.written, self.long_text, self.prepare_by_name,
+        self.acts = [self.select, self.select, self.select, self.over_rows, self.shapes, self.shapes, self.variables, self.written, self.long_text, self.prepare_by_name,
                      self.prepare, self.long_data, self.half, self.locks, self.savepoints, self.temporary, self.messages, self.forget,
                      self.unread]
 
@@ -172,6 +189,14 @@ class Run:
             " WHERE n < 300) SELECT COUNT(*), SUM(LENGTH(t)) FROM r", f"SELECT LENGTH({e}) FROM n WHERE {f} LIKE '%x%'",
             f"SELECT COUNT(*) FROM JSON_TABLE({self.make.document(2)}, '$[*]' COLUMNS (a TEXT PATH '$')) t",
             f"SELECT COUNT(DISTINCT {e}) FROM n"]))
+
+    def shapes(self, session):
+        query = self.make.shape()
+        self.ask(session, self.chance.choice(["", "", "EXPLAIN ", "EXPLAIN FORMAT=TREE ", "EXPLAIN FORMAT=JSON ", "EXPLAIN ANALYZE ", "CREATE OR REPLACE VIEW v AS ",
+                                              "CREATE TEMPORARY TABLE IF NOT EXISTS xs AS ", "INSERT INTO t (a) "]) + query)
+        if self.chance.random() < 0.3:
+            self.ask(session, self.chance.choice(["SELECT * FROM v a NATURAL JOIN v b", "EXPLAIN SELECT * FROM v a NATURAL JOIN v b", "SHOW CREATE VIEW v", "DESC v",
+                                                  "CHECKSUM TABLE v", "CREATE OR REPLACE VIEW w AS SELECT a.* FROM v a JOIN v b", "SELECT COUNT(*) FROM w"]))
 
     def variables(self, session):
         name = self.chance.choice(["@a", "@b", "@c"] + [f"@v{n}" for n in range(20)])

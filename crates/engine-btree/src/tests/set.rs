@@ -3,6 +3,9 @@
 use super::*;
 use omnibus_engine::{EngineSet, SpaceId, TrxId};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 fn shared_keys() -> std::ops::Range<Bytes> {
     // The suite's own spaces are not below it.
@@ -15,12 +18,35 @@ fn open_set(directory: &Path) -> EngineSet<LsmEngine> {
     EngineSet::new(LsmEngine::open(lsm).unwrap(), vec![Arc::new(btree)], shared_keys()).unwrap()
 }
 
-/// Copies the files while the engines are open. Closing the B-tree's file would make it durable.
+/// The names, lengths and times of all files below a directory.
+fn listing(directory: &Path) -> BTreeSet<(PathBuf, u64, Option<SystemTime>)> {
+    let entries = std::fs::read_dir(directory).unwrap().flatten();
+    entries.fold(BTreeSet::new(), |mut all, entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => {
+            all.append(&mut listing(&entry.path()));
+            all
+        }
+        Ok(about) => {
+            all.insert((entry.path(), about.len(), about.modified().ok()));
+            all
+        }
+        // It was renamed or removed meanwhile.
+        Err(_) => all,
+    })
+}
+
+/// Copies the files while the engines are open: closing the B-tree's file would make it durable. Their own threads may replace files, so a copy
+/// counts if nothing has changed beside it.
 fn crash(directory: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    let done = std::process::Command::new("cp").arg("-r").arg(directory.join(".")).arg(copy.path()).status();
-    assert!(done.unwrap().success());
-    copy
+    for _ in 0..100 {
+        let (copy, before) = (tempfile::tempdir().unwrap(), listing(directory));
+        let run =
+            std::process::Command::new("cp").arg("-r").arg(directory.join(".")).arg(copy.path()).status();
+        if run.unwrap().success() && listing(directory) == before {
+            return copy;
+        }
+    }
+    panic!("{} does not come to rest", directory.display());
 }
 
 fn theirs(number: u64) -> Bytes {
