@@ -6,6 +6,7 @@ mod archive;
 mod binlog;
 mod check;
 mod device;
+mod import;
 mod keyring_args;
 #[cfg(not(all(feature = "archive", feature = "stream")))]
 mod not_built;
@@ -60,6 +61,7 @@ enum Command {
     #[cfg(not(feature = "stream"))]
     Stream(not_built::NotBuilt),
     Restore(restore::RestoreArgs),
+    Import(Box<import::ImportArgs>),
 }
 
 #[derive(Subcommand)]
@@ -95,5 +97,6 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "stream"))]
         Command::Stream(args) => not_built::run("stream", &args),
         Command::Restore(args) => restore::run(args),
+        Command::Import(args) => import::run(&args),
     }
 }

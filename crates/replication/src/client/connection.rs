@@ -280,7 +280,13 @@ impl Connection {
         self.input.has_packet()
     }
 
-    fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
+    /// The capabilities that both sides have.
+    pub(super) fn capabilities(&self) -> Capability {
+        self.capabilities
+    }
+
+    /// Reads the next packet, of at most `max` bytes.
+    pub(super) fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
         // MySQL and MariaDB number the packets in compressed frames as they number the frames, which says nothing of what is missing.
         let any_number = any_number || self.transport.is_compressed();
         loop {

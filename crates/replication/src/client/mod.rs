@@ -4,7 +4,7 @@
 //! and the decision to reconnect are in `crate::replica`. Nothing that a source sends makes this code panic, loop, or
 //! allocate more than was sent (WIRE-1).
 //!
-//! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the only part that another thread may use.
+//! Called by receiver threads, by `omnibus binlog` and by `omnibus import`; a [`Remote`] is the only part that another thread may use.
 
 mod auth;
 mod compressing;
@@ -13,6 +13,7 @@ mod dump;
 mod error;
 mod introduce;
 mod log_stream;
+mod rows;
 mod secrets;
 mod tls;
 mod transport;
@@ -23,6 +24,7 @@ pub use dump::{DumpPacket, DumpRequest, DumpStart};
 pub use error::ClientError;
 pub use introduce::{Introduction, Reader, SourceFacts};
 pub use log_stream::{LogSource, LogStream, Said, StreamError};
+pub use rows::{Outcome, RowView};
 pub use secrets::without_secrets;
 pub use tls::TlsSettings;
 pub use transport::Remote;
