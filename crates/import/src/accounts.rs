@@ -79,7 +79,7 @@ pub(crate) struct Made {
     pub created: usize,
     /// The names of those that the target had.
     pub kept: Vec<String>,
-    /// What the target did not take.
+    /// The refusals of the target, with its reasons.
     pub refused: Vec<String>,
 }
 

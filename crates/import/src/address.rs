@@ -111,7 +111,7 @@ impl Address {
         Ok(())
     }
 
-    /// Where it is, for people.
+    /// The server's place, for people.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.endpoint.socket {

@@ -4,7 +4,7 @@
 
 use crate::quote;
 
-/// How a value of a key column stands in a condition.
+/// The form of a key column's values in a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     /// Digits as they come.

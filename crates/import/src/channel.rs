@@ -18,10 +18,12 @@ const FOR: &str = "FOR CHANNEL 'omnibus_import'";
 const LOOK: Duration = Duration::from_millis(200);
 /// Between two lines about one.
 const LINE: Duration = Duration::from_secs(5);
-/// How long a receiver may take to connect.
+/// The time after which an applier that does not run counts as stopped.
+const IDLE: Duration = Duration::from_secs(20);
+/// The longest time that a receiver may take to connect.
 const CONNECTS: Duration = Duration::from_secs(60);
 
-/// How the target reaches the source.
+/// The source as the target reaches it.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
     pub host: String,
@@ -210,6 +212,7 @@ pub(crate) fn apply_until(session: &mut Session, place: &Position) -> Result<(),
 /// Waits until everything before a place is applied. Says how far it is.
 pub(crate) fn wait_applied(session: &mut Session, place: &Position) -> Result<(), ImportError> {
     let mut told = Instant::now();
+    let mut ran = Instant::now();
     loop {
         let now = status(session)?.unwrap_or_default();
         if now.applied.reaches(place) {
@@ -218,12 +221,13 @@ pub(crate) fn wait_applied(session: &mut Session, place: &Position) -> Result<()
         if let Some(error) = stopped(&now) {
             return Err(error);
         }
-        // UNTIL ends the applier at a place that a rotation of the log has moved.
-        if !now.applies && now.error.is_none() {
-            let again = status(session)?.unwrap_or_default();
-            if !again.applies && again.applied.is(&now.applied) {
-                session.run(&format!("START REPLICA SQL_THREAD {FOR}"))?;
-            }
+        if now.applies {
+            ran = Instant::now();
+        } else if ran.elapsed() > IDLE {
+            return Err(ImportError::Refused(format!(
+                "the target's channel {CHANNEL} was stopped at {}, before {place}: run this again",
+                now.applied
+            )));
         }
         if told.elapsed() > LINE {
             told = Instant::now();
@@ -247,7 +251,7 @@ pub(crate) fn stopped(now: &Status) -> Option<ImportError> {
     )))
 }
 
-/// How far behind, for people.
+/// The lag, for people.
 pub(crate) fn lag(now: &Status) -> String {
     now.behind_s.map_or(String::new(), |seconds| format!(", {} behind", time(seconds as f64)))
 }

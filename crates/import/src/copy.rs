@@ -5,6 +5,7 @@
 //! whether the statement is there; the source's rows wait meanwhile. If the source goes away, its snapshot is gone, and with it
 //! all tables that are not done.
 
+use crate::check;
 use crate::error::ImportError;
 use crate::pieces::{Piece, Pieces};
 use crate::progress::{Progress, say};
@@ -12,14 +13,17 @@ use crate::quote;
 use crate::session::{Server, Session};
 use crate::state;
 use crate::table::{Form, Table};
-use omnibus_replication::client::RowView;
+use omnibus_replication::client::ClientError;
+use omnibus_replication::client::rows::RowView;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 /// The length in bytes from which a statement takes no further row.
 const STATEMENT: usize = 1 << 20;
-/// How long a target that is gone is waited for.
+/// The longest absence of a target that is waited for.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Attempts at a statement that meets somebody else's locks.
+const TRIES: u32 = 10;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Copies all rows of `tables`, as the sessions of a snapshot see them.
@@ -71,7 +75,10 @@ fn work(
     while let Some(mut piece) = pieces.take() {
         let table = &tables[piece.table];
         pieces.split(source, table, &mut piece)?;
-        copy_piece(table, &piece, source, &mut writer, progress)?;
+        let there = table.resumed && writer.has(table, &piece, source, progress)?;
+        if !there {
+            copy_piece(table, &piece, source, &mut writer, progress)?;
+        }
         if pieces.done(piece.table) {
             writer.finish(table)?;
             progress.tables_done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -120,11 +127,7 @@ fn copy_piece(
 }
 
 /// Appends a row as it stands behind VALUES.
-fn put_row(
-    out: &mut Vec<u8>,
-    mut row: RowView<'_>,
-    forms: &[Form],
-) -> Result<(), omnibus_replication::client::ClientError> {
+fn put_row(out: &mut Vec<u8>, mut row: RowView<'_>, forms: &[Form]) -> Result<(), ClientError> {
     out.push(b'(');
     for (at, form) in forms.iter().enumerate() {
         if at > 0 {
@@ -169,6 +172,7 @@ impl<'a> Writer<'a> {
     /// Writes a statement's rows, once.
     fn write(&mut self, table: &Table, statement: &[u8]) -> Result<(), ImportError> {
         let mut strict = true;
+        let mut tries = 0;
         loop {
             match self.attempt(statement, strict) {
                 Ok(()) => {
@@ -182,7 +186,8 @@ impl<'a> Writer<'a> {
                     }
                 }
                 // A deadlock or a lock wait timeout: somebody else was at the table.
-                Err(error) if matches!(error.code(), Some(1205 | 1213)) => {
+                Err(error) if matches!(error.code(), Some(1205 | 1213)) && tries < TRIES => {
+                    tries += 1;
                     self.session.run("ROLLBACK")?;
                 }
                 Err(error) if strict && is_about_a_value(&error) => {
@@ -243,6 +248,31 @@ impl<'a> Writer<'a> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Returns whether the target has the source's rows of a piece. If not, what it has there is deleted.
+    fn has(
+        &mut self,
+        table: &Table,
+        piece: &Piece,
+        source: &mut Session,
+        progress: &Progress,
+    ) -> Result<bool, ImportError> {
+        let wanted = check::sums(source, table, piece, false)?;
+        let there = loop {
+            match check::sums(&mut self.session, table, piece, false) {
+                Err(error) if error.is_lost() => drop(self.reconnect(&error)?),
+                other => break other?,
+            }
+        };
+        if there == wanted {
+            let rows = wanted.first().and_then(|n| n.parse().ok()).unwrap_or(0);
+            progress.add(rows, rows.saturating_mul(table.bytes / table.rows.max(1)));
+            return Ok(true);
+        }
+        let delete = format!("DELETE FROM {}{}", table.name.quoted(), piece.range.condition(&table.key));
+        self.write(table, delete.as_bytes())?;
+        Ok(false)
     }
 
     /// Remembers that a table is whole.

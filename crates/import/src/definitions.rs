@@ -1,4 +1,4 @@
-//! What a source has besides rows: databases, tables, views, sequences, routines, triggers and events, as the statements that
+//! Definitions of a source: databases, tables, views, sequences, routines, triggers and events, as the statements that
 //! make them.
 
 use crate::error::ImportError;
@@ -40,7 +40,7 @@ pub(crate) struct Object {
     pub kind: Kind,
     pub name: TableName,
     pub create: String,
-    /// What it was made under; empty for tables.
+    /// The settings that it was made under; empty for tables.
     pub sql_mode: String,
     pub collation: String,
     pub time_zone: String,
@@ -89,11 +89,18 @@ impl Definitions {
 }
 
 /// The definition without the next value, which every insert changes.
-fn without_counter(create: &str) -> String {
+pub(crate) fn without_counter(create: &str) -> String {
     match create.rsplit_once(" AUTO_INCREMENT=") {
         Some((head, tail)) => format!("{head}{}", tail.trim_start_matches(|c: char| c.is_ascii_digit())),
         None => create.to_owned(),
     }
+}
+
+/// The next value of AUTO_INCREMENT in a definition.
+pub(crate) fn counter(create: &str) -> Option<u64> {
+    let (_, tail) = create.rsplit_once(" AUTO_INCREMENT=")?;
+    let end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+    tail[..end].parse().ok()
 }
 
 /// Reads everything that is chosen.
@@ -135,8 +142,8 @@ fn tables(session: &mut Session, database: &str, selection: &Selection) -> Resul
             "SEQUENCE" => Kind::Sequence,
             _ => Kind::Table,
         };
-        let of = if kind == Kind::View { "VIEW" } else { "TABLE" };
-        let row = session.first(&format!("SHOW CREATE {of} {}", name.quoted()))?.unwrap_or_default();
+        let row =
+            session.first(&format!("SHOW CREATE {} {}", kind.word(), name.quoted()))?.unwrap_or_default();
         let [_, create, _, collation] = take(row);
         let collation = if kind == Kind::View { collation } else { String::new() };
         found.push(Object {
@@ -236,6 +243,8 @@ mod tests {
             without_counter("CREATE .. ENGINE=InnoDB AUTO_INCREMENT=12 DEFAULT"),
             "CREATE .. ENGINE=InnoDB DEFAULT"
         );
+        assert_eq!(counter("CREATE .. ENGINE=InnoDB AUTO_INCREMENT=12 DEFAULT"), Some(12));
+        assert_eq!(counter("CREATE .. ENGINE=InnoDB"), None);
         let object = |create: &str| Object {
             kind: Kind::Table,
             name: TableName { database: "d".into(), table: "t".into() },

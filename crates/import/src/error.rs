@@ -10,7 +10,7 @@ pub enum ImportError {
     #[error("{0}")]
     Usage(String),
     /// One of the two servers, or the connection to it.
-    #[error("{server}: {error} ({doing})")]
+    #[error("{server}: {} ({doing})", words(error))]
     Server {
         /// The server, as the user named it.
         server: &'static str,
@@ -26,6 +26,14 @@ pub enum ImportError {
     /// Target and source differ.
     #[error("{0} tables or definitions differ")]
     Differs(usize),
+}
+
+/// The client's words, which are a replica's, where this is none.
+fn words(error: &ClientError) -> String {
+    match error {
+        ClientError::Lost(reason) => format!("lost connection: {reason}"),
+        other => other.to_string(),
+    }
 }
 
 impl ImportError {

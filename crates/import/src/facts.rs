@@ -1,4 +1,4 @@
-//! What a source is: its log, its ids, and what its account may see.
+//! Properties of a source: its log, its ids, and what its account may see.
 
 use crate::error::ImportError;
 use crate::session::{Family, Server, Session};
@@ -45,9 +45,11 @@ pub(crate) struct Facts {
     pub format: String,
     pub row_image: String,
     pub gtids: bool,
-    /// How long the source keeps its log, in seconds; 0 for ever.
+    /// The time that the source keeps its log, in seconds; 0 for ever.
     pub keeps_log_s: u64,
     pub lower_case_names: String,
+    /// It is a replica whose own log lacks what it applies.
+    pub hides_applied: bool,
     /// The account may read all tables.
     pub sees_all: bool,
     /// The account's grants, for messages.
@@ -71,6 +73,11 @@ pub(crate) fn look(server: &Server, session: &mut Session) -> Result<Facts, Impo
             .and_then(|d| d.parse::<f64>().ok())
             .map_or(0, |d| (d * 86_400.0) as u64),
     };
+    let applied_is_logged = match variable(session, "log_replica_updates")? {
+        None => variable(session, "log_slave_updates")?,
+        known => known,
+    };
+    let hides_applied = applied_is_logged.is_some_and(|on| on == "0" || on == "OFF") && is_replica(session)?;
     let grants: Vec<String> = session.texts("SHOW GRANTS")?.into_iter().flatten().collect();
     let gtids = match server.family {
         Family::Mysql => variable(session, "gtid_mode")?.is_some_and(|mode| mode == "ON"),
@@ -84,9 +91,22 @@ pub(crate) fn look(server: &Server, session: &mut Session) -> Result<Facts, Impo
         gtids,
         keeps_log_s,
         lower_case_names: variable(session, "lower_case_table_names")?.unwrap_or_default(),
+        hides_applied,
         sees_all: grants.iter().any(|grant| reads_all(grant)),
         grants,
     })
+}
+
+/// Returns whether the server has a source of its own; not, if the account may not ask.
+fn is_replica(session: &mut Session) -> Result<bool, ImportError> {
+    for sql in ["SHOW REPLICA STATUS", "SHOW SLAVE STATUS"] {
+        match session.rows(sql) {
+            Ok(rows) => return Ok(!rows.is_empty()),
+            Err(error) if matches!(error.code(), Some(1064 | 1227)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether a grant lets its account read every table.

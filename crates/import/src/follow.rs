@@ -18,16 +18,39 @@ use std::time::{Duration, Instant};
 const LINE: Duration = Duration::from_secs(5);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a source must stand still to count as read-only.
+/// The time that a source must stand still to count as read-only.
 const STILL: Duration = Duration::from_secs(1);
 
-/// Starts the target as a replica of the source, and tells how far it is.
+/// The longest absence of a server that is waited for.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Starts the target as a replica of the source, and tells how far it is. Servers may go away and come back.
 pub(crate) fn follow(world: &World) -> Result<(), ImportError> {
-    let mut target = world.target.session()?;
     if !world.follows() {
         println!("copied, and not followed: --no-follow");
         return Ok(());
     }
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = start(world) {
+        if !error.is_lost() || Instant::now() > deadline {
+            return Err(error);
+        }
+        say(&format!("{error}; trying again"));
+        std::thread::sleep(LINE);
+    }
+    println!(
+        "next: omnibus import .. --check-only at any time; stop writing, then omnibus import .. --cut-over"
+    );
+    if world.options.follow == Follow::Forever {
+        say("following until this command is ended (Ctrl-C); the target follows on without it");
+        watch(world)?;
+    }
+    Ok(())
+}
+
+/// Starts the channel, if it does not run, and waits until it has what the source has now.
+fn start(world: &World) -> Result<(), ImportError> {
+    let mut target = world.target.session()?;
     let rules = world.selection.filters(world.options.details.accounts);
     if channel::status(&mut target)?.is_none() {
         return Err(ImportError::Refused(
@@ -38,6 +61,8 @@ pub(crate) fn follow(world: &World) -> Result<(), ImportError> {
     let now = channel::status(&mut target)?.unwrap_or_default();
     if !now.applies {
         channel::filter(&mut target, &rules)?;
+    }
+    if !now.applies || !now.receives {
         channel::start(&mut target)?;
     }
     if !rules.is_empty() {
@@ -50,13 +75,6 @@ pub(crate) fn follow(world: &World) -> Result<(), ImportError> {
     let goal = facts::position(&world.source, &mut world.source.session()?)?;
     channel::wait_applied(&mut target, &goal)?;
     println!("the target follows the source and has everything up to {goal}");
-    println!(
-        "next: omnibus import .. --check-only at any time; stop writing, then omnibus import .. --cut-over"
-    );
-    if world.options.follow == Follow::Forever {
-        say("following until this command is ended (Ctrl-C); the target follows on without it");
-        watch(world)?;
-    }
     Ok(())
 }
 

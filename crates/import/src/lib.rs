@@ -48,7 +48,7 @@ pub use selection::Selection;
 /// Does what is asked for.
 ///
 /// # Errors
-/// What is in the way, with what to do about it.
+/// The obstacle, and the remedy.
 pub fn import(options: Options) -> Result<(), ImportError> {
     let action = options.action;
     let mut world = world::World::find(options)?;

@@ -1,4 +1,4 @@
-//! What an import is asked to do.
+//! The user's choices.
 
 use crate::address::Address;
 use crate::selection::Selection;
@@ -16,7 +16,7 @@ pub enum Action {
     CutOver,
 }
 
-/// What happens behind the copy.
+/// The part of the work behind the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// Nothing: the copy is of one moment.
@@ -27,7 +27,7 @@ pub enum Follow {
     Forever,
 }
 
-/// How the target reaches the source, where it is not as the command does.
+/// The source as the target reaches it, where it is not as the command does.
 #[derive(Clone, Debug, Default)]
 pub struct SourceForTarget {
     /// Host and port.
@@ -66,11 +66,11 @@ pub struct Options {
     pub from: Address,
     /// The server that gets it.
     pub to: Address,
-    /// What of it.
+    /// The choice of its contents.
     pub selection: Selection,
     /// The part of the work.
     pub action: Action,
-    /// What happens behind the copy.
+    /// The part of the work behind the copy.
     pub follow: Follow,
     /// The source as the target sees it.
     pub source_for_target: SourceForTarget,

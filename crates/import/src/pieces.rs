@@ -139,7 +139,7 @@ mod tests {
 
     fn table(bytes: u64) -> Table {
         let name = TableName { database: "d".into(), table: bytes.to_string() };
-        Table { name, columns: Vec::new(), key: Vec::new(), has_key: false, rows: 1, bytes }
+        Table { name, columns: Vec::new(), key: Vec::new(), has_key: false, rows: 1, bytes, resumed: false }
     }
 
     #[test]

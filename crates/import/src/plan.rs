@@ -18,15 +18,15 @@ const NAMED: usize = 8;
 /// The result of looking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    /// What there is.
+    /// Properties of both sides.
     pub facts: Vec<String>,
-    /// What to know, or better to change.
+    /// Things to know, or better to change.
     pub advice: Vec<String>,
-    /// What the target does not take.
+    /// Things that the target does not take.
     pub refused: Vec<String>,
     /// The tables among that.
     pub refused_tables: Vec<TableName>,
-    /// What makes the whole import impossible.
+    /// Reasons why the whole import is impossible.
     pub impossible: Vec<String>,
 }
 
@@ -131,6 +131,12 @@ impl Plan {
                     .into(),
             );
         }
+        if facts.hides_applied {
+            self.impossible.push(
+                "the source is a replica, and its log does not have what it applies: start it with log_replica_updates                  (log_slave_updates), or copy from its source"
+                    .into(),
+            );
+        }
         if facts.format != "ROW" {
             self.advice.push(format!(
                 "binlog_format is {}: statements whose result depends on the server may change rows otherwise here. Better: \
@@ -203,7 +209,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What the target has under the same names would be overwritten.
+    /// Looks for objects of the same names at the target, which would be overwritten.
     fn names(&mut self, target: &mut Session, all: &Definitions) -> Result<(), ImportError> {
         let mut there = Vec::new();
         for (database, _) in &all.databases {

@@ -1,4 +1,4 @@
-//! What is said while tables are worked on: a line every few seconds.
+//! Lines for whoever watches, one every few seconds while tables are worked on.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -65,7 +65,7 @@ impl Progress {
         self.bell.notify_all();
     }
 
-    /// Where it stands.
+    /// The present state, as a line.
     pub(crate) fn line(&self) -> String {
         let (rows, bytes) = (self.rows_done.load(Relaxed), self.bytes_done.load(Relaxed));
         let seconds = self.began.elapsed().as_secs_f64().max(0.001);

@@ -1,15 +1,15 @@
 //! The way of an import: look, then snapshot, copy and check until every table is there, then follow.
 //!
 //! A snapshot cannot outlive its sessions, so an import that goes on after a loss takes another one. Tables that are done are
-//! brought to its place first, by the target's own replication with a filter for just these tables (IMPORT-1); the others are
-//! copied anew. Replaying the log over half-copied tables would be wrong where unique keys move between rows, where an update
+//! brought to its place first, by the target's own replication with a filter for just these tables (IMPORT-1). Of tables that
+//! were left in the middle each range of keys is compared with the source's, and copied if it differs. Replaying the log over half-copied tables would be wrong where unique keys move between rows, where an update
 //! moves a row's key past the border, and for every change of a definition, so it is not done.
 
 use crate::accounts;
 use crate::channel;
 use crate::check::{self, Difference};
 use crate::copy;
-use crate::definitions::{self, Definitions, Kind};
+use crate::definitions::{self, Definitions, Kind, without_counter};
 use crate::error::ImportError;
 use crate::facts::Position;
 use crate::plan;
@@ -147,9 +147,12 @@ fn attempt_copy(world: &World) -> Result<(), ImportError> {
     if !keep.is_empty() {
         say(&format!("{} tables are there already and were brought to {}", keep.len(), moment.snapshot.at));
     }
-    begin(world, &mut target, &moment, &keep)?;
-    let fresh: Vec<Table> =
-        moment.tables.iter().filter(|table| !keep.contains(&table.name.to_string())).cloned().collect();
+    let half = begin(world, &mut target, &moment, &keep)?;
+    let mut fresh = moment.tables.clone();
+    fresh.retain(|table| !keep.contains(&table.name.to_string()));
+    for table in &mut fresh {
+        table.resumed = half.contains(&table.name.to_string());
+    }
     copy::rows(&fresh, &mut moment.snapshot.sessions, &world.target, world.options.details.chunk)?;
     // The target may have been restarted meanwhile.
     let mut target = world.target.session()?;
@@ -210,24 +213,24 @@ fn begin(
     target: &mut Session,
     moment: &Moment,
     keep: &BTreeSet<String>,
-) -> Result<(), ImportError> {
+) -> Result<BTreeSet<String>, ImportError> {
     let all = &moment.all;
     state::save(target, &run_of(world, &moment.snapshot.at))?;
-    for (name, quoted) in state::made(target)? {
-        if !keep.contains(&name) {
-            target.run(&format!("DROP TABLE IF EXISTS {quoted}"))?;
+    let half = half_copied(target, moment, keep)?;
+    let stay: BTreeSet<String> = keep.union(&half).cloned().collect();
+    for made in state::made(target)? {
+        if !stay.contains(&made.name) {
+            target.run(&format!("DROP TABLE IF EXISTS {}", made.quoted))?;
         }
     }
-    for table in &moment.tables {
-        state::make(target, &table.name)?;
+    for object in all.of(Kind::Table).filter(|object| !stay.contains(&object.name.to_string())) {
+        state::make(target, &object.name, &without_counter(&object.create))?;
     }
     schema::create_databases(target, all)?;
-    schema::drop_others(target, all, keep)?;
-    schema::create_tables(target, all, keep)?;
-    let fresh: BTreeSet<_> =
-        moment.tables.iter().map(|t| t.name.clone()).filter(|n| !keep.contains(&n.to_string())).collect();
-    let try_triggers = if keep.is_empty() { fresh } else { BTreeSet::new() };
-    let refused = schema::create_programs(target, all, &try_triggers)?;
+    schema::drop_others(target, all, &stay)?;
+    schema::create_tables(target, all, &stay)?;
+    set_counters(target, all, &half)?;
+    let refused = schema::create_programs(target, all)?;
     tell(&refused.0);
     if !refused.0.is_empty() && !world.options.details.skip_refused {
         return Err(ImportError::Refused(
@@ -249,7 +252,43 @@ fn begin(
         }
         channel::try_receiver(target)?;
     }
+    Ok(half)
+}
+
+/// Brings counters of AUTO_INCREMENT to where the source's are.
+fn set_counters(target: &mut Session, all: &Definitions, half: &BTreeSet<String>) -> Result<(), ImportError> {
+    for object in all.of(Kind::Table).filter(|object| half.contains(&object.name.to_string())) {
+        if let Some(next) = definitions::counter(&object.create) {
+            target.run(&format!("ALTER TABLE {} AUTO_INCREMENT = {next}", object.name.quoted()))?;
+        }
+    }
+    if !half.is_empty() {
+        say(&format!("{} tables are there in part: ranges that are equal are not copied again", half.len()));
+    }
     Ok(())
+}
+
+/// Returns the tables that an earlier attempt left in the middle and that are still the same table: ranges of them that are
+/// equal to the source's are not copied again.
+fn half_copied(
+    target: &mut Session,
+    moment: &Moment,
+    keep: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, ImportError> {
+    let mut half = BTreeSet::new();
+    for made in state::made(target)? {
+        let same = |table: &&Table| table.name.to_string() == made.name && table.is_ordered_alike();
+        let Some(table) = moment.tables.iter().find(same) else { continue };
+        let create =
+            moment.all.of(Kind::Table).find(|o| o.name == table.name).map(|o| without_counter(&o.create));
+        if keep.contains(&made.name) || create.as_deref() != Some(&*made.definition) {
+            continue;
+        }
+        if target.known(&format!("SELECT 1 FROM {} LIMIT 1", made.quoted))?.is_some() {
+            half.insert(made.name);
+        }
+    }
+    Ok(half)
 }
 
 fn tell(refused: &[String]) {

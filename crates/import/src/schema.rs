@@ -7,11 +7,10 @@
 use crate::definitions::{Definitions, Kind, Object};
 use crate::error::ImportError;
 use crate::quote;
-use crate::selection::TableName;
 use crate::session::{Server, Session};
 use std::collections::BTreeSet;
 
-/// What the target did not take, with its reasons.
+/// Things that the target did not take, with its reasons.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refusals(pub Vec<String>);
 
@@ -116,13 +115,9 @@ pub(crate) fn set_sequences(
     Ok(())
 }
 
-/// Creates routines, views and events, and tries the triggers on the empty tables. What refers to what is not told, so
+/// Creates routines, views and events, and tries the triggers. What refers to what is not told, so
 /// what fails is tried again while anything succeeds.
-pub(crate) fn create_programs(
-    session: &mut Session,
-    all: &Definitions,
-    fresh: &BTreeSet<TableName>,
-) -> Result<Refusals, ImportError> {
+pub(crate) fn create_programs(session: &mut Session, all: &Definitions) -> Result<Refusals, ImportError> {
     let mut waiting: Vec<&Object> = Vec::new();
     for kind in [Kind::Function, Kind::Procedure, Kind::View, Kind::Event] {
         waiting.extend(all.of(kind));
@@ -138,7 +133,7 @@ pub(crate) fn create_programs(
             }
         }
         if failed.is_empty() || failed.len() == before {
-            refusals.0.extend(try_triggers(session, all, fresh)?.0);
+            refusals.0.extend(try_triggers(session, all)?.0);
             settle(session)?;
             return Ok(refusals);
         }
@@ -146,16 +141,9 @@ pub(crate) fn create_programs(
     }
 }
 
-/// Creates and drops the triggers, where that is possible without firing them: they would for every row that is copied.
-fn try_triggers(
-    session: &mut Session,
-    all: &Definitions,
-    fresh: &BTreeSet<TableName>,
-) -> Result<Refusals, ImportError> {
+/// Creates and drops the triggers: kept, they would fire for every row that is copied.
+fn try_triggers(session: &mut Session, all: &Definitions) -> Result<Refusals, ImportError> {
     let mut refusals = Refusals::default();
-    if fresh.is_empty() {
-        return Ok(refusals);
-    }
     let mut made = Vec::new();
     for object in all.of(Kind::Trigger) {
         match create(session, object) {

@@ -1,4 +1,4 @@
-//! Which databases and tables are meant.
+//! The choice of databases and tables.
 
 use crate::error::ImportError;
 use crate::quote;

@@ -2,7 +2,8 @@
 
 use crate::address::Address;
 use crate::error::ImportError;
-use omnibus_replication::client::{ClientError, Connection, Outcome, Row, RowView};
+use omnibus_replication::client::rows::{self, Outcome, RowView};
+use omnibus_replication::client::{ClientError, Connection, Row};
 use std::collections::BTreeMap;
 
 /// The longest part of a statement that an error shows.
@@ -118,7 +119,7 @@ impl Session {
 
     /// As [`Session::run`], for a statement that is not all UTF-8.
     pub(crate) fn run_bytes(&mut self, sql: &[u8]) -> Result<Outcome, ImportError> {
-        self.connection.execute(sql).map_err(|error| self.error(sql, error))
+        rows::execute(&mut self.connection, sql).map_err(|error| self.error(sql, error))
     }
 
     /// As [`Session::run`]; nothing if the server does not know the statement or the variable, or the account may not set it.
@@ -165,21 +166,22 @@ impl Session {
 
     /// The first row with the names of its columns; NULL is empty.
     pub(crate) fn named(&mut self, sql: &str) -> Result<Option<BTreeMap<String, String>>, ImportError> {
-        let (names, rows) =
-            self.connection.query_with_names(sql).map_err(|error| self.error(sql.as_bytes(), error))?;
+        let (names, rows) = rows::query_with_names(&mut self.connection, sql)
+            .map_err(|error| self.error(sql.as_bytes(), error))?;
         let text = |value: Option<Vec<u8>>| String::from_utf8_lossy(&value.unwrap_or_default()).into_owned();
         Ok(rows.into_iter().next().map(|row| names.into_iter().zip(row.into_iter().map(text)).collect()))
     }
 
     /// Sends a query whose rows [`Session::next`] reads.
     pub(crate) fn begin(&mut self, sql: &str) -> Result<(), ImportError> {
-        self.connection.begin_rows(sql.as_bytes()).map_err(|error| self.error(sql.as_bytes(), error))
+        rows::begin_rows(&mut self.connection, sql.as_bytes())
+            .map_err(|error| self.error(sql.as_bytes(), error))
     }
 
     /// The next row.
     pub(crate) fn next(&mut self) -> Result<Option<RowView<'_>>, ImportError> {
         let server = self.label;
-        self.connection.next_row().map_err(|error| ImportError::Server {
+        rows::next_row(&mut self.connection).map_err(|error| ImportError::Server {
             server,
             doing: "reading rows".into(),
             error,

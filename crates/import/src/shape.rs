@@ -66,21 +66,26 @@ pub(crate) fn describe(
         put(table, format!("trigger {name}"));
     }
     if selection.whole_databases() {
-        for (kind, list) in [
-            (
-                "routine",
-                format!(
-                    "SELECT CONCAT(ROUTINE_TYPE, ' ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {of}"
-                ),
-            ),
-            ("event", format!("SELECT EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {of}")),
-        ] {
-            for [name] in texts(session, &list)? {
-                shapes.insert(format!("{kind} {name} of {database}"), Vec::new());
-            }
-        }
+        programs(session, database, &mut shapes)?;
     }
     Ok(shapes)
+}
+
+/// Adds the names of routines and events.
+fn programs(session: &mut Session, database: &str, shapes: &mut Shapes) -> Result<(), ImportError> {
+    let of = quote::text(database);
+    let routines = format!(
+        "SELECT CONCAT(LOWER(ROUTINE_TYPE), ' ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {of}"
+    );
+    let events = format!(
+        "SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = {of}"
+    );
+    for sql in [routines, events] {
+        for [name] in texts(session, &sql)? {
+            shapes.insert(format!("{name} of {database}"), Vec::new());
+        }
+    }
+    Ok(())
 }
 
 fn texts<const N: usize>(session: &mut Session, sql: &str) -> Result<Vec<[String; N]>, ImportError> {
@@ -110,7 +115,7 @@ fn plain_collation(collation: &str) -> String {
     }
 }
 
-/// What all servers say of a column besides.
+/// Keeps the words about a column that all servers have.
 fn plain_extra(extra: &str) -> String {
     let extra = extra.to_lowercase();
     ["auto_increment", "virtual generated", "stored generated", "on update current_timestamp", "invisible"]

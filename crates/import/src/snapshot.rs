@@ -19,7 +19,7 @@ const REST: Duration = Duration::from_secs(5);
 pub(crate) struct Snapshot {
     pub sessions: Vec<Session>,
     pub at: Position,
-    /// How long writers were stopped.
+    /// The time for which writers were stopped.
     pub stopped: Duration,
 }
 
@@ -77,6 +77,9 @@ fn stop_writers(session: &mut Session, tables: &[TableName]) -> Result<(), Impor
         Ok(_) => return Ok(()),
         Err(error) if matches!(error.code(), Some(1044 | 1045 | 1227)) => {}
         Err(error) => return Err(error),
+    }
+    if tables.is_empty() {
+        return Ok(());
     }
     let list: Vec<String> = tables.iter().map(|table| format!("{} READ", table.quoted())).collect();
     match session.run(&format!("LOCK TABLES {}", list.join(", "))) {

@@ -1,10 +1,10 @@
-//! What an import remembers, in the database `omnibus_import` of the target.
+//! The memory of an import, in the database `omnibus_import` of the target.
 //!
 //! It changes in the transactions that it tells of, so that after any kill it is true: a table is `done` or will be copied
 //! anew, and a worker's number of batches says whether the last one, whose COMMIT had no answer, is there.
 //!
 //! IMPORT-1: tables that are done are, all of them, the source's tables at one place of its log: the run's, or the channel's
-//! once there is one. A table that is not done holds nothing that is relied on.
+//! once there is one. A table that is not done holds nothing that is relied on: it is dropped, or compared range by range.
 
 use crate::error::ImportError;
 use crate::facts::Position;
@@ -48,7 +48,8 @@ const TABLES: [&str; 5] = [
      phase VARCHAR(10) NOT NULL, file VARBINARY(500) NOT NULL, offset BIGINT UNSIGNED NOT NULL, gtids LONGBLOB NOT NULL, \
      selection LONGBLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS omnibus_import.done (name VARBINARY(600) PRIMARY KEY)",
-    "CREATE TABLE IF NOT EXISTS omnibus_import.made (name VARBINARY(600) PRIMARY KEY, quoted VARBINARY(600) NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS omnibus_import.made (name VARBINARY(600) PRIMARY KEY, quoted VARBINARY(600) NOT NULL, \
+     definition LONGBLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS omnibus_import.worker (id INT PRIMARY KEY, batches BIGINT NOT NULL)",
 ];
 
@@ -99,16 +100,28 @@ pub(crate) fn unfinish(session: &mut Session, name: &str) -> Result<(), ImportEr
     session.run(&format!("DELETE FROM omnibus_import.done WHERE name = {}", quote::text(name))).map(drop)
 }
 
-/// Remembers that the import makes a table, and so may drop it.
-pub(crate) fn make(session: &mut Session, table: &TableName) -> Result<(), ImportError> {
-    let (name, quoted) = (quote::text(&table.to_string()), quote::text(&table.quoted()));
-    session.run(&format!("REPLACE INTO omnibus_import.made VALUES ({name}, {quoted})")).map(drop)
+/// A table that the import has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub name: String,
+    /// The name as it stands in statements.
+    pub quoted: String,
+    /// The statement that made it.
+    pub definition: String,
 }
 
-/// Returns the tables that the import has made: their names, and as they stand in statements.
-pub(crate) fn made(session: &mut Session) -> Result<Vec<(String, String)>, ImportError> {
-    let rows = session.texts("SELECT name, quoted FROM omnibus_import.made")?;
-    Ok(rows.into_iter().map(crate::table::take).map(|[name, quoted]| (name, quoted)).collect())
+/// Remembers that the import makes a table, and so may drop it.
+pub(crate) fn make(session: &mut Session, table: &TableName, definition: &str) -> Result<(), ImportError> {
+    let (name, quoted) = (table.to_string(), table.quoted());
+    let values = [&*name, &*quoted, definition].map(quote::text).join(", ");
+    session.run(&format!("REPLACE INTO omnibus_import.made VALUES ({values})")).map(drop)
+}
+
+/// Returns the tables that the import has made.
+pub(crate) fn made(session: &mut Session) -> Result<Vec<Made>, ImportError> {
+    let rows = session.texts("SELECT name, quoted, definition FROM omnibus_import.made")?;
+    let made = |[name, quoted, definition]: [String; 3]| Made { name, quoted, definition };
+    Ok(rows.into_iter().map(crate::table::take).map(made).collect())
 }
 
 /// Gives a worker its row, with no batch.

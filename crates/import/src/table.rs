@@ -1,4 +1,4 @@
-//! What a table's columns are, and the expressions that read, write and sum them up without loss.
+//! Columns of tables, and the expressions that read, write and sum them up without loss.
 //!
 //! Text is read in the bytes of its own character set and written as bytes, so that no conversion touches it. Numbers that
 //! a server would show rounded (FLOAT) are read as the doubles that they are; members of ENUM and SET, and bits, are
@@ -11,7 +11,7 @@ use crate::selection::TableName;
 use crate::session::Session;
 use std::collections::BTreeMap;
 
-/// How a value is written.
+/// The form in which a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Digits as they come.
@@ -21,6 +21,9 @@ pub(crate) enum Form {
     /// Between quotes, as bytes.
     Bytes,
 }
+
+/// The character sets that the target has. Text of others becomes UTF-8 there, where it is taken at all.
+const KNOWN: [&str; 6] = ["utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary"];
 
 /// A column that is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) struct Table {
     /// The source's estimates.
     pub rows: u64,
     pub bytes: u64,
+    /// Some of its rows were copied before, as of another moment.
+    pub resumed: bool,
 }
 
 impl Column {
@@ -53,11 +58,21 @@ impl Column {
         matches!(&*self.kind, "float" | "double")
     }
 
+    /// Its name, or what converts it where the target does not have its character set.
+    fn text(&self) -> String {
+        let name = quote::name(&self.name);
+        if self.is_text() && !KNOWN.contains(&&*self.charset) {
+            format!("CONVERT({name} USING utf8mb4)")
+        } else {
+            name
+        }
+    }
+
     fn is_text(&self) -> bool {
         !self.charset.is_empty() && !matches!(&*self.kind, "enum" | "set" | "json")
     }
 
-    /// How values of this column are written.
+    /// The form in which values of this column are written.
     pub(crate) fn form(&self) -> Form {
         match &*self.kind {
             "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "bit" | "enum" | "set"
@@ -74,7 +89,7 @@ impl Column {
         match &*self.kind {
             "float" => format!("{name} * 1e0"),
             "bit" | "enum" | "set" => format!("CAST({name} AS UNSIGNED)"),
-            _ => name,
+            _ => self.text(),
         }
     }
 
@@ -84,7 +99,9 @@ impl Column {
         match &*self.kind {
             "bit" | "enum" | "set" => format!("CAST({name} AS UNSIGNED)"),
             "uuid" | "inet4" | "inet6" => format!("CAST({name} AS CHAR)"),
-            _ if self.form() == Form::Bytes || self.kind == "json" => format!("CRC32({name})"),
+            _ if self.form() == Form::Bytes || self.kind == "json" => {
+                format!("CRC32({})", self.text())
+            }
             _ => name,
         }
     }
@@ -94,7 +111,9 @@ impl Column {
             "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "year" => KeyKind::Number,
             "date" | "time" | "datetime" | "timestamp" => KeyKind::Quoted,
             "binary" | "varbinary" => KeyKind::Bytes,
-            "char" | "varchar" if self.is_text() => KeyKind::Text(self.charset.clone()),
+            "char" | "varchar" if self.is_text() && KNOWN.contains(&&*self.charset) => {
+                KeyKind::Text(self.charset.clone())
+            }
             // Compared otherwise than they are ordered, or inexact.
             _ => return None,
         };
@@ -116,12 +135,19 @@ impl Table {
     /// The beginning of a statement that writes rows.
     pub(crate) fn insert(&self) -> String {
         let names: Vec<String> = self.copied().map(|column| quote::name(&column.name)).collect();
-        format!("INSERT INTO {} ({}) VALUES ", self.name.quoted(), names.join(", "))
+        // An old row may have a unique value that belongs to another one by now. Its own range is compared, too.
+        let verb = if self.resumed { "REPLACE" } else { "INSERT" };
+        format!("{verb} INTO {} ({}) VALUES ", self.name.quoted(), names.join(", "))
     }
 
     /// The list of the key's columns, empty without a key.
     pub(crate) fn key_list(&self) -> String {
         self.key.iter().map(|column| quote::name(&column.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns whether both servers order its keys alike beyond doubt, so that a range of keys is the same rows on both.
+    pub(crate) fn is_ordered_alike(&self) -> bool {
+        !self.key.is_empty() && !self.key.iter().any(|column| matches!(column.kind, KeyKind::Text(_)))
     }
 
     /// The hint that makes a source go along the primary key.
@@ -202,6 +228,7 @@ pub(crate) fn describe(session: &mut Session, database: &str) -> Result<Vec<Tabl
             columns,
             rows: rows.parse().unwrap_or(0),
             bytes: bytes.parse().unwrap_or(0),
+            resumed: false,
         });
     }
     Ok(tables)
@@ -233,7 +260,7 @@ mod tests {
         ];
         let key = vec![columns[0].key().unwrap_or(KeyColumn { name: String::new(), kind: KeyKind::Bytes })];
         let name = TableName { database: "d".into(), table: "t".into() };
-        let table = Table { name, key, columns, has_key: true, rows: 0, bytes: 0 };
+        let table = Table { name, key, columns, has_key: true, rows: 0, bytes: 0, resumed: false };
         assert_eq!(table.select(), "`id`, `f` * 1e0, `s`, CAST(`e` AS UNSIGNED), `j`");
         assert_eq!(table.insert(), "INSERT INTO `d`.`t` (`id`, `f`, `s`, `e`, `j`) VALUES ");
         assert_eq!(
@@ -251,8 +278,16 @@ mod tests {
     }
 
     #[test]
+    fn text_of_other_character_sets_is_converted() {
+        let text = column("s", "text", "gbk", true, false);
+        assert_eq!(text.read(), "CONVERT(`s` USING utf8mb4)");
+        assert_eq!(text.sum(), "CRC32(CONVERT(`s` USING utf8mb4))");
+    }
+
+    #[test]
     fn keys_that_ranges_cannot_be_made_of_are_none() {
         assert!(column("e", "enum", "utf8mb4", false, false).key().is_none());
+        assert!(column("s", "varchar", "gbk", false, false).key().is_none());
         assert!(column("f", "double", "", false, false).key().is_none());
         let text = column("s", "char", "latin1", false, false).key();
         assert_eq!(text.map(|k| k.kind), Some(KeyKind::Text("latin1".into())));

@@ -77,7 +77,7 @@ impl World {
         self.options.follow != Follow::No
     }
 
-    /// How the target reaches the source.
+    /// The source as the target reaches it.
     pub(crate) fn reach(&self) -> Result<Reach, ImportError> {
         let endpoint = &self.options.from.endpoint;
         let given = &self.options.source_for_target;
@@ -157,6 +157,7 @@ fn without_orphans(references: &[(String, String)], keep: &mut BTreeSet<String>)
 mod tests {
     use super::*;
 
+    /// IMPORT-1: a child whose parent is copied anew is copied anew, too.
     #[test]
     fn children_are_kept_only_beside_their_parents() {
         let of = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>();

@@ -69,7 +69,7 @@ pub struct Connection {
     output: OutBuf,
     seq: u8,
     chunk: Vec<u8>,
-    capabilities: Capability,
+    pub(super) capabilities: Capability,
     greeting: Greeting,
     event_limit: EventLimit,
 }
@@ -278,11 +278,6 @@ impl Connection {
     /// Returns whether the next packet has arrived, so that reading it does not wait.
     pub(crate) fn has_packet(&self) -> bool {
         self.input.has_packet()
-    }
-
-    /// The capabilities that both sides have.
-    pub(super) fn capabilities(&self) -> Capability {
-        self.capabilities
     }
 
     /// Reads the next packet, of at most `max` bytes.

@@ -50,89 +50,90 @@ impl<'a> RowView<'a> {
     }
 }
 
-impl Connection {
-    /// Executes a statement, whose rows are dropped if it has any.
-    ///
-    /// # Errors
-    /// The server's error, or the connection's.
-    pub fn execute(&mut self, sql: &[u8]) -> Result<Outcome, ClientError> {
-        match self.start_rows(sql)? {
-            Begun::Done(outcome) => Ok(outcome),
-            Begun::Rows(_) => {
-                while self.next_row()?.is_some() {}
-                Ok(Outcome::default())
-            }
+/// Executes a statement, whose rows are dropped if it has any.
+///
+/// # Errors
+/// The server's error, or the connection's.
+pub fn execute(connection: &mut Connection, sql: &[u8]) -> Result<Outcome, ClientError> {
+    match start_rows(connection, sql)? {
+        Begun::Done(outcome) => Ok(outcome),
+        Begun::Rows(_) => {
+            while next_row(connection)?.is_some() {}
+            Ok(Outcome::default())
         }
     }
+}
 
-    /// Sends a query whose rows [`Connection::next_row`] then reads; all of them have to be read before another
-    /// statement.
-    ///
-    /// # Errors
-    /// The server's error, or the connection's.
-    pub fn begin_rows(&mut self, sql: &[u8]) -> Result<(), ClientError> {
-        match self.start_rows(sql)? {
-            Begun::Rows(_) => Ok(()),
-            Begun::Done(_) => Err(ClientError::Malformed("no rows where rows were asked for".into())),
-        }
+/// Sends a query whose rows [`next_row`] then reads; all of them have to be read before another
+/// statement.
+///
+/// # Errors
+/// The server's error, or the connection's.
+pub fn begin_rows(connection: &mut Connection, sql: &[u8]) -> Result<(), ClientError> {
+    match start_rows(connection, sql)? {
+        Begun::Rows(_) => Ok(()),
+        Begun::Done(_) => Err(ClientError::Malformed("no rows where rows were asked for".into())),
     }
+}
 
-    /// Reads the next row; `None` at the end.
-    ///
-    /// # Errors
-    /// The server's error, or the connection's.
-    pub fn next_row(&mut self) -> Result<Option<RowView<'_>>, ClientError> {
-        let capabilities = self.capabilities();
-        let packet = self.read(MAX_ROW, false)?;
+/// Reads the next row; `None` at the end.
+///
+/// # Errors
+/// The server's error, or the connection's.
+pub fn next_row(connection: &mut Connection) -> Result<Option<RowView<'_>>, ClientError> {
+    let capabilities = connection.capabilities;
+    let packet = connection.read(MAX_ROW, false)?;
+    if is_eof(packet, capabilities) {
+        return Ok(None);
+    }
+    if packet.first() == Some(&0xFF) {
+        return Err(ErrPacket::decode(packet)?.into());
+    }
+    Ok(Some(RowView { rest: Reader::new(packet) }))
+}
+
+/// Executes a query, and returns the names of its columns and all rows.
+///
+/// # Errors
+/// The server's error, or the connection's.
+pub fn query_with_names(
+    connection: &mut Connection,
+    sql: &str,
+) -> Result<(Vec<String>, Vec<Row>), ClientError> {
+    let Begun::Rows(names) = start_rows(connection, sql.as_bytes())? else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let mut rows = Vec::new();
+    while let Some(mut row) = next_row(connection)? {
+        let values = names.iter().map(|_| Ok(row.next_value()?.map(<[u8]>::to_vec)));
+        rows.push(values.collect::<Result<Row, ClientError>>()?);
+    }
+    Ok((names, rows))
+}
+
+fn start_rows(connection: &mut Connection, sql: &[u8]) -> Result<Begun, ClientError> {
+    connection.command(|out| {
+        out.push(0x03);
+        out.extend_from_slice(sql);
+    })?;
+    let capabilities = connection.capabilities;
+    let first = connection.read_packet()?;
+    match first.first() {
+        Some(0x00) => {
+            let ok = OkPacket::decode(first, capabilities)?;
+            return Ok(Begun::Done(Outcome { affected: ok.affected, warnings: ok.warnings }));
+        }
+        Some(0xFF) => return Err(ErrPacket::decode(first)?.into()),
+        Some(0xFB) => return Err(ClientError::Malformed("a request for a file".into())),
+        _ => {}
+    }
+    let mut names = Vec::new();
+    loop {
+        let packet = connection.read_packet()?;
         if is_eof(packet, capabilities) {
-            return Ok(None);
+            return Ok(Begun::Rows(names));
         }
-        if packet.first() == Some(&0xFF) {
-            return Err(ErrPacket::decode(packet)?.into());
-        }
-        Ok(Some(RowView { rest: Reader::new(packet) }))
-    }
-
-    /// Executes a query, and returns the names of its columns and all rows.
-    ///
-    /// # Errors
-    /// The server's error, or the connection's.
-    pub fn query_with_names(&mut self, sql: &str) -> Result<(Vec<String>, Vec<Row>), ClientError> {
-        let Begun::Rows(names) = self.start_rows(sql.as_bytes())? else {
-            return Ok((Vec::new(), Vec::new()));
-        };
-        let mut rows = Vec::new();
-        while let Some(mut row) = self.next_row()? {
-            let values = names.iter().map(|_| Ok(row.next_value()?.map(<[u8]>::to_vec)));
-            rows.push(values.collect::<Result<Row, ClientError>>()?);
-        }
-        Ok((names, rows))
-    }
-
-    fn start_rows(&mut self, sql: &[u8]) -> Result<Begun, ClientError> {
-        self.command(|out| {
-            out.push(0x03);
-            out.extend_from_slice(sql);
-        })?;
-        let capabilities = self.capabilities();
-        let first = self.read_packet()?;
-        match first.first() {
-            Some(0x00) => {
-                let ok = OkPacket::decode(first, capabilities)?;
-                return Ok(Begun::Done(Outcome { affected: ok.affected, warnings: ok.warnings }));
-            }
-            Some(0xFF) => return Err(ErrPacket::decode(first)?.into()),
-            Some(0xFB) => return Err(ClientError::Malformed("a request for a file".into())),
-            _ => {}
-        }
-        let mut names = Vec::new();
-        loop {
-            let packet = self.read_packet()?;
-            if is_eof(packet, capabilities) {
-                return Ok(Begun::Rows(names));
-            }
-            names.push(column_name(packet)?);
-        }
+        names.push(column_name(packet)?);
     }
 }
 
