@@ -7,6 +7,7 @@ mod binlog;
 mod check;
 mod device;
 mod hidden;
+mod import;
 mod keyring_args;
 #[cfg(not(all(feature = "archive", feature = "stream")))]
 mod not_built;
@@ -61,6 +62,7 @@ enum Command {
     #[cfg(not(feature = "stream"))]
     Stream(not_built::NotBuilt),
     Restore(restore::RestoreArgs),
+    Import(Box<import::ImportArgs>),
 }
 
 #[derive(Subcommand)]
@@ -96,5 +98,6 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "stream"))]
         Command::Stream(args) => not_built::run("stream", &args),
         Command::Restore(args) => restore::run(args),
+        Command::Import(args) => import::run(&args),
     }
 }

@@ -69,7 +69,7 @@ pub struct Connection {
     output: OutBuf,
     seq: u8,
     chunk: Vec<u8>,
-    capabilities: Capability,
+    pub(super) capabilities: Capability,
     greeting: Greeting,
     event_limit: EventLimit,
 }
@@ -280,7 +280,8 @@ impl Connection {
         self.input.has_packet()
     }
 
-    fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
+    /// Reads the next packet, of at most `max` bytes.
+    pub(super) fn read(&mut self, max: usize, any_number: bool) -> Result<&[u8], ClientError> {
         // MySQL and MariaDB number the packets in compressed frames as they number the frames, which says nothing of what is missing.
         let any_number = any_number || self.transport.is_compressed();
         loop {

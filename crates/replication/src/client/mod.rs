@@ -4,7 +4,7 @@
 //! and the decision to reconnect are in `crate::replica`. Nothing that a source sends makes this code panic, loop, or
 //! allocate more than was sent (WIRE-1).
 //!
-//! Called by receiver threads and by `omnibus binlog`; a [`Remote`] is the only part that another thread may use.
+//! Called by receiver threads, by `omnibus binlog` and by `omnibus import`; a [`Remote`] is the only part that another thread may use.
 
 mod auth;
 mod back_off;
@@ -14,6 +14,7 @@ mod dump;
 mod error;
 mod introduce;
 mod log_stream;
+pub mod rows;
 mod secrets;
 mod tls;
 mod transport;
