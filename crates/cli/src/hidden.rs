@@ -17,7 +17,7 @@ const VARIABLE: &str = "OMNIBUS_ARGUMENT_";
 pub fn arguments(given: Vec<OsString>) -> Vec<OsString> {
     if !matches!(
         given.get(1).and_then(|command| command.to_str()),
-        Some("binlog" | "archive" | "stream" | "restore")
+        Some("binlog" | "archive" | "stream" | "restore" | "import")
     ) {
         return given;
     }
@@ -68,6 +68,7 @@ mod tests {
             ("--port=3306", "--port=3306"),
             ("nats://u:p@h/x", "nats://***@h/x"),
             ("--to=kafka://u:p@h/x", "--to=kafka://***@h/x"),
+            ("mysql://u:p@h:3306/?ssl-mode=required", "mysql://***@h:3306/?ssl-mode=required"),
             ("binlog.000001", "binlog.000001"),
         ] {
             assert_eq!(starred(&given.into()), OsString::from(shown));
