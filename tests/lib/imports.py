@@ -82,7 +82,7 @@ CREATE TABLE notes (at DATETIME(6), what TEXT);
 CREATE TABLE audit (id INT AUTO_INCREMENT PRIMARY KEY, who VARCHAR(100));
 CREATE TABLE large (id INT PRIMARY KEY, b LONGBLOB);
 CREATE TABLE swaps (id INT PRIMARY KEY, u INT UNIQUE, x INT);
-CREATE TABLE `odd ``name` (`a b` INT PRIMARY KEY, `select` INT);
+CREATE TABLE `odd, name` (`a b` INT PRIMARY KEY, `select` INT);
 CREATE FUNCTION double_it(x DECIMAL(20,2)) RETURNS DECIMAL(20,2) DETERMINISTIC RETURN x * 2;
 CREATE VIEW totals AS SELECT customer, SUM(total) AS t FROM orders GROUP BY customer;
 CREATE VIEW a_best AS SELECT c.name, t.t, shop.double_it(t.t) AS d FROM totals t JOIN customer c ON c.id = t.customer;
@@ -95,7 +95,7 @@ INSERT INTO item (orders, n, what, price) VALUES (1, 1, 'tea', 2.5), (1, 2, 'x',
 INSERT INTO words VALUES ('é', 'fr', x'00ff', 1), ('😀', 'xx', x'', 2), ('a', 'b', x'61', 3);
 INSERT INTO notes VALUES (NOW(6), 'a'), (NOW(6), 'a'), (NOW(6), NULL);
 INSERT INTO large VALUES (1, REPEAT('x', 16 << 20)), (2, REPEAT(x'00275c0a', 1 << 20)), (3, '');
-INSERT INTO `odd ``name` VALUES (1, 2);
+INSERT INTO `odd, name` VALUES (1, 2);
 CREATE USER app@'%' IDENTIFIED BY 'app-secret'; GRANT SELECT, INSERT ON shop.* TO app@'%';
 CREATE ROLE reader; GRANT SELECT ON shop.* TO reader; GRANT reader TO app@'%';
 CREATE USER mover@'%' IDENTIFIED BY 'mover-secret';

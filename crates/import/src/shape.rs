@@ -5,7 +5,7 @@ use crate::quote;
 use crate::selection::{Selection, TableName};
 use crate::session::Session;
 use crate::table::take;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The lines that describe each object, by its kind and name.
 pub(crate) type Shapes = BTreeMap<String, Vec<String>>;
@@ -18,9 +18,11 @@ pub(crate) fn describe(
 ) -> Result<Shapes, ImportError> {
     let mut shapes = Shapes::new();
     let of = quote::text(database);
+    let views = views(session, database, selection, &mut shapes)?;
     let mut put = |table: String, line: String| {
+        let is_view = views.contains(&table);
         let name = TableName { database: database.to_owned(), table };
-        if selection.has(&name) {
+        if selection.has(&name) && !is_view {
             shapes.entry(format!("table {name}")).or_default().push(line);
         }
     };
@@ -69,6 +71,28 @@ pub(crate) fn describe(
         programs(session, database, &mut shapes)?;
     }
     Ok(shapes)
+}
+
+/// Adds the views, and returns their names. Nothing else is compared of them: their columns are shown to those only who may use
+/// everything in them.
+fn views(
+    session: &mut Session,
+    database: &str,
+    selection: &Selection,
+    shapes: &mut Shapes,
+) -> Result<BTreeSet<String>, ImportError> {
+    let views = session.texts(&format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'VIEW'",
+        quote::text(database)
+    ))?;
+    let views: BTreeSet<String> = views.into_iter().flatten().collect();
+    for table in views.iter().cloned() {
+        let name = TableName { database: database.to_owned(), table };
+        if selection.has(&name) {
+            shapes.insert(format!("view {name}"), Vec::new());
+        }
+    }
+    Ok(views)
 }
 
 /// Adds the names of routines and events.

@@ -44,6 +44,11 @@ def what_is_refused_is_named(source, into):
     client(into, "DROP DATABASE IF EXISTS omnibus_import; DROP DATABASE IF EXISTS odd")
 
 
+def still_running(command):
+    if command.poll() is not None:
+        raise SystemExit(f"FAIL: it ended by itself: {command.communicate()}")
+
+
 def killed_and_resumed(source, into, mover):
     """The command is killed when some tables are done, and what is left is copied by the next one; then the target is."""
     def count(sql):
@@ -57,12 +62,12 @@ def killed_and_resumed(source, into, mover):
         return count("SELECT SUM(batches) FROM omnibus_import.worker")
     running = mover.start("--until-caught-up", "--threads", "2")
     wait_for(lambda: running.poll() is not None or batches() > 3, "no batch is done")
-    expect(running.poll() is None, f"it ended by itself: {running.communicate()}")
+    still_running(running)
     into.kill()
     time.sleep(0.5)
     into.start()
     wait_for(lambda: running.poll() is not None or done() >= 2, "no table is done")
-    expect(running.poll() is None, f"it ended by itself: {running.communicate()}")
+    still_running(running)
     running.kill()
     running.wait()
     left = done()
@@ -77,7 +82,7 @@ def planted_differences(source, into, mover):
     client(into, "SET sql_log_bin = 0, foreign_key_checks = 0; UPDATE shop.item SET price = price + 1e-9 WHERE orders = 1 AND n = 1; "
                  "DELETE FROM shop.words WHERE lang = 'fr'; INSERT INTO shop.customer (id, name) VALUES (99999999, 'nobody'); DROP VIEW shop.a_best")
     said = mover.run("--check-only", code=4)
-    for part in ("shop.item: (orders, n) after", "different: 1 ((1, 1))", "missing in the target: 1 (('é', 'fr', x'00ff'))", "only in the target: 1 ((99999999))", "table shop.a_best: not in the target"):
+    for part in ("shop.item: (orders, n) after", "different: 1 ((1, 1))", "missing in the target: 1 (('é', 'fr', x'00ff'))", "only in the target: 1 ((99999999))", "view shop.a_best: not in the target"):
         expect(part in said, f"'{part}' is not in {said}")
     expect("4 differences" in said and "shop.orders:" not in said, said)
     client(into, "SET sql_log_bin = 0, foreign_key_checks = 0; UPDATE shop.item SET price = 2.5 WHERE orders = 1 AND n = 1; "
