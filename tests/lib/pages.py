@@ -6,6 +6,7 @@ are for this library, and no reader sees them:
     sh                commands of the page's shell, one for the whole page: each must succeed
     console           a terminal: commands behind `$ ` (`> ` goes on with one), and what they print below them. One that the page shows to print
                       something must print that, digits aside; only such a one may fail
+    console exact     digits count, too
     sql db1 db2       statements, executed by the client as root at each of these servers; db1 if none is named
     ini db1 db2       the option file of these servers, with which they start now
     text, ..          anything else is not run, and has to be in NOT_RUN with the reason
@@ -47,7 +48,7 @@ WORDS = [
     (r"((?:SOURCE|MASTER)_)HOST='(?:10\.0\.0\.|db)(\d)'(?!, *\1PORT)", r"\1HOST='127.0.0.\2', \1PORT={port}"),
     (r"-h (?:10\.0\.0\.|db)(\d)", r"-h 127.0.0.\1 -P {port}"),
     (r"\b10\.0\.0\.", "127.0.0."),
-    (r"(?<=[=@ ])db(\d)(?=[:\s'\"])", r"127.0.0.\1"),
+    (r"(?<=[=@])db(\d)(?=[:\s'\"])", r"127.0.0.\1"),
     # Sizes and moments of a real machine.
     (r"--binlog-size=2G", "--binlog-size=1M"),
     (r"\bomnibus bench sync\b", "omnibus bench sync --rounds 1 --count 20"),
@@ -57,7 +58,13 @@ WORDS = [
     (r"\b3306\b", "{port}"),
     (r"\b3307\b", "{port_2}"),
     (r"\b3308\b", "{port_3}"),
-    (r"\b8080\b", "{port_4}"),
+    (r"\b3309\b", "{port_4}"),
+    (r"\b8080\b", "{port_5}"),
+    (r"\b9999\b", "{port_6}"),
+    (r"\b3310\b", "{port_7}"),
+    (r"\b8081\b", "{port_8}"),
+    # Who runs the tests, or a namespace of theirs, may mount.
+    (r"\bsudo (?=u?mount)", ""),
     (r"\b(broker\d|nats1)(?=:)", "127.0.0.1"),
     (r"\b9000\b", "{s3}"),
     (r"s3://bucket\b", "s3://archive"),
@@ -74,8 +81,14 @@ NOT_RUN = {
     ("json.md", "jq -c"): "needs jq; statement_context.py sends lines through `omnibus replay`",
     ("migrate.md", ""): "needs a MySQL to come from: tests/e2e/tools",
     ("operating.md", "sudo apt install"): "changes the machine; package.py installs into a folder",
-    ("operating.md", "docker build"): "needs a daemon that builds containers",
+    ("operating.md", "docker build"): "needs a container's daemon; container.py builds the image and runs it",
     ("vitess.md", ""): "builds Vitess; tests/vitess/run.py sets it up by these commands",
+}
+
+# Options that pages name and that are other programs' own.
+OTHERS = {
+    "--all-databases", "--allow-on-master", "--compact", "--disable-ssl-verify-server-cert", "--example", "--flush-logs", "--init-db-sql-file", "--kebab-case", "--local",
+    "--lock-all-tables", "--only", "--open", "--single-transaction", "--system", "--tab", "--tablet-uid", "--tool", "--unmanaged", "--xtrabackup-stream-mode",
 }
 
 FENCE = re.compile(r"^( *)(```+)\s*(.*)$")
@@ -139,7 +152,7 @@ done
 class Shell:
     """A bash on a terminal, as a reader has it; it lives as long as its page."""
 
-    def __init__(self, place, env):
+    def __init__(self, place, env, mounts):
         self.place, self.steps, self.rest = place, 0, b""
         self.terminal, end = pty.openpty()
         settings = termios.tcgetattr(end)
@@ -147,7 +160,9 @@ class Shell:
         settings[3] &= ~termios.ECHO
         termios.tcsetattr(end, termios.TCSANOW, settings)
         orders, self.orders = os.pipe()
-        self.process = subprocess.Popen(["bash", "--noprofile", "--norc", "-c", LOOP.format(orders=orders)], stdin=end, stdout=end, stderr=end, cwd=place,
+        # What it mounts is gone with it, and nobody else sees it.
+        alone = (["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]) if mounts else []
+        self.process = subprocess.Popen([*alone, "bash", "--noprofile", "--norc", "-c", LOOP.format(orders=orders)], stdin=end, stdout=end, stderr=end, cwd=place,
                                         env=env, pass_fds=[orders], start_new_session=True)
         os.close(end)
         os.close(orders)
@@ -196,7 +211,8 @@ sleep() {
     command sleep "$1"
     local job socket
     for job in $(jobs -rp); do
-        socket=$(tr '\0' '\n' 2>/dev/null <"/proc/$job/cmdline" | sed -n -e '/^--socket$/{n;p}' -e 's/^--socket=//p')
+        socket=$(tr '\0' '\n' 2>/dev/null <"/proc/$job/cmdline" | sed -n -e '/^--socket$/{n;p}' -e 's/^--socket=//p' -e 's/^--defaults-file=//p')
+        if [ -f "$socket" ]; then socket=$(sed -n 's/^socket *= *//p' "$socket"); fi
         if [ -n "$socket" ]; then until_it_answers "$socket"; fi
     done
     command sleep "$1"
@@ -228,14 +244,15 @@ class World:
         program = pathlib.Path(binary()).resolve()
         (place / "bin/omnibus").symlink_to(program)
         (place / "bin/change-stream").symlink_to(program.parent / "change-stream")
-        self.words = {"place": str(place), "port": free_port(), "port_2": free_port(), "port_3": free_port(), "port_4": free_port(),
+        self.words = {"place": str(place), "port": free_port(), **{f"port_{n}": free_port() for n in range(2, 9)},
                       "kafka": 9092, "nats": 4222, "s3": 9000, **(words or {})}
+        (place / "mnt/archive").mkdir()
         if "keys" in self.words:
             shutil.copytree(self.words["keys"], place / "etc/omnibus-keys")
         (place / ".my.cnf").write_text(f"[client]\nuser=root\nsocket={place}/db1/s.sock\nport={self.words['port']}\n")
         env = {"PATH": f"{place}/bin:{os.environ['PATH']}", "HOME": str(place), "TERM": "dumb", "LC_ALL": "C.UTF-8", "TMPDIR": str(place / "tmp"),
                "OMNIBUS": "omnibus"}
-        self.shell = Shell(place, env)
+        self.shell = Shell(place, env, " mount -t " in (ROOT / page).read_text())
         self.run("the prelude", PRELUDE)
 
     def here(self, text):
@@ -258,6 +275,7 @@ class World:
                 self.servers[name] = MariaDB(self.place / name, f"--server-id=10{name[-1]}")
             else:
                 self.servers[name] = PageServer(self.place, int(name.removeprefix("db")), self.words["port"])
+                (self.place / f"run/omnibus/{name}.sock").symlink_to(f"../../{name}/s.sock")
                 if name == "db1":
                     (self.place / "var/lib/omnibus").symlink_to("../../db1/data")
                     (self.place / "run/omnibus/omnibus.sock").symlink_to("../../db1/s.sock")
@@ -302,7 +320,8 @@ class World:
         for name in block.servers:
             server = self.known(name)
             server.stop()
-            server.settings.write_text(re.sub(r"(?m)^server_id *= *\d+", f"server_id = {server.number}", self.here(block.text)))
+            text = re.sub(r"(?m)^server_id *= *\d+", f"server_id = {server.number}", self.here(block.text))
+            server.settings.write_text(text.replace("127.0.0.1", f"127.0.0.{server.number}"))
             server.start()
 
     def console(self, block):
@@ -311,7 +330,7 @@ class World:
             expect(status == 0 or shown, f"{block}: status {status}\n{command}\n-- it says:\n{said[-4000:]}")
             if shown:
                 got = said.replace("\r", "").splitlines()
-                expect(same([self.here(line) for line in shown], got),
+                expect(same([self.here(line) for line in shown], got, "exact" in block.servers),
                        f"{block}:\n{command}\n-- status {status}, it says:\n{said[-4000:]}\n-- the page says:\n" + "\n".join(shown))
 
     def end(self):
@@ -337,21 +356,21 @@ def commands(block):
     return [(command + "\n", [line for line in shown if line.strip()]) for command, shown in found]
 
 
-def form(line):
-    """What is compared of a line: no digits, no names of servers, no widths."""
+def form(line, exact):
+    """What is compared of a line: no names of servers, no widths, and no digits unless they count."""
     line = re.sub(r"127\.0\.0\.(\d)", lambda match: "server " + "abcdefghi"[int(match[1]) - 1], line)
     line = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "#", line)
-    line = re.sub(r"\d+([.:,-]\d+)*", "#", line)
+    line = line if exact else re.sub(r"\d+([.:,-]\d+)*", "#", line)
     return re.sub(r"[-\s]+", " ", line).strip()
 
 
-def same(shown, got):
+def same(shown, got, exact):
     """Whether a page shows what was printed; `…` stands for any text, and alone on its line for any lines."""
     def pattern(line):
-        return ".*".join(re.escape(form(part)) for part in line.split("…")) if line.strip() != "…" else None
+        return ".*".join(re.escape(form(part, exact)) for part in line.split("…")) if line.strip() != "…" else None
 
     wanted = [pattern(line) for line in shown]
-    lines = [form(line) for line in got if line.strip()]
+    lines = [form(line, exact) for line in got if line.strip()]
 
     def fits(at, line):
         if at == len(wanted):
@@ -376,6 +395,31 @@ def listed_blocks_exist():
     for name, text in NOT_RUN:
         for page in (page for page in PAGES if page.name == name):
             expect(any(text in block.text for block in blocks(page)), f"NOT_RUN: {page} has no block with {text!r}")
+
+
+def help_of(*words):
+    """What --help prints."""
+    run = subprocess.run([binary(), *words, "--help"], capture_output=True, text=True)
+    expect(run.returncode == 0, f"{' '.join(words)} --help: {run.stderr}")
+    return run.stdout
+
+
+def options_exist():
+    """Every command has its help, and every option that a page names in its text is in one, or is another program's."""
+    def commands_in(text):
+        return [name for name in re.findall(r"(?m)^  ([a-z]+)  ", text.split("Commands:")[-1].split("Options:")[0]) if name != "help"]
+
+    helps = [help_of()]
+    names = commands_in(helps[0])
+    expect(len(names) >= 9, f"commands: {names}")
+    for name in names:
+        helps.append(help_of(name))
+        if "\nCommands:" in helps[-1]:
+            helps += [help_of(name, inner) for inner in commands_in(helps[-1])]
+    known = {option for text in helps for option in re.findall(r"--[a-z][a-z0-9-]+", text)} | OTHERS
+    for page in PAGES:
+        for option in sorted(set(re.findall(r"`[^`\n]*?(--[a-z][a-z0-9-]+)", (ROOT / page).read_text()))):
+            expect({option, option.replace("--skip-", "--")} & known, f"{page}: no program has {option}")
 
 
 def run_page(page, words=None):

@@ -22,6 +22,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import (Omnibus, Scratch, Session, binary, client, connect, error_code, expect,  # noqa: E402
                      wait_for)
+from peers import OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 from stores import S3  # noqa: E402
 
 TABLES = ("LSM", "BTREE")
@@ -390,6 +391,51 @@ def mariadb_dialect(directory):
     server.stop()
 
 
+def of_a_replica_through_a_failover(directory):
+    """The archive of a replica goes on when its source dies and another one takes over: one log, with the transactions of both by their own GTIDs."""
+    first, other, replica = servers = [OmnibusPeer(directory / str(number), number, "--max-binlog-size=128K", "--binlog-transaction-compression=ON")
+                                       for number in (1, 2, 3)]
+    for server in servers:
+        server.start()
+        create_user(server)
+    for follower in (other, replica):
+        replicate(follower, first, gtid=True)
+    fill(first)
+    archiver = Archiver(replica, f"file://{directory}/archive")
+    archiver.start()
+    wait_for(lambda: archiver.log.exists() and archiver.lines("backup"), lambda: f"no base backup: {archiver.log.read_text()}")
+    numbers = Numbers(first)
+    numbers.many(20)
+    for follower in (other, replica):
+        wait_caught_up(follower, first)
+    first.kill()
+    client(other, "STOP REPLICA; RESET REPLICA ALL")
+    client(replica, "STOP REPLICA")
+    replicate(replica, other, gtid=True)
+    numbers.server = other
+    numbers.again()
+    numbers.many(20)
+    wait_caught_up(replica, other)
+    archiver.wait()
+    uuids = [client(other, f"SELECT SUBSTRING_INDEX('{gtid_of(replica, n)[0]}', ':', 1)").strip() for n in (20, 21)]
+    expect(uuids == [(server.datadir / "auto.cnf").read_text().split("server-uuid=")[1].split()[0] for server in (first, other)], f"GTIDs of {uuids}")
+    first.start()
+    client(first, "SET GLOBAL super_read_only = ON")
+    replicate(first, other, gtid=True)
+    numbers.many(5)
+    wait_caught_up(replica, other)
+    archiver.wait()
+    for n in (20, 21, 33, 45):
+        copy, done = restore(archiver, f"number{n}", gtid_of(replica, n)[0], "--skip-replica-start")
+        expect(numbers_are(copy, n) == done["gtid_executed"], f"number {n}: {done}")
+    copy, _ = restore(archiver, "newest", None, "--skip-replica-start")
+    same_rows(other, copy)
+    expect(not archiver.lines("trouble"), f"{archiver.lines('trouble')}")
+    archiver.kill()
+    for server in servers:
+        server.stop()
+
+
 def encrypted_and_compressed(directory):
     """Clear text in the archive; a base backup's own log files need the keyring of then. Keys change, encryption goes off and on."""
     keyring, of_then = directory / "keyring", directory / "keyring-of-then"
@@ -553,7 +599,8 @@ def addresses(directory):
 
 def main():
     wanted = sys.argv[1:]
-    tests = (addresses, any_point_comes_back, s3_with_kills, mariadb_dialect, encrypted_and_compressed, purges_and_resets, old_things_go)
+    tests = (addresses, any_point_comes_back, s3_with_kills, mariadb_dialect, of_a_replica_through_a_failover, encrypted_and_compressed,
+             purges_and_resets, old_things_go)
     tests = [test for test in tests if not wanted or test.__name__ in wanted]
     for test in tests:
         with Scratch("omnibus-archive-") as name:

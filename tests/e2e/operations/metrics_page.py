@@ -86,6 +86,11 @@ def dashboard(port):
 def manners(server, port):
     """What it refuses: other methods, other paths, names by which a foreign page would come."""
     expect(get(port, "/healthz") == (200, "text/plain; charset=utf-8", "ok\n"), "/healthz")
+    for name, wanted in (("read_only", "ON"), ("super_read_only", "ON")):
+        expect(get(port, "/healthz/writer") == (200, "text/plain; charset=utf-8", "ok\n"), f"/healthz/writer before {name}")
+        client(server, f"SET GLOBAL {name} = {wanted}")
+        expect(get(port, "/healthz/writer")[::2] == (503, "read only\n") and get(port, "/healthz")[0] == 200, f"/healthz/writer with {name}")
+        client(server, "SET GLOBAL read_only = OFF")
     expect(get(port, "/nothing")[0] == 404 and get(port, "/metrics", "POST")[0] == 405, "paths and methods")
     for path in ("/", "/metrics", "/api/state"):
         expect(get(port, path, Host="evil.example")[0] == 403, f"{path} under a foreign name")

@@ -38,6 +38,7 @@ NEEDS = {"archive.md": archive, "streams.md": streams}
 def main():
     chosen = [page for page in pages.PAGES if not sys.argv[1:] or page.name in sys.argv[1:]]
     pages.listed_blocks_exist()
+    pages.options_exist()
     ran = listed = 0
     for page in chosen:
         began = time.monotonic()

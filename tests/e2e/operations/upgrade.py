@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Data directories of older versions open with this one, and one of a newer version is refused untouched.
 
-`testdata/datadir` has a directory for each format and version worth keeping, as a server left it that was killed: part of the rows is
+`testdata/datadir` has a directory for each format, version and dialect worth keeping, as a server left it that was killed: part of the rows is
 in the engines, part in the log alone. OMNIBUS=PROGRAM tests/e2e/operations/upgrade.py --make testdata/datadir/NAME.tar.xz makes one.
 
 Ring: gate.
@@ -79,8 +79,13 @@ def ask(server, *statements, user="root", password=""):
     return "".join(char if char >= " " or char in "\t\n" else f"\\x{ord(char):02x}" for char in said)
 
 
+def dialect(name):
+    """The option for a directory of this name."""
+    return ["--dialect=mariadb"] if "mariadb" in name else []
+
+
 def make(scratch, target):
-    server = Omnibus(scratch, *OPTIONS)
+    server = Omnibus(scratch, *OPTIONS, *dialect(target))
     server.start()
     ask(server, *before_the_checkpoint())
     server.stop()
@@ -103,13 +108,13 @@ def summary(server):
         said.append(ask(server, f"SELECT id FROM d.{name} FORCE INDEX (by_name) ORDER BY name, id"))
     for sql in ("SELECT * FROM d.child ORDER BY id", "SELECT * FROM d.parent ORDER BY id", "SELECT * FROM d.seen", "SELECT * FROM d.cheap ORDER BY id",
                 "SELECT d.double_it(21)", "CALL d.count_them(@n); SELECT @n", "SHOW EVENTS FROM d", "SHOW TRIGGERS FROM d",
-                "SELECT @@gtid_executed, @@long_query_time, @@server_uuid"):
+                f"SELECT {'@@gtid_binlog_state' if dialect(' '.join(server.options)) else '@@gtid_executed'}, @@long_query_time, @@server_uuid"):
         said.append(ask(server, sql))
     return "\n".join(said)
 
 
 def opens(scratch, archive):
-    server = Omnibus(scratch, *OPTIONS)
+    server = Omnibus(scratch, *OPTIONS, *dialect(archive.name))
     server.datadir.mkdir(parents=True)
     with tarfile.open(archive) as files:
         files.extractall(server.datadir)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The Debian package: it installs, its service serves, what somebody has changed in its options stays, and its data outlives it.
+"""The Debian package: it installs, its service serves, it is upgraded in place, a version that cannot read the data is refused, what somebody has changed in its
+options stays, and its data outlives it.
 
 Into a directory of its own, by dpkg itself, so that this machine has no package, user or service more than before.
 
@@ -17,17 +18,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import ROOT, Scratch, Server, binary, expect, free_port
 
 
-def run(*command, status=0):
-    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def run(*command, status=0, **env):
+    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **env))
     expect(out.returncode == status, f"{shlex.join(map(str, command))}: status {out.returncode}\n{out.stdout}")
     return out.stdout
 
 
-def dpkg(root, *args):
+def dpkg(root, *args, status=0):
     """As root, or as who is root in a namespace of his own."""
     become = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
     return run(*become, "dpkg", f"--root={root}", f"--log={root}/dpkg.log", "--force-not-root",
-               "--force-script-chrootless", "--force-depends", "--force-confold", *args)
+               "--force-script-chrootless", "--force-depends", "--force-confold", *args, status=status)
 
 
 class Installed(Server):
@@ -59,14 +60,45 @@ class Installed(Server):
         return run("mariadb", "--no-defaults", f"--socket={self.socket}", "-uroot", "-NBe", sql).strip()
 
 
+def built(scratch, version=None):
+    """A package of the program under test, called by another version's name."""
+    folder = pathlib.Path(scratch) / (version or "first")
+    folder.mkdir()
+    run(ROOT / "scripts/deb", binary(), folder, DEB_COMPRESSION="none", **({"DEB_VERSION": version} if version else {}))
+    [package] = folder.glob("omnibus_*.deb")
+    return package
+
+
+def version_of(root):
+    return run("dpkg-query", f"--admindir={root}/var/lib/dpkg", "--showformat=${Version}", "--show", "omnibus").strip()
+
+
+def goes_back_if_it_can(root, server, older, newer):
+    """An older version is installed over a newer one while it can read the data, and else refused with words, and nothing is changed."""
+    marker = root / "var/lib/omnibus/omnibus.format"
+    before = marker.read_bytes()
+    number, rest = before.decode().split("\n", 1)
+    marker.write_text(f"{int(number) + 1}\n{rest}")
+    said = dpkg(root, "--install", older, status=1)
+    expect(f"reads data directories up to format {number}, and /var/lib/omnibus has format {int(number) + 1}" in said, said)
+    expect(version_of(root) == "0.99.0", "the older version was installed")
+    marker.write_bytes(before)
+    server.start()
+    expect(server.ask("SELECT a FROM d.t") == "7", "the newer version goes on")
+    server.stop()
+    dpkg(root, "--install", older)
+    server.start()
+    expect(server.ask("SELECT a FROM d.t") == "7", "the older version has the data")
+    server.stop()
+    dpkg(root, "--install", newer)
+
+
 def main():
     with Scratch() as scratch:
         root = pathlib.Path(scratch) / "root"
         (root / "var/lib/dpkg").mkdir(parents=True)
         (root / "var/lib/dpkg/status").touch()
-        run(ROOT / "scripts/deb", binary(), scratch)
-        [package] = pathlib.Path(scratch).glob("omnibus_*.deb")
-
+        package = built(scratch)
         dpkg(root, "--install", package)
         wanted = root / "etc/systemd/system/multi-user.target.wants/omnibus.service"
         expect(wanted.is_symlink(), "the service does not begin with the system")
@@ -88,18 +120,21 @@ def main():
         server.ask("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (7)")
         server.stop()
 
-        dpkg(root, "--install", package)
+        newer = built(scratch, "0.99.0")
+        dpkg(root, "--install", newer)
         expect(f"port = {port}" in options.read_text(), "an upgrade has replaced the options")
+        expect(version_of(root) == "0.99.0", "it was not upgraded")
         server.start()
         expect(server.ask("SELECT a FROM d.t") == "7", "a row is gone")
         server.stop()
+        goes_back_if_it_can(root, server, package, newer)
 
         said = dpkg(root, "--purge", "omnibus")
         expect("the data is still in /var/lib/omnibus" in said, said)
         expect((root / "var/lib/omnibus/omnibus.format").exists(), "the data went with the package")
         left = [path for folder in ("usr", "etc/omnibus", "etc/systemd") for path in (root / folder).rglob("*") if not path.is_dir()]
         expect(not left, f"left behind: {left}")
-    print("ok: the package installs, serves, keeps changed options, and leaves the data")
+    print("ok: the package installs, serves, is upgraded, keeps changed options, goes back only where it can, and leaves the data")
 
 
 if __name__ == "__main__":

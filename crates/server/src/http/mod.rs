@@ -167,12 +167,8 @@ fn answer(from: &From<'_>, local: bool, request: &Request<Incoming>) -> Response
                 From::Start(starting) => metrics::of_start(starting),
             },
         ),
-        "/healthz" => match from.trouble() {
-            None => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
-            Some(why) => {
-                text(StatusCode::SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", format!("{why}\n"))
-            }
-        },
+        "/healthz" => verdict(from.trouble()),
+        "/healthz/writer" => verdict(from.trouble().or_else(|| from.takes_no_writes())),
         "/api/state" => {
             let since = request.uri().query().and_then(|query| query.strip_prefix("since="));
             let since = since.and_then(|since| since.parse().ok()).unwrap_or(0);
@@ -182,7 +178,11 @@ fn answer(from: &From<'_>, local: bool, request: &Request<Incoming>) -> Response
             };
             text(StatusCode::OK, "application/json", body)
         }
-        _ => text(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "There is /, /metrics and /healthz.\n"),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "text/plain; charset=utf-8",
+            "There is /, /metrics, /healthz and /healthz/writer.\n",
+        ),
     }
 }
 
@@ -193,6 +193,24 @@ impl From<'_> {
             From::Server(server, _) => state::trouble(server),
             From::Start(_) => Some("starting".to_owned()),
         }
+    }
+
+    /// Why no client that writes should be sent here, if so.
+    fn takes_no_writes(&self) -> Option<String> {
+        match self {
+            From::Server(server, _) if server.globals.named("read_only").as_bool() => {
+                Some("read only".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The answer to a program that asks whether it may send clients here.
+fn verdict(trouble: Option<String>) -> Response<Full<Bytes>> {
+    match trouble {
+        None => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
+        Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", format!("{why}\n")),
     }
 }
 
