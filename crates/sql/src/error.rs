@@ -159,6 +159,7 @@ errors! {
     view_no_insert_field_list(view) = 1394, b"HY000", "Can not insert into join view '{view}' without fields list";
     view_delete_merge_view(view) = 1395, b"HY000", "Can not delete from join view '{view}'";
     no_default_for_view_field(view) = 1423, b"HY000", "Field of view '{view}' underlying table doesn't have a default value";
+    view_prevent_update(view, verb, table) = 1443, b"HY000", "The definition of table '{view}' prevents operation {verb} on table '{table}'.";
     malformed_definer() = 1446, b"0L000", "Invalid definer";
     no_such_user(user, host) = 1449, b"HY000", "The user specified as a definer ('{user}'@'{host}') does not exist";
     forbid_schema_change(from, to) = 1450, b"HY000", "Changing schema from '{from}' to '{to}' is not allowed.";

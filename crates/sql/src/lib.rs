@@ -39,6 +39,6 @@ pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, sh
 pub use ddl::load_catalog;
 pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
 pub use information_schema::{InformationSchema, computed_columns};
-pub use session::{Database, GivenGtid, Prepared, ReadText, SqlSession, SystemTables};
+pub use session::{Database, GivenGtid, Prepared, ReadText, SqlSession, SystemTables, check_flush};
 pub use state::{NewInsertId, SessionState};
 pub use store::{Floor, Patience, SessionWatch, locked_table};

@@ -39,8 +39,7 @@ pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
         (places, _) if places <= decimals => text.extend(std::iter::repeat_n('0', decimals - places)),
         _ => text = format!("{n:.decimals$}"),
     }
-    // A zero has no sign; a number below it that is shown as one has.
-    out.extend_from_slice(if n == 0.0 { text.trim_start_matches('-') } else { &text }.as_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Writes a number like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.
@@ -58,11 +57,11 @@ fn write_general(scientific: &str, out: &mut Vec<u8>) {
     while digits.len() > 1 && digits.last() == Some(&b'0') {
         digits.pop();
     }
-    if digits == b"0" {
-        return out.push(b'0');
-    }
     if negative {
         out.push(b'-');
+    }
+    if digits == b"0" {
+        return out.push(b'0');
     }
     match exponent {
         -15..0 => {
@@ -134,7 +133,7 @@ mod tests {
             (1.5e-15, "0.0000000000000015"),
             (1e100, "1e100"),
             (5e-324, "5e-324"),
-            (-0.0, "0"),
+            (-0.0, "-0"),
             (0.1, "0.1"),
             (1.234567890123456e-10, "0.0000000001234567890123456"),
         ] {

@@ -166,6 +166,8 @@ pub enum CastType {
     Double,
     Year,
     Json,
+    /// `type ARRAY`: a multi-valued key part.
+    Array(Box<CastType>),
     /// MariaDB's.
     Uuid,
     Inet4,

@@ -145,9 +145,9 @@ impl Parser<'_> {
             return Ok(Expr::Cast { expr, ty: Box::new(CastType::DateTimeAt { zone, interval, decimals }) });
         }
         self.expect_kw(Kw::AS)?;
-        let ty = Box::new(self.cast_type()?);
-        if self.is_word("ARRAY") {
-            return Err(ParseError::NotSupported("CAST(... AS type ARRAY)"));
+        let mut ty = Box::new(self.cast_type()?);
+        if self.eat_word("ARRAY") {
+            ty = Box::new(CastType::Array(ty));
         }
         self.expect(Tok::RParen)?;
         Ok(Expr::Cast { expr, ty })
@@ -349,6 +349,12 @@ impl Parser<'_> {
         if kind == AggregateKind::Count && self.eat(Tok::Star) {
             call.star = true;
         } else {
+            use AggregateKind as A;
+            let may = matches!(kind, A::Count | A::Sum | A::Avg | A::Min | A::Max | A::GroupConcat)
+                || kind == A::JsonArrayAgg && self.options.mariadb;
+            if self.is_kw(Kw::DISTINCT) && !may {
+                return Err(self.error());
+            }
             call.distinct = self.eat_kw(Kw::DISTINCT);
             if !call.distinct {
                 self.eat_kw(Kw::ALL);

@@ -100,6 +100,10 @@ impl Printer<'_> {
             CastType::Double => "double".into(),
             CastType::Year => "year".into(),
             CastType::Json => "json".into(),
+            CastType::Array(member) => {
+                self.cast_type(member);
+                " array".into()
+            }
             CastType::Uuid => "uuid".into(),
             CastType::Inet4 => "inet4".into(),
             CastType::Inet6 => "inet6".into(),

@@ -5,10 +5,15 @@ use crate::account::{Account, Privileges};
 use crate::errors;
 use crate::server::Server;
 use omnibus_parser::ast::{Flush, FlushTarget, ObjectName, Reset};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{SqlError, SqlResult, check_flush};
 
 pub(super) async fn flush(admin: &mut Admin<'_>, flush: &Flush) -> SqlResult<()> {
     admin.sql.state.diagnostics.clear();
+    for target in &flush.targets {
+        if let FlushTarget::Tables { tables, .. } = target {
+            check_flush(admin.sql, tables)?;
+        }
+    }
     begin_handlers_anew(admin, &flush.targets);
     if flush.local || !flush.targets.iter().all(uses_given_gtid) {
         admin.commit_first().await?;

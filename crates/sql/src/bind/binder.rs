@@ -112,6 +112,11 @@ pub(crate) struct Around {
     pub(super) nullable_sides: usize,
     /// The place of the hints of the block that is bound next.
     pub hint_place: HintPlace,
+    /// Subqueries of expressions that it stands in, and derived tables.
+    pub(super) subqueries: usize,
+    pub(super) derived: usize,
+    /// The outermost view whose query it is in, and the name that the statement has for that.
+    pub(super) through: Option<(u64, Box<str>)>,
 }
 
 /// What the whole statement uses, collected as it is bound.
@@ -129,6 +134,8 @@ pub(crate) struct Collected {
     pub untyped_params: bool,
     /// Warnings of the names in it, which each run gives.
     pub warnings: Vec<SqlError>,
+    /// Names of tables that LOCK TABLES has locked, which are used up.
+    pub(super) locked: Vec<(Arc<str>, Box<str>)>,
 }
 
 /// The bounds of what binding may take.

@@ -86,6 +86,7 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
             ty
         }
         CastType::Json => ExprType::json().nullable(true),
+        CastType::Array(member) => return super::cast_array::bind(binder, e, member),
         CastType::Uuid => ExprType::fixed(FixedKind::Uuid).nullable(true),
         CastType::Inet4 => ExprType::fixed(FixedKind::Inet4).nullable(true),
         CastType::Inet6 => ExprType::fixed(FixedKind::Inet6).nullable(true),

@@ -100,7 +100,10 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
             None => return e,
         },
         _ if e.ty.is_null() => return e,
-        (_, Family::Integer) if years && year(other) && !year(&e) && e.is_fixed() => As::Year,
+        // Two digits are a year beside a column, not beside what YEAR() gives.
+        (_, Family::Integer) if years && year(other) && !is_call(other) && !year(&e) && e.is_fixed() => {
+            As::Year
+        }
         (Family::String | Family::Time, Family::Date | Family::DateTime) => As::DateTime,
         (Family::String, Family::Time) => As::Time,
         (Family::String, Family::Integer | Family::Decimal) if e.is_fixed() && !e.ty.is_binary_literal() => {
@@ -131,6 +134,10 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
         Some(Value::Double(_)) => Expr { ty: ExprType::double(), ..folded },
         _ => folded,
     }
+}
+
+fn is_call(e: &Expr) -> bool {
+    matches!(e.kind, Kind::Call(..) | Kind::Const(_))
 }
 
 /// A truth value beside JSON, where TRUE is not 1.
@@ -204,6 +211,11 @@ pub(super) fn between(
     Ok(Expr::boolean(Kind::Between { args, collation, negated }, nullable))
 }
 
+fn as_double(binder: &mut Binder<'_>, e: Expr) -> Expr {
+    let ty = ExprType::double().nullable(e.ty.nullable);
+    binder.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(e)), ty })
+}
+
 /// The three operands of BETWEEN are compared as one type: as text only if all are, as numbers if one of them is.
 fn comparable_bounds(
     binder: &mut Binder<'_>,
@@ -222,11 +234,14 @@ fn comparable_bounds(
         let [e, low, high] = [e, low, high].map(|e| in_collation(binder, as_text(e), collation));
         return Ok((e, low, high, collation));
     }
+    let document = e.ty.family() == Family::Json && !binder.session.settings.mariadb;
     let e = match temporal {
         Some(other) if string(&e) => beside(binder, e, &other, true),
+        // A document between numbers is the number that it is.
+        _ if document && number(&low) && number(&high) => as_double(binder, e),
         None if string(&e) && (number(&low) || number(&high)) && !e.ty.is_null() => {
-            let ty = ExprType::double().nullable(e.ty.nullable);
-            binder.fold(Expr { kind: Kind::Comparable(As::Double, Box::new(number_literal(e))), ty })
+            let e = number_literal(e);
+            as_double(binder, e)
         }
         _ => e,
     };

@@ -12,6 +12,7 @@ use super::recursive::{recursive, reference};
 use super::scope::{ScopeTable, Source, same};
 use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
+use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::logical::hints::check_hints;
@@ -19,7 +20,9 @@ use crate::logical::nest::{Item, ItemSource, Nest, TableItem};
 use crate::logical::numbers::NumberTable;
 use crate::logical::virtual_table::VirtualTable;
 use crate::plan::{QueryPlan, Reader};
+use crate::state::Inside;
 use crate::storage::{LockMode, WaitPolicy};
+use crate::store::{not_locked, only_read_locked};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
@@ -211,7 +214,7 @@ impl<'q> From<'q> {
         }
         let table = binder.objects.catalog.table(schema, name)?.clone();
         check_hints(&table, alias, &factor.hints)?;
-        binder.note(|noted| noted.bits |= uses::READS);
+        read(binder, &table, alias)?;
         let scope = binder.add_table_of(&table, Some(alias), readable);
         self.add(binder, scope, ItemSource::Table(table), factor.hints.clone(), nest)
     }
@@ -343,6 +346,41 @@ impl From<'_> {
     }
 }
 
+/// Notes that a stored table is read, and whether a subquery does so by itself.
+///
+/// # Errors
+/// 1100 under LOCK TABLES.
+fn read(binder: &mut Binder<'_>, table: &Table, alias: &str) -> SqlResult<()> {
+    binder.note(|noted| noted.bits |= uses::READS);
+    if binder.around.subqueries > 0 && binder.around.derived == 0 {
+        let through = binder.around.through.clone();
+        let read = uses::SubqueryRead { table: table.def.id, alias: alias.into(), through };
+        binder.note(|noted| noted.subquery_reads.push(read));
+    }
+    use_locked(binder, table, alias, false)
+}
+
+/// Under LOCK TABLES a statement uses tables by the names that they were locked by, each once. Views, functions and triggers use them as they like.
+///
+/// # Errors
+/// 1099, 1100.
+pub(crate) fn use_locked(binder: &mut Binder<'_>, table: &Table, alias: &str, write: bool) -> SqlResult<()> {
+    let Some(locked) = &binder.session.held.locked else { return Ok(()) };
+    let inside = binder.session.programs.inside == Inside::Statement;
+    if inside || table.temporary || !binder.around.expanding.is_empty() {
+        return Ok(());
+    }
+    let db = &table.def.db;
+    let used = binder.collected.locked.iter().any(|(schema, name)| schema == db && **name == *alias);
+    match locked.find(db, alias) {
+        Some(false) if write => return Err(only_read_locked(alias)),
+        Some(_) if !used => {}
+        _ => return Err(not_locked(alias)),
+    }
+    binder.collected.locked.push((db.clone(), alias.into()));
+    Ok(())
+}
+
 /// The slots of some tables of the innermost block.
 fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
     binder.blocks.last().map_or_else(SlotSet::default, |block| {
@@ -384,12 +422,14 @@ fn bound_common(binder: &mut Binder<'_>, at: usize) -> SqlResult<Arc<BoundCommon
     let inner = binder.blocks.split_off(depth);
     // A marker block gathers what is read from outside.
     binder.blocks.push(if is_recursive { BlockScope::default() } else { marker(binder) });
+    binder.around.derived += 1;
     let bound = if is_recursive {
         recursive(binder, &table.name, &names, &query)
     } else {
         bind_query(binder, &query)
     };
     let plan = bound.and_then(|query| planned(binder, query, Reader::Query));
+    binder.around.derived -= 1;
     let BlockScope { outer, facts, .. } = binder.blocks.pop().unwrap_or_default();
     let facts = facts.known();
     binder.blocks.extend(inner);
@@ -414,7 +454,9 @@ pub(super) fn derived_table(
     query: &ast::Query,
 ) -> SqlResult<(QueryPlan, OuterReads, Option<Arc<DerivedFacts>>)> {
     binder.blocks.push(marker(binder));
+    binder.around.derived += 1;
     let plan = bind_query(binder, query).and_then(|query| planned(binder, query, Reader::Query));
+    binder.around.derived -= 1;
     let block = binder.blocks.pop().unwrap_or_default();
     Ok((plan?, block.outer, block.facts.known()))
 }

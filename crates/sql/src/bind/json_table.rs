@@ -65,7 +65,7 @@ fn instead(tree: &JsonInstead) -> SqlResult<Instead> {
         JsonInstead::Null => Instead::Null,
         JsonInstead::Error => Instead::Error,
         JsonInstead::Default(text) => {
-            let parsed = Json::parse(text).map_err(|error| failure(&error, 1, "json_table"))?;
+            let parsed = Json::parse(text).map_err(|error| failure(&error, 1, "JSON_TABLE"))?;
             Instead::Default(parsed)
         }
     })
@@ -89,15 +89,21 @@ fn level(
                 made.nested.push(level(binder, path, columns, all, depth + 1)?);
                 continue;
             }
-            JsonColumn::Ordinality(name) => {
-                (Column::free(name, ColumnType::of(ColumnKind::Int).unsigned()), CellKind::Ordinality)
-            }
+            JsonColumn::Ordinality(name) => (Column::free(name, ordinality(binder)), CellKind::Ordinality),
             JsonColumn::Place(place) => placed(binder, place)?,
         };
         made.cells.push(Cell { at: all.len(), column: column.clone(), kind });
         all.push(column);
     }
     Ok(made)
+}
+
+/// MySQL's numbers of rows have a sign.
+fn ordinality(binder: &Binder<'_>) -> ColumnType {
+    match binder.session.settings.mariadb {
+        true => ColumnType::of(ColumnKind::Int).unsigned(),
+        false => ColumnType::of(ColumnKind::BigInt),
+    }
 }
 
 fn placed(binder: &Binder<'_>, place: &JsonPlace) -> SqlResult<(Column, CellKind)> {

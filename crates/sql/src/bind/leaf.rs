@@ -14,7 +14,7 @@ use crate::expr::stored::local_type;
 use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{DateMode, parse_date, parse_datetime, parse_time};
+use omnibus_value::temporal::{parse_date, parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
 use std::borrow::Cow;
 
@@ -107,7 +107,8 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
         L::National(text) => string(as_written(binder, text), 33),
         L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
         L::Date(text) => {
-            let parsed = parse_date(text, DateMode::RELAXED).map_err(|_| bad("DATE", text))?;
+            let parsed = parse_date(text, crate::expr::convert::relaxed_dates(&binder.session.settings))
+                .map_err(|_| bad("DATE", text))?;
             Expr::constant(Value::Date(parsed.value), ExprType::date())
         }
         L::Time(text) => {
@@ -115,7 +116,9 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
             Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
         }
         L::Timestamp(text) => {
-            let parsed = parse_datetime(text, 6, DateMode::RELAXED).map_err(|_| bad("DATETIME", text))?;
+            let parsed =
+                parse_datetime(text, 6, crate::expr::convert::relaxed_dates(&binder.session.settings))
+                    .map_err(|_| bad("DATETIME", text))?;
             if !parsed.has_time && !binder.session.settings.mariadb {
                 return Err(bad("DATETIME", text));
             }

@@ -113,7 +113,9 @@ pub(super) fn bind_subquery(
 ) -> SqlResult<(logical::Query, OuterReads)> {
     // A marker block gathers what is read from outside of this query.
     binder.blocks.push(BlockScope::default());
+    binder.around.subqueries += 1;
     let query = bind_query(binder, query);
+    binder.around.subqueries -= 1;
     let outer = binder.blocks.pop().map_or_else(OuterReads::default, |block| block.outer);
     Ok((query?, outer))
 }

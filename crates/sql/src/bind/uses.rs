@@ -41,8 +41,21 @@ pub struct Uses {
     pub views: Vec<Arc<View>>,
     /// Stored tables that it names, by id.
     pub tables: Vec<u64>,
+    /// Stored tables that its subqueries read, but for what derived tables read.
+    pub subquery_reads: Vec<SubqueryRead>,
     /// Warnings of its names.
     pub warnings: Vec<SqlError>,
+}
+
+/// A stored table that a subquery reads.
+#[derive(Clone, Debug)]
+pub struct SubqueryRead {
+    /// Its id.
+    pub table: u64,
+    /// Its name there.
+    pub alias: Box<str>,
+    /// The view that it is behind, and the name of that in the statement.
+    pub through: Option<(u64, Box<str>)>,
 }
 
 /// Where a binder puts what it meets.

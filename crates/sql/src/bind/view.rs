@@ -70,7 +70,14 @@ impl From<'_> {
         binder.collected.views.push(view.clone());
         binder.note(|noted| noted.views.push(view.clone()));
         let around = enter(binder, view, lock)?;
+        let outermost = binder.around.through.is_none();
+        if outermost {
+            binder.around.through = Some((view.def.id, alias.into()));
+        }
         let bound = bind(binder, view, (lock, wait));
+        if outermost {
+            binder.around.through = None;
+        }
         leave(binder, around);
         match bound.map_err(|error| invalid(error, view))? {
             Bound::Merged(merged) => stand_in(binder, view, alias, *merged, nest),
@@ -145,9 +152,12 @@ pub(crate) fn invalid(error: SqlError, view: &View) -> SqlError {
 }
 
 fn bind(binder: &mut Binder<'_>, view: &Arc<View>, lock: (LockMode, WaitPolicy)) -> SqlResult<Bound> {
+    let mut reads = 0;
+    binder.note(|noted| reads = noted.subquery_reads.len());
     if let Some(merged) = merge(binder, view, lock)? {
         return Ok(Bound::Merged(Box::new(merged)));
     }
+    binder.note(|noted| noted.subquery_reads.truncate(reads));
     let (plan, outer, facts) = derived_table(binder, &view.def.query)?;
     let mut columns = plan.columns.to_vec();
     rename(&mut columns, &view.def.columns)?;

@@ -76,6 +76,7 @@ fn hide_columns(ddl: &mut Ddl<'_>, tree: &mut CreateTable, db: &str, schema: &Sc
         if keys[at].kind == IndexKind::Primary {
             return Err(SqlError::new(3756, b"HY000", "The primary key cannot be a functional index"));
         }
+        check_arrays(&keys[at])?;
         let name = match keys[at].name.clone().or_else(|| keys[at].constraint.clone()) {
             Some(name) => name,
             None => free_name(&keys),
@@ -90,6 +91,20 @@ fn hide_columns(ddl: &mut Ddl<'_>, tree: &mut CreateTable, db: &str, schema: &Sc
     }
     tree.indexes = keys;
     Ok(())
+}
+
+/// Multi-valued keys are kept and shown, and have no entries of their own: one that is to be unique would let everything pass.
+fn check_arrays(key: &ast::IndexDef) -> SqlResult<()> {
+    let is_array = |part: &&ast::KeyPart| match &part.target {
+        KeyTarget::Expression(ast::Expr::Cast { ty, .. }) => matches!(**ty, ast::CastType::Array(_)),
+        _ => false,
+    };
+    match key.parts.iter().filter(is_array).count() {
+        0 => Ok(()),
+        1 if key.kind == IndexKind::Unique => Err(SqlError::not_supported_yet("UNIQUE multi-valued indexes")),
+        1 => Ok(()),
+        _ => Err(SqlError::not_supported_yet("more than one multi-valued key part per index")),
+    }
 }
 
 /// The table without its keys, to bind expressions over.

@@ -11,6 +11,7 @@ mod delete;
 mod insert;
 mod multi;
 mod plan;
+mod read_targets;
 mod returning;
 mod row_expressions;
 mod rows;
@@ -100,6 +101,7 @@ impl WritePlan {
             other => return Err(SqlError::not_supported_yet(other.kind())),
         };
         let uses = planner.uses.take();
+        read_targets::check(planner, statement, &kind, &uses.subquery_reads)?;
         let target = match &kind {
             WriteKind::Insert(plan) => Some(&*plan.target.table),
             WriteKind::Update(plan) => Some(&*plan.target.table),

@@ -150,6 +150,11 @@ impl MultiPlan {
         Ok(MultiPlan { query, targets, delete: true, ignore: *ignore })
     }
 
+    /// The name that the statement has for the first of them.
+    pub(crate) fn first_name(&self) -> &str {
+        self.targets.first().map_or("", |target| &target.alias)
+    }
+
     /// The tables that change.
     pub(crate) fn targets(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.targets.iter().map(|target| &target.table)

@@ -147,7 +147,8 @@ impl<'a> Planner<'a> {
         let Some(view) = self.view(name) else {
             let (table, _) = self.table(name, needs[0])?;
             let granted = Granted::of(needs, |need| Ok(self.table(name, need)?.1))?;
-            let (binder, slot) = self.binder(&table, Some(alias));
+            let (mut binder, slot) = self.binder(&table, Some(alias));
+            bind::use_locked(&mut binder, &table, alias, true)?;
             let names = Names { granted, ..Names::of(&table, alias) };
             return Ok(Meant::Table(Box::new(Opened { binder, slot, names, conditions: Vec::new() })));
         };
@@ -342,6 +343,9 @@ impl<'a> Planner<'a> {
             true => (0..merged.columns.len()).collect(),
             false => named.iter().map(|name| place_of(merged, name)).collect::<SqlResult<_>>()?,
         };
+        if !self.session.settings.mariadb && !self.session.settings.replicated {
+            check_insertable(merged, &places, &name.name)?;
+        }
         let mut columns = Vec::with_capacity(places.len());
         for place in places {
             let column = base_column(merged, place, *slot);
@@ -369,6 +373,11 @@ impl<'a> Planner<'a> {
             return Err(SqlError::view_no_insert_field_list(view));
         }
         let mut found: Option<u16> = None;
+        if !self.session.settings.mariadb && !self.session.settings.replicated {
+            let places =
+                named.iter().map(|column| place_of(&merged, column)).collect::<SqlResult<Vec<_>>>()?;
+            check_insertable(&merged, &places, &name)?;
+        }
         for column in named {
             let at = place_of(&merged, column)?;
             let Kind::Column { slot, .. } = &merged.exprs[at].kind else {
@@ -390,6 +399,25 @@ impl<'a> Planner<'a> {
         let names = Names { table, alias: name.to_string(), view: Some((merged, slot)), granted };
         Ok(Opened { binder, slot, names, conditions: Vec::new() })
     }
+}
+
+/// As MySQL has it, rows go into a view only if all of its columns are columns of tables, each of another one; whether they get values or not.
+fn check_insertable(merged: &MergedView, places: &[usize], name: &str) -> SqlResult<()> {
+    let column = |at: usize| match &merged.exprs[at].kind {
+        Kind::Column { slot, column, .. } => Some((*slot, *column)),
+        _ => None,
+    };
+    if let Some(place) = places.iter().find(|place| column(**place).is_none()) {
+        return Err(SqlError::nonupdateable_column(&merged.columns[*place].name));
+    }
+    let mut seen = Vec::with_capacity(merged.exprs.len());
+    for at in 0..merged.exprs.len() {
+        match column(at) {
+            Some(column) if !seen.contains(&column) => seen.push(column),
+            _ => return Err(SqlError::non_insertable_table(name, "INSERT")),
+        }
+    }
+    Ok(())
 }
 
 fn place_of(merged: &MergedView, name: &str) -> SqlResult<usize> {

@@ -6,7 +6,7 @@
 use super::context::Context;
 use super::node::{ArithOp, Expr};
 use super::types::ExprType;
-use crate::api::sql_mode;
+use crate::api::{SessionSettings, sql_mode};
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
@@ -76,8 +76,8 @@ pub fn binary(
             }
         }
         (_, Value::Decimal(x), Value::Decimal(y)) if op != ArithOp::IntDiv => {
-            let increment = cx.session.settings.div_precision_increment;
-            return outcome(decimal(op, x, y, increment, ty), op, left, right, cx);
+            let result = decimal(op, x, y, &cx.session.settings, ty);
+            return outcome(result, op, left, right, cx);
         }
         _ => {}
     }
@@ -86,10 +86,9 @@ pub fn binary(
         ArithOp::IntDiv => (exact(left, &a, cx), exact(right, &b, cx)),
         _ => (number(left, &a, cx), number(right, &b, cx)),
     };
-    let increment = cx.session.settings.div_precision_increment;
     let result = match (x, y) {
-        (Number::Real(x), y) => real(op, x, as_real(&y)),
-        (x, Number::Real(y)) => real(op, as_real(&x), y),
+        (Number::Real(x), y) => real(op, x, as_real(&y), cx),
+        (x, Number::Real(y)) => real(op, as_real(&x), y, cx),
         (Number::Integer(x, xu), Number::Integer(y, yu)) if op != ArithOp::Div => {
             let no_unsigned = cx.session.settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0;
             let unsigned = match op {
@@ -99,9 +98,19 @@ pub fn binary(
             };
             integer(op, x, y, unsigned)
         }
-        (x, y) => decimal(op, &as_decimal(&x), &as_decimal(&y), increment, ty),
+        (x, y) => decimal(op, &as_decimal(&x), &as_decimal(&y), &cx.session.settings, ty),
     };
     outcome(result, op, left, right, cx)
+}
+
+/// A quotient of exact numbers: in MySQL 9 it has the digits that are shown and no more.
+fn quotient(x: &Decimal, y: &Decimal, settings: &SessionSettings) -> Outcome {
+    match x.div(y, settings.div_precision_increment) {
+        Ok(None) => Outcome::ByZero,
+        Ok(Some(quotient)) if settings.mariadb => Outcome::Value(Value::Decimal(quotient)),
+        Ok(Some(quotient)) => Outcome::Value(Value::Decimal(quotient.as_shown())),
+        Err(_) => Outcome::Overflow("DECIMAL"),
+    }
 }
 
 fn outcome(
@@ -171,7 +180,7 @@ fn integer(op: ArithOp, x: i128, y: i128, unsigned: bool) -> Outcome {
     big_integer(result, unsigned)
 }
 
-fn real(op: ArithOp, x: f64, y: f64) -> Outcome {
+fn real(op: ArithOp, x: f64, y: f64, cx: &Context<'_>) -> Outcome {
     let result = match op {
         ArithOp::Add => x + y,
         ArithOp::Sub => x - y,
@@ -187,19 +196,23 @@ fn real(op: ArithOp, x: f64, y: f64) -> Outcome {
             return big_integer(quotient as i128, false);
         }
     };
-    if result.is_finite() { Outcome::Value(Value::Double(result)) } else { Outcome::Overflow("DOUBLE") }
+    match result.is_finite() {
+        true => Outcome::Value(Value::Double(with_zero(result, cx))),
+        false => Outcome::Overflow("DOUBLE"),
+    }
 }
 
-fn decimal(op: ArithOp, x: &Decimal, y: &Decimal, increment: u8, ty: &ExprType) -> Outcome {
+/// A double as it is shown: a zero of MariaDB has no sign.
+pub(super) fn with_zero(n: f64, cx: &Context<'_>) -> f64 {
+    if cx.session.settings.mariadb { n + 0.0 } else { n }
+}
+
+fn decimal(op: ArithOp, x: &Decimal, y: &Decimal, settings: &SessionSettings, ty: &ExprType) -> Outcome {
     let result = match op {
         ArithOp::Add => x.add(y),
         ArithOp::Sub => x.sub(y),
         ArithOp::Mul => x.mul(y),
-        ArithOp::Div => match x.div(y, increment) {
-            Ok(None) => return Outcome::ByZero,
-            Ok(Some(quotient)) => Ok(quotient),
-            Err(overflow) => Err(overflow),
-        },
+        ArithOp::Div => return quotient(x, y, settings),
         ArithOp::Mod => match x.rem(y) {
             None => return Outcome::ByZero,
             Some(rest) => Ok(rest),
@@ -230,6 +243,6 @@ pub fn negate(e: &Expr, _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
             _ => Err(SqlError::data_out_of_range("BIGINT", super::print::negated(e, cx)).into()),
         },
         Number::Decimal(d) => Ok(Value::Decimal(Decimal::ZERO.sub(&d).unwrap_or(d))),
-        Number::Real(n) => Ok(Value::Double(-n)),
+        Number::Real(n) => Ok(Value::Double(with_zero(-n, cx))),
     }
 }

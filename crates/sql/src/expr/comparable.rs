@@ -54,6 +54,7 @@ pub fn eval(what: As, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
         (_, Value::Null) => value,
         (As::Number, Value::Bytes(text)) => exact(text, e, cx),
         (As::Double, Value::Bytes(text)) => Value::Double(double(text, e, cx)),
+        (As::Double, Value::Json(_)) => Value::Double(e.to_f64(&value, cx)),
         (As::Year, _) => year(&value, e, cx),
         (As::DateTime, Value::Bytes(_) | Value::Time(_)) => {
             Value::DateTime(e.to_datetime(&value, cx).unwrap_or_default())

@@ -230,6 +230,7 @@ impl Expr {
                 number
             }
             Value::Json(json) => of_json(self, document::to_f64(&super::json::decode(json)), cx),
+            Value::Double(number) => *number,
             value => super::compare::as_f64(value),
         }
     }
@@ -302,7 +303,7 @@ impl Expr {
             Value::Date(d) => Some(DateTime::from(*d)),
             Value::DateTime(d) => Some(*d),
             Value::Time(t) => DateTime::from(cx.now().date()).add_time(*t),
-            Value::Bytes(text) => match parse_datetime(text, 6, DateMode::RELAXED) {
+            Value::Bytes(text) => match parse_datetime(text, 6, relaxed_dates(&cx.session.settings)) {
                 Ok(parsed) => {
                     if parsed.truncated {
                         cx.warn(SqlError::truncated_wrong_value("datetime", lossy(text)));
@@ -447,4 +448,9 @@ fn column_name(e: &Expr, cx: &Context<'_>) -> Option<String> {
     let super::Kind::Column { slot, column, .. } = &e.kind else { return None };
     let table = cx.frame.get(usize::from(*slot))?.table.as_ref()?;
     Some(table.columns().get(usize::from(*column))?.name.to_string())
+}
+
+/// Dates as conversions within expressions take them: zeros are, and days that a month has not if `sql_mode` says so.
+pub(crate) fn relaxed_dates(settings: &crate::api::SessionSettings) -> DateMode {
+    DateMode { allow_invalid: settings.date_mode().allow_invalid, ..DateMode::RELAXED }
 }

@@ -101,13 +101,21 @@ impl JsonValue {
 
 /// A part of a document as a value of the column's type; `None` if it is none.
 fn converted(part: &Json, column: &Column, session: &mut SessionState) -> Option<Value> {
+    if matches!(part, Json::Null) {
+        return Some(Value::Null);
+    }
     if column.ty.kind == ColumnKind::Json {
         return Some(json::to_value(part));
+    }
+    // Times are texts in documents, and a date alone is no moment.
+    match (column.ty.kind, part) {
+        (ColumnKind::Time, Json::Bool(_) | Json::Int(_) | Json::UInt(_) | Json::Double(_)) => return None,
+        (ColumnKind::DateTime, Json::String(text)) if !has_both(text) => return None,
+        _ => {}
     }
     let is_text = family(column.ty.kind) == Family::String;
     let mut printed = Vec::new();
     let (value, ty) = match part {
-        Json::Null => return Some(Value::Null),
         Json::Array(_) | Json::Object(_) if !is_text => return None,
         Json::Bool(is) if !is_text => (Value::Int((*is).into()), ColumnType::of(ColumnKind::BigInt)),
         Json::Int(n) => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
@@ -119,6 +127,11 @@ fn converted(part: &Json, column: &Column, session: &mut SessionState) -> Option
         }
     };
     stored(value, &ty, column, session).ok()
+}
+
+/// Whether a text has a date and a time.
+fn has_both(text: &str) -> bool {
+    text.trim().bytes().filter(|byte| !byte.is_ascii_digit()).count() > 2 || text.trim().len() >= 14
 }
 
 /// A value that a literal gives for DEFAULT.
@@ -138,6 +151,9 @@ pub(crate) fn default_value(
         return Ok(json::to_value(&parsed));
     }
     let text = String::from_utf8_lossy(&value.to_bytes(ty)).into_owned();
+    if column.ty.kind == ColumnKind::BigInt && digits_behind_point(text.as_bytes()) > 0 {
+        return Err(no_value(&column.ty, &text));
+    }
     let outcome = stored(value.clone(), ty, column, session);
     // What is rounded is another value than what was written.
     let exact = outcome.as_ref().is_ok_and(|stored| {

@@ -249,6 +249,8 @@ pub struct Outliner<'p> {
     pub numbers: Numbers,
     profile: Option<&'p Profile>,
     columns: HashMap<(u16, u16), String>,
+    /// Databases of slots.
+    schemas: HashMap<u16, Arc<str>>,
     /// Subqueries that texts have named, and no operator has taken yet.
     named: RefCell<Vec<(Arc<dyn Subplan>, bool)>>,
     /// Numbers of those that were named, and of the queries of FROM that have been described.
@@ -265,6 +267,21 @@ impl<'p> Outliner<'p> {
     /// Names the columns of a slot.
     pub fn learn(&mut self, slot: u16, columns: impl Iterator<Item = String>) {
         self.columns.extend(columns.enumerate().map(|(at, name)| ((slot, at as u16), name)));
+    }
+
+    /// Says of which database the table of a slot is.
+    pub fn learn_schema(&mut self, slot: u16, schema: Arc<str>) {
+        self.schemas.insert(slot, schema);
+    }
+
+    /// A column as `database.table.column`.
+    #[must_use]
+    pub fn full_name(&self, slot: u16, column: u16) -> String {
+        let name = self.column(slot, column).replace('`', "");
+        match self.schemas.get(&slot) {
+            Some(schema) => format!("{schema}.{name}"),
+            None => name,
+        }
     }
 
     /// The run of a part of the plan.

@@ -168,6 +168,12 @@ impl ExprType {
         ExprType::number(ColumnKind::Date, false, 10, 0)
     }
 
+    /// YEAR.
+    #[must_use]
+    pub fn year() -> ExprType {
+        ExprType::number(ColumnKind::Year, true, 4, 0)
+    }
+
     /// DATETIME(decimals).
     #[must_use]
     pub fn datetime(decimals: u8) -> ExprType {

@@ -335,6 +335,15 @@ fn triggers(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         row.extend(charsets(def));
         rows.push(row);
     }
-    rows.sort_by_cached_key(|row| [1, 6, 3, 11, 7].map(|at| format!("{:?}", row[at])));
+    // As in MySQL, by event and time as they come.
+    let place = |value: &Value, names: [&str; 3]| match value {
+        Value::Bytes(text) => names.iter().position(|name| name.as_bytes() == &text[..]),
+        _ => None,
+    };
+    rows.sort_by_cached_key(|row| {
+        let event = place(&row[3], ["INSERT", "UPDATE", "DELETE"]);
+        let time = place(&row[11], ["BEFORE", "AFTER", ""]);
+        (format!("{:?} {:?}", row[1], row[6]), event, time, format!("{:?}", row[7]))
+    });
     Ok(rows)
 }

@@ -8,6 +8,7 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::functions::json::document;
 use crate::expr::into_column::into_column;
 use crate::expr::node::Expr;
+use crate::expr::types::{Family, family};
 use crate::expr::{Context, SlotSet, json};
 use crate::rows::collected::{Rows, RowsBuilder};
 use omnibus_value::json::{Json, Path};
@@ -137,7 +138,8 @@ impl JsonTable {
 
     fn cell(&self, cell: &Cell, number: u64, part: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &cell.kind {
-            CellKind::Ordinality => Ok(Value::UInt(number)),
+            CellKind::Ordinality if cell.column.ty.unsigned => Ok(Value::UInt(number)),
+            CellKind::Ordinality => Ok(Value::Int(number as i64)),
             CellKind::Exists(path) => {
                 let found = !cx.paced(|pace| path.find(part, pace))?.is_empty();
                 Ok(self.converted(cell, &Json::Int(found.into()), cx).unwrap_or(Value::Null))
@@ -193,14 +195,16 @@ impl JsonTable {
     /// A part of the document as a value of the column's type; what does not fit is an error whatever `sql_mode` says.
     fn converted(&self, cell: &Cell, part: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
         let column = &cell.column;
+        if matches!(part, Json::Null) {
+            return Ok(Value::Null);
+        }
         if column.ty.kind == ColumnKind::Json {
             return Ok(json::to_value(part));
         }
         let text =
             |text: Vec<u8>| (Value::Bytes(text.into()), ColumnType::string(ColumnKind::LongText, 0, 46));
-        let is_text = crate::expr::types::family(column.ty.kind) == crate::expr::types::Family::String;
+        let is_text = family(column.ty.kind) == Family::String;
         let (value, ty) = match part {
-            Json::Null => return Ok(Value::Null),
             Json::Array(_) | Json::Object(_) => return Err(self.no_scalar(cell).into()),
             Json::Bool(is) if !is_text => (Value::Int((*is).into()), ColumnType::of(ColumnKind::BigInt)),
             Json::Int(n) if !is_text => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
@@ -216,6 +220,29 @@ impl JsonTable {
         cx.session.settings.sql_mode |= sql_mode::STRICT_ALL_TABLES;
         let stored = into_column(value, &ty, column, 1, false, cx.session);
         cx.session.settings.sql_mode = mode;
-        Ok(stored?)
+        Ok(stored.map_err(|error| no_value(error, column))?)
+    }
+}
+
+/// What MySQL says of a part that is no value of its column's type.
+fn no_value(error: SqlError, column: &Column) -> SqlError {
+    let name = &column.name;
+    let out_of_range = || {
+        let message = format!("Value is out of range for JSON_TABLE's column '{name}'");
+        SqlError::new(3669, b"22003", message)
+    };
+    let number = match family(column.ty.kind) {
+        Family::Integer => "INTEGER",
+        Family::Decimal => "DECIMAL",
+        Family::Real => "DOUBLE",
+        _ => return if matches!(error.code, 1292 | 1264 | 1265) { out_of_range() } else { error },
+    };
+    match error.code {
+        1366 | 1265 | 1292 => {
+            let message = format!("Invalid JSON value for CAST to {number} from column {name} at row 1");
+            SqlError::new(3156, b"22018", message)
+        }
+        1264 => out_of_range(),
+        _ => error,
     }
 }

@@ -40,3 +40,4 @@ pub use session::SqlSession;
 pub(crate) use show::answer_column;
 pub use statements::ReadText;
 pub use system::SystemTables;
+pub use table_locks::check_flush;

@@ -34,6 +34,8 @@ struct PlanKey {
     variable_types: u64,
     div_precision_increment: u8,
     group_concat_max_len: u64,
+    /// Of LOCK TABLES.
+    locked: u64,
 }
 
 /// A text as long as one can be that a plan is made for before it is given.
@@ -239,6 +241,7 @@ impl SqlSession {
             variable_types: self.state.variable_types,
             div_precision_increment: self.state.settings.div_precision_increment,
             group_concat_max_len: self.state.settings.group_concat_max_len,
+            locked: self.state.held.locked.as_ref().map_or(0, |locked| locked.number),
         }
     }
 

@@ -102,6 +102,9 @@ impl SqlSession {
             _ => {}
         }
         self.state.programs.tables.clear();
+        if self.state.held.locked.is_some() && !self.trx.locks.has_locked_tables() {
+            self.state.held.locked = None;
+        }
         self.state.last_insert_id_set = None;
         if self.state.new_insert_id == NewInsertId::Asked && !self.attempt.resumed {
             self.state.new_insert_id = NewInsertId::None;

@@ -1,14 +1,15 @@
 //! LOCK TABLES, FLUSH TABLES ... WITH READ LOCK, LOCK INSTANCE and their ends: locks that outlive transactions. On a thread that may
 //! block.
 
-use super::{Call, StatementContext};
+use super::{Call, SqlSession, StatementContext};
 use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::sequence::sequences_of;
-use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::store::{Locked, tables_are_locked};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::state::LockedNames;
+use crate::store::{Locked, is_locked, not_locked, only_read_locked, tables_are_locked};
 use omnibus_locks::TableMode;
-use omnibus_parser::ast::{Flush, FlushTarget, TableLock};
+use omnibus_parser::ast::{Flush, FlushTarget, ObjectName, TableLock};
 use std::time::{Duration, Instant};
 
 /// How often it is looked whether the last writer has ended.
@@ -24,6 +25,7 @@ pub(super) fn lock_tables(
     }
     cx.trx.locks.unlock_tables();
     cx.commit_before_definition()?;
+    let mut names = locked_names(cx, tables)?;
     let catalog = cx.catalog();
     let mut wanted = Vec::with_capacity(tables.len());
     for lock in tables {
@@ -38,6 +40,8 @@ pub(super) fn lock_tables(
         let mode = if lock.write { TableMode::Exclusive } else { TableMode::Shared };
         if let Some(view) = catalog.find_view(&db, &lock.table.name) {
             let outline = bind::outline(view, cx.state, &catalog, cx.database.virtual_tables())?;
+            let behind = outline.tables.iter().map(|table| &table.def);
+            names.extend(behind.map(|def| (def.db.to_string(), def.name.to_string(), lock.write)));
             wanted.extend(outline.tables.into_iter().map(|table| (Locked::Table(table), mode)));
             wanted.extend(outline.views.into_iter().map(|view| (Locked::View(view), TableMode::Shared)));
             continue;
@@ -54,7 +58,22 @@ pub(super) fn lock_tables(
         wanted.push((Locked::Table(table), mode));
     }
     cx.trx.locks.lock_tables(wanted)?;
+    cx.state.held.locked = Some(LockedNames::new(names));
     Ok(Outcome::ok())
+}
+
+/// The names of LOCK TABLES; 1066 if one stands there twice.
+fn locked_names(cx: &StatementContext<'_>, tables: &[TableLock]) -> SqlResult<Vec<(String, String, bool)>> {
+    let mut names: Vec<(String, String, bool)> = Vec::with_capacity(tables.len());
+    for lock in tables {
+        let alias = lock.alias.as_ref().unwrap_or(&lock.table.name);
+        let db = cx.schema_of(&lock.table)?;
+        if names.iter().any(|(schema, name, _)| *schema == db && **name == **alias) {
+            return Err(SqlError::nonuniq_table(alias));
+        }
+        names.push((db, alias.to_string(), lock.write));
+    }
+    Ok(names)
 }
 
 pub(super) fn unlock_tables(cx: &mut StatementContext<'_>) -> ExecResult<Outcome> {
@@ -137,4 +156,32 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
     // What they wrote is durable before anybody copies files or reads the log's position.
     cx.trx.see_everything();
     Ok(Outcome::ok())
+}
+
+/// Fails if LOCK TABLES is in force without a WRITE lock of what FLUSH TABLES is for: the tables that it names, or all that are locked.
+///
+/// # Errors
+/// 1099, 1100.
+pub fn check_flush(session: &mut SqlSession, tables: &[ObjectName]) -> SqlResult<()> {
+    let cx = session.context();
+    if !cx.trx.locks.has_locked_tables() || cx.trx.locks.has_read_lock() {
+        return Ok(());
+    }
+    let catalog = cx.catalog();
+    if tables.is_empty() {
+        let named = catalog.tables().map(|table| (table.def.id, &*table.def.name));
+        return named.into_iter().try_for_each(|(id, name)| match is_locked(&cx.trx.locks, id) {
+            Some(false) => Err(only_read_locked(name)),
+            _ => Ok(()),
+        });
+    }
+    for name in tables {
+        let found = catalog.find_table(&cx.schema_of(name)?, &name.name);
+        match found.and_then(|table| is_locked(&cx.trx.locks, table.def.id)) {
+            Some(true) => {}
+            Some(false) => return Err(only_read_locked(&name.name)),
+            None => return Err(not_locked(&name.name)),
+        }
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use crate::memory::{Account, MemoryLimits, SessionMemory};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of one beside its names and its place.
 const HANDLER: usize = 1024;
@@ -19,6 +20,32 @@ pub struct Held {
     pub(crate) locks: Option<NamedLocks>,
     /// HANDLER .. OPEN.
     pub handlers: Handlers,
+    /// LOCK TABLES.
+    pub(crate) locked: Option<LockedNames>,
+}
+
+/// The names that LOCK TABLES has locked tables by: only by these may they be used, and each once in a statement.
+#[derive(Debug)]
+pub(crate) struct LockedNames {
+    /// Another one for each LOCK TABLES, for plans are made for one.
+    pub number: u64,
+    /// Database, name, and whether it is locked for writing.
+    pub names: Vec<(String, String, bool)>,
+}
+
+/// The numbers of all sessions' LOCK TABLES.
+static LOCKS: AtomicU64 = AtomicU64::new(1);
+
+impl LockedNames {
+    /// Of a LOCK TABLES.
+    pub(crate) fn new(names: Vec<(String, String, bool)>) -> LockedNames {
+        LockedNames { number: LOCKS.fetch_add(1, Ordering::Relaxed), names }
+    }
+
+    /// Whether a name is locked, and for writing.
+    pub(crate) fn find(&self, db: &str, alias: &str) -> Option<bool> {
+        self.names.iter().find(|(schema, name, _)| schema == db && name == alias).map(|(_, _, write)| *write)
+    }
 }
 
 /// The open ones, by their names in lower case.

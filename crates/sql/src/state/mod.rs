@@ -5,8 +5,8 @@ mod handlers;
 mod named_locks;
 mod programs;
 
-pub(crate) use handlers::Place;
 pub use handlers::{Handlers, Held};
+pub(crate) use handlers::{LockedNames, Place};
 pub use named_locks::NamedLocks;
 pub(crate) use programs::{
     DefinerRole, Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,

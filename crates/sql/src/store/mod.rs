@@ -57,7 +57,7 @@ pub(crate) use private_events::{private_event, write_set_event};
 pub(crate) use range::by_ref;
 pub use range::{KeyRange, RowAt};
 pub(crate) use sequence::{put_sequence, row_key as sequence_key, sequence_row};
-pub(crate) use table_lock::Locked;
+pub(crate) use table_lock::{Locked, is_locked, not_locked, only_read_locked};
 pub use temp::TemporaryTables;
 pub(crate) use trx::need_replan;
 pub(crate) use trx::set_cache_context;

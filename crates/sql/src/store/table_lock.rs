@@ -241,11 +241,16 @@ impl Trx {
     }
 }
 
-pub(super) fn not_locked(table: &str) -> SqlError {
+/// Whether LOCK TABLES has a table, and for writing.
+pub(crate) fn is_locked(locks: &SessionLocks, id: u64) -> Option<bool> {
+    locks.held_table(id).map(|mode| mode == TableMode::Exclusive)
+}
+
+pub(crate) fn not_locked(table: &str) -> SqlError {
     SqlError::new(1100, b"HY000", format!("Table '{table}' was not locked with LOCK TABLES"))
 }
 
-pub(super) fn only_read_locked(table: &str) -> SqlError {
+pub(crate) fn only_read_locked(table: &str) -> SqlError {
     let message = format!("Table '{table}' was locked with a READ lock and can't be updated");
     SqlError::new(1099, b"HY000", message)
 }

@@ -251,7 +251,8 @@ fn store_real(value: &Value, ty: &ColumnType) -> Raw {
         }
     };
     if ty.decimals < NOT_FIXED {
-        n = round_places(n, ty.decimals);
+        // A zero of so many decimals has no sign.
+        n = round_places(n, ty.decimals) + 0.0;
         let limit =
             10f64.powi(ty.length as i32 - i32::from(ty.decimals)) - 10f64.powi(-i32::from(ty.decimals));
         problem = clip(&mut n, limit, problem);

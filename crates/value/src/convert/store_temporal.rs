@@ -139,7 +139,9 @@ pub(super) fn year(value: &Value, ctx: &StoreContext) -> Raw {
             Some(at) => stored_year(i64::from(at.date().year())),
             None => (Value::Year(0), Some(Problem::OutOfRange)),
         },
-        Value::Year(_) => (value.clone(), None),
+        // What YEAR() gives may be none of those that a column holds.
+        Value::Year(0 | 1901..=2155) => (value.clone(), None),
+        Value::Year(year) => stored_year(i64::from(*year).max(100)),
         Value::Bytes(text) => match parse_year(text) {
             Ok(p) => (Value::Year(p.value), p.truncated.then_some(Problem::Truncated)),
             Err(TemporalError::Malformed) => (Value::Year(0), Some(Problem::IncorrectNumber("integer"))),

@@ -40,11 +40,10 @@ impl Reader<'_> {
         }
     }
     fn word(&mut self, word: &str, value: Json) -> Result<Json, JsonError> {
-        if self.bytes()[self.at..].starts_with(word.as_bytes()) {
-            self.at += word.len();
-            return Ok(value);
-        }
-        Err(self.error("Invalid value."))
+        // An error is told where the word ends to be one.
+        let same = self.bytes()[self.at..].iter().zip(word.as_bytes()).take_while(|(a, b)| a == b).count();
+        self.at += same;
+        if same == word.len() { Ok(value) } else { Err(self.error("Invalid value.")) }
     }
     fn value(&mut self) -> Result<Json, JsonError> {
         match self.peek() {
@@ -150,6 +149,7 @@ impl Reader<'_> {
     }
     fn escape(&mut self) -> Result<char, JsonError> {
         let kind = self.bytes().get(self.at + 1).copied();
+        let start = self.at;
         self.at += 2;
         Ok(match kind {
             Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
@@ -158,7 +158,13 @@ impl Reader<'_> {
             Some(b'n') => '\n',
             Some(b'r') => '\r',
             Some(b't') => '\t',
-            Some(b'u') => return self.unicode(),
+            Some(b'u') => {
+                // What is wrong with it is told of all of it.
+                return self.unicode().map_err(|error| match error {
+                    JsonError::Syntax { message, .. } => JsonError::Syntax { message, offset: start },
+                    error => error,
+                });
+            }
             _ => {
                 self.at -= 2;
                 return Err(self.error("Invalid escape character in string."));

@@ -76,7 +76,10 @@ impl Scanner<'_> {
         while self.peek().is_some_and(|c| c.is_ascii_digit()) {
             self.at += 1;
         }
-        let n: u32 = self.text[start..self.at].parse().ok()?;
+        let Ok(n) = self.text[start..self.at].parse::<u32>() else {
+            self.at = start;
+            return None;
+        };
         Some(n as usize)
     }
     fn index(&mut self) -> Option<Index> {
@@ -98,14 +101,27 @@ impl Scanner<'_> {
             let from = self.index()?;
             self.spaces();
             if self.word("to") {
+                if !matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+                    self.at -= 1;
+                    return None;
+                }
                 self.spaces();
-                Leg::Range(from, self.index()?)
+                let to = self.index()?;
+                match (from, to) {
+                    (Index::Front(from), Index::Front(to)) if from > to => return None,
+                    (Index::Back(from), Index::Back(to)) if from < to => return None,
+                    _ => Leg::Range(from, to),
+                }
             } else {
                 Leg::Cell(from)
             }
         };
         self.spaces();
-        self.take(b']').then_some(leg)
+        if self.take(b']') {
+            return Some(leg);
+        }
+        self.at += usize::from(self.peek().is_some());
+        None
     }
     fn member(&mut self) -> Option<Leg> {
         self.spaces();
@@ -126,12 +142,14 @@ impl Scanner<'_> {
             };
         }
         let is_key = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
-        let len = rest.find(|c| !is_key(c)).unwrap_or(rest.len());
-        if len == 0 || rest.as_bytes()[0].is_ascii_digit() {
+        let ends = |c: char| matches!(c, '.' | '[' | '*' | ' ' | '\t' | '\n' | '\r');
+        let name = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        if name.is_empty() {
             return None;
         }
-        self.at += len;
-        Some(Leg::Member(rest[..len].to_owned()))
+        self.at += name.len();
+        let is_name = name.chars().all(is_key) && !name.as_bytes()[0].is_ascii_digit();
+        is_name.then(|| Leg::Member(name.to_owned()))
     }
     fn leg(&mut self) -> Option<Leg> {
         if self.take(b'.') {
@@ -153,7 +171,7 @@ impl Path {
         let mut scan = Scanner { text, at: 0 };
         scan.spaces();
         if !scan.take(b'$') {
-            return Err(JsonError::Path { offset: 1 });
+            return Err(JsonError::Path { offset: scan.at + usize::from(scan.peek().is_some()) });
         }
         let mut legs = Vec::new();
         scan.spaces();
@@ -176,7 +194,16 @@ impl Path {
 
     /// Every value it matches, in document order; some of them if `pace` says to stop.
     pub fn find<'a>(&self, root: &'a Json, pace: &mut Pace<'_>) -> Vec<&'a Json> {
-        let mut found = Found { values: Vec::new(), seen: HashSet::new(), pace: Paced::new(pace) };
+        self.find_with(root, true, pace)
+    }
+
+    /// As `find`, where what is no array is none of one cell.
+    pub fn find_unwrapped<'a>(&self, root: &'a Json, pace: &mut Pace<'_>) -> Vec<&'a Json> {
+        self.find_with(root, false, pace)
+    }
+
+    fn find_with<'a>(&self, root: &'a Json, wraps: bool, pace: &mut Pace<'_>) -> Vec<&'a Json> {
+        let mut found = Found { values: Vec::new(), seen: HashSet::new(), wraps, pace: Paced::new(pace) };
         walk(root, &self.legs, &mut found);
         found.values
     }
@@ -186,6 +213,8 @@ struct Found<'a, 'p> {
     values: Vec<&'a Json>,
     /// Their places: `**` can reach one value along several ways; MySQL reports it once.
     seen: HashSet<*const Json>,
+    /// A value that is no array is taken for an array of one.
+    wraps: bool,
     pace: Paced<'p, 'p>,
 }
 
@@ -220,9 +249,10 @@ fn walk<'a>(json: &'a Json, legs: &[Leg], found: &mut Found<'a, '_>) {
             let slice = items.get(start..end.min(items.len())).unwrap_or(&[]);
             slice.iter().for_each(|v| walk(v, rest, found));
         }
-        // A value that is no array is taken for an array of one.
-        (Leg::Cell(index), _) if index.resolve(1) == Some(0) => walk(json, rest, found),
-        (Leg::Range(from, to), _) if from.resolve(1).unwrap_or(0) == 0 && to.resolve(1).is_some() => {
+        (Leg::Cell(index), _) if found.wraps && index.resolve(1) == Some(0) => walk(json, rest, found),
+        (Leg::Range(from, to), _)
+            if found.wraps && from.resolve(1).unwrap_or(0) == 0 && to.resolve(1).is_some() =>
+        {
             walk(json, rest, found);
         }
         (Leg::Ellipsis, _) => {

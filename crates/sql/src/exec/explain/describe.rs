@@ -300,6 +300,7 @@ fn learn(nodes: &[Node], out: &mut Outliner<'_>) {
                     false => of(&column.name),
                 };
                 out.learn(scan.slot, table.columns().iter().map(shown));
+                out.learn_schema(scan.slot, table.def.db.clone());
             }
             NodeSource::Derived { plan, .. } => {
                 out.learn(scan.slot, plan.columns().iter().map(|column| of(&column.name)));

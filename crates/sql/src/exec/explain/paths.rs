@@ -1,14 +1,16 @@
 //! Access paths as EXPLAIN has them: in words, and in the columns of its table.
 
 use super::describe::filter;
-use crate::catalog::Table;
+use crate::catalog::{IndexPart, Table};
 use crate::expr::outline::{Actual, Does, Estimate, Index, Operator, Outliner, Table as Described};
 use crate::expr::print::{self, Names};
 use crate::expr::profile::Measure;
 use crate::expr::subquery::Subquery;
 use crate::expr::{Expr, Kind};
 use crate::plan::cost::filtered;
-use crate::plan::physical::path::{Access, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch};
+use crate::plan::physical::path::{
+    Access, Equal, IndexRanges, Interval, Part, TableAccess, Tail, UnionBranch,
+};
 use crate::plan::rules::needed::Needed;
 use omnibus_value::{ColumnKind, Value};
 use std::fmt::Write;
@@ -66,7 +68,7 @@ impl Read<'_> {
             path: self.words(out),
             access: access_type(table, path),
             possible: path.possible.iter().map(name).collect(),
-            index: index_of(table, path),
+            index: index_of(table, path, out),
             united,
             estimate: Estimate {
                 rows: path.expected(table),
@@ -180,10 +182,11 @@ fn interval_words(
 }
 
 /// Bytes that a key part takes, as MySQL counts them.
-fn part_length(table: &Table, column: usize) -> u32 {
-    let column = &table.columns()[column];
+fn part_length(table: &Table, part: &IndexPart) -> u32 {
+    let column = &table.columns()[part.column];
     let ty = &column.ty;
     let width = crate::expr::charset::max_width(ty.collation);
+    let length = part.prefix.unwrap_or(ty.length);
     let bytes = match ty.kind {
         ColumnKind::TinyInt | ColumnKind::Year => 1,
         ColumnKind::SmallInt => 2,
@@ -196,8 +199,8 @@ fn part_length(table: &Table, column: usize) -> u32 {
         ColumnKind::Decimal => ty.length.div_ceil(2),
         ColumnKind::Uuid | ColumnKind::Inet6 => 16,
         ColumnKind::Inet4 => 4,
-        ColumnKind::Char | ColumnKind::Binary => ty.length * width,
-        _ => ty.length * width + 2,
+        ColumnKind::Char | ColumnKind::Binary => length * width,
+        _ => length * width + 2,
     };
     bytes + u32::from(column.nullable)
 }
@@ -210,7 +213,8 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
         Access::Point { .. } => "eq_ref",
         Access::Ranges(IndexRanges { index, intervals }) => match &intervals[..] {
             [only] if only.is_equality() => {
-                let nulls = only.parts.iter().any(|part| matches!(part, Part::One(e) if e.null_safe));
+                let null_safe = |e: &Equal| e.null_safe && !matches!(e.expr.as_const(), Some(Value::Null));
+                let nulls = only.parts.iter().any(|part| matches!(part, Part::One(e) if null_safe(e)));
                 let whole = only.parts.len() == table.indexes()[*index].parts.len();
                 if nulls && whole { "ref_or_null" } else { "ref" }
             }
@@ -221,7 +225,7 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
 }
 
 /// Nothing if the table is read as it lies.
-fn index_of(table: &Table, path: &TableAccess) -> Option<Index> {
+fn index_of(table: &Table, path: &TableAccess, out: &Outliner<'_>) -> Option<Index> {
     let index = &table.indexes()[path.index()];
     if index.parts.is_empty() {
         return None;
@@ -245,11 +249,11 @@ fn index_of(table: &Table, path: &TableAccess) -> Option<Index> {
         Access::Union(branches) => return Some(index_of_union(table, branches)),
     };
     let refs = values.iter().map(|e| match &e.kind {
-        Kind::Column { .. } => "func".to_owned(),
+        Kind::Column { slot, column, .. } => out.full_name(*slot, *column),
         _ => "const".to_owned(),
     });
+    let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part)).sum();
     let parts: Vec<usize> = index.parts.iter().take(used).map(|part| part.column).collect();
-    let length: u32 = parts.iter().map(|part| part_length(table, *part)).sum();
     let (names, lengths) = (vec![index.name.to_string()], vec![length.to_string()]);
     let parts = parts.into_iter().map(|part| table.columns()[part].shown().to_owned()).collect();
     Some(Index { names, lengths, parts, refs: refs.collect() })
@@ -261,8 +265,8 @@ fn index_of_union(table: &Table, branches: &[UnionBranch]) -> Index {
     for UnionBranch { ranges, .. } in branches {
         let index = &table.indexes()[ranges.index];
         let used = ranges.intervals.iter().map(used_parts).max().unwrap_or(0);
+        let length: u32 = index.parts.iter().take(used).map(|part| part_length(table, part)).sum();
         let parts = index.parts.iter().take(used).map(|part| part.column);
-        let length: u32 = parts.clone().map(|part| part_length(table, part)).sum();
         key.parts.extend(parts.map(|part| table.columns()[part].shown().to_owned()));
         key.names.push(index.name.to_string());
         key.lengths.push(length.to_string());

@@ -79,7 +79,7 @@ fn write_columns(names: &[&str], sink: &mut dyn RowSink) -> ExecResult<()> {
             let ty = match *name {
                 "id" | "rows" => ExprType::ubigint().column,
                 "r_rows" => ExprType::decimal(20, 2).column,
-                "filtered" | "r_filtered" => ExprType::decimal(5, 2).column,
+                "filtered" | "r_filtered" => ExprType::double().decimals(2).column,
                 _ => string_column(1024, 45),
             };
             let none: Arc<str> = Arc::from("");
@@ -139,6 +139,9 @@ impl Explainer<'_> {
                 }
                 if conditions.is_empty() && table.implied {
                     extra.push("Using where".into());
+                }
+                if does == "DELETE" && table.access == "ALL" && extra.is_empty() && parts.sort.is_none() {
+                    extra.push("Deleting all rows".into());
                 }
                 if parts.sort.is_some() {
                     extra.push("Using filesort".into());
@@ -253,6 +256,7 @@ impl Explainer<'_> {
         };
         let mut row = table_row(id, self.kind_of(alias, kind), alias);
         if let (Does::Derived(_), [query]) = (&table.read.does, &table.read.below[..]) {
+            row[2] = text(format!("<derived{}>", select(query).0));
             row[9] = Value::UInt(select(query).2.round().max(1.0) as u64);
         }
         let extra = if table.own_conditions > 0 { vec!["Using where".into()] } else { Vec::new() };
@@ -281,18 +285,17 @@ fn table_row(id: u64, kind: &str, alias: &str) -> Vec<Value> {
     row[1] = text(kind);
     row[2] = text(alias);
     row[4] = text("ALL");
-    row[10] = Value::Decimal(Decimal::from_i128(10_000, 2));
+    row[10] = Value::Double(100.0);
     row
 }
 
 /// Fills what a table gave: rows of each reading, and how many of a hundred were left behind the conditions.
 fn analyzed(row: &mut [Value], measure: &Measure, made: bool) {
     let examined = if made { measure.rows } else { measure.examined };
-    let hundredths =
-        |n: u64, of: u64| Value::Decimal(Decimal::from_i128(i128::from(n) * 100 / i128::from(of.max(1)), 2));
-    row[R_ROWS] = hundredths(examined, measure.loops);
-    row[R_FILTERED] =
-        if examined == 0 { hundredths(100, 1) } else { hundredths(measure.rows * 100, examined) };
+    let read = i128::from(examined) * 100 / i128::from(measure.loops.max(1));
+    row[R_ROWS] = Value::Decimal(Decimal::from_i128(read, 2));
+    let of_hundred = |n: u64| (n as f64 * 10_000.0 / examined.max(1) as f64).floor() / 100.0;
+    row[R_FILTERED] = Value::Double(if examined == 0 { 100.0 } else { of_hundred(measure.rows) });
 }
 
 /// Fills what a path says of its table; the members of Extra.
@@ -304,8 +307,7 @@ fn path_columns(row: &mut [Value], table: &Table, has_conditions: bool) -> Vec<S
             (list(index.names.clone()), list(index.lengths.clone()), list(index.refs.clone()));
     }
     row[9] = Value::UInt(table.estimate.rows as u64);
-    let filtered = (table.estimate.filtered * 100.0).round() as i128;
-    row[10] = Value::Decimal(Decimal::from_i128(filtered, 2));
+    row[10] = Value::Double((table.estimate.filtered * 100.0).round() / 100.0);
     let mut extra = Vec::new();
     if !table.united.is_empty() {
         extra.push(format!("Using union({})", table.united.join(",")));

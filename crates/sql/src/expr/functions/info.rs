@@ -2,7 +2,7 @@
 
 use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::types::{Coercibility, Family};
+use crate::expr::types::{BINARY, Coercibility, Family};
 use crate::expr::{BindContext, Context, Expr, ExprType, charset, convert};
 use crate::memory::MemoryLimits;
 use crate::state::{NamedLocks, NewInsertId};
@@ -163,12 +163,20 @@ fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Va
     Ok(Value::Int(0))
 }
 
-fn charset_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(text(charset::charset_name(args[0].ty.column.collation)))
+fn charset_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    Ok(text(charset::charset_name(collation_id(&args[0], cx))))
 }
 
-fn collation_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(text(charset::collation_name(args[0].ty.column.collation)))
+fn collation_of(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    Ok(text(charset::collation_name(collation_id(&args[0], cx))))
+}
+
+/// MySQL says that documents are bytes.
+fn collation_id(e: &Expr, cx: &Context<'_>) -> u16 {
+    match e.ty.family() == Family::Json && !cx.session.settings.mariadb {
+        true => BINARY,
+        false => e.ty.column.collation,
+    }
 }
 
 fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {

@@ -1,6 +1,6 @@
 //! JSON functions. The documents and what can be done with them are `omnibus_value::json`.
 
-use super::{Def, MANY, boolean, str_arg, text, ty, value_arg};
+use super::{Def, MANY, boolean, text, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::Coercibility;
 use crate::expr::{BindContext, Context, Expr, ExprType, cast, json};
@@ -15,18 +15,20 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_ARRAY", 0, MANY, ty::json, array),
     Def::new("JSON_VALID", 1, 1, ty::boolean, valid),
     Def::new("JSON_TYPE", 1, 1, ty::ascii::<51>, type_of),
-    Def::new("JSON_LENGTH", 1, 2, ty::small_int, length),
+    Def::new("JSON_LENGTH", 1, 2, length_type, length),
     Def::new("JSON_DEPTH", 1, 1, ty::int, depth),
     Def::new("JSON_KEYS", 1, 2, ty::json, keys),
     Def::new("JSON_CONTAINS", 2, 3, ty::perhaps, contains),
     Def::new("JSON_CONTAINS_PATH", 3, MANY, ty::perhaps, contains_path),
-    Def::new("JSON_SET", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Set, cx)),
-    Def::new("JSON_INSERT", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Insert, cx)),
-    Def::new("JSON_REPLACE", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Replace, cx)),
+    Def::new("JSON_SET", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Set, "json_set", cx)),
+    Def::new("JSON_INSERT", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Insert, "json_insert", cx)),
+    Def::new("JSON_REPLACE", 3, MANY, ty::json, |a, _, cx| change(a, SetMode::Replace, "json_replace", cx)),
     Def::new("JSON_REMOVE", 2, MANY, ty::json, remove),
     Def::new("JSON_ARRAY_APPEND", 3, MANY, ty::json, array_append),
-    Def::new("JSON_MERGE_PRESERVE", 2, MANY, ty::json, |a, _, cx| merge_preserve(a, cx)),
-    Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge_preserve(a, cx)),
+    Def::new("JSON_MERGE_PRESERVE", 2, MANY, ty::json, |a, _, cx| {
+        merge_preserve(a, "json_merge_preserve", cx)
+    }),
+    Def::new("JSON_MERGE", 2, MANY, ty::json, |a, _, cx| merge_preserve(a, "json_merge", cx)),
     Def::new("JSON_MERGE_PATCH", 2, MANY, ty::json, |a, _, cx| merge_patch(a, cx)),
     Def::new("JSON_PRETTY", 1, 1, long_text, pretty),
     Def::new("JSON_STORAGE_FREE", 1, 1, ty::int, storage_free),
@@ -73,6 +75,9 @@ pub(crate) fn document(
             json::decode(&binary)
         }
         Value::Bytes(bytes) => {
+            if json::is_bytes(&args[at]) && !reads_bytes(cx) {
+                return Err(SqlError::binary_json().into());
+            }
             cx.ask(memory_of_text(&bytes))?;
             Json::parse(&bytes).map_err(|error| failure(&error, at + 1, function))?
         }
@@ -84,6 +89,22 @@ pub(crate) fn document(
             return Err(SqlError::new(3146, b"22032", error).into());
         }
     }))
+}
+
+/// Whether bytes are read as text of a document, as MariaDB reads them.
+fn reads_bytes(cx: &Context<'_>) -> bool {
+    cx.session.settings.mariadb || cx.session.settings.replicated
+}
+
+/// Fails for what JSON_QUOTE and JSON_UNQUOTE of MySQL do not take: what is neither text nor, for the latter, a document.
+fn check_text(e: &Expr, value: &Value, function: &str, cx: &Context<'_>) -> SqlResult<()> {
+    let text = matches!(value, Value::Null | Value::Bytes(_) | Value::Enum(_) | Value::Set(_));
+    let document = matches!(value, Value::Json(_)) && function == "json_unquote";
+    if text || document || e.ty.is_null() || reads_bytes(cx) {
+        return Ok(());
+    }
+    let message = format!("Incorrect type for argument 1 in function {function}.");
+    Err(SqlError::new(3064, b"HY000", message))
 }
 
 /// Argument `at` as a member of a document: text becomes a string.
@@ -128,6 +149,7 @@ fn extract(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
 
 fn unquote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
+    check_text(&args[0], &value, "json_unquote", cx)?;
     let mut out = Vec::new();
     match &value {
         Value::Json(binary) => {
@@ -154,7 +176,9 @@ fn long(value: &Value) -> usize {
 }
 
 fn quote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let value = str_arg!(args, 0, cx);
+    let value = value_arg!(args, 0, cx);
+    check_text(&args[0], &value, "json_quote", cx)?;
+    let value = args[0].to_str(&value);
     // A byte that has to be escaped takes six.
     let escaped = value.iter().filter(|byte| **byte < b' ' || matches!(byte, b'"' | b'\\')).count();
     let length = value.len() + 5 * escaped + 2;
@@ -194,7 +218,7 @@ fn valid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
         Value::Json(_) => true,
         Value::Bytes(bytes) => {
             cx.ask(memory_of_text(&bytes))?;
-            omnibus_value::json::is_valid_text(&bytes)
+            (reads_bytes(cx) || !json::is_bytes(&args[0])) && omnibus_value::json::is_valid_text(&bytes)
         }
         _ => false,
     }))
@@ -216,7 +240,22 @@ fn part(args: &[Expr], function: &str, cx: &mut Context<'_>) -> ExecResult<Optio
     Ok(Some(found.clone()))
 }
 
+fn length_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    if cx.session.settings.mariadb { ty::small_int(args, cx) } else { ty::bigint_or_null(args, cx) }
+}
+
+/// Of a path with wildcards MySQL counts what it matches.
 fn length(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    if args.len() == 2 && !cx.session.settings.mariadb {
+        let Some(doc) = document(args, 0, "json_length", cx)? else { return Ok(Value::Null) };
+        let Some(path) = path(args, 1, cx)? else { return Ok(Value::Null) };
+        let found = cx.paced(|pace| path.find(&doc, pace))?;
+        return Ok(match &found[..] {
+            [] => Value::Null,
+            found if path.has_wildcard() => Value::Int(found.len() as i64),
+            found => Value::Int(found[0].length() as i64),
+        });
+    }
     Ok(part(args, "json_length", cx)?.map_or(Value::Null, |doc| Value::Int(doc.length() as i64)))
 }
 
@@ -225,13 +264,22 @@ fn depth(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 }
 
 fn keys(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(match part(args, "json_keys", cx)? {
+    let Some(doc) = document(args, 0, "json_keys", cx)? else { return Ok(Value::Null) };
+    let whole = Path { legs: Vec::new() };
+    let path = match args.len() {
+        1 => Some(whole),
+        _ => path(args, 1, cx)?,
+    };
+    let Some(path) = path else { return Ok(Value::Null) };
+    refuse_wildcard(&path)?;
+    match cx.paced(|pace| path.find_unwrapped(&doc, pace))?.first() {
         Some(Json::Object(members)) => {
-            let names = members.into_iter().map(|(name, _)| Json::String(name)).collect();
-            result(&Json::Array(names), cx)?
+            cx.ask(members.iter().map(|(name, _)| size_of::<Json>() + name.len()).sum())?;
+            let names = members.iter().map(|(name, _)| Json::String(name.clone())).collect();
+            result(&Json::Array(names), cx)
         }
-        _ => Value::Null,
-    })
+        _ => Ok(Value::Null),
+    }
 }
 
 fn contains(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -241,6 +289,7 @@ fn contains(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Val
         return Ok(boolean(cx.paced(|pace| doc.contains(&candidate, pace))?));
     }
     let Some(path) = path(args, 2, cx)? else { return Ok(Value::Null) };
+    refuse_wildcard(&path)?;
     let found = cx.paced(|pace| path.find(&doc, pace))?;
     let Some(found) = found.first() else { return Ok(Value::Null) };
     Ok(boolean(cx.paced(|pace| found.contains(&candidate, pace))?))
@@ -276,11 +325,11 @@ fn contains_path(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
     Ok(boolean(all))
 }
 
-fn change(args: &[Expr], mode: SetMode, cx: &mut Context<'_>) -> ExecResult<Value> {
+fn change(args: &[Expr], mode: SetMode, function: &str, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len().is_multiple_of(2) {
-        return Err(SqlError::wrong_parameter_count_to_native_fct("json_set").into());
+        return Err(SqlError::wrong_parameter_count_to_native_fct(function.to_uppercase()).into());
     }
-    let Some(mut doc) = document(args, 0, "json_set", cx)? else { return Ok(Value::Null) };
+    let Some(mut doc) = document(args, 0, function, cx)? else { return Ok(Value::Null) };
     for at in (1..args.len()).step_by(2) {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         refuse_wildcard(&path)?;
@@ -342,10 +391,10 @@ fn array_append(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult
     result(&doc, cx)
 }
 
-fn merge_preserve(args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(mut doc) = document(args, 0, "json_merge", cx)? else { return Ok(Value::Null) };
+fn merge_preserve(args: &[Expr], function: &str, cx: &mut Context<'_>) -> ExecResult<Value> {
+    let Some(mut doc) = document(args, 0, function, cx)? else { return Ok(Value::Null) };
     for at in 1..args.len() {
-        let Some(other) = document(args, at, "json_merge", cx)? else { return Ok(Value::Null) };
+        let Some(other) = document(args, at, function, cx)? else { return Ok(Value::Null) };
         doc = doc.merge_preserve(other);
     }
     result(&doc, cx)

@@ -67,6 +67,14 @@ fn search(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
     }
     for at in 4..args.len() {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
+        if !path.has_wildcard() {
+            // What it leads to has the path that was given.
+            let part = cx.paced(|pace| path.find(&doc, pace))?.first().copied();
+            if let Some(part) = part {
+                found.within(part, &mut given(&path.legs), cx)?;
+            }
+            continue;
+        }
         for (place, part) in places(&doc, &path.legs, "$", cx)? {
             found.within(part, &mut place.clone(), cx)?;
         }
@@ -129,6 +137,21 @@ impl Found {
     }
 }
 
+/// The text of a path without wildcards.
+fn given(legs: &[Leg]) -> String {
+    let mut text = "$".to_owned();
+    for leg in legs {
+        match leg {
+            Leg::Member(name) => push_member(&mut text, name),
+            Leg::Cell(Index::Front(at)) => text.push_str(&format!("[{at}]")),
+            Leg::Cell(Index::Back(0)) => text.push_str("[last]"),
+            Leg::Cell(Index::Back(before)) => text.push_str(&format!("[last-{before}]")),
+            _ => {}
+        }
+    }
+    text
+}
+
 /// A step to a member, in quotes if its name is no identifier.
 fn push_member(path: &mut String, name: &str) {
     path.push('.');
@@ -180,8 +203,6 @@ fn places<'d>(
             let cells = items.iter().enumerate().filter(|(number, _)| wanted(*number));
             children.extend(cells.map(|(number, item)| (format!("{at}[{number}]"), item)));
         }
-        // What is no array is the only cell of one.
-        (Leg::Cell(Index::Front(0) | Index::Back(0)), alone) => children.push((at.to_owned(), alone)),
         (Leg::Ellipsis, _) => {
             let mut found = places(doc, rest, at, cx)?;
             let below: Vec<(String, &Json)> = match doc {
@@ -205,7 +226,7 @@ fn places<'d>(
 
 fn array_insert(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len().is_multiple_of(2) {
-        return Err(SqlError::wrong_parameter_count_to_native_fct("json_array_insert").into());
+        return Err(SqlError::wrong_parameter_count_to_native_fct("JSON_ARRAY_INSERT").into());
     }
     let Some(mut doc) = document(args, 0, "json_array_insert", cx)? else { return Ok(Value::Null) };
     for at in (1..args.len()).step_by(2) {

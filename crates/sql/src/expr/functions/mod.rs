@@ -7,6 +7,7 @@
 
 mod aes;
 pub mod aggregate;
+mod cast_array;
 mod compress;
 mod control;
 mod encode;
@@ -38,6 +39,7 @@ use omnibus_value::Value;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+pub(crate) use cast_array::CAST_ARRAY;
 pub(crate) use info::NEW_INSERT_ID;
 pub(crate) use string::fits;
 pub(crate) use temporal::CAST_AT_UTC;
@@ -126,6 +128,7 @@ pub fn lookup(name: &str) -> Option<&'static Def> {
     let table = TABLE.get_or_init(|| {
         [
             aes::DEFS,
+            cast_array::DEFS,
             compress::DEFS,
             control::DEFS,
             encode::DEFS,

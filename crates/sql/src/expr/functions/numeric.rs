@@ -2,6 +2,7 @@
 
 use super::{Def, int_arg, real_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::arith::with_zero;
 use crate::expr::types::{Family, NOT_FIXED};
 use crate::expr::{BindContext, Context, Expr, ExprType, bits};
 use omnibus_value::Value;
@@ -101,7 +102,7 @@ fn number_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     .nullable(ty.nullable))
 }
 
-fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+fn whole_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let ty = &numeric(&args[0].ty);
     Ok(match ty.family() {
         Family::Integer if ty.is_unsigned() => ExprType::ubigint(),
@@ -112,7 +113,8 @@ fn whole_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
             whole
         }
         Family::Decimal => ExprType::decimal(ty.integer_part() + 1, 0),
-        _ => ExprType::double().decimals(0),
+        _ if cx.session.settings.mariadb => ExprType::double().decimals(0),
+        _ => ExprType::double(),
     }
     .nullable(ty.nullable))
 }
@@ -128,16 +130,16 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
     }
 }
 
-fn round_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    rounded_type(args, 1)
+fn round_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    rounded_type(args, 1, cx)
 }
 
-fn truncate_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
-    rounded_type(args, 0)
+fn truncate_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    rounded_type(args, 0, cx)
 }
 
 /// `carry`: digits that rounding may add in front.
-fn rounded_type(args: &[Expr], carry: u32) -> SqlResult<ExprType> {
+fn rounded_type(args: &[Expr], carry: u32, cx: &BindContext<'_>) -> SqlResult<ExprType> {
     let ty = &numeric(&args[0].ty);
     let nullable = ty::any_null(args);
     Ok(match (ty.family(), constant_places(args)) {
@@ -154,6 +156,8 @@ fn rounded_type(args: &[Expr], carry: u32) -> SqlResult<ExprType> {
             ExprType::decimal(ty.integer_part() + carry + u32::from(scale), scale)
         }
         (Family::Decimal, None) => ty.clone(),
+        // MySQL 9 shows the digits that there are, MariaDB as many as are asked for.
+        _ if !cx.session.settings.mariadb => ExprType::double(),
         (_, Some(places)) => ExprType::double().decimals(places.clamp(0, i64::from(NOT_FIXED)) as u8),
         (Family::Real, None) => ExprType::double().decimals(ty.column.decimals),
         _ => ExprType::double(),
@@ -203,7 +207,7 @@ fn ceil(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
     Ok(match value {
         Value::Int(_) | Value::UInt(_) => value,
         Value::Decimal(d) => to_whole(d.ceil(), ty),
-        value => Value::Double(args[0].to_f64(&value, cx).ceil()),
+        value => Value::Double(with_zero(args[0].to_f64(&value, cx).ceil(), cx)),
     })
 }
 
@@ -213,7 +217,7 @@ fn floor(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
     Ok(match value {
         Value::Int(_) | Value::UInt(_) => value,
         Value::Decimal(d) => to_whole(d.floor(), ty),
-        value => Value::Double(args[0].to_f64(&value, cx).floor()),
+        value => Value::Double(with_zero(args[0].to_f64(&value, cx).floor(), cx)),
     })
 }
 
@@ -252,13 +256,13 @@ fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Context<'_>) -> Exe
         Value::Decimal(d) => {
             let places = places.clamp(-100, 100);
             let d = if cut { d.truncate(places) } else { d.round(places) };
-            Value::Decimal(if constant_places(args).is_some() { d.rescale(ty.column.decimals) } else { d })
+            Value::Decimal(d.rescale(ty.column.decimals))
         }
         value => {
             let n = args[0].to_f64(&value, cx);
             match ty.family() {
                 Family::Integer => Value::Int(n as i64),
-                _ => Value::Double(round_real(n, places, cut)),
+                _ => Value::Double(with_zero(round_real(n, places, cut), cx)),
             }
         }
     })

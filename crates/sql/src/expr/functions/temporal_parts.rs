@@ -3,12 +3,12 @@
 use super::{Def, int_arg, text, ty};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Context, Expr, ExprType, charset, interval};
-use omnibus_value::Value;
 use omnibus_value::locale::Locale;
 use omnibus_value::temporal::{Date, IntervalUnit, days_in_year};
+use omnibus_value::{ColumnKind, Value};
 
 pub(super) const DEFS: &[Def] = &[
-    Def::new("YEAR", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Year, &a[0], cx)),
+    Def::new("YEAR", 1, 1, year_type, year),
     Def::new("QUARTER", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Quarter, &a[0], cx)),
     Def::new("MONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Month, &a[0], cx)),
     Def::new("DAY", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
@@ -29,6 +29,21 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("WEEKOFYEAR", 1, 1, ty::small_int, |a, _, cx| number(a, cx, |d| week_of(d, 3))),
     Def::new("YEARWEEK", 1, 2, ty::int_or_null, yearweek),
 ];
+
+/// MySQL 9 has a YEAR, whatever its range is; MariaDB a number.
+fn year_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    if cx.session.settings.mariadb {
+        return ty::small_int(args, cx);
+    }
+    Ok(ExprType::year().nullable(true))
+}
+
+fn year(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    Ok(match interval::extract(IntervalUnit::Year, &args[0], cx)? {
+        Value::Int(n) if ty.column.kind == ColumnKind::Year => Value::Year(n as u16),
+        value => value,
+    })
+}
 
 /// A part of a time without its sign, which EXTRACT keeps.
 fn of_time(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {

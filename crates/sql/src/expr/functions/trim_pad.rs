@@ -71,7 +71,9 @@ fn pad(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Option<
     }
     let unit = charset::char_count(&filler, collation);
     if unit == 0 {
-        return Ok(Some((Bytes::new(), Bytes::new())));
+        // MySQL 9 leaves the text as it is.
+        let value = if cx.session.settings.mariadb { Bytes::new() } else { value };
+        return Ok(Some((value, Bytes::new())));
     }
     let missing = length - count;
     let longest = missing.saturating_mul(filler.len().div_ceil(unit)).saturating_add(value.len());

@@ -1,7 +1,12 @@
 //! What a kind of program may not do, said when it is made.
 
+use crate::api::VariableScope;
 use crate::error::{SqlError, SqlResult};
-use omnibus_parser::ast::{Commits, InPrograms, Program, ProgramKind, ProgramNode, Statement};
+use crate::state::SessionState;
+use omnibus_parser::ast::{Commits, InPrograms, Program, ProgramKind, ProgramNode, SetItem, Statement};
+
+/// A look at one statement of a body.
+type Look<'a> = &'a mut dyn FnMut(&Statement) -> SqlResult<()>;
 
 /// Fails if a body has what its kind of program may not have.
 ///
@@ -12,29 +17,51 @@ pub(super) fn body(kind: ProgramKind, program: &Program) -> SqlResult<()> {
         let what = if kind == ProgramKind::Function { "function" } else { "trigger" };
         return Err(SqlError::sp_no_retset(what));
     }
-    node(kind, &program.body)
+    node(&program.body, &mut |each| statement(kind, each))
 }
 
-fn list(kind: ProgramKind, nodes: &[ProgramNode]) -> SqlResult<()> {
-    nodes.iter().try_for_each(|each| node(kind, each))
+/// Fails if a program that a client makes sets a system variable that there is not.
+///
+/// # Errors
+/// 1193.
+pub(super) fn variables(state: &SessionState, program: &Program) -> SqlResult<()> {
+    if state.settings.replicated || state.settings.mariadb {
+        return Ok(());
+    }
+    node(&program.body, &mut |statement| {
+        let Statement::Set(items) = statement else { return Ok(()) };
+        for item in items {
+            let SetItem::System { name, .. } = item else { continue };
+            match state.host.variable(VariableScope::Either, name) {
+                Err(error) if error.code == 1193 => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    })
 }
 
-fn node(kind: ProgramKind, each: &ProgramNode) -> SqlResult<()> {
+/// Looks at each statement of a list of nodes.
+fn list(nodes: &[ProgramNode], look: Look<'_>) -> SqlResult<()> {
+    nodes.iter().try_for_each(|each| node(each, look))
+}
+
+fn node(each: &ProgramNode, look: Look<'_>) -> SqlResult<()> {
     match each {
         ProgramNode::Block(block) => {
-            block.handlers.iter().try_for_each(|handler| node(kind, &handler.body))?;
-            list(kind, &block.body)
+            block.handlers.iter().try_for_each(|handler| node(&handler.body, look))?;
+            list(&block.body, look)
         }
-        ProgramNode::Statement(inner) => statement(kind, &inner.statement.node),
+        ProgramNode::Statement(inner) => look(&inner.statement.node),
         ProgramNode::If { branches, otherwise } => {
-            branches.iter().try_for_each(|(_, body)| list(kind, body))?;
-            list(kind, otherwise)
+            branches.iter().try_for_each(|(_, body)| list(body, look))?;
+            list(otherwise, look)
         }
         ProgramNode::Case { whens, otherwise, .. } => {
-            whens.iter().try_for_each(|(_, body)| list(kind, body))?;
-            list(kind, otherwise.as_deref().unwrap_or_default())
+            whens.iter().try_for_each(|(_, body)| list(body, look))?;
+            list(otherwise.as_deref().unwrap_or_default(), look)
         }
-        ProgramNode::Loop { body, .. } => list(kind, body),
+        ProgramNode::Loop { body, .. } => list(body, look),
         _ => Ok(()),
     }
 }

@@ -177,7 +177,7 @@ fn item_of(state: &SessionState, item: ConditionItem, error: &SqlError) -> (Valu
     let own = state.programs.signalled.as_deref().filter(|known| known.error.is_same(error));
     let given = own.and_then(|known| known.items.iter().find(|(known, _)| *known == item));
     match item {
-        ConditionItem::MysqlErrno => (Value::Int(i64::from(error.code)), ExprType::bigint().column),
+        ConditionItem::MysqlErrno => (Value::UInt(u64::from(error.code)), ExprType::ubigint().column),
         ConditionItem::RowNumber => (Value::Int(0), ExprType::bigint().column),
         ConditionItem::ReturnedSqlstate => text(&error.state),
         ConditionItem::MessageText => text(error.message.as_bytes()),

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP of routines: definitions like those of tables.
 
+use super::check;
 use super::compile::{Compiled, variable_column};
 use crate::api::client_text::of_client;
 use crate::api::{Outcome, Priv, Routine, VariableScope};
@@ -100,6 +101,7 @@ impl ProgramDdl<'_, '_> {
         let routine = Routine { kind: tree.kind, db: &db, name };
         self.ddl.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
+        check::variables(self.ddl.state, &tree.program)?;
         self.trust(tree)?;
         let mut change = self.ddl.begin(Names::Tables(&[]))?;
         change.next.schema(&db)?;

@@ -176,6 +176,7 @@ impl ProgramDdl<'_, '_> {
         check_name(name)?;
         let Some(program) = &clauses.program else { return Err(missing(full_name).into()) };
         check::body(ProgramKind::Event, program)?;
+        check::variables(self.ddl.state, program)?;
         self.ddl.trx.catalog().schema(&db)?;
         self.ddl.access.check(&db, None, Priv::Event)?;
         let definer = self.named_definer(definer.as_ref())?.quoted();
@@ -269,6 +270,7 @@ impl ProgramDdl<'_, '_> {
         let (db, clauses) = (self.ddl.schema_of(&tree.name)?, &tree.clauses);
         if let Some(program) = &clauses.program {
             check::body(ProgramKind::Event, program)?;
+            check::variables(self.ddl.state, program)?;
         }
         self.ddl.access.check(&db, None, Priv::Event)?;
         let definer = self.named_definer(tree.definer.as_ref())?.quoted();

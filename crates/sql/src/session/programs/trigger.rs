@@ -49,6 +49,7 @@ impl ProgramDdl<'_, '_> {
             return Err(SqlError::new(1465, b"HY000", "Triggers can not be created on system tables").into());
         }
         check::body(ProgramKind::Trigger, &tree.program)?;
+        check::variables(self.ddl.state, &tree.program)?;
         if self.ddl.trx.temp.table(&db, &table_name).is_some() {
             let message = format!("Trigger's '{table_name}' is view or temporary table");
             return Err(SqlError::new(1361, b"HY000", message).into());
