@@ -215,8 +215,9 @@ impl StatementView for LoggedStatement<'_> {
     fn sql_mode(&self) -> Option<u64> {
         Some(self.state.settings.sql_mode)
     }
+    /// Neither MySQL nor MariaDB logs that it was off. A MySQL replica that is told so of a BEGIN stops at the next transaction (1778).
     fn autocommit(&self) -> Option<bool> {
-        Some(self.state.settings.autocommit)
+        Some(true)
     }
     fn foreign_key_checks(&self) -> Option<bool> {
         Some(self.state.settings.foreign_key_checks)

@@ -399,10 +399,10 @@ fn options(settings: &SessionSettings) -> RowsOptions {
     }
 }
 
+/// The settings that an event has in `flags2`: not `autocommit`, which stops a MySQL replica (1778), and which no peer logs.
 fn flags(settings: &SessionSettings) -> u32 {
     let mut bits = 0;
     for (on, bit) in [
-        (!settings.autocommit, flags2::NOT_AUTOCOMMIT),
         (!settings.foreign_key_checks, flags2::NO_FOREIGN_KEY_CHECKS),
         (!settings.check_constraint_checks, flags2::NO_CHECK_CONSTRAINT_CHECKS),
         (!settings.unique_checks, flags2::RELAXED_UNIQUE_CHECKS),
