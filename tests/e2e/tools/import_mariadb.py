@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """`omnibus import` from Debian's MariaDB while others write, into both dialects: copied, compared, followed, cut over.
 
-Ring: gate.
+Ring: all.
 """
 
 import pathlib
