@@ -75,6 +75,7 @@ WORDS = [
 # Blocks that are not run, by page and by a piece of their text, with the reason.
 NOT_RUN = {
     ("README.md", "make run "): "the doors to all tests: this one is behind them",
+    ("README.md", "omnibus import --from"): "needs a MySQL to come from: tests/e2e/tools/import.py",
     ("embedding.md", "use omnibus::"): "Rust: crates/omnibus has it as its first example",
     ("embedding.md", "cargo run -p omnibus-commit"): "compiles; cargo builds the example in `make unit-tests`",
     ("json.md", "omnibus binlog --json data/binlog.000001"): "lines of an example, cut; statement_context.py compares whole ones",

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The command blocks of the pages that need nothing besides clients: README.md, backup, failover and replication; and that each option that a page names exists.
-`pages.py` runs the blocks of all pages.
+"""The command blocks of the pages that need nothing besides clients: README.md, backup, failover and replication. `pages.py`
+runs those of all pages.
 
 Ring: gate.
 """
@@ -17,7 +17,6 @@ FIRST = ["README.md", "backup.md", "failover.md", "replication.md"]
 
 def main():
     pages.listed_blocks_exist()
-    pages.options_exist()
     for page in pages.PAGES:
         if page.name in FIRST:
             began = time.monotonic()
