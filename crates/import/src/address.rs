@@ -1,7 +1,7 @@
 //! Addresses of servers: `mysql://user:password@host:port/?ssl-mode=..&socket=..`.
 
 use crate::error::ImportError;
-use omnibus_replication::client::{CompressionChoice, Endpoint, TlsSettings};
+use omnibus_replication::client::{CompressionChoice, Endpoint, TlsSettings, percent_decoded as decoded};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -132,22 +132,6 @@ fn host_and_port(place: &str) -> Option<(String, u16)> {
     };
     let port = if port.is_empty() { 3306 } else { port.parse().ok()? };
     Some((decoded(host)?, port))
-}
-
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        if first == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The address without its secret, for messages.

@@ -8,9 +8,10 @@ use crate::bounds::{self, KeyValue};
 use crate::error::ImportError;
 use crate::options::Details;
 use crate::pieces::{Piece, Pieces};
-use crate::progress::{Progress, say};
+use crate::progress::Progress;
 use crate::session::{Server, Session};
 use crate::table::Table;
+use crate::workers;
 use omnibus_replication::client::ClientError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -38,34 +39,11 @@ pub(crate) fn tables(
 ) -> Result<Vec<Difference>, ImportError> {
     let pieces = Pieces::of(tables, (details.chunk / SCALE).max(1));
     let counts_only = details.quick;
-    let progress = Progress::new("checked", tables.len(), tables.iter().map(|table| table.bytes).sum());
     let found = Mutex::new(Vec::new());
-    let failure = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let teller = scope.spawn(|| progress.tell());
-        let workers: Vec<_> = sources
-            .iter_mut()
-            .map(|source| {
-                let (pieces, progress, found, failure) = (&pieces, &progress, &found, &failure);
-                scope.spawn(move || {
-                    if let Err(error) = work(tables, source, target, counts_only, pieces, progress, found) {
-                        failure.lock().get_or_insert(error);
-                        pieces.stop();
-                    }
-                })
-            })
-            .collect();
-        for worker in workers {
-            let _ = worker.join();
-        }
-        progress.end();
-        let _ = teller.join();
-    });
-    say(&progress.line());
-    match failure.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(found.into_inner()),
-    }
+    workers::run("checked", tables, sources, &pieces, |_, source, progress| {
+        work(tables, source, target, counts_only, &pieces, progress, &found)
+    })?;
+    Ok(found.into_inner())
 }
 
 fn work(

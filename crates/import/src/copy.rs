@@ -13,9 +13,9 @@ use crate::quote;
 use crate::session::{Server, Session};
 use crate::state;
 use crate::table::{Form, Table};
+use crate::workers;
 use omnibus_replication::client::ClientError;
 use omnibus_replication::client::rows::RowView;
-use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 /// The length in bytes from which a statement takes no further row.
@@ -34,31 +34,9 @@ pub(crate) fn rows(
     chunk: u64,
 ) -> Result<(), ImportError> {
     let pieces = Pieces::of(tables, chunk);
-    let progress = Progress::new("copied", tables.len(), tables.iter().map(|table| table.bytes).sum());
-    let failure = Mutex::new(None);
-    std::thread::scope(|scope| {
-        let teller = scope.spawn(|| progress.tell());
-        let workers: Vec<_> = sources
-            .iter_mut()
-            .enumerate()
-            .map(|(number, source)| {
-                let (pieces, progress, failure) = (&pieces, &progress, &failure);
-                scope.spawn(move || {
-                    if let Err(error) = work(number, tables, source, target, pieces, progress) {
-                        failure.lock().get_or_insert(error);
-                        pieces.stop();
-                    }
-                })
-            })
-            .collect();
-        for worker in workers {
-            let _ = worker.join();
-        }
-        progress.end();
-        let _ = teller.join();
-    });
-    say(&progress.line());
-    failure.into_inner().map_or(Ok(()), Err)
+    workers::run("copied", tables, sources, &pieces, |number, source, progress| {
+        work(number, tables, source, target, &pieces, progress)
+    })
 }
 
 fn work(

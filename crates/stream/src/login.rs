@@ -1,6 +1,7 @@
 //! Authentication at a target, and protection against interception.
 
 use crate::error::StreamError;
+use omnibus_replication::client::percent_decoded;
 use rskafka::client::{Credentials, SaslConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -147,24 +148,9 @@ impl Login {
 
 /// A part of an address, in which `%41` is `A`.
 fn decoded(text: &str) -> Result<String, StreamError> {
-    let wrong = || {
+    percent_decoded(text).ok_or_else(|| {
         StreamError::Refused("an account in an address: % without two hexadecimal digits, or no UTF-8".into())
-    };
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, more)) = rest.split_first() {
-        rest = more;
-        if first != b'%' {
-            bytes.push(first);
-            continue;
-        }
-        let (digits, behind) = more.split_at_checked(2).ok_or_else(wrong)?;
-        let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits).ok_or_else(wrong)?;
-        let number = std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(number.ok_or_else(wrong)?);
-        rest = behind;
-    }
-    String::from_utf8(bytes).map_err(|_| wrong())
+    })
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StreamError> {

@@ -3,19 +3,18 @@
 use super::auth;
 use super::compressing::{CompressionChoice, flag};
 use super::error::ClientError;
+use super::rows;
 use super::tls::TlsSettings;
 use super::transport::{Remote, Transport};
 use crate::limit::EventLimit;
 use omnibus_wire::login::encode_ssl_request;
-use omnibus_wire::reply::is_eof;
-use omnibus_wire::text_row::decode_text_row;
-use omnibus_wire::{Capability, ErrPacket, FrameError, Greeting, InBuf, Login, OutBuf, Reader};
+use omnibus_wire::{Capability, ErrPacket, FrameError, Greeting, InBuf, Login, OutBuf};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The maximum size in bytes of an answer to a query.
-const MAX_ANSWER: usize = 64 << 20;
+pub(super) const MAX_ANSWER: usize = 64 << 20;
 /// The number of bytes that surround an event in a packet.
 const AROUND_EVENT: usize = 1024;
 /// The maximum packet size that the login announces; a source's packets may be larger.
@@ -307,35 +306,7 @@ impl Connection {
     /// # Errors
     /// The source's error, or the connection's.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ClientError> {
-        self.command(|out| {
-            out.push(0x03);
-            out.extend_from_slice(sql.as_bytes());
-        })?;
-        let capabilities = self.capabilities;
-        let first = self.read_packet()?;
-        let columns = match first.first() {
-            Some(0x00) => return Ok(Vec::new()),
-            Some(0xFF) => return Err(ErrPacket::decode(first)?.into()),
-            Some(0xFB) => return Err(ClientError::Malformed("a request for a file".into())),
-            _ => Reader::new(first).lenenc("column count")? as usize,
-        };
-        while !is_eof(self.read_packet()?, capabilities) {}
-        let mut rows = Vec::new();
-        let mut size = 0;
-        loop {
-            let packet = self.read_packet()?;
-            if is_eof(packet, capabilities) {
-                return Ok(rows);
-            }
-            if packet.first() == Some(&0xFF) {
-                return Err(ErrPacket::decode(packet)?.into());
-            }
-            size += packet.len() + 1;
-            if size > MAX_ANSWER {
-                return Err(ClientError::Malformed("an answer without end".into()));
-            }
-            rows.push(decode_text_row(packet, columns)?);
-        }
+        rows::query_with_names(self, sql).map(|(_, rows)| rows)
     }
 
     /// Returns the first column of the first row as text.

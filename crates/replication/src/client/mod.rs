@@ -26,6 +26,6 @@ pub use dump::{DumpPacket, DumpRequest, DumpStart};
 pub use error::ClientError;
 pub use introduce::{Introduction, Reader, SourceFacts};
 pub use log_stream::{LogSource, LogStream, Said, StreamError};
-pub use secrets::without_secrets;
+pub use secrets::{percent_decoded, without_secrets};
 pub use tls::TlsSettings;
 pub use transport::Remote;

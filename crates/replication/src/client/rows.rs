@@ -1,9 +1,10 @@
 //! Results that are read row by row, for programs that copy tables: the connection holds one row at a time, however
 //! many there are.
 
-use super::connection::{Connection, Row};
+use super::connection::{Connection, MAX_ANSWER, Row};
 use super::error::ClientError;
 use omnibus_wire::reply::is_eof;
+use omnibus_wire::text_row::decode_text_row;
 use omnibus_wire::{ErrPacket, OkPacket, Reader};
 
 /// The maximum size in bytes of a row: that of a value, and what surrounds it.
@@ -81,8 +82,12 @@ pub fn begin_rows(connection: &mut Connection, sql: &[u8]) -> Result<(), ClientE
 /// # Errors
 /// The server's error, or the connection's.
 pub fn next_row(connection: &mut Connection) -> Result<Option<RowView<'_>>, ClientError> {
+    next(connection, MAX_ROW)
+}
+
+fn next(connection: &mut Connection, max: usize) -> Result<Option<RowView<'_>>, ClientError> {
     let capabilities = connection.capabilities;
-    let packet = connection.read(MAX_ROW, false)?;
+    let packet = connection.read(max, false)?;
     if is_eof(packet, capabilities) {
         return Ok(None);
     }
@@ -103,10 +108,13 @@ pub fn query_with_names(
     let Begun::Rows(names) = start_rows(connection, sql.as_bytes())? else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let mut rows = Vec::new();
-    while let Some(mut row) = next_row(connection)? {
-        let values = names.iter().map(|_| Ok(row.next_value()?.map(<[u8]>::to_vec)));
-        rows.push(values.collect::<Result<Row, ClientError>>()?);
+    let (mut rows, mut size) = (Vec::new(), 0);
+    while let Some(row) = next(connection, MAX_ANSWER)? {
+        size += row.len() + 1;
+        if size > MAX_ANSWER {
+            return Err(ClientError::Malformed("an answer without end".into()));
+        }
+        rows.push(decode_text_row(row.rest.rest(), names.len())?);
     }
     Ok((names, rows))
 }

@@ -1,4 +1,4 @@
-//! Removes credentials from addresses in errors and notes.
+//! Credentials in addresses: decoded where they are used, removed in errors and notes.
 
 /// Returns `text` without the users and passwords in the addresses that it may contain.
 #[must_use]
@@ -22,6 +22,26 @@ pub fn without_secrets(text: &str) -> String {
         };
     }
     shown + rest
+}
+
+/// Returns a part of an address, in which `%41` is `A`; `None` where `%` is without two hexadecimal digits, or the result is no UTF-8.
+#[must_use]
+pub fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, more)) = rest.split_first() {
+        rest = more;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let (digits, behind) = more.split_at_checked(2)?;
+        // A sign would be a digit for the parser.
+        let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
+        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

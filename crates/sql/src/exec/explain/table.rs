@@ -17,8 +17,6 @@ struct Explainer<'p> {
     rows: Vec<Vec<Value>>,
     /// What a statement does with tables of its query, by their names there.
     changed: Vec<(&'p str, &'static str)>,
-    /// Queries whose rows are there: a common table expression may be read more than once.
-    shown: Vec<u64>,
 }
 
 const COLUMNS: [&str; 12] = [
@@ -203,10 +201,6 @@ impl Explainer<'_> {
     }
 
     fn block(&mut self, id: u64, operator: &Operator, kind: &str) {
-        if self.shown.contains(&id) {
-            return;
-        }
-        self.shown.push(id);
         let parts = Parts::of(operator);
         let mut extra = Vec::new();
         if parts.group.is_some_and(|group| group.by && !group.stream)
