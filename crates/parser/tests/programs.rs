@@ -109,7 +109,7 @@ fn every_part_of_a_body_is_read() {
          top: BEGIN DECLARE n INT; DECLARE gone CONDITION FOR SQLSTATE '02000'; DECLARE c CURSOR FOR SELECT 1; \
          DECLARE CONTINUE HANDLER FOR gone, SQLWARNING, 1062 SET n = 1; \
          DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN GET STACKED DIAGNOSTICS CONDITION 1 n = MYSQL_ERRNO; RESIGNAL; END; \
-         OPEN c; FETCH NEXT FROM c INTO n; FETCH c INTO n, @x; CLOSE c; \
+         OPEN c; FETCH NEXT FROM c INTO n; FETCH c INTO n, n; CLOSE c; \
          IF a THEN SET n = 1; ELSEIF n THEN SET n = 2; ELSE SET n = 3; END IF; \
          CASE a WHEN 1 THEN SET n = 1; ELSE BEGIN END; END CASE; CASE WHEN a THEN SET n = 1; END CASE; \
          l: LOOP ITERATE l; LEAVE top; END LOOP l; WHILE n DO SET n = n - 1; END WHILE; \
@@ -118,6 +118,10 @@ fn every_part_of_a_body_is_read() {
     );
     assert!(
         first("CREATE TRIGGER d.t AFTER UPDATE ON u FOR EACH ROW FOLLOWS x SET @a = NEW.a + OLD.b").is_ok()
+    );
+    assert!(
+        first("CREATE PROCEDURE p() BEGIN DECLARE c CURSOR FOR SELECT 1; FETCH c INTO @x; END").is_err(),
+        "neither peer has user variables there"
     );
     assert!(first("ALTER PROCEDURE p COMMENT 'x' SQL SECURITY INVOKER").is_ok());
     assert!(first("DROP EVENT IF EXISTS e").is_ok());

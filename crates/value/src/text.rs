@@ -3,11 +3,15 @@
 /// A DOUBLE: the shortest digits that read back the same; with an exponent outside 1e-15 to 1e15, but not for digits
 /// behind the point.
 pub fn write_f64(n: f64, out: &mut Vec<u8>) {
+    write_general(&shortest_f64(n), out);
+}
+
+fn shortest_f64(n: f64) -> String {
     let shortest = format!("{n:e}");
     let places = shortest
         .split_once('e')
         .map_or(0, |(mantissa, _)| mantissa.trim_start_matches('-').len().saturating_sub(2));
-    write_general(&to_even(n, shortest, places, |places| format!("{n:.places$e}")), out);
+    to_even(n, shortest, places, |places| format!("{n:.places$e}"))
 }
 
 /// Of two equally near shortest texts returns the even one, as MySQL does; the library takes the greater. Only the
@@ -42,46 +46,119 @@ pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// A DOUBLE in at most `width` characters, as a column of text that is so long keeps it: with fewer digits, and with an exponent where that
+/// leaves more of them. Returns false, and writes nothing, where not even one digit has room.
+pub fn write_f64_within(n: f64, width: usize, out: &mut Vec<u8>) -> bool {
+    let Some(whole) = Digits::of(&shortest_f64(n)) else {
+        write_f64(n, out);
+        return true;
+    };
+    whole.write_within(width, |places| format!("{n:.places$e}"), out)
+}
+
+/// A FLOAT, as [`write_f64_within`].
+pub fn write_f32_within(n: f32, width: usize, out: &mut Vec<u8>) -> bool {
+    let Some(whole) = Digits::of(&format!("{n:.5e}")) else {
+        write_f32(n, out);
+        return true;
+    };
+    whole.write_within(width, |places| format!("{n:.0$e}", places.min(5)), out)
+}
+
 /// Writes a number like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.
 fn write_general(scientific: &str, out: &mut Vec<u8>) {
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+    match Digits::of(scientific) {
         // Infinity and NaN never reach a client from a column; show zero rather than words.
-        return out.push(b'0');
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (negative, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, mantissa),
-    };
-    let mut digits: Vec<u8> = mantissa.bytes().filter(|&c| c != b'.').collect();
-    while digits.len() > 1 && digits.last() == Some(&b'0') {
-        digits.pop();
+        None => out.push(b'0'),
+        Some(digits) if digits.is_plain() => digits.write_plain(out),
+        Some(digits) => digits.write_scientific(out),
     }
-    if negative {
-        out.push(b'-');
+}
+
+/// The digits of a number, without zeros at their end.
+struct Digits {
+    negative: bool,
+    digits: Vec<u8>,
+    exponent: i32,
+}
+
+impl Digits {
+    /// Those of '[-]d[.ddd]e[-]x'.
+    fn of(scientific: &str) -> Option<Digits> {
+        let (mantissa, exponent) = scientific.split_once('e')?;
+        let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+        while digits.len() > 1 && digits.last() == Some(&b'0') {
+            digits.pop();
+        }
+        Some(Digits { negative: mantissa.starts_with('-'), digits, exponent: exponent.parse().unwrap_or(0) })
     }
-    if digits == b"0" {
-        return out.push(b'0');
+
+    /// Whether it is written without an exponent where there is room.
+    fn is_plain(&self) -> bool {
+        match self.exponent {
+            -15..0 => true,
+            0.. => self.exponent < 15 || self.digits.len() > self.exponent as usize + 1,
+            _ => false,
+        }
     }
-    match exponent {
-        -15..0 => {
+
+    /// Digits that are left in `width` characters without an exponent.
+    fn plain_room(&self, width: usize) -> usize {
+        let before = self.exponent + 1;
+        match usize::try_from(before) {
+            Ok(before @ 1..) if before > width => 0,
+            Ok(before @ 1..) if self.digits.len() > before => before.max(width - 1),
+            Ok(1..) => self.digits.len(),
+            _ => width.saturating_sub(2 + before.unsigned_abs() as usize),
+        }
+    }
+
+    /// The same with one.
+    fn scientific_room(&self, width: usize) -> usize {
+        let point = usize::from(self.digits.len() > 1);
+        width.saturating_sub(point + format!("e{}", self.exponent).len())
+    }
+
+    fn write_within(&self, width: usize, round: impl Fn(usize) -> String, out: &mut Vec<u8>) -> bool {
+        let width = width.saturating_sub(usize::from(self.negative));
+        let scientific = self.scientific_room(width).min(self.digits.len());
+        let plain = if self.is_plain() { self.plain_room(width).min(self.digits.len()) } else { 0 };
+        let room = plain.max(scientific);
+        if room == 0 {
+            return false;
+        }
+        let rounded = if room < self.digits.len() { Digits::of(&round(room - 1)) } else { None };
+        let digits = rounded.as_ref().unwrap_or(self);
+        if plain >= scientific {
+            digits.write_plain(out)
+        } else {
+            digits.write_scientific(out)
+        }
+        true
+    }
+
+    fn write_plain(&self, out: &mut Vec<u8>) {
+        if self.negative {
+            out.push(b'-');
+        }
+        let Ok(exponent) = usize::try_from(self.exponent) else {
             out.extend_from_slice(b"0.");
-            out.resize(out.len() + (-exponent - 1) as usize, b'0');
-            out.extend_from_slice(&digits);
+            out.resize(out.len() + self.exponent.unsigned_abs() as usize - 1, b'0');
+            return out.extend_from_slice(&self.digits);
+        };
+        let whole = self.digits.len().min(exponent + 1);
+        out.extend_from_slice(&self.digits[..whole]);
+        out.resize(out.len() + exponent + 1 - whole, b'0');
+        push_fraction(&self.digits[whole..], out);
+    }
+
+    fn write_scientific(&self, out: &mut Vec<u8>) {
+        if self.negative {
+            out.push(b'-');
         }
-        0.. if exponent < 15 || digits.len() > exponent as usize + 1 => {
-            let int = exponent as usize + 1;
-            if digits.len() < int {
-                digits.resize(int, b'0');
-            }
-            out.extend_from_slice(&digits[..int]);
-            push_fraction(&digits[int..], out);
-        }
-        _ => {
-            out.push(digits[0]);
-            push_fraction(&digits[1..], out);
-            out.extend_from_slice(format!("e{exponent}").as_bytes());
-        }
+        out.push(self.digits[0]);
+        push_fraction(&self.digits[1..], out);
+        out.extend_from_slice(format!("e{}", self.exponent).as_bytes());
     }
 }
 
@@ -152,5 +229,37 @@ mod tests {
             write_f32(n, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), want);
         }
+    }
+
+    /// Columns of these lengths keep in MySQL 9.7 the same.
+    #[test]
+    fn doubles_keep_what_digits_have_room() {
+        for (n, width, want) in [
+            (1.2345678901234567e-1, 12, "0.123456789"),
+            (1.2345678901234567e-3, 12, "0.0012345679"),
+            (1.2345678901234567e-4, 12, "1.2345679e-4"),
+            (1.2345678901234567e-3, 10, "0.00123457"),
+            (1.2345678901234568e17, 6, "1.2e17"),
+            (-1.2345678901234567e14, 12, "-1.234568e14"),
+            (-1.234567890123456e-100, 22, "-1.23456789012346e-100"),
+            (0.1 + 0.2, 6, "0.3"),
+            (123_456.7, 6, "123457"),
+            (123_456.7, 5, "1.2e5"),
+            (1e-7, 6, "1e-7"),
+            (1e-4, 6, "0.0001"),
+            (1e5, 3, "1e5"),
+            (0.12, 3, "0.1"),
+            (1.234567890123456e-5, 22, "0.00001234567890123456"),
+            (1.2345678901234568e-5, 22, "1.2345678901234568e-5"),
+        ] {
+            let mut out = Vec::new();
+            assert!(write_f64_within(n, width, &mut out));
+            assert_eq!(String::from_utf8_lossy(&out), want);
+        }
+        let mut out = Vec::new();
+        assert!(write_f32_within(1e14, 12, &mut out));
+        assert_eq!(out, b"1e14");
+        assert!(!write_f64_within(1234.0, 3, &mut out));
+        assert!(!write_f64_within(1e-5, 3, &mut out));
     }
 }

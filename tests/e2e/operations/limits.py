@@ -134,8 +134,8 @@ PROCEDURES = BODIES | {
     "recursion": "SET max_sp_recursion_depth = 100; LOOP CALL p_recursion(); END LOOP",
     "cursor": "DECLARE c CURSOR FOR SELECT id FROM t; DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, NOT FOUND BEGIN END;"
               " LOOP OPEN c; CLOSE c; END LOOP",
-    "cursor that is closed": "DECLARE c CURSOR FOR SELECT id FROM t; DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, NOT FOUND BEGIN END;"
-                             " LOOP FETCH c INTO @x; END LOOP",
+    "cursor that is closed": "DECLARE v INT; DECLARE c CURSOR FOR SELECT id FROM t;"
+                             " DECLARE CONTINUE HANDLER FOR SQLEXCEPTION, NOT FOUND BEGIN END; LOOP FETCH c INTO v; END LOOP",
 }
 # What ends by itself, at last; until then it is no different from the others.
 FINITE = ["alter", "copy", "check", "checksum"]

@@ -184,7 +184,35 @@ pub struct FunctionCall {
     /// CURRENT_DATE `curdate`; CURRENT_TIME `curtime`; SUBSTR, MID `substring`; POSITION `locate`;
     /// SCHEMA `database`; SESSION_USER, SYSTEM_USER `user`.
     pub name: Ident,
+    pub written: Written,
     pub args: Vec<Expr>,
+}
+
+/// The way that a call's name was written. Calls are equal whatever theirs is.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// The name, where it is not [`FunctionCall::name`].
+    pub name: Option<Ident>,
+    /// In quotes, or behind a database.
+    pub quoted: bool,
+}
+
+impl PartialEq for Written {
+    fn eq(&self, _: &Written) -> bool {
+        true
+    }
+}
+
+impl FunctionCall {
+    /// A call of a built-in function.
+    pub fn built_in(name: &str, args: Vec<Expr>) -> FunctionCall {
+        FunctionCall { schema: None, name: name.into(), written: Written::default(), args }
+    }
+
+    /// Its name as messages have it.
+    pub fn written_name(&self) -> &str {
+        self.written.name.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// Aggregates. `COUNT(*)` has `star`.

@@ -35,7 +35,9 @@ impl Parser<'_> {
 
     /// A column type with its parameters and string attributes.
     pub(super) fn data_type(&mut self) -> Rule<DataType> {
+        let at = self.mark();
         let word = self.upper_word()?;
+        let behind = self.token.start;
         let mut ty = DataType {
             name: TypeName::Int,
             length: None,
@@ -47,7 +49,14 @@ impl Parser<'_> {
             collation: None,
             binary: false,
         };
-        ty.name = self.type_name(&word, &mut ty)?;
+        ty.name = self.type_name(&word, &mut ty).map_err(|error| {
+            // A word that is no type is at fault itself.
+            if self.token.start != behind {
+                return error;
+            }
+            self.reset(at);
+            self.error()
+        })?;
         match ty.name {
             TypeName::Enum | TypeName::Set => ty.labels = self.paren_list(Self::text_value)?,
             _ => self.type_size(&mut ty)?,
@@ -382,7 +391,7 @@ fn now_call(fraction: u8) -> Expr {
         0 => Vec::new(),
         n => vec![Expr::Literal(Literal::Int(u64::from(n)))],
     };
-    Expr::Function(Box::new(FunctionCall { schema: None, name: "now".into(), args }))
+    Expr::Function(Box::new(FunctionCall::built_in("now", args)))
 }
 
 fn geometry(word: &str) -> Option<TypeName> {

@@ -109,6 +109,7 @@ impl Parser<'_> {
             table.like = Some(self.object_name()?);
             return Ok(Statement::CreateTable(Box::new(table)));
         }
+        let mut listed = false;
         if self.is(Tok::LParen) && !self.query_follows_paren() && self.peek().kind != Tok::LParen {
             self.advance();
             if self.eat_kw(Kw::LIKE) {
@@ -118,12 +119,14 @@ impl Parser<'_> {
             }
             self.comma_list(|p| p.table_element(&mut table))?;
             self.expect(Tok::RParen)?;
+            listed = true;
         }
-        self.create_table_tail(&mut table)?;
+        self.create_table_tail(&mut table, listed)?;
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
-    fn create_table_tail(&mut self, table: &mut CreateTable) -> Rule<()> {
+    /// Options and the query. A table without a list of columns is refused by what it is, not as a text.
+    fn create_table_tail(&mut self, table: &mut CreateTable, listed: bool) -> Rule<()> {
         while let Some(option) = self.table_option()? {
             table.options.push(option);
             self.eat(Tok::Comma);
@@ -138,7 +141,7 @@ impl Parser<'_> {
         }
         if self.eat_kw(Kw::AS) || self.at_query() {
             table.query = Some(Box::new(self.query()?));
-        } else if table.on_duplicate != OnDuplicate::Error || table.columns.is_empty() {
+        } else if table.on_duplicate != OnDuplicate::Error || listed && table.columns.is_empty() {
             return Err(self.error());
         }
         Ok(())

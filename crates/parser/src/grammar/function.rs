@@ -7,7 +7,7 @@ use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
     Aggregate, AggregateKind, CastType, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, JsonValue,
-    JsonValueInstead, Literal, Over, Trim, TrimSide, UnaryOp, WindowCall, WindowFrame, WindowSpec,
+    JsonValueInstead, Literal, Over, Trim, TrimSide, UnaryOp, WindowCall, WindowFrame, WindowSpec, Written,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -20,7 +20,7 @@ impl Parser<'_> {
         let mut lower = [0u8; 32];
         let Some(buffer) = lower.get_mut(..text.len()) else {
             let name = self.ident_of(&token)?;
-            return self.plain_call(None, name.to_ascii_lowercase().into());
+            return call_of(self, None, name, false);
         };
         buffer.copy_from_slice(text);
         buffer.make_ascii_lowercase();
@@ -53,11 +53,11 @@ impl Parser<'_> {
             | b"column_list" | b"column_check" | b"column_json" => {
                 Err(ParseError::NotSupported("dynamic columns"))
             }
-            b"now" => self.plain_call(None, "now".into()),
-            b"session_user" | b"system_user" => self.plain_call(None, "user".into()),
+            b"now" => self.plain_call("now"),
+            b"session_user" | b"system_user" => self.plain_call("user"),
             _ => {
                 let name = self.ident_of(&token)?;
-                self.plain_call(None, name.to_ascii_lowercase().into())
+                call_of(self, None, name, false)
             }
         }
     }
@@ -104,20 +104,19 @@ impl Parser<'_> {
         };
         self.advance();
         if self.is(Tok::LParen) {
-            return self.plain_call(None, name.into());
+            return self.plain_call(name);
         }
-        Ok(Expr::Function(Box::new(FunctionCall { schema: None, name: name.into(), args: Vec::new() })))
+        Ok(function(name, Vec::new()))
     }
 
     /// A call by a quoted or qualified name.
     pub(super) fn stored_call(&mut self, schema: Option<Ident>, name: Ident) -> Rule<Expr> {
-        self.plain_call(schema, name.to_ascii_lowercase().into())
+        call_of(self, schema, name, true)
     }
 
     /// `(args)` with the name consumed.
-    fn plain_call(&mut self, schema: Option<Ident>, name: Ident) -> Rule<Expr> {
-        let args = self.arguments()?;
-        Ok(Expr::Function(Box::new(FunctionCall { schema, name, args })))
+    fn plain_call(&mut self, name: &str) -> Rule<Expr> {
+        Ok(function(name, self.arguments()?))
     }
 
     fn arguments(&mut self) -> Rule<Vec<Expr>> {
@@ -451,8 +450,16 @@ impl Parser<'_> {
     }
 }
 
+/// `(args)` of whatever function has a name that was written so.
+fn call_of(parser: &mut Parser<'_>, schema: Option<Ident>, written: Ident, quoted: bool) -> Rule<Expr> {
+    let name: Ident = written.to_ascii_lowercase().into();
+    let written = Written { name: Some(written).filter(|written| *written != name), quoted };
+    let args = parser.arguments()?;
+    Ok(Expr::Function(Box::new(FunctionCall { schema, name, written, args })))
+}
+
 pub(super) fn function(name: &str, args: Vec<Expr>) -> Expr {
-    Expr::Function(Box::new(FunctionCall { schema: None, name: name.into(), args }))
+    Expr::Function(Box::new(FunctionCall::built_in(name, args)))
 }
 
 /// A literal that is not NULL, with a sign or without.

@@ -147,9 +147,7 @@ impl Parser<'_> {
             // MariaDB has it without parentheses, too.
             _ if self.at_current_role() => {
                 self.advance();
-                let call =
-                    crate::ast::FunctionCall { schema: None, name: "current_role".into(), args: Vec::new() };
-                return Ok(Expr::Function(Box::new(call)));
+                return Ok(super::function::function("current_role", Vec::new()));
             }
             _ => {}
         }

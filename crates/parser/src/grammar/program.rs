@@ -237,7 +237,7 @@ impl Parser<'_> {
             return Err(ParseError::at(self.src, start as usize));
         }
         let span = Span { start, end: self.last_end };
-        let rows = gives_rows(&node);
+        let rows = super::routine::gives_rows(&node);
         let mut locals = Vec::new();
         if let Some(scopes) = &mut self.program {
             scopes.returns_rows |= rows;
@@ -561,7 +561,10 @@ impl Parser<'_> {
         let _ = self.eat_words(&["NEXT", "FROM"]) || self.eat_kw(Kw::FROM);
         let cursor = self.cursor()?;
         self.expect_kw(Kw::INTO)?;
-        let into = self.comma_list(Self::target)?;
+        let into =
+            self.comma_list(
+                |parser| if parser.is(Tok::UserVar) { Err(parser.error()) } else { parser.target() },
+            )?;
         Ok(ProgramNode::Fetch { cursor, into })
     }
 
@@ -569,21 +572,6 @@ impl Parser<'_> {
     pub(super) fn local_operand(&mut self, name: &str) -> Option<Expr> {
         self.program.as_ref()?;
         self.variable_named(name).map(Expr::Local)
-    }
-}
-
-/// Whether a statement has a result set for the client.
-fn gives_rows(statement: &Statement) -> bool {
-    match statement {
-        Statement::Select(query) => query.into.is_none(),
-        Statement::Insert(insert) => !insert.returning.is_empty(),
-        Statement::Delete(delete) => !delete.returning.is_empty(),
-        Statement::Show(_)
-        | Statement::Describe { .. }
-        | Statement::Explain(_)
-        | Statement::Help(_)
-        | Statement::Maintenance(_) => true,
-        _ => false,
     }
 }
 

@@ -118,6 +118,6 @@ impl Parser<'_> {
         let sequence = self.object_name()?;
         let qualifier = sequence.schema.map(|table| Box::new(crate::ast::Qualifier { schema: None, table }));
         let args = vec![Expr::Column(ColumnRef { qualifier, name: sequence.name })];
-        Ok(Some(Expr::Function(Box::new(FunctionCall { schema: None, name: name.into(), args }))))
+        Ok(Some(Expr::Function(Box::new(FunctionCall::built_in(name, args)))))
     }
 }

@@ -62,6 +62,11 @@ impl Printer<'_> {
         self.put(if *star { "*" } else { "" });
         self.list(args);
         self.order_by(" order by ", order_by);
+        self.put(if self.is_shown() && order_by.last().is_some_and(|item| !item.descending) {
+            " ASC"
+        } else {
+            ""
+        });
         if let Some(separator) = separator {
             self.put(" separator ");
             quote_string(separator, &mut self.out);

@@ -6,9 +6,12 @@
 //! grouped otherwise). Outside of a view's query, subqueries cannot occur and print as `(...)`.
 
 mod calls;
+mod facts;
 mod query;
+mod shown;
 
-pub use query::{Facts, Meaning, ViewText};
+pub use facts::Facts;
+pub use query::{Meaning, ViewText};
 
 use bytes::Bytes;
 
@@ -114,6 +117,9 @@ impl Printer<'_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
+        if self.is_shown() && self.shown(expr) {
+            return;
+        }
         match expr {
             Expr::Literal(literal) => self.literal(literal),
             Expr::Introduced(pair) => {
@@ -239,7 +245,7 @@ impl Printer<'_> {
             }
             Expr::Extract { unit, expr } => {
                 self.put("extract(");
-                self.put(unit.word());
+                self.unit(*unit);
                 self.put(" from ");
                 self.expr(expr);
                 self.put(")");
@@ -250,7 +256,7 @@ impl Printer<'_> {
                 self.put(if *subtract { " - interval " } else { " + interval " });
                 self.expr(value);
                 self.put(" ");
-                self.put(unit.word());
+                self.unit(*unit);
                 self.put(")");
             }
             Expr::JsonValue(call) => self.json_value(call),
@@ -503,16 +509,20 @@ impl Printer<'_> {
     }
 
     fn call(&mut self, call: &FunctionCall) {
+        let stored = call.written.quoted
+            || self.view.is_some_and(|view| view.meaning.is_some_and(|meaning| meaning.is_stored(call)));
         if let Some(schema) = &call.schema {
             self.ident(schema);
             self.put(".");
-            self.ident(&call.name);
+            self.ident(call.written_name());
+        } else if stored {
+            self.ident(call.written_name());
         } else if call.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             self.put(&call.name);
         } else {
             self.ident(&call.name);
         }
-        if call.schema.is_none() && calls::own_grammar(self, call) {
+        if call.schema.is_none() && !stored && calls::own_grammar(self, call) {
             return;
         }
         self.put("(");

@@ -3,14 +3,16 @@
 //! Whoever has bound a query says what its names mean ([`Meaning`]), by the places of the tree's nodes in memory; with that, the text
 //! means the same wherever it is read: tables and columns have their databases, `*` is a list, NATURAL and USING are conditions.
 
+use super::facts::Facts;
+use super::shown::is_bare;
 use super::{Printer, quote_ident};
 use crate::ast::{
-    CastType, ColumnRef, Derived, Expr, FrameBound, Ident, IndexHintKind, IndexHintScope, Join,
+    CastType, ColumnRef, Derived, Expr, FrameBound, FunctionCall, Ident, IndexHintKind, IndexHintScope, Join,
     JoinCondition, JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, JsonValue, JsonValueInstead,
     Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp,
     TableFactor, TableRef, WindowSpec, With,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the names of a query mean. Good for one tree, as long as that stays where it is.
 #[derive(Debug, Default)]
@@ -20,6 +22,7 @@ pub struct Meaning {
     items: HashMap<usize, Vec<(Option<ColumnRef>, Ident)>>,
     joins: HashMap<usize, Vec<(ColumnRef, ColumnRef)>>,
     tables: HashMap<usize, Ident>,
+    stored: HashSet<usize>,
 }
 
 fn place<T>(node: &T) -> usize {
@@ -47,6 +50,15 @@ impl Meaning {
         self.tables.insert(place(node), schema);
     }
 
+    /// That a call is of a stored function, in the view's own database if it names none.
+    pub fn set_stored(&mut self, node: &FunctionCall) {
+        self.stored.insert(place(node));
+    }
+
+    pub(super) fn is_stored(&self, node: &FunctionCall) -> bool {
+        self.stored.contains(&place(node))
+    }
+
     pub(super) fn column(&self, node: &ColumnRef) -> Option<&ColumnRef> {
         self.columns.get(&place(node))
     }
@@ -66,25 +78,10 @@ pub struct ViewText<'a> {
     pub home: Option<&'a str>,
     /// The bytes that the client sent for a literal with an introducer.
     pub written: Option<Written<'a>>,
-}
-
-/// What a query has in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// An aggregate or a window function.
-    pub aggregate: bool,
-    /// A subquery in an expression.
-    pub subquery: bool,
-    /// A variable or parameter.
-    pub variable: bool,
-    /// `TABLE t` where its columns cannot be listed.
-    pub table: bool,
-    /// INTO.
-    pub into: bool,
-    /// `VALUES(column)`.
-    pub values: bool,
-    /// Tables that are written with their databases, once for each time.
-    pub tables: Vec<(Ident, Ident)>,
+    /// In MySQL's words.
+    pub shown: bool,
+    /// The character set of CAST .. AS CHAR without one, where that is shown.
+    pub charset: Option<&'a str>,
 }
 
 impl Query {
@@ -110,20 +107,6 @@ impl Query {
                 _ => return false,
             }
         }
-    }
-}
-
-impl Select {
-    /// What its select list has in it.
-    pub fn list_facts(&self) -> Facts {
-        let text = ViewText::default();
-        let mut printer = Printer { view: Some(&text), ..Printer::default() };
-        for item in &self.items {
-            if let SelectItem::Expr { expr, .. } = item {
-                printer.expr(expr);
-            }
-        }
-        printer.facts
     }
 }
 
@@ -191,7 +174,8 @@ impl Printer<'_> {
     fn tail(&mut self, query: &Query) {
         self.order_by(" order by ", &query.order_by);
         self.limit(query.limit.as_ref());
-        for locking in &query.locking {
+        let locks = if self.is_shown() { &[][..] } else { &query.locking[..] };
+        for locking in locks {
             self.put(match locking.strength {
                 LockStrength::Update => " for update",
                 LockStrength::Share => " for share",
@@ -241,6 +225,9 @@ impl Printer<'_> {
                 self.facts.table = true;
                 self.put("table ");
                 self.object(name);
+            }
+            QueryBody::Nested(query) if self.is_shown() && is_bare(query) => {
+                self.query(query, named, names);
             }
             QueryBody::Nested(query) => {
                 self.put("(");
@@ -325,18 +312,18 @@ impl Printer<'_> {
         }
         if let Some(filter) = &select.filter {
             self.put(" where ");
-            self.expr(filter);
+            self.condition(filter);
         }
         self.order_by(" group by ", &select.group_by);
         self.put(if select.with_rollup { " with rollup" } else { "" });
         if let Some(having) = &select.having {
             self.put(" having ");
-            self.expr(having);
+            self.condition(having);
         }
         for (at, (name, spec)) in select.windows.iter().enumerate() {
             self.put(if at > 0 { "," } else { " window " });
             self.ident(name);
-            self.put(" as ");
+            self.put(if self.is_shown() { " AS " } else { " as " });
             self.window(spec);
         }
     }
@@ -535,13 +522,13 @@ impl Printer<'_> {
     /// An expression in one pair of parentheses at least.
     fn grouped(&mut self, expr: &Expr) {
         self.put("(");
-        self.expr(expr);
+        self.condition(expr);
         self.put(")");
     }
 
     pub(super) fn over(&mut self, over: &Over) {
         self.facts.aggregate = true;
-        self.put(" over ");
+        self.put(if self.is_shown() { " OVER " } else { " over " });
         match over {
             _ if self.view.is_none() => self.put("(...)"),
             Over::Name(name) => self.ident(name),
@@ -550,6 +537,9 @@ impl Printer<'_> {
     }
 
     fn window(&mut self, spec: &WindowSpec) {
+        if self.is_shown() {
+            return self.shown_window(spec);
+        }
         self.put("(");
         if let Some(base) = &spec.base {
             self.ident(base);

@@ -45,6 +45,8 @@ pub(crate) struct Author<'a> {
     pub connection: u16,
     /// The definer of a view with whose rights they are bound: CURRENT_USER() is it.
     pub account: Option<Definer>,
+    /// The database that stored functions without one are in.
+    pub database: Option<Arc<str>>,
 }
 
 /// A common table expression in sight.
@@ -182,6 +184,7 @@ impl<'a> Binder<'a> {
                 client: session.settings.collation_client,
                 connection: session.settings.collation_connection,
                 account: None,
+                database: session.database.clone(),
             },
             notes: Notes::default(),
             default_lock: LockMode::None,

@@ -27,6 +27,8 @@ pub enum Clause {
     Order,
     /// GENERATED ALWAYS AS.
     Generated,
+    /// An expression of an index.
+    Functional,
     /// DEFAULT (..).
     DefaultValue,
     /// CHECK.
@@ -45,6 +47,7 @@ impl Clause {
             Clause::Having => "having clause",
             Clause::Order => "order clause",
             Clause::Generated => "generated column function",
+            Clause::Functional => "functional index",
             Clause::DefaultValue => "default value expression",
             Clause::Check => "check constraint expression",
         }
@@ -127,7 +130,12 @@ impl BlockScope {
         let by_alias = match clause {
             Clause::Group | Clause::Order | Clause::Having => true,
             Clause::FieldList => !innermost,
-            Clause::Where | Clause::On | Clause::Generated | Clause::DefaultValue | Clause::Check => false,
+            Clause::Where
+            | Clause::On
+            | Clause::Generated
+            | Clause::Functional
+            | Clause::DefaultValue
+            | Clause::Check => false,
         };
         if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
     }

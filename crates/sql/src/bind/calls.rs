@@ -50,7 +50,10 @@ pub(super) fn function(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> Sql
     if !stored::is_built_in(call) {
         return stored::stored_function(binder, call, args);
     }
-    let mut bound = call_function(binder, &call.name, args)?;
+    let mut bound = call_function(binder, &call.name, args).map_err(|error| match error.code {
+        1582 => SqlError::wrong_parameter_count_to_native_fct(call.written_name()),
+        _ => error,
+    })?;
     if let Some(definer) = &binder.author.account {
         let text = |text: &str| Kind::Const(Value::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes())));
         if call.name.is("current_user") {
@@ -66,7 +69,7 @@ pub(super) fn no_such_function(binder: &Binder<'_>, name: &str, schema: Option<&
     if schema.is_none() && functions::not_built::is_known(name) {
         return SqlError::not_supported_yet(name.to_ascii_uppercase());
     }
-    let db = schema.or(binder.session.database.as_deref());
+    let db = schema.or(binder.author.database.as_deref());
     match db {
         Some(db) => SqlError::sp_does_not_exist("FUNCTION", format!("{db}.{name}")),
         None => SqlError::sp_does_not_exist("FUNCTION", name),
@@ -291,11 +294,16 @@ fn sequence_call(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> SqlResult
     else {
         return Err(SqlError::wrong_parameter_count_to_native_fct(&call.name));
     };
-    let db = match (name.table(), &binder.session.database) {
+    let current = binder.author.database.clone();
+    let db = match (name.table(), &current) {
         (Some(db), _) => db.as_str(),
         (None, Some(current)) => current,
         (None, None) => return Err(SqlError::no_db()),
     };
+    binder.mean(|meaning| {
+        let qualifier = Some(Box::new(ast::Qualifier { schema: None, table: db.into() }));
+        meaning.set_column(name, ast::ColumnRef { qualifier, name: name.name.clone() });
+    });
     let asks = if what == SequenceFunction::LastVal { Priv::Select } else { Priv::Insert };
     binder.author.access.check(db, Some(&name.name), asks)?;
     let table = match binder.objects.catalog.find_table(db, &name.name) {

@@ -14,7 +14,11 @@ use omnibus_value::Value;
 /// # Errors
 /// 1235 elsewhere.
 pub(super) fn bind(binder: &mut Binder<'_>, document: Expr, member: &CastType) -> SqlResult<Expr> {
-    if binder.blocks.last().is_none_or(|block| block.clause != Clause::Generated) {
+    if binder
+        .blocks
+        .last()
+        .is_none_or(|block| !matches!(block.clause, Clause::Generated | Clause::Functional))
+    {
         let what = "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general expressions";
         return Err(SqlError::not_supported_yet(what));
     }

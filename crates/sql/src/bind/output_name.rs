@@ -7,6 +7,13 @@ use std::sync::Arc;
 
 /// The name of an output: of literals what they say, else the text of the expression.
 pub(super) fn of(expr: &Expr, text: &[u8], mariadb: bool) -> Arc<str> {
+    if let Expr::Function(call) = expr
+        && call.schema.is_none()
+        && call.name.is("name_const")
+        && let Some(Expr::Literal(Literal::Str(name))) = call.args.first()
+    {
+        return Arc::from(&*String::from_utf8_lossy(name));
+    }
     if let Expr::Literal(Literal::Str(value)) = expr
         && mariadb
     {

@@ -5,6 +5,7 @@ use super::calls;
 use super::calls::SERVER_FUNCTIONS;
 use super::uses::STORED_FUNCTION;
 use crate::api::{Priv, Routine};
+use crate::catalog::quote_ident;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::stored::{StoredCall, local_type};
 use crate::expr::{Expr, Kind, functions};
@@ -24,17 +25,23 @@ pub(super) fn stored_function(
     args: Vec<Expr>,
 ) -> SqlResult<Expr> {
     let db = call.schema.as_ref().map(|schema| schema.to_string());
-    let db = db.or_else(|| binder.session.database.as_deref().map(str::to_owned));
+    let db = db.or_else(|| binder.author.database.as_deref().map(str::to_owned));
     let stored = match db {
-        Some(db) => stored_call(binder, &db, &call.name, args)?,
+        Some(db) => stored_call(binder, &db, call, args)?,
         None => None,
     };
-    stored.ok_or_else(|| calls::no_such_function(binder, &call.name, call.schema.as_deref()))
+    binder.mean(|meaning| meaning.set_stored(call));
+    stored.ok_or_else(|| calls::no_such_function(binder, call.written_name(), call.schema.as_deref()))
 }
 
 /// Binds a call, if there is such a function.
-fn stored_call(binder: &mut Binder<'_>, db: &str, name: &str, args: Vec<Expr>) -> SqlResult<Option<Expr>> {
-    let Some(def) = binder.objects.catalog.program(ProgramKind::Function, db, name).cloned() else {
+fn stored_call(
+    binder: &mut Binder<'_>,
+    db: &str,
+    call: &FunctionCall,
+    args: Vec<Expr>,
+) -> SqlResult<Option<Expr>> {
+    let Some(def) = binder.objects.catalog.program(ProgramKind::Function, db, &call.name).cloned() else {
         return Ok(None);
     };
     binder.author.access.check_routine(
@@ -53,5 +60,7 @@ fn stored_call(binder: &mut Binder<'_>, db: &str, name: &str, args: Vec<Expr>) -
     let returns = signature.returns.ok_or_else(|| SqlError::internal("a function without a type"))?;
     let ty = local_type(&returns.ty);
     binder.note(|noted| noted.bits |= STORED_FUNCTION);
-    Ok(Some(Expr { kind: Kind::Stored(Box::new(StoredCall { def, args: args.into() })), ty }))
+    let schema = call.schema.as_ref().map_or_else(String::new, |schema| quote_ident(schema) + ".");
+    let written = (schema + &quote_ident(call.written_name())).into();
+    Ok(Some(Expr { kind: Kind::Stored(Box::new(StoredCall { def, written, args: args.into() })), ty }))
 }

@@ -109,7 +109,8 @@ fn enter<'a>(binder: &mut Binder<'a>, view: &Arc<View>, lock: LockMode) -> SqlRe
         Security::Invoker => binder.author.account.clone(),
     };
     let client = charset::server_default();
-    let author = Author { access, account, client, connection: def.connection };
+    let database = Some(def.db.clone());
+    let author = Author { access, account, client, connection: def.connection, database };
     binder.around.expanding.push(view.clone());
     let own = binder.objects.catalog.under.as_deref().unwrap_or(binder.objects.catalog);
     Ok(Around {

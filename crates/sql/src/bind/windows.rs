@@ -92,12 +92,25 @@ pub(super) fn name_windows(binder: &mut Binder<'_>, named: &[(Ident, WindowSpec)
             return Err(SqlError::new(3591, b"HY000", format!("Window '{name}' is defined twice.")));
         }
     }
+    for (_, spec) in named {
+        mean_names(binder, spec);
+    }
     let block = block_windows(binder)?;
     block.named = named.into();
     for (name, _) in named {
         named_window(binder, name, named.len())?;
     }
     Ok(())
+}
+
+/// Notes what the names of a window mean, for a view that keeps it: what is bound is a copy, which has other places in memory.
+fn mean_names(binder: &mut Binder<'_>, spec: &WindowSpec) {
+    if binder.notes.meaning.is_some() {
+        for e in spec.partition_by.iter().chain(spec.order_by.iter().map(|item| &item.expr)) {
+            // Whoever binds the copy says what is wrong.
+            let _ = binder.expr(e);
+        }
+    }
 }
 
 /// A window of the WINDOW clause; `depth` bounds how many it may build on.
@@ -271,7 +284,10 @@ fn place(binder: &mut Binder<'_>, over: &Over) -> SqlResult<FramePlace> {
     let depth = block_windows(binder)?.named.len();
     let said = match over {
         Over::Name(name) => named_window(binder, name, depth)?,
-        Over::Spec(spec) => resolve(binder, spec, None, depth)?,
+        Over::Spec(spec) => {
+            mean_names(binder, spec);
+            resolve(binder, spec, None, depth)?
+        }
     };
     let mut partition = Vec::with_capacity(said.partition.len());
     for e in &said.partition {

@@ -134,7 +134,7 @@ pub fn delete_view(writes: &mut WriteSet, id: u64) {
 /// Version, creation time u64, collations of the client and the connection u16 each, schema name and statement text (u32 length
 /// each).
 fn encode_view(def: &ViewDef) -> Vec<u8> {
-    let text = def.show_create(None);
+    let text = def.show_create(None, false);
     let mut out = vec![VERSION];
     out.extend_from_slice(&def.created.to_le_bytes());
     out.extend_from_slice(&def.client.to_le_bytes());

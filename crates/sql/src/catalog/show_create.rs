@@ -125,12 +125,12 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone, reader: Reader
     let explicit = column.explicit_collation && reader != Reader::MariadbUser;
     if text && (explicit || column.ty.collation != table_collation) {
         let id = column.ty.collation;
-        let _ = write!(
-            out,
-            " CHARACTER SET {} COLLATE {}",
-            charset::charset_name(id),
-            charset::collation_name(id)
-        );
+        let charset = charset::charset_name(id);
+        let _ = write!(out, " CHARACTER SET {charset}");
+        // Which of utf8mb4's is its own differs between servers.
+        if explicit || reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(id) {
+            let _ = write!(out, " COLLATE {}", charset::collation_name(id));
+        }
     } else if text && reader == Reader::MysqlUser && !is_own(table_collation) {
         let _ = write!(out, " COLLATE {}", charset::collation_name(table_collation));
     }

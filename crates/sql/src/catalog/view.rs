@@ -1,5 +1,6 @@
 //! A view: a query with a name. It shares the name space of tables, and is kept as the text that SHOW CREATE VIEW shows.
 
+use super::charset;
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{
     CheckOption, CreateView, Expr, Ident, Query, QueryBody, Security, Select, SelectItem, Statement,
@@ -144,26 +145,27 @@ fn is_plain(select: &Select) -> bool {
 }
 
 impl ViewDef {
-    /// The text of its query; `home` is left out of its names.
+    /// The text of its query; `home` is left out of its names. `shown`: in MySQL's words.
     #[must_use]
-    pub fn query_text(&self, home: Option<&str>) -> String {
-        let (text, _) = self.query.to_view_sql(&ViewText { home, ..ViewText::default() });
+    pub fn query_text(&self, home: Option<&str>, shown: bool) -> String {
+        let charset = Some(charset::charset_name(self.connection)).filter(|_| self.connection != 0);
+        let (text, _) = self.query.to_view_sql(&ViewText { home, shown, charset, ..ViewText::default() });
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// CREATE VIEW as SHOW CREATE VIEW shows it to who is in database `current`.
+    /// CREATE VIEW as SHOW CREATE VIEW shows it to who is in database `current`; `shown`: in MySQL's words.
     #[must_use]
-    pub fn show_create(&self, current: Option<&str>) -> String {
+    pub fn show_create(&self, current: Option<&str>, shown: bool) -> String {
         use super::quote_ident;
         let near = current == Some(&*self.db);
         let mut name = quote_ident(&self.name);
         if !near {
             name = format!("{}.{name}", quote_ident(&self.db));
         }
-        let text = self.query_text(None);
+        let text = self.query_text(None, shown);
         // The database goes only where it is the only one.
         let home = near && !self.names_others();
-        let text = if home { self.query_text(Some(&self.db)) } else { text };
+        let text = if home { self.query_text(Some(&self.db), shown) } else { text };
         let check =
             self.check.map_or_else(String::new, |check| format!(" WITH {} CHECK OPTION", check.word()));
         format!("{} VIEW {name}{} AS {text}{check}", self.head("CREATE"), self.column_list())

@@ -111,7 +111,7 @@ pub(crate) fn build_table(
         }
         columns.push(build_column(column, &name.name, options.collation, context)?);
     }
-    if columns.is_empty() {
+    if columns.is_empty() && context.mariadb {
         return Err(SqlError::table_must_have_columns());
     }
     if columns.iter().all(|column| column.invisible) {
@@ -180,12 +180,10 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
         auto_increment: None,
         rest: Vec::new(),
     };
-    let (mut charset, mut collation): (Option<&Ident>, Option<&Ident>) = (None, None);
     for option in &tree.options {
         match option {
+            TableOption::Charset(_) | TableOption::Collate(_) => {}
             TableOption::Engine(name) => options.engine = pick_engine(name, &tree.name.name, context)?,
-            TableOption::Charset(name) => charset = Some(name).filter(|name| !name.is("default")),
-            TableOption::Collate(name) => collation = Some(name).filter(|name| !name.is("default")),
             TableOption::Comment(text) => options.comment = Arc::from(&*String::from_utf8_lossy(text)),
             TableOption::AutoIncrement(value) => options.auto_increment = Some(*value),
             TableOption::RowFormat(name) if name.is("default") => {}
@@ -211,7 +209,7 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
             }
         }
     }
-    if let Some(id) = pick_collation(charset, collation, context.utf8mb4)? {
+    if let Some(id) = stated_collation(&tree.options, context.utf8mb4)? {
         options.collation = id;
     }
     if options.comment.chars().count() > 2048 {
@@ -222,6 +220,19 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
         ));
     }
     Ok(options)
+}
+
+/// The collation that options of a table name.
+pub(crate) fn stated_collation(options: &[TableOption], utf8mb4: u16) -> SqlResult<Option<u16>> {
+    let (mut charset, mut collation): (Option<&Ident>, Option<&Ident>) = (None, None);
+    for option in options {
+        match option {
+            TableOption::Charset(name) => charset = Some(name).filter(|name| !name.is("default")),
+            TableOption::Collate(name) => collation = Some(name).filter(|name| !name.is("default")),
+            _ => {}
+        }
+    }
+    pick_collation(charset, collation, utf8mb4)
 }
 
 fn named(engine: EngineInfo) -> (Arc<str>, u8) {

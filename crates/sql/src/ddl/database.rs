@@ -92,6 +92,9 @@ pub(crate) fn alter_database(ddl: &mut Ddl<'_>, tree: &AlterDatabase) -> ExecRes
         true => Names::Database(&name),
         false => Names::Tables(&[]),
     })?;
+    if !ddl.state.settings.mariadb && !change.next.schemas.contains_key(&*name) {
+        return Err(SqlError::new(3503, b"HY000", format!("Database '{name}' doesn't exist")).into());
+    }
     change.next.schema(&name)?;
     let picked = picked_collation(ddl, &tree.options)?;
     if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {

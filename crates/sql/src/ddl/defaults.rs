@@ -4,7 +4,7 @@ use super::build::BuildContext;
 use super::expressions;
 use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{Level, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, Qualifier, UnaryOp};
 use omnibus_value::decimal::Decimal;
@@ -15,7 +15,7 @@ pub(crate) fn build(
     column: &Column,
     default: &DefaultValue,
     table: &str,
-    context: &BuildContext<'_>,
+    context: &mut BuildContext<'_>,
 ) -> SqlResult<ColumnDefault> {
     let bad = || SqlError::invalid_default(&column.name);
     let qualified;
@@ -73,8 +73,18 @@ pub(crate) fn build(
         }
         _ => value,
     };
-    let cast = crate::dml::cast::store(value, column, context.dates, context.zone).map_err(|_| bad())?;
+    let cast = crate::dml::cast::store(value, column, context.dates, context.zone).map_err(|error| {
+        why(error, context);
+        bad()
+    })?;
     Ok(ColumnDefault::Value(cast))
+}
+
+/// Tells what is wrong with a default, as MySQL does beside that it is invalid.
+fn why(error: SqlError, context: &mut BuildContext<'_>) {
+    if !context.mariadb {
+        context.diagnostics.push(Level::Error, error);
+    }
 }
 
 /// The same with the database of its sequence, which is that of the table if it does not say.

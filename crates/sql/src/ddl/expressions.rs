@@ -174,7 +174,7 @@ fn check_node(def: &TableDef, one: ExpressionOf<'_>, e: &Expr) -> SqlResult<()> 
         }
         Kind::Sequence(_) if matches!(one, ExpressionOf::Default(_)) => return Ok(()),
         Kind::Sequence(call) => call.what.name().to_owned(),
-        Kind::Stored(call) => call.def.name.to_lowercase(),
+        Kind::Stored(call) => call.written.to_string(),
         Kind::Param(_) | Kind::Local(_) | Kind::Subquery(_) => {
             return Err(refused(def, one, Refused::Something));
         }

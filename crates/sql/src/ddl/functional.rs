@@ -141,7 +141,7 @@ fn hidden_column(
     let catalog = ddl.trx.catalog();
     let mut binder = Binder::new(&*ddl.state, &catalog);
     let scope = binder.add_table(shape, None);
-    binder.open(Scope::of(scope), Clause::Generated);
+    binder.open(Scope::of(scope), Clause::Functional);
     let ty = indexed_type(&binder.expr(&kept.tree)?.ty.column)?;
     let name = (0..)
         .map(|n| format!("{HIDDEN}{index}!{number}!{n}"))

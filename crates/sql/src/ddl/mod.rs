@@ -24,7 +24,7 @@ pub(crate) mod temporary;
 mod triggers;
 pub(crate) mod view;
 
-pub(crate) use build::check_name;
+pub(crate) use build::{check_name, stated_collation};
 pub(crate) use exec::{Change, Ddl, log_ddl};
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};

@@ -67,7 +67,7 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
         refuse_to_drop(ddl, &change, &existing, |_| false)?;
         super::triggers::drop_triggers(ddl, &mut change, &existing);
         drop_one(ddl, &mut change, &existing);
-    } else if schema.has(name) && tree.if_not_exists {
+    } else if schema.has(name) && refuse_definition(ddl, tree)? && tree.if_not_exists {
         ddl.state.diagnostics.note(SqlError::table_exists(name));
         ddl.trx.rollback();
         return Ok(None);
@@ -106,6 +106,18 @@ pub(super) fn add_table(ddl: &mut Ddl<'_>, change: &mut Change, built: Built) ->
     change.fresh.push(table.clone());
     change.next.put_table(table.clone());
     table
+}
+
+/// What is wrong with a definition whatever its name, before it is said that the name is taken; true if nothing is.
+fn refuse_definition(ddl: &mut Ddl<'_>, tree: &CreateTable) -> SqlResult<bool> {
+    if let Some(source) = tree.like.as_ref().filter(|_| !ddl.state.settings.mariadb) {
+        super::temporary::table_to_copy(ddl, source)?;
+    }
+    let settings = &ddl.state.settings;
+    if !settings.ignore_unsupported_constraints {
+        super::build::stated_collation(&tree.options, settings.default_collation_for_utf8mb4)?;
+    }
+    Ok(true)
 }
 
 fn like(

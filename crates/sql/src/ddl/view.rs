@@ -192,8 +192,16 @@ fn view_def(
     let meaning = meaning.into_inner();
     let client = ddl.state.settings.collation_client;
     let written = |text: &[u8]| of_client(text, client).into_owned();
-    let folded = if query.takes_names() { &tree.columns[..] } else { &[] };
-    let text = ViewText { meaning: Some(&meaning), columns: folded, home: None, written: Some(&written) };
+    // MySQL keeps a list of names as it is.
+    let folded = ddl.state.settings.mariadb && query.takes_names();
+    let folded = if folded { &tree.columns[..] } else { &[] };
+    let text = ViewText {
+        meaning: Some(&meaning),
+        columns: folded,
+        home: None,
+        written: Some(&written),
+        ..ViewText::default()
+    };
     let (text, _) = query.to_view_sql(&text);
     let text = String::from_utf8_lossy(&text);
     let mut def = ViewDef {

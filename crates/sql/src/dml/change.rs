@@ -3,7 +3,7 @@
 
 use super::defaults::{default_value, implicit_default, now_for, null_value};
 use super::plan::Assignment;
-use super::rows::{cast_into, same_value};
+use super::rows::{cast_into, of_table, same_value};
 use super::{NewRow, RowExpressions, Run, ViewCheck};
 use crate::catalog::{Column, ColumnDefault, Table};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
@@ -29,7 +29,8 @@ impl Assignment {
             None => return assign_default(table, self.column, expressions, row, exec.session, exec.storage),
             Some(expr) => {
                 let value = expr.eval(exec)?;
-                cast_into(value, expr, column, row.number, row.ignore, exec.session)?
+                cast_into(value, expr, column, row.number, row.ignore, exec.session)
+                    .map_err(|error| of_table(error, &table.def.name, exec.session))?
             }
         };
         let later = expressions.is_some_and(|one| one.fires(TriggerTime::Before, TriggerEvent::Update));

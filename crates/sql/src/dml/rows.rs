@@ -34,6 +34,17 @@ pub(crate) fn cast_into(
     super::cast::into_column(value, &ty.column, column, row, ignore, state)
 }
 
+/// An error of a document that is none, whose column has its table's name in front in MySQL.
+pub(crate) fn of_table(mut error: SqlError, table: &str, state: &SessionState) -> SqlError {
+    if error.code == 3140
+        && !state.settings.mariadb
+        && let Some(at) = error.message.rfind("for column '")
+    {
+        error.message.insert_str(at + "for column '".len(), &format!("{table}."));
+    }
+    error
+}
+
 /// The number that LIMIT allows.
 fn limit_value(limit: Option<&Expr>, run: &mut Run<'_>) -> ExecResult<u64> {
     let Some(limit) = limit else { return Ok(u64::MAX) };

@@ -3,7 +3,7 @@
 
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
-use crate::expr::convert::text_to_f64;
+use crate::expr::convert::is_no_double;
 use crate::expr::types::{BINARY, Family, family};
 use crate::expr::{Context, Expr, Row};
 use crate::plan::physical::key::{self, BoundValue, KeyRange};
@@ -388,7 +388,7 @@ impl<'p> RowReader<'p> {
             && matches!(family(self.table.columns()[part.column].ty.kind), Family::Integer | Family::Real)
             && e.ty.family() == Family::String
             && e.ty.column.collation != BINARY
-            && text_to_f64(text).1
+            && is_no_double(text, cx)
         {
             cx.complain(SqlError::truncated_wrong_value("DOUBLE", String::from_utf8_lossy(text)))?;
         }

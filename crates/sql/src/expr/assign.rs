@@ -14,7 +14,9 @@ impl SessionState {
     /// # Errors
     /// It does not fit.
     pub(crate) fn as_column(&mut self, value: Value, ty: &ColumnType, column: &Column) -> SqlResult<Value> {
-        into_column(value, ty, column, 0, false, self).map(eval::own)
+        // MariaDB counts no row here.
+        let row = u64::from(!self.settings.mariadb);
+        into_column(value, ty, column, row, false, self).map(eval::own)
     }
 
     /// Gives a value to a variable of the running program.

@@ -1,7 +1,7 @@
 //! CAST, CONVERT, and the conversion of a branch's value to the common type of CASE, IF, UNION.
 
 use super::context::Context;
-use super::convert::{bytes_as_number, to_text};
+use super::convert::{bytes_as_number, text_in, to_text};
 use super::node::{Expr, Kind};
 use super::types::{BINARY, ExprType, Family};
 use super::{charset, json};
@@ -207,7 +207,7 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -
 }
 
 fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -> Value {
-    let text = e.to_str(value);
+    let text = text_in(e, value, cx);
     let bits = e.ty.column.kind == ColumnKind::Bit;
     let from = if bits { BINARY } else { e.ty.column.collation };
     let text = if e.ty.family() != Family::String && !bits || from == target.collation {
@@ -288,7 +288,7 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Context<'_>) -
         }
         (Family::String, Value::Bytes(_)) => value,
         (Family::String, Value::Enum(_) | Value::Set(_)) if e.ty.column == ty.column => value,
-        (Family::String, value) => Value::Bytes(e.to_str(value)),
+        (Family::String, value) => Value::Bytes(text_in(e, value, cx)),
         (Family::Decimal, value) => Value::Decimal(e.to_decimal(value, cx).show(ty.column.decimals)),
         (Family::Real, Value::Float(_) | Value::Double(_)) if ty.column.kind == e.ty.column.kind => value,
         (Family::Real, value) => {

@@ -18,7 +18,7 @@
 //! | everything else | | by the tags: `compare` |
 
 use super::context::Context;
-use super::convert::{is_quiet, text_to_f64, to_text};
+use super::convert::{is_no_double, is_quiet, text_to_f64, to_text};
 use super::node::Expr;
 use crate::error::{ExecResult, SqlError};
 use omnibus_value::decimal::Decimal;
@@ -93,11 +93,10 @@ fn exact(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> Value {
 }
 
 fn double(text: &[u8], e: &Expr, cx: &mut Context<'_>) -> f64 {
-    let (number, truncated) = text_to_f64(text);
-    if truncated && !is_quiet(e, cx) {
+    if is_no_double(text, cx) && !is_quiet(e, cx) {
         no_number(text, e.is_fixed(), cx);
     }
-    number
+    text_to_f64(text).0
 }
 
 /// Complains of text that is compared with a number and is none; of a constant once, not for each row.

@@ -7,9 +7,11 @@ use super::context::Context;
 use super::node::{Expr, Kind};
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
+use omnibus_value::column::NOT_FIXED;
 use omnibus_value::convert::{Converted, document};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time};
+use omnibus_value::text::{write_f32_within, write_f64_within};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 /// A value's text; `decimals` for fractions of seconds.
@@ -97,6 +99,12 @@ pub fn text_to_f64(text: &[u8]) -> (f64, bool) {
     (number, !text[end..].trim_ascii_end().is_empty())
 }
 
+/// Whether a text where a double is wanted is worth a complaint: MySQL takes one of nothing but spaces for 0 in silence.
+#[must_use]
+pub(crate) fn is_no_double(text: &[u8], cx: &Context<'_>) -> bool {
+    text_to_f64(text).1 && (cx.session.settings.mariadb || !text.trim_ascii().is_empty())
+}
+
 /// Length of an exponent at the start of `text`, if there is a whole one.
 fn exponent(text: &[u8]) -> usize {
     if !matches!(text.first(), Some(b'e' | b'E')) {
@@ -158,6 +166,24 @@ pub(super) fn is_quiet(e: &Expr, cx: &Context<'_>) -> bool {
     long && matches!(e.kind, Kind::Column { .. }) && !cx.session.settings.mariadb
 }
 
+/// An expression's value as functions of text take it: with fewer zeros in front of small doubles than a result shows.
+#[must_use]
+pub(crate) fn text_in(e: &Expr, value: &Value, cx: &Context<'_>) -> Bytes {
+    let column = &e.ty.column;
+    if cx.session.settings.mariadb || column.zerofill || column.decimals < NOT_FIXED {
+        return e.to_str(value);
+    }
+    let kept = matches!(e.kind, Kind::Column { .. } | Kind::Local(_));
+    let mut text = Vec::with_capacity(24);
+    let written = match value {
+        Value::Double(n) => write_f64_within(*n, if kept { 24 } else { 22 }, &mut text),
+        Value::Float(n) if kept || matches!(e.kind, Kind::Cast(_)) => write_f32_within(*n, 12, &mut text),
+        Value::Float(n) => write_f64_within(f64::from(*n), 22, &mut text),
+        _ => false,
+    };
+    if written { text.into() } else { e.to_str(value) }
+}
+
 impl Expr {
     /// A value of this expression as text.
     #[must_use]
@@ -173,7 +199,7 @@ impl Expr {
         Ok(match self.eval(cx)? {
             Value::Null => None,
             Value::Bytes(bytes) => Some(bytes),
-            value => Some(self.to_str(&value)),
+            value => Some(text_in(self, &value, cx)),
         })
     }
 
@@ -223,11 +249,10 @@ impl Expr {
         match value {
             Value::Bytes(bytes) if self.ty.is_binary_literal() => bytes_as_number(bytes) as f64,
             Value::Bytes(text) => {
-                let (number, truncated) = text_to_f64(text);
-                if truncated && !is_quiet(self, cx) {
+                if is_no_double(text, cx) && !is_quiet(self, cx) {
                     cx.warn(SqlError::truncated_wrong_value("DOUBLE", lossy(text)));
                 }
-                number
+                text_to_f64(text).0
             }
             Value::Json(json) => of_json(self, document::to_f64(&super::json::decode(json)), cx),
             Value::Double(number) => *number,

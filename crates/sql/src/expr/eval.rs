@@ -5,7 +5,7 @@
 //! `like`, `cast`. On the session's thread; no allocation for columns, constants and comparisons.
 
 use super::context::Context;
-use super::convert::text_to_f64;
+use super::convert::is_no_double;
 use super::node::{CompareOp, Expr, IsKind, Kind};
 use super::types::Family;
 use super::{compare, in_place, in_place_number};
@@ -244,7 +244,7 @@ pub(crate) fn order(
 ) -> Option<Ordering> {
     if let (Value::Bytes(text), number) | (number, Value::Bytes(text)) = (left, right)
         && compare::is_number(number)
-        && text_to_f64(text).1
+        && is_no_double(text, cx)
         && ![a, b].into_iter().any(|e| super::convert::is_quiet(e, cx))
     {
         let constant = [a, b].into_iter().any(|e| e.ty.family() == Family::String && e.as_const().is_some());

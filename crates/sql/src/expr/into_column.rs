@@ -8,9 +8,11 @@ use crate::catalog::Column;
 use crate::error::{Level, SqlError, SqlResult};
 use crate::expr::types::{Family, family};
 use crate::state::SessionState;
+use omnibus_value::column::NOT_FIXED;
 use omnibus_value::convert::{Problem, StoreContext};
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{Date, DateMode, DateTime, Zone};
+use omnibus_value::text::{write_f32_within, write_f64_within};
 use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value, collation};
 
 /// A value that fits a column as it is, the usual case.
@@ -62,6 +64,7 @@ pub(crate) fn into_column(
     }
     let strict = state.settings.strict() && !ignore;
     let value = as_text(value, source, &column.ty);
+    let value = if state.settings.mariadb { value } else { real_as_text(value, source, &column.ty) };
     let zone = state.settings.zone;
     let now = zone.local_us(state.now_us);
     let context = StoreContext {
@@ -71,14 +74,20 @@ pub(crate) fn into_column(
         zone,
         today: DateTime::from_unix(now.div_euclid(1_000_000), 0).map_or(Date::ZERO, DateTime::date),
     };
+    let mariadb = state.settings.mariadb;
+    let named = |problem, refused| match mariadb {
+        true => problem,
+        false => in_mysql(problem, &value, &column.ty, refused),
+    };
     let condition = |problem: Problem| {
         let text = value.to_bytes(source);
         SqlError::new(problem.code(), &state_of(problem), problem.message(&column.name, row, &text))
     };
     match value.cast_for_column(&column.ty, &context) {
-        Err(error) => Err(condition(error.0)),
+        Err(error) => Err(condition(named(error.0, true))),
         Ok(stored) => {
             if let Some(problem) = stored.problem {
+                let problem = named(problem, false);
                 let level = if problem.is_note() { Level::Note } else { Level::Warning };
                 let condition = condition(problem);
                 state.diagnostics.push(level, condition);
@@ -89,6 +98,19 @@ pub(crate) fn into_column(
             }
             Ok(stored.value)
         }
+    }
+}
+
+/// What MySQL calls text that is no number from end to end.
+fn in_mysql(problem: Problem, value: &Value, target: &ColumnType, refused: bool) -> Problem {
+    match (problem, value, target.kind) {
+        (Problem::Truncated, Value::Bytes(_), ColumnKind::Double) => Problem::IncorrectNumber("DOUBLE"),
+        (Problem::Truncated, Value::Bytes(_), ColumnKind::Float) => Problem::IncorrectNumber("FLOAT"),
+        (Problem::Truncated, Value::Bytes(_), ColumnKind::Decimal) if refused => {
+            Problem::IncorrectNumber("decimal")
+        }
+        (Problem::Truncated, Value::Bytes(_), ColumnKind::Decimal) => Problem::Rounded,
+        _ => problem,
     }
 }
 
@@ -114,6 +136,20 @@ fn as_text(value: Value, source: &ColumnType, target: &ColumnType) -> Value {
     if labelled && !same && !number { Value::Bytes(value.to_bytes(source)) } else { value }
 }
 
+/// Doubles go into TEXT as functions of text take them.
+fn real_as_text(value: Value, source: &ColumnType, target: &ColumnType) -> Value {
+    if !target.kind.is_lob() || source.decimals < NOT_FIXED {
+        return value;
+    }
+    let mut text = Vec::new();
+    let written = match &value {
+        Value::Double(n) => write_f64_within(*n, 24, &mut text),
+        Value::Float(n) => write_f32_within(*n, 12, &mut text),
+        _ => false,
+    };
+    if written { Value::Bytes(text.into()) } else { value }
+}
+
 fn text_collation(source: &ColumnType, settings: &SessionSettings) -> u16 {
     use ColumnKind as K;
     match source.kind {
@@ -132,10 +168,11 @@ fn state_of(problem: Problem) -> [u8; 5] {
 /// A literal as a column's default stores it.
 pub(crate) fn store(value: Value, column: &Column, dates: DateMode, zone: Zone) -> SqlResult<Value> {
     let context = StoreContext { strict: true, dates, zone, ..StoreContext::default() };
-    value
-        .cast_for_column(&column.ty, &context)
-        .map(|stored| stored.value)
-        .map_err(|error| SqlError::new(error.0.code(), &state_of(error.0), error.0.to_string()))
+    value.cast_for_column(&column.ty, &context).map(|stored| stored.value).map_err(|error| {
+        let problem = in_mysql(error.0, &value, &column.ty, true);
+        let text = problem.message(&column.name, 1, &value.to_bytes(&column.ty));
+        SqlError::new(problem.code(), &state_of(problem), text)
+    })
 }
 
 /// What a NOT NULL column without a default gets when sql_mode is not strict.

@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct StoredCall {
     /// The function.
     pub def: Arc<ProgramDef>,
+    /// Its name as the statement has it, in quotes.
+    pub written: Box<str>,
     /// Its arguments.
     pub args: Box<[Expr]>,
 }

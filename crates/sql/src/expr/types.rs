@@ -314,8 +314,13 @@ impl ExprType {
             ColumnKind::Year => 4,
             ColumnKind::Time => 10 + fraction_width(column.decimals),
             ColumnKind::DateTime | ColumnKind::Timestamp => 19 + fraction_width(column.decimals),
-            ColumnKind::Double | ColumnKind::Float => 23,
-            kind if family(kind) == Family::Integer => integer_digits(kind, column.unsigned) + 1,
+            ColumnKind::Double => 22,
+            ColumnKind::Float => 12,
+            // MySQL's display width.
+            ColumnKind::MediumInt if !column.unsigned => 9,
+            kind if family(kind) == Family::Integer => {
+                integer_digits(kind, column.unsigned) + u32::from(!column.unsigned)
+            }
             _ => column.length,
         }
     }

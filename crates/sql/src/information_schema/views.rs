@@ -45,7 +45,8 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     for (view, outline) in reader.views()? {
         let def = &view.def;
         let host = &reader.cx.session.host;
-        let shown = host.may(&def.db, &def.name, Priv::ShowView);
+        let (mysql, shown) =
+            (!reader.cx.session.settings.mariadb, host.may(&def.db, &def.name, Priv::ShowView));
         let updatable = match outline {
             Ok(outline) => outline.updatable && def.names_columns(),
             Err(error) => {
@@ -57,7 +58,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             text("def"),
             text(&def.db),
             text(&def.name),
-            text(if shown { def.query_text(None) } else { String::new() }),
+            text(if shown { def.query_text(None, mysql) } else { String::new() }),
             text(def.check.map_or("NONE", |check| check.word())),
             yes_no(updatable),
             text(def.definer.plain()),

@@ -53,7 +53,12 @@ pub(super) fn planned(
 ) -> SqlResult<(QueryPlan, CreateTable, Vec<Ident>)> {
     let lock = statement_log::source_lock(cx);
     let plan = query::plan_reads(cx, query, call.access, Some(call.params), lock)?;
-    let (full, names) = with_columns_of(tree, &plan, cx.state.zone(), cx.state.settings.mariadb)?;
+    let collation = ddl::stated_collation(&tree.options, cx.state.settings.default_collation_for_utf8mb4)?;
+    let home = match collation {
+        Some(stated) => stated,
+        None => cx.trx.catalog().schema(&cx.schema_of(&tree.name)?)?.collation,
+    };
+    let (full, names) = with_columns_of(tree, &plan, (cx.state.zone(), home), cx.state.settings.mariadb)?;
     Ok((plan, full, names))
 }
 
@@ -76,11 +81,11 @@ fn fill(
 }
 
 /// The definition with the query's columns in it, and their names. Columns that only the list has stand first; one that both have is what
-/// the list says, where the query has it.
+/// the list says, where the query has it. `home` is the table's collation.
 fn with_columns_of(
     tree: &CreateTable,
     plan: &QueryPlan,
-    zone: Zone,
+    (zone, home): (Zone, u16),
     mariadb: bool,
 ) -> SqlResult<(CreateTable, Vec<Ident>)> {
     let mut full = tree.clone();
@@ -93,7 +98,9 @@ fn with_columns_of(
         selected.push(match own {
             Some(own) => full.columns.remove(own),
             None => {
-                let text = in_collation(&stored_type(plan, at));
+                // A column that says its collation goes on saying it.
+                let says = base_column(plan, at).is_some_and(|column| column.explicit_collation);
+                let text = in_collation(&stored_type(plan, at), if says { 0 } else { home });
                 let implied =
                     if mariadb || ty.nullable { None } else { implied_default(&stored_type(plan, at)) };
                 column_def(&column.name, &text, ty.nullable, base_column(plan, at), implied, zone)?
@@ -147,10 +154,10 @@ fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
     ty
 }
 
-/// A type's text with its character set and collation.
-fn in_collation(ty: &ColumnType) -> String {
+/// A type's text with its character set and collation, where they are not the table's.
+fn in_collation(ty: &ColumnType, home: u16) -> String {
     let text = catalog::type_text(ty);
-    if family(ty.kind) != Family::String || ty.collation == BINARY {
+    if family(ty.kind) != Family::String || ty.collation == BINARY || ty.collation == home {
         return text;
     }
     let (set, collation) = (charset::charset_name(ty.collation), charset::collation_name(ty.collation));

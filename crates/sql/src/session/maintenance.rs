@@ -13,7 +13,7 @@ use super::{Call, StatementContext};
 use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::Table;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::kept_statistics;
 use crate::store::{HeldSnapshot, by_ref, samples, whole_index};
@@ -275,7 +275,7 @@ fn checksum_tables(
                 Value::UInt(u64::from(checksum(cx, &table)?))
             }
             Err(error) => {
-                cx.state.diagnostics.warn(error);
+                cx.state.diagnostics.push(Level::Error, error);
                 Value::Null
             }
         };

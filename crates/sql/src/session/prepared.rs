@@ -11,6 +11,7 @@ use crate::plan::physical::any_values::fits_any_values;
 use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
+use omnibus_parser::ParseError;
 use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
@@ -171,8 +172,8 @@ impl SqlSession {
 
     fn try_prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
         let (statement, next) = self.parse_within(text)?;
-        if next.is_some() {
-            return Err(SqlError::parse_error("a prepared statement must be one statement"));
+        if let Some(second) = next {
+            return Err(super::statements::parse_error(ParseError::at(text, second)));
         }
         // The protocol counts them in two bytes.
         if statement.params > u32::from(u16::MAX) {

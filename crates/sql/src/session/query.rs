@@ -188,7 +188,11 @@ fn note_tables(state: &mut SessionState, plan: &WritePlan, nested: bool) -> SqlR
     let programs = &mut state.programs;
     for table in plan.targets() {
         if nested && programs.used.contains(&table.def.id) {
-            return Err(SqlError::cant_update_used_table_in_sf_or_trg(&table.def.name));
+            let mut error = SqlError::cant_update_used_table_in_sf_or_trg(&table.def.name);
+            if !state.settings.mariadb {
+                error.message.push('.');
+            }
+            return Err(error);
         }
     }
     programs.tables.clear();

@@ -111,7 +111,7 @@ fn create_view(cx: &mut StatementContext<'_>, name: &ObjectName, call: &mut Call
     ])?;
     call.sink.row(&[
         text(&*view.def.name),
-        text(view.def.show_create(cx.state.database.as_deref())),
+        text(view.def.show_create(cx.state.database.as_deref(), !cx.state.settings.mariadb)),
         text(charset::charset_name(client)),
         text(charset::collation_name(connection)),
     ])?;

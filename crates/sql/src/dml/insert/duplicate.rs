@@ -70,6 +70,7 @@ impl InsertPlan {
             let mut row = NewRow { values: &mut new, number: counts.records, ignore: self.ignore };
             assignment.evaluate(table, self.expressions.as_ref(), &mut row, &mut exec)?;
         }
+        let before = counts.last_value;
         if let Some(at) = table.auto_column {
             counts.last_value = auto_value(&old[at]);
         }
@@ -85,6 +86,10 @@ impl InsertPlan {
             ignore: self.ignore,
         };
         let written = update.write(run, &mut new)?;
+        // MySQL tells no number of a row that stays as it is.
+        if written == Written::Same && !run.state.settings.mariadb {
+            counts.last_value = before;
+        }
         if written != Written::Refused {
             self.give_back(run, &new, counts)?;
         }

@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, has_no_default, implicit_default, null_value};
 use crate::dml::returning::Returned;
-use crate::dml::rows::cast_into;
+use crate::dml::rows::{cast_into, of_table};
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec;
@@ -180,7 +180,9 @@ impl InsertPlan {
                 continue;
             }
             let Some(expr) = expr.as_ref().filter(|_| column.generated.is_none()) else {
-                values[at] = self.default_for(run, at)?;
+                // What a statement says of all its rows is said once.
+                let said = number > 1 && before::is_bare(row) && has_no_default(column) && self.lenient(run);
+                values[at] = if said { implicit_default(&column.ty) } else { self.default_for(run, at)? };
                 continue;
             };
             let value = match &expr.kind {
@@ -188,7 +190,8 @@ impl InsertPlan {
                 Kind::Param(at) => run.params.get(*at).cloned().unwrap_or_default(),
                 _ => self.evaluate(run, expr, &values)?,
             };
-            values[at] = cast_into(value, expr, column, number, self.ignore, run.state)?;
+            values[at] = cast_into(value, expr, column, number, self.ignore, run.state)
+                .map_err(|error| of_table(error, &self.target.table.def.name, run.state))?;
             let refused = matches!(values[at], Value::Null) && !column.nullable && !column.auto_increment;
             if refused && !self.null_may_go() {
                 values[at] = null_value(column, lenient, run.state)?;

@@ -12,6 +12,7 @@ pub(super) struct Parts<'o> {
     pub having: Option<&'o str>,
     pub group: Option<&'o Grouping>,
     pub constants: &'o [String],
+    pub limit: Option<&'o str>,
     pub tables: Vec<TableOf<'o>>,
     /// Subqueries but for those of tables.
     pub inner: Vec<&'o Inner>,
@@ -40,7 +41,7 @@ impl<'o> Parts<'o> {
         let mut parts = Parts::default();
         loop {
             match &operator.does {
-                Does::Limit(..) => {}
+                Does::Limit(count, _) => parts.limit = Some(count),
                 Does::Sort { keys, .. } => parts.sort = Some(keys),
                 Does::Distinct => parts.distinct = true,
                 Does::Window(keys) => {
@@ -88,6 +89,25 @@ impl<'o> Parts<'o> {
             _ => self.inner.extend(&operator.inner),
         }
     }
+}
+
+impl Parts<'_> {
+    /// Why the block gives nothing whatever is in its tables, in MySQL's words.
+    pub(super) fn nothing(&self) -> Option<&'static str> {
+        match self {
+            Parts { having: Some(text), .. } if is_never(text) => Some("Impossible HAVING"),
+            Parts { constants, .. } if constants.iter().any(|text| is_never(text)) => {
+                Some("Impossible WHERE")
+            }
+            Parts { limit: Some("0"), .. } => Some("Zero limit"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a condition's text is a constant that is not true.
+pub(super) fn is_never(text: &str) -> bool {
+    matches!(text, "0" | "NULL" | "false")
 }
 
 impl<'o> TableOf<'o> {

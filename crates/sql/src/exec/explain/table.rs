@@ -1,10 +1,10 @@
 //! EXPLAIN as a table: a row for each table that is read, as MySQL has it; as MariaDB's ANALYZE has it if the statement has run.
 
-use super::parts::{Parts, TableOf, select};
+use super::parts::{Parts, TableOf, is_never, select};
 use crate::api::{ResultColumn, RowSink};
 use crate::error::ExecResult;
 use crate::expr::ExprType;
-use crate::expr::outline::{Actual, Does, Operator, Table};
+use crate::expr::outline::{self, Actual, Does, Operator, Table};
 use crate::expr::profile::Measure;
 use crate::expr::types::string_column;
 use omnibus_value::Value;
@@ -122,7 +122,9 @@ impl Explainer<'_> {
         row[10] = Value::Null;
         let mut inner = Vec::new();
         let parts = Parts::of(below);
+        let never = |table: &TableOf<'_>| table.conditions.iter().any(|text| is_never(text));
         match parts.tables.first() {
+            Some(table) if !is_query && never(table) => row = bare_row(1, does, "Impossible WHERE"),
             Some(TableOf {
                 read: Operator { does: Does::Table(table), .. },
                 conditions,
@@ -181,17 +183,20 @@ impl Explainer<'_> {
 
     fn query(&mut self, operator: &Operator, kind: &str) {
         let (id, [below]) = (select(operator).0, &operator.below[..]) else { return };
-        let mut union = below;
+        let (mut union, mut sorted) = (below, false);
         let mut inner = Vec::new();
         while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&union.does, &union.below[..]) {
             inner.extend(&union.inner);
+            sorted |= matches!(union.does, Does::Sort { .. });
             union = below;
         }
         match union.does {
             Does::Union(_) | Does::Recursive(_) => {
+                let from = self.rows.len();
                 for (at, part) in union.below.iter().enumerate() {
-                    self.query(part, if at == 0 { kind } else { "UNION" });
+                    self.query(part, if at == 0 { kind } else { operation(&union.does) });
                 }
+                self.union_result(union, sorted, from);
                 for inner in inner.into_iter().chain(&union.inner) {
                     self.query(&inner.query, if inner.dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
                 }
@@ -200,8 +205,32 @@ impl Explainer<'_> {
         }
     }
 
+    /// The row of a set operation's own table, behind those of its parts: where rows are left out, or sorted.
+    fn union_result(&mut self, union: &Operator, sorted: bool, from: usize) {
+        let Does::Union(outline::Union { name: Some(_), deduplicates }) = &union.does else { return };
+        if !deduplicates && !sorted {
+            return;
+        }
+        let name = operation(&union.does);
+        let parts: Vec<String> = union.below.iter().map(|part| select(part).0.to_string()).collect();
+        let last = self.rows[from..].iter().filter_map(|row| match row[0] {
+            Value::UInt(id) => Some(id),
+            _ => None,
+        });
+        let id = last.max().unwrap_or(0) + 1;
+        let mut row = bare_row(id, &format!("{name} RESULT"), "Using temporary");
+        if sorted {
+            row[11] = text("Using temporary; Using filesort");
+        }
+        (row[2], row[4]) = (text(format!("<{}{}>", name.to_lowercase(), parts.join(","))), text("ALL"));
+        self.rows.push(row);
+    }
+
     fn block(&mut self, id: u64, operator: &Operator, kind: &str) {
         let parts = Parts::of(operator);
+        if let Some(why) = parts.nothing().filter(|_| matches!(operator.actual, Actual::Unknown)) {
+            return self.rows.push(bare_row(id, kind, why));
+        }
         let mut extra = Vec::new();
         if parts.group.is_some_and(|group| group.by && !group.stream)
             || parts.distinct
@@ -224,9 +253,7 @@ impl Explainer<'_> {
         }
         inside.extend(parts.inner.iter().map(|inner| (&inner.query, kind_of(inner.dependent))));
         if self.rows.len() == from {
-            let mut row = vec![Value::Null; WIDTH];
-            (row[0], row[1], row[11]) = (Value::UInt(id), text(kind), text("No tables used"));
-            self.rows.push(row);
+            self.rows.push(bare_row(id, kind, "No tables used"));
         } else if !extra.is_empty() {
             let first = &mut self.rows[from][11];
             let before = match first {
@@ -271,6 +298,22 @@ impl Explainer<'_> {
         }
         self.rows.push(row);
     }
+}
+
+/// MySQL's word for a set operation.
+fn operation(does: &Does) -> &'static str {
+    match does {
+        Does::Union(outline::Union { name: Some("Intersect"), .. }) => "INTERSECT",
+        Does::Union(outline::Union { name: Some("Except"), .. }) => "EXCEPT",
+        _ => "UNION",
+    }
+}
+
+/// The row of a query that reads no table.
+fn bare_row(id: u64, kind: &str, extra: &str) -> Vec<Value> {
+    let mut row = vec![Value::Null; WIDTH];
+    (row[0], row[1], row[11]) = (Value::UInt(id), text(kind), text(extra));
+    row
 }
 
 fn table_row(id: u64, kind: &str, alias: &str) -> Vec<Value> {

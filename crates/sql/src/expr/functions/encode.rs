@@ -90,7 +90,7 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
             text(format!("{n:X}"))
         }
         value => {
-            let value = args[0].to_str(&value);
+            let value = crate::expr::convert::text_in(&args[0], &value, cx);
             if !super::fits(value.len().saturating_mul(2), "hex", cx) {
                 return Ok(Value::Null);
             }
@@ -130,7 +130,7 @@ fn digits(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     match e.eval(cx)? {
         Value::Null => Ok(None),
         Value::Bit(n) => Ok(Some(n.to_string().into())),
-        value => Ok(Some(e.to_str(&value))),
+        value => Ok(Some(crate::expr::convert::text_in(e, &value, cx))),
     }
 }
 

@@ -158,7 +158,8 @@ fn unquote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
         }
         value => {
             cx.ask(2 * long(value))?;
-            let given = json::string(&args[0], &args[0].to_str(value))?.into_bytes();
+            let given =
+                json::string(&args[0], &crate::expr::convert::text_in(&args[0], value, cx))?.into_bytes();
             let quoted = given.len() >= 2 && given.starts_with(b"\"") && given.ends_with(b"\"");
             if !quoted {
                 return Ok(text(given));
@@ -190,7 +191,7 @@ fn quote(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 
 fn object(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if args.len() % 2 == 1 {
-        return Err(SqlError::wrong_parameter_count_to_native_fct("JSON_OBJECT").into());
+        return Err(SqlError::wrong_parameter_count_to_native_fct("json_object").into());
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for at in (0..args.len()).step_by(2) {

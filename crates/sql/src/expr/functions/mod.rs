@@ -174,7 +174,7 @@ pub(crate) fn text_part(arg: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<B
             cx.ask(omnibus_value::json::memory_of_binary(&binary) + 2 * binary.len())?;
             Some(arg.to_str(&Value::Json(binary)))
         }
-        value => Some(arg.to_str(&value)),
+        value => Some(crate::expr::convert::text_in(arg, &value, cx)),
     })
 }
 

@@ -159,7 +159,7 @@ impl SqlSession {
         let Some(frame) = machine.frames.last() else { return Ok(()) };
         let def = frame.program.def.clone();
         if def.kind() == ProgramKind::Function && returned.is_none() {
-            return Err(SqlError::sp_noreturnend(def.full_name()));
+            return Err(SqlError::sp_noreturnend(&def.name));
         }
         let Some(mut frame) = machine.frames.pop() else { return Ok(()) };
         let locals = leave_program(&mut self.state, &mut frame);

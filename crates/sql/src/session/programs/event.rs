@@ -89,7 +89,7 @@ pub(crate) fn event_times(
 /// An expression as seconds since 1970.
 fn moment(cx: &mut StatementContext<'_>, what: &str, expr: &Expr, call: &Call<'_>) -> ExecResult<i64> {
     let local = cast(expr, CastType::DateTime(0));
-    let seconds = FunctionCall { schema: None, name: "unix_timestamp".into(), args: vec![local] };
+    let seconds = FunctionCall::built_in("unix_timestamp", vec![local]);
     let known = cx.state.diagnostics.clone();
     let (seconds, _) = evaluate::value(cx, &Expr::Function(Box::new(seconds)), &[], false, call.access)?;
     match seconds {
@@ -204,7 +204,8 @@ impl ProgramDdl<'_, '_> {
         if self.is_past(&event) {
             if !event.preserve {
                 let what = " and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation";
-                let message = in_the_past(what);
+                let point = if self.ddl.state.settings.mariadb { "" } else { "." };
+                let message = in_the_past(what) + point;
                 self.ddl.state.diagnostics.note(SqlError::new(1588, b"HY000", message));
                 return self.commit_as(change, &logged);
             }

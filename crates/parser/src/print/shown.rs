@@ -1,0 +1,403 @@
+//! A view's query as MySQL shows it: the same meaning in the words that its optimizer has for it.
+//!
+//! Only what SHOW CREATE VIEW and `information_schema` show; what is kept is what was written. Each form here reads back as what it stands for.
+
+use super::Printer;
+use crate::ast::{
+    Aggregate, AggregateKind, BinaryOp, CastType, Expr, FrameBound, FunctionCall, IntervalUnit, Like,
+    Literal, Quantifier, Query, QueryBody, Truth, UnaryOp, WindowFrame, WindowSpec,
+};
+
+/// Functions that give a truth value.
+const TRUTHS: [&str; 8] = [
+    "isnull",
+    "json_valid",
+    "json_contains",
+    "json_contains_path",
+    "json_overlaps",
+    "regexp_like",
+    "is_ipv4",
+    "is_ipv6",
+];
+
+/// Functions by another name, and the name that MySQL shows.
+const NAMES: [(&str, &str); 8] = [
+    ("substring", "substr"),
+    ("lcase", "lower"),
+    ("ucase", "upper"),
+    ("power", "pow"),
+    ("ceil", "ceiling"),
+    ("character_length", "char_length"),
+    ("octet_length", "length"),
+    ("day", "dayofmonth"),
+];
+
+/// Whether a query needs no parentheses as a part of another.
+pub(super) fn is_bare(query: &Query) -> bool {
+    matches!(query.body, QueryBody::Select(_))
+        && query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::Unary { op: UnaryOp::Not, expr: Box::new(expr) }
+}
+
+fn zero() -> Expr {
+    Expr::Literal(Literal::Int(0))
+}
+
+fn is_truth(expr: &Expr) -> bool {
+    use BinaryOp as B;
+    match expr {
+        Expr::Binary { op, .. } => matches!(
+            op,
+            B::Or
+                | B::Xor
+                | B::And
+                | B::Eq
+                | B::NullSafeEq
+                | B::Ne
+                | B::Lt
+                | B::Le
+                | B::Gt
+                | B::Ge
+                | B::SoundsLike
+        ),
+        Expr::Unary { op, .. } => *op == UnaryOp::Not,
+        Expr::Function(call) => call.schema.is_none() && TRUTHS.iter().any(|name| call.name.is(name)),
+        Expr::Literal(_)
+        | Expr::Between { .. }
+        | Expr::In { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Exists(_)
+        | Expr::Quantified { .. }
+        | Expr::Like(_)
+        | Expr::Regexp { .. }
+        | Expr::IsNull { .. }
+        | Expr::IsTruth { .. }
+        | Expr::MemberOf { .. } => true,
+        _ => false,
+    }
+}
+
+/// An operand that is asked whether it is true.
+fn asked(expr: &Expr) -> Expr {
+    if is_truth(expr) { expr.clone() } else { binary(BinaryOp::Ne, zero(), expr.clone()) }
+}
+
+fn opposite(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Le => BinaryOp::Gt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Ge => BinaryOp::Lt,
+        _ => return None,
+    })
+}
+
+/// NOT of an expression without that word, if there is such a form.
+fn negation(expr: &Expr) -> Option<Expr> {
+    let flipped = |mut expr: Expr| {
+        match &mut expr {
+            Expr::Between { negated, .. } | Expr::In { negated, .. } | Expr::IsNull { negated, .. } => {
+                *negated = !*negated;
+            }
+            _ => {}
+        }
+        expr
+    };
+    let negated = |expr: &Expr| negation(expr).unwrap_or_else(|| not(expr.clone()));
+    match expr {
+        Expr::Binary { op: BinaryOp::And, left, right } => {
+            Some(binary(BinaryOp::Or, negated(left), negated(right)))
+        }
+        Expr::Binary { op: BinaryOp::Or, left, right } => {
+            Some(binary(BinaryOp::And, negated(left), negated(right)))
+        }
+        Expr::Binary { op, left, right } if let Some(op) = opposite(*op) => {
+            Some(binary(op, (**left).clone(), (**right).clone()))
+        }
+        Expr::Unary { op: UnaryOp::Not, expr } => Some(asked(expr)),
+        Expr::Between { .. } | Expr::In { .. } | Expr::IsNull { .. } => Some(flipped(expr.clone())),
+        expr if !is_truth(expr) => Some(binary(BinaryOp::Eq, zero(), expr.clone())),
+        _ => None,
+    }
+}
+
+/// Operands of AND or OR, however they are nested.
+fn flat<'e>(of: BinaryOp, expr: &'e Expr, out: &mut Vec<&'e Expr>) {
+    match expr {
+        Expr::Binary { op, left, right } if *op == of => {
+            flat(of, left, out);
+            flat(of, right, out);
+        }
+        expr => out.push(expr),
+    }
+}
+
+/// `a = 1 AND b = 2` of rows that are equal.
+fn by_member(left: &[Expr], right: &[Expr]) -> Option<Expr> {
+    let mut equal = left.iter().zip(right).map(|(a, b)| binary(BinaryOp::Eq, a.clone(), b.clone()));
+    let first = equal.next().filter(|_| left.len() == right.len())?;
+    Some(equal.fold(first, |all, one| binary(BinaryOp::And, all, one)))
+}
+
+/// Another expression that MySQL shows for this one.
+fn instead(expr: &Expr) -> Option<Expr> {
+    Some(match expr {
+        Expr::Unary { op: UnaryOp::Not, expr } => negation(expr)?,
+        Expr::Unary { op: UnaryOp::Plus, expr } => (**expr).clone(),
+        Expr::Binary { op: BinaryOp::Eq, left, right } => match (&**left, &**right) {
+            (Expr::Row(left), Expr::Row(right)) => by_member(left, right)?,
+            _ => return None,
+        },
+        Expr::Binary { op: BinaryOp::SoundsLike, left, right } => {
+            let soundex =
+                |e: &Expr| Expr::Function(Box::new(FunctionCall::built_in("soundex", vec![e.clone()])));
+            binary(BinaryOp::Eq, soundex(left), soundex(right))
+        }
+        // Of one value IN is a comparison.
+        Expr::In { expr, list, negated } => match &list[..] {
+            [only] => {
+                let op = if *negated { BinaryOp::Ne } else { BinaryOp::Eq };
+                binary(op, (**expr).clone(), only.clone())
+            }
+            _ => return None,
+        },
+        Expr::InSubquery { expr, query, negated: true } => {
+            not(Expr::InSubquery { expr: expr.clone(), query: query.clone(), negated: false })
+        }
+        Expr::Quantified { op, quantifier, left, query } => {
+            let within = Expr::InSubquery { expr: left.clone(), query: query.clone(), negated: false };
+            match (op, quantifier) {
+                (BinaryOp::Eq, Quantifier::Any) => within,
+                (BinaryOp::Ne, Quantifier::All) => not(within),
+                _ => return None,
+            }
+        }
+        Expr::Like(like) if like.negated => {
+            not(Expr::Like(Box::new(Like { negated: false, ..(**like).clone() })))
+        }
+        Expr::Regexp { expr, pattern, negated } => {
+            let args = vec![(**expr).clone(), (**pattern).clone()];
+            let found = Expr::Function(Box::new(FunctionCall::built_in("regexp_like", args)));
+            if *negated { not(found) } else { found }
+        }
+        Expr::IsTruth { expr, truth: Truth::Unknown, negated } => {
+            Expr::IsNull { expr: expr.clone(), negated: *negated }
+        }
+        Expr::IsTruth { expr, truth, negated } if !is_truth(expr) => {
+            Expr::IsTruth { expr: Box::new(asked(expr)), truth: *truth, negated: *negated }
+        }
+        Expr::Function(call) if call.schema.is_none() && !call.written.quoted => instead_of_call(call)?,
+        _ => return None,
+    })
+}
+
+fn instead_of_call(call: &FunctionCall) -> Option<Expr> {
+    if let Some((_, name)) = NAMES.iter().find(|(name, _)| call.name.is(name)) {
+        return Some(Expr::Function(Box::new(FunctionCall::built_in(name, call.args.clone()))));
+    }
+    match (&*call.name, &call.args[..]) {
+        ("mod", [a, b]) => Some(binary(BinaryOp::Mod, a.clone(), b.clone())),
+        ("instr", [text, part]) => {
+            let args = vec![part.clone(), text.clone()];
+            Some(Expr::Function(Box::new(FunctionCall::built_in("locate", args))))
+        }
+        ("timestampadd", [Expr::Unit(unit), value, to]) => Some(Expr::DateArith {
+            expr: Box::new(to.clone()),
+            value: Box::new(value.clone()),
+            unit: *unit,
+            subtract: false,
+        }),
+        _ => None,
+    }
+}
+
+impl Printer<'_> {
+    pub(super) fn is_shown(&self) -> bool {
+        self.view.is_some_and(|view| view.shown)
+    }
+
+    /// A condition of WHERE, HAVING or ON.
+    pub(super) fn condition(&mut self, expr: &Expr) {
+        if self.is_shown() { self.expr(&asked(expr)) } else { self.expr(expr) }
+    }
+
+    /// The unit of an interval.
+    pub(super) fn unit(&mut self, unit: IntervalUnit) {
+        let word = unit.word();
+        if self.is_shown() { self.put(&word.to_lowercase()) } else { self.put(word) }
+    }
+
+    /// Writes an expression as MySQL shows it; false if it shows it as others are written.
+    pub(super) fn shown(&mut self, expr: &Expr) -> bool {
+        if let Some(other) = instead(expr) {
+            self.expr(&other);
+            return true;
+        }
+        match expr {
+            Expr::Unary { op, expr } => self.shown_unary(*op, expr),
+            Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), .. } => {
+                let mut operands = Vec::new();
+                flat(*op, expr, &mut operands);
+                let word = if *op == BinaryOp::And { " and " } else { " or " };
+                for (at, operand) in operands.into_iter().enumerate() {
+                    self.put(if at > 0 { word } else { "(" });
+                    self.expr(&asked(operand));
+                }
+                self.put(")");
+            }
+            Expr::Binary { op: BinaryOp::Xor, left, right } => {
+                self.put("(");
+                self.expr(&asked(left));
+                self.put(" xor ");
+                self.expr(&asked(right));
+                self.put(")");
+            }
+            Expr::InSubquery { expr, query, .. } => {
+                self.expr(expr);
+                self.put(" in ");
+                self.subquery(query);
+            }
+            Expr::Row(members) => {
+                self.put("(");
+                self.list(members);
+                self.put(")");
+            }
+            Expr::MemberOf { expr, array } => {
+                self.expr(expr);
+                self.put(" member of (");
+                self.expr(array);
+                self.put(")");
+            }
+            Expr::Literal(literal) => return self.shown_literal(literal),
+            Expr::Aggregate(call) => return self.shown_aggregate(call),
+            Expr::Cast { expr, ty } => match &**ty {
+                CastType::Binary(length) => self.cast_to_char(expr, *length, "binary"),
+                CastType::NChar(length) => self.cast_to_char(expr, *length, "utf8mb3"),
+                CastType::Char { length, charset: None } => {
+                    let Some(charset) = self.view.and_then(|view| view.charset) else { return false };
+                    self.cast_to_char(expr, *length, charset);
+                }
+                _ => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn cast_to_char(&mut self, expr: &Expr, length: Option<u32>, charset: &str) {
+        self.put("cast(");
+        self.expr(expr);
+        let length = length.map_or_else(String::new, |length| format!("({length})"));
+        self.put(&format!(" as char{length} charset {charset})"));
+    }
+
+    fn shown_unary(&mut self, op: UnaryOp, expr: &Expr) {
+        let open = match op {
+            UnaryOp::Not if matches!(expr, Expr::Exists(_)) => "(not ",
+            UnaryOp::Not => "(not(",
+            UnaryOp::Minus => "-(",
+            UnaryOp::BitNot => "~(",
+            UnaryOp::Binary => return self.cast_to_char(expr, None, "binary"),
+            UnaryOp::Plus => "(",
+        };
+        self.put(open);
+        self.expr(expr);
+        self.put(if open == "(not(" { "))" } else { ")" });
+    }
+
+    fn shown_literal(&mut self, literal: &Literal) -> bool {
+        match literal {
+            Literal::Hex(bytes) | Literal::Bit(bytes) if !bytes.is_empty() => {
+                self.put("0x");
+                bytes.iter().for_each(|byte| self.put(&format!("{byte:02x}")));
+            }
+            Literal::National(text) => super::quote_string(text, &mut self.out),
+            Literal::Decimal(text) if text.starts_with(b".") => {
+                self.put("0");
+                self.out.extend_from_slice(text);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn shown_aggregate(&mut self, call: &Aggregate) -> bool {
+        let mut other = call.clone();
+        match call.kind {
+            AggregateKind::Count if call.star => {
+                (other.star, other.args) = (false, vec![zero()]);
+            }
+            AggregateKind::Min | AggregateKind::Max if call.distinct => other.distinct = false,
+            AggregateKind::GroupConcat => {
+                other.separator.get_or_insert_with(|| bytes::Bytes::from_static(b","));
+            }
+            _ => return false,
+        }
+        self.aggregate(&other);
+        true
+    }
+
+    /// A window in parentheses.
+    pub(super) fn shown_window(&mut self, spec: &WindowSpec) {
+        self.put("(");
+        if let Some(base) = &spec.base {
+            self.ident(base);
+            self.put(" ");
+        }
+        if !spec.partition_by.is_empty() {
+            self.put("PARTITION BY ");
+            self.list(&spec.partition_by);
+            self.put(" ");
+        }
+        self.order_by("ORDER BY ", &spec.order_by);
+        self.put(if spec.order_by.is_empty() { "" } else { " " });
+        if let Some(frame) = &spec.frame {
+            self.shown_frame(frame);
+        }
+        self.put(") ");
+    }
+
+    fn shown_frame(&mut self, frame: &WindowFrame) {
+        let WindowFrame { rows, start, end } = frame;
+        self.put(if *rows { "ROWS " } else { "RANGE " });
+        self.put("BETWEEN ");
+        self.shown_bound(start);
+        self.put(" AND ");
+        self.shown_bound(end.as_ref().unwrap_or(&FrameBound::CurrentRow));
+    }
+
+    fn shown_bound(&mut self, bound: &FrameBound) {
+        let (expr, word) = match bound {
+            FrameBound::CurrentRow => return self.put("CURRENT ROW"),
+            FrameBound::UnboundedPreceding => return self.put("UNBOUNDED PRECEDING"),
+            FrameBound::UnboundedFollowing => return self.put("UNBOUNDED FOLLOWING"),
+            FrameBound::Preceding(expr) => (expr, " PRECEDING"),
+            FrameBound::Following(expr) => (expr, " FOLLOWING"),
+        };
+        match expr {
+            Expr::Function(call) if call.name.is("interval") => match &call.args[..] {
+                [value, Expr::Unit(unit)] => {
+                    self.put("INTERVAL ");
+                    self.expr(value);
+                    self.put(" ");
+                    self.unit(*unit);
+                    self.put(" ");
+                }
+                _ => self.expr(expr),
+            },
+            expr => self.expr(expr),
+        }
+        self.put(word);
+    }
+}
