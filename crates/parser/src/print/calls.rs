@@ -62,7 +62,7 @@ impl Printer<'_> {
         self.put(if *star { "*" } else { "" });
         self.list(args);
         self.order_by(" order by ", order_by);
-        self.put(if self.is_shown() && order_by.last().is_some_and(|item| !item.descending) {
+        self.put(if super::shown::is_shown(self) && order_by.last().is_some_and(|item| !item.descending) {
             " ASC"
         } else {
             ""

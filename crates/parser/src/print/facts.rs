@@ -23,12 +23,13 @@ pub struct Facts {
     pub tables: Vec<(Ident, Ident)>,
 }
 
-impl Select {
-    /// The facts of its select list.
-    pub fn list_facts(&self) -> Facts {
+impl Facts {
+    /// The facts of a select list.
+    #[must_use]
+    pub fn of_list(select: &Select) -> Facts {
         let text = ViewText::default();
         let mut printer = Printer { view: Some(&text), ..Printer::default() };
-        for item in &self.items {
+        for item in &select.items {
             if let SelectItem::Expr { expr, .. } = item {
                 printer.expr(expr);
             }

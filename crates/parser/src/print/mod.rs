@@ -117,7 +117,7 @@ impl Printer<'_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if self.is_shown() && self.shown(expr) {
+        if shown::is_shown(self) && shown::shown(self, expr) {
             return;
         }
         match expr {
@@ -245,7 +245,7 @@ impl Printer<'_> {
             }
             Expr::Extract { unit, expr } => {
                 self.put("extract(");
-                self.unit(*unit);
+                shown::put_unit(self, *unit);
                 self.put(" from ");
                 self.expr(expr);
                 self.put(")");
@@ -256,7 +256,7 @@ impl Printer<'_> {
                 self.put(if *subtract { " - interval " } else { " + interval " });
                 self.expr(value);
                 self.put(" ");
-                self.unit(*unit);
+                shown::put_unit(self, *unit);
                 self.put(")");
             }
             Expr::JsonValue(call) => self.json_value(call),

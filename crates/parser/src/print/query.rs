@@ -4,7 +4,7 @@
 //! means the same wherever it is read: tables and columns have their databases, `*` is a list, NATURAL and USING are conditions.
 
 use super::facts::Facts;
-use super::shown::is_bare;
+use super::shown::{self, is_bare};
 use super::{Printer, quote_ident};
 use crate::ast::{
     CastType, ColumnRef, Derived, Expr, FrameBound, FunctionCall, Ident, IndexHintKind, IndexHintScope, Join,
@@ -174,7 +174,7 @@ impl Printer<'_> {
     fn tail(&mut self, query: &Query) {
         self.order_by(" order by ", &query.order_by);
         self.limit(query.limit.as_ref());
-        let locks = if self.is_shown() { &[][..] } else { &query.locking[..] };
+        let locks = if shown::is_shown(self) { &[][..] } else { &query.locking[..] };
         for locking in locks {
             self.put(match locking.strength {
                 LockStrength::Update => " for update",
@@ -226,7 +226,7 @@ impl Printer<'_> {
                 self.put("table ");
                 self.object(name);
             }
-            QueryBody::Nested(query) if self.is_shown() && is_bare(query) => {
+            QueryBody::Nested(query) if shown::is_shown(self) && is_bare(query) => {
                 self.query(query, named, names);
             }
             QueryBody::Nested(query) => {
@@ -312,18 +312,18 @@ impl Printer<'_> {
         }
         if let Some(filter) = &select.filter {
             self.put(" where ");
-            self.condition(filter);
+            shown::condition(self, filter);
         }
         self.order_by(" group by ", &select.group_by);
         self.put(if select.with_rollup { " with rollup" } else { "" });
         if let Some(having) = &select.having {
             self.put(" having ");
-            self.condition(having);
+            shown::condition(self, having);
         }
         for (at, (name, spec)) in select.windows.iter().enumerate() {
             self.put(if at > 0 { "," } else { " window " });
             self.ident(name);
-            self.put(if self.is_shown() { " AS " } else { " as " });
+            self.put(if shown::is_shown(self) { " AS " } else { " as " });
             self.window(spec);
         }
     }
@@ -522,13 +522,13 @@ impl Printer<'_> {
     /// An expression in one pair of parentheses at least.
     fn grouped(&mut self, expr: &Expr) {
         self.put("(");
-        self.condition(expr);
+        shown::condition(self, expr);
         self.put(")");
     }
 
     pub(super) fn over(&mut self, over: &Over) {
         self.facts.aggregate = true;
-        self.put(if self.is_shown() { " OVER " } else { " over " });
+        self.put(if shown::is_shown(self) { " OVER " } else { " over " });
         match over {
             _ if self.view.is_none() => self.put("(...)"),
             Over::Name(name) => self.ident(name),
@@ -537,8 +537,8 @@ impl Printer<'_> {
     }
 
     fn window(&mut self, spec: &WindowSpec) {
-        if self.is_shown() {
-            return self.shown_window(spec);
+        if shown::is_shown(self) {
+            return shown::shown_window(self, spec);
         }
         self.put("(");
         if let Some(base) = &spec.base {

@@ -7,6 +7,7 @@ use crate::ast::{
     Aggregate, AggregateKind, BinaryOp, CastType, Expr, FrameBound, FunctionCall, IntervalUnit, Like,
     Literal, Quantifier, Query, QueryBody, Truth, UnaryOp, WindowFrame, WindowSpec,
 };
+use std::borrow::Cow;
 
 /// Functions that give a truth value.
 const TRUTHS: [&str; 8] = [
@@ -91,6 +92,14 @@ fn asked(expr: &Expr) -> Expr {
     if is_truth(expr) { expr.clone() } else { binary(BinaryOp::Ne, zero(), expr.clone()) }
 }
 
+/// XOR asks constants, too.
+fn asked_by_xor(expr: &Expr) -> Expr {
+    match expr {
+        Expr::Literal(_) => binary(BinaryOp::Ne, zero(), expr.clone()),
+        expr => asked(expr),
+    }
+}
+
 fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Eq => BinaryOp::Ne,
@@ -133,13 +142,20 @@ fn negation(expr: &Expr) -> Option<Expr> {
 }
 
 /// Operands of AND or OR, however they are nested.
-fn flat<'e>(of: BinaryOp, expr: &'e Expr, out: &mut Vec<&'e Expr>) {
+fn flat<'e>(of: BinaryOp, expr: &'e Expr, out: &mut Vec<Cow<'e, Expr>>) {
     match expr {
         Expr::Binary { op, left, right } if *op == of => {
             flat(of, left, out);
             flat(of, right, out);
         }
-        expr => out.push(expr),
+        Expr::Binary { op: BinaryOp::Eq, left, right } if of == BinaryOp::And => match (&**left, &**right) {
+            (Expr::Row(left), Expr::Row(right)) if left.len() == right.len() => {
+                let equal = left.iter().zip(right);
+                out.extend(equal.map(|(a, b)| Cow::Owned(binary(BinaryOp::Eq, a.clone(), b.clone()))));
+            }
+            _ => out.push(Cow::Borrowed(expr)),
+        },
+        expr => out.push(Cow::Borrowed(expr)),
     }
 }
 
@@ -222,182 +238,180 @@ fn instead_of_call(call: &FunctionCall) -> Option<Expr> {
     }
 }
 
-impl Printer<'_> {
-    pub(super) fn is_shown(&self) -> bool {
-        self.view.is_some_and(|view| view.shown)
-    }
+pub(super) fn is_shown(printer: &Printer<'_>) -> bool {
+    printer.view.is_some_and(|view| view.shown)
+}
 
-    /// A condition of WHERE, HAVING or ON.
-    pub(super) fn condition(&mut self, expr: &Expr) {
-        if self.is_shown() { self.expr(&asked(expr)) } else { self.expr(expr) }
-    }
+/// A condition of WHERE, HAVING or ON.
+pub(super) fn condition(printer: &mut Printer<'_>, expr: &Expr) {
+    if is_shown(printer) { printer.expr(&asked(expr)) } else { printer.expr(expr) }
+}
 
-    /// The unit of an interval.
-    pub(super) fn unit(&mut self, unit: IntervalUnit) {
-        let word = unit.word();
-        if self.is_shown() { self.put(&word.to_lowercase()) } else { self.put(word) }
-    }
+/// The unit of an interval.
+pub(super) fn put_unit(printer: &mut Printer<'_>, unit: IntervalUnit) {
+    let word = unit.word();
+    if is_shown(printer) { printer.put(&word.to_lowercase()) } else { printer.put(word) }
+}
 
-    /// Writes an expression as MySQL shows it; false if it shows it as others are written.
-    pub(super) fn shown(&mut self, expr: &Expr) -> bool {
-        if let Some(other) = instead(expr) {
-            self.expr(&other);
-            return true;
+/// Writes an expression as MySQL shows it; false if it shows it as others are written.
+pub(super) fn shown(printer: &mut Printer<'_>, expr: &Expr) -> bool {
+    if let Some(other) = instead(expr) {
+        printer.expr(&other);
+        return true;
+    }
+    match expr {
+        Expr::Unary { op, expr } => shown_unary(printer, *op, expr),
+        Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), .. } => {
+            let mut operands = Vec::new();
+            flat(*op, expr, &mut operands);
+            let word = if *op == BinaryOp::And { " and " } else { " or " };
+            for (at, operand) in operands.into_iter().enumerate() {
+                printer.put(if at > 0 { word } else { "(" });
+                printer.expr(&asked(&operand));
+            }
+            printer.put(")");
         }
-        match expr {
-            Expr::Unary { op, expr } => self.shown_unary(*op, expr),
-            Expr::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), .. } => {
-                let mut operands = Vec::new();
-                flat(*op, expr, &mut operands);
-                let word = if *op == BinaryOp::And { " and " } else { " or " };
-                for (at, operand) in operands.into_iter().enumerate() {
-                    self.put(if at > 0 { word } else { "(" });
-                    self.expr(&asked(operand));
-                }
-                self.put(")");
-            }
-            Expr::Binary { op: BinaryOp::Xor, left, right } => {
-                self.put("(");
-                self.expr(&asked(left));
-                self.put(" xor ");
-                self.expr(&asked(right));
-                self.put(")");
-            }
-            Expr::InSubquery { expr, query, .. } => {
-                self.expr(expr);
-                self.put(" in ");
-                self.subquery(query);
-            }
-            Expr::Row(members) => {
-                self.put("(");
-                self.list(members);
-                self.put(")");
-            }
-            Expr::MemberOf { expr, array } => {
-                self.expr(expr);
-                self.put(" member of (");
-                self.expr(array);
-                self.put(")");
-            }
-            Expr::Literal(literal) => return self.shown_literal(literal),
-            Expr::Aggregate(call) => return self.shown_aggregate(call),
-            Expr::Cast { expr, ty } => match &**ty {
-                CastType::Binary(length) => self.cast_to_char(expr, *length, "binary"),
-                CastType::NChar(length) => self.cast_to_char(expr, *length, "utf8mb3"),
-                CastType::Char { length, charset: None } => {
-                    let Some(charset) = self.view.and_then(|view| view.charset) else { return false };
-                    self.cast_to_char(expr, *length, charset);
-                }
-                _ => return false,
-            },
-            _ => return false,
+        Expr::Binary { op: BinaryOp::Xor, left, right } => {
+            printer.put("(");
+            printer.expr(&asked_by_xor(left));
+            printer.put(" xor ");
+            printer.expr(&asked_by_xor(right));
+            printer.put(")");
         }
-        true
-    }
-
-    fn cast_to_char(&mut self, expr: &Expr, length: Option<u32>, charset: &str) {
-        self.put("cast(");
-        self.expr(expr);
-        let length = length.map_or_else(String::new, |length| format!("({length})"));
-        self.put(&format!(" as char{length} charset {charset})"));
-    }
-
-    fn shown_unary(&mut self, op: UnaryOp, expr: &Expr) {
-        let open = match op {
-            UnaryOp::Not if matches!(expr, Expr::Exists(_)) => "(not ",
-            UnaryOp::Not => "(not(",
-            UnaryOp::Minus => "-(",
-            UnaryOp::BitNot => "~(",
-            UnaryOp::Binary => return self.cast_to_char(expr, None, "binary"),
-            UnaryOp::Plus => "(",
-        };
-        self.put(open);
-        self.expr(expr);
-        self.put(if open == "(not(" { "))" } else { ")" });
-    }
-
-    fn shown_literal(&mut self, literal: &Literal) -> bool {
-        match literal {
-            Literal::Hex(bytes) | Literal::Bit(bytes) if !bytes.is_empty() => {
-                self.put("0x");
-                bytes.iter().for_each(|byte| self.put(&format!("{byte:02x}")));
-            }
-            Literal::National(text) => super::quote_string(text, &mut self.out),
-            Literal::Decimal(text) if text.starts_with(b".") => {
-                self.put("0");
-                self.out.extend_from_slice(text);
+        Expr::InSubquery { expr, query, .. } => {
+            printer.expr(expr);
+            printer.put(" in ");
+            printer.subquery(query);
+        }
+        Expr::Row(members) => {
+            printer.put("(");
+            printer.list(members);
+            printer.put(")");
+        }
+        Expr::MemberOf { expr, array } => {
+            printer.expr(expr);
+            printer.put(" member of (");
+            printer.expr(array);
+            printer.put(")");
+        }
+        Expr::Literal(literal) => return shown_literal(printer, literal),
+        Expr::Aggregate(call) => return shown_aggregate(printer, call),
+        Expr::Cast { expr, ty } => match &**ty {
+            CastType::Binary(length) => cast_to_char(printer, expr, *length, "binary"),
+            CastType::NChar(length) => cast_to_char(printer, expr, *length, "utf8mb3"),
+            CastType::Char { length, charset: None } => {
+                let Some(charset) = printer.view.and_then(|view| view.charset) else { return false };
+                cast_to_char(printer, expr, *length, charset);
             }
             _ => return false,
-        }
-        true
+        },
+        _ => return false,
     }
+    true
+}
 
-    fn shown_aggregate(&mut self, call: &Aggregate) -> bool {
-        let mut other = call.clone();
-        match call.kind {
-            AggregateKind::Count if call.star => {
-                (other.star, other.args) = (false, vec![zero()]);
+fn cast_to_char(printer: &mut Printer<'_>, expr: &Expr, length: Option<u32>, charset: &str) {
+    printer.put("cast(");
+    printer.expr(expr);
+    let length = length.map_or_else(String::new, |length| format!("({length})"));
+    printer.put(&format!(" as char{length} charset {charset})"));
+}
+
+fn shown_unary(printer: &mut Printer<'_>, op: UnaryOp, expr: &Expr) {
+    let open = match op {
+        UnaryOp::Not if matches!(expr, Expr::Exists(_)) => "(not ",
+        UnaryOp::Not => "(not(",
+        UnaryOp::Minus => "-(",
+        UnaryOp::BitNot => "~(",
+        UnaryOp::Binary => return cast_to_char(printer, expr, None, "binary"),
+        UnaryOp::Plus => "(",
+    };
+    printer.put(open);
+    printer.expr(expr);
+    printer.put(if open == "(not(" { "))" } else { ")" });
+}
+
+fn shown_literal(printer: &mut Printer<'_>, literal: &Literal) -> bool {
+    match literal {
+        Literal::Hex(bytes) | Literal::Bit(bytes) if !bytes.is_empty() => {
+            printer.put("0x");
+            bytes.iter().for_each(|byte| printer.put(&format!("{byte:02x}")));
+        }
+        Literal::National(text) => super::quote_string(text, &mut printer.out),
+        Literal::Decimal(text) if text.starts_with(b".") => {
+            printer.put("0");
+            printer.out.extend_from_slice(text);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn shown_aggregate(printer: &mut Printer<'_>, call: &Aggregate) -> bool {
+    let mut other = call.clone();
+    match call.kind {
+        AggregateKind::Count if call.star => {
+            (other.star, other.args) = (false, vec![zero()]);
+        }
+        AggregateKind::Min | AggregateKind::Max if call.distinct => other.distinct = false,
+        AggregateKind::GroupConcat => {
+            other.separator.get_or_insert_with(|| bytes::Bytes::from_static(b","));
+        }
+        _ => return false,
+    }
+    printer.aggregate(&other);
+    true
+}
+
+/// A window in parentheses.
+pub(super) fn shown_window(printer: &mut Printer<'_>, spec: &WindowSpec) {
+    printer.put("(");
+    if let Some(base) = &spec.base {
+        printer.ident(base);
+        printer.put(" ");
+    }
+    if !spec.partition_by.is_empty() {
+        printer.put("PARTITION BY ");
+        printer.list(&spec.partition_by);
+        printer.put(" ");
+    }
+    printer.order_by("ORDER BY ", &spec.order_by);
+    printer.put(if spec.order_by.is_empty() { "" } else { " " });
+    if let Some(frame) = &spec.frame {
+        shown_frame(printer, frame);
+    }
+    printer.put(") ");
+}
+
+fn shown_frame(printer: &mut Printer<'_>, frame: &WindowFrame) {
+    let WindowFrame { rows, start, end } = frame;
+    printer.put(if *rows { "ROWS " } else { "RANGE " });
+    printer.put("BETWEEN ");
+    shown_bound(printer, start);
+    printer.put(" AND ");
+    shown_bound(printer, end.as_ref().unwrap_or(&FrameBound::CurrentRow));
+}
+
+fn shown_bound(printer: &mut Printer<'_>, bound: &FrameBound) {
+    let (expr, word) = match bound {
+        FrameBound::CurrentRow => return printer.put("CURRENT ROW"),
+        FrameBound::UnboundedPreceding => return printer.put("UNBOUNDED PRECEDING"),
+        FrameBound::UnboundedFollowing => return printer.put("UNBOUNDED FOLLOWING"),
+        FrameBound::Preceding(expr) => (expr, " PRECEDING"),
+        FrameBound::Following(expr) => (expr, " FOLLOWING"),
+    };
+    match expr {
+        Expr::Function(call) if call.name.is("interval") => match &call.args[..] {
+            [value, Expr::Unit(unit)] => {
+                printer.put("INTERVAL ");
+                printer.expr(value);
+                printer.put(" ");
+                put_unit(printer, *unit);
+                printer.put(" ");
             }
-            AggregateKind::Min | AggregateKind::Max if call.distinct => other.distinct = false,
-            AggregateKind::GroupConcat => {
-                other.separator.get_or_insert_with(|| bytes::Bytes::from_static(b","));
-            }
-            _ => return false,
-        }
-        self.aggregate(&other);
-        true
+            _ => printer.expr(expr),
+        },
+        expr => printer.expr(expr),
     }
-
-    /// A window in parentheses.
-    pub(super) fn shown_window(&mut self, spec: &WindowSpec) {
-        self.put("(");
-        if let Some(base) = &spec.base {
-            self.ident(base);
-            self.put(" ");
-        }
-        if !spec.partition_by.is_empty() {
-            self.put("PARTITION BY ");
-            self.list(&spec.partition_by);
-            self.put(" ");
-        }
-        self.order_by("ORDER BY ", &spec.order_by);
-        self.put(if spec.order_by.is_empty() { "" } else { " " });
-        if let Some(frame) = &spec.frame {
-            self.shown_frame(frame);
-        }
-        self.put(") ");
-    }
-
-    fn shown_frame(&mut self, frame: &WindowFrame) {
-        let WindowFrame { rows, start, end } = frame;
-        self.put(if *rows { "ROWS " } else { "RANGE " });
-        self.put("BETWEEN ");
-        self.shown_bound(start);
-        self.put(" AND ");
-        self.shown_bound(end.as_ref().unwrap_or(&FrameBound::CurrentRow));
-    }
-
-    fn shown_bound(&mut self, bound: &FrameBound) {
-        let (expr, word) = match bound {
-            FrameBound::CurrentRow => return self.put("CURRENT ROW"),
-            FrameBound::UnboundedPreceding => return self.put("UNBOUNDED PRECEDING"),
-            FrameBound::UnboundedFollowing => return self.put("UNBOUNDED FOLLOWING"),
-            FrameBound::Preceding(expr) => (expr, " PRECEDING"),
-            FrameBound::Following(expr) => (expr, " FOLLOWING"),
-        };
-        match expr {
-            Expr::Function(call) if call.name.is("interval") => match &call.args[..] {
-                [value, Expr::Unit(unit)] => {
-                    self.put("INTERVAL ");
-                    self.expr(value);
-                    self.put(" ");
-                    self.unit(*unit);
-                    self.put(" ");
-                }
-                _ => self.expr(expr),
-            },
-            expr => self.expr(expr),
-        }
-        self.put(word);
-    }
+    printer.put(word);
 }

@@ -6,7 +6,7 @@ use omnibus_parser::ast::{
     CheckOption, CreateView, Expr, Ident, Query, QueryBody, Security, Select, SelectItem, Statement,
     UserName, ViewAlgorithm,
 };
-use omnibus_parser::{ParseOptions, ViewText};
+use omnibus_parser::{Facts, ParseOptions, ViewText};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -134,7 +134,7 @@ fn mergeable_select(query: &Query) -> Option<&Select> {
 
 /// Whether each of its rows is a row of its tables.
 fn is_plain(select: &Select) -> bool {
-    let facts = select.list_facts();
+    let facts = Facts::of_list(select);
     !select.options.distinct
         && !select.from.is_empty()
         && select.group_by.is_empty()
