@@ -74,8 +74,11 @@ fn parse_lines(text: &str) -> Option<Contents> {
         return None;
     }
     let lines = content.lines().filter(|line| !line.starts_with('#'));
-    let keys = lines
-        .map(|line| line.split_once('=').and_then(|(name, key)| Some((name.to_owned(), from_hex(key)?))));
+    // No other keys were ever written, and the component's form has a checksum for these only.
+    let keys = lines.map(|line| {
+        let (name, key) = line.split_once('=').filter(|(name, _)| name.starts_with(KEY_PREFIX))?;
+        Some((name.to_owned(), from_hex(key)?))
+    });
     Some(Contents { keys: keys.collect::<Option<_>>()?, others: Vec::new() })
 }
 
