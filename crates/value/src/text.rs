@@ -46,23 +46,37 @@ pub fn write_f64_fixed(n: f64, decimals: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A DOUBLE in at most `width` characters, as a column of text that is so long keeps it: with fewer digits, and with an exponent where that
-/// leaves more of them. Returns false, and writes nothing, where not even one digit has room.
+/// A DOUBLE in at most `width` characters, as a column of text that is so long keeps it: with as many digits at most, and with an exponent
+/// where that leaves more of them. Returns false where not one digit has room: what is written may be too long then.
 pub fn write_f64_within(n: f64, width: usize, out: &mut Vec<u8>) -> bool {
+    let round = |places| format!("{n:.places$e}");
     let Some(whole) = Digits::of(&shortest_f64(n)) else {
         write_f64(n, out);
         return true;
     };
-    whole.write_within(width, |places| format!("{n:.places$e}"), out)
+    let (whole, small) = (whole.at_most(width, round), (-3..0).contains(&whole.exponent));
+    if whole.write_within(width, round, out) {
+        return true;
+    }
+    let width = width.saturating_sub(usize::from(n < 0.0));
+    if small {
+        // Zero, or the next number of so few places.
+        let near = format!("{n:.0$}", width.saturating_sub(2));
+        write_f64(near.parse().unwrap_or(0.0) + 0.0, out);
+        return width >= 2;
+    }
+    whole.at_most(1, round).write_scientific(out);
+    false
 }
 
 /// A FLOAT, as [`write_f64_within`].
 pub fn write_f32_within(n: f32, width: usize, out: &mut Vec<u8>) -> bool {
-    let Some(whole) = Digits::of(&format!("{n:.5e}")) else {
-        write_f32(n, out);
-        return true;
-    };
-    whole.write_within(width, |places| format!("{n:.0$e}", places.min(5)), out)
+    let round = |places: usize| format!("{n:.0$e}", places.min(5));
+    match Digits::of(&round(5)) {
+        None => write_f32(n, out),
+        Some(whole) => return whole.at_most(width, round).write_within(width, round, out),
+    }
+    true
 }
 
 /// Writes a number like C's `%g` with MySQL's limits. `scientific` is '[-]d[.ddd]e[-]x'.
@@ -70,12 +84,12 @@ fn write_general(scientific: &str, out: &mut Vec<u8>) {
     match Digits::of(scientific) {
         // Infinity and NaN never reach a client from a column; show zero rather than words.
         None => out.push(b'0'),
-        Some(digits) if digits.is_plain() => digits.write_plain(out),
-        Some(digits) => digits.write_scientific(out),
+        Some(digits) => digits.write(digits.is_plain(), out),
     }
 }
 
 /// The digits of a number, without zeros at their end.
+#[derive(Clone)]
 struct Digits {
     negative: bool,
     digits: Vec<u8>,
@@ -91,6 +105,13 @@ impl Digits {
             digits.pop();
         }
         Some(Digits { negative: mantissa.starts_with('-'), digits, exponent: exponent.parse().unwrap_or(0) })
+    }
+
+    /// The same in no more than so many digits.
+    fn at_most(&self, digits: usize, round: impl Fn(usize) -> String) -> Digits {
+        let rounded =
+            if self.digits.len() > digits.max(1) { Digits::of(&round(digits.max(1) - 1)) } else { None };
+        rounded.unwrap_or_else(|| self.clone())
     }
 
     /// Whether it is written without an exponent where there is room.
@@ -127,14 +148,12 @@ impl Digits {
         if room == 0 {
             return false;
         }
-        let rounded = if room < self.digits.len() { Digits::of(&round(room - 1)) } else { None };
-        let digits = rounded.as_ref().unwrap_or(self);
-        if plain >= scientific {
-            digits.write_plain(out)
-        } else {
-            digits.write_scientific(out)
-        }
+        self.at_most(room, round).write(plain >= scientific, out);
         true
+    }
+
+    fn write(&self, plain: bool, out: &mut Vec<u8>) {
+        if plain { self.write_plain(out) } else { self.write_scientific(out) }
     }
 
     fn write_plain(&self, out: &mut Vec<u8>) {
@@ -259,7 +278,22 @@ mod tests {
         let mut out = Vec::new();
         assert!(write_f32_within(1e14, 12, &mut out));
         assert_eq!(out, b"1e14");
-        assert!(!write_f64_within(1234.0, 3, &mut out));
-        assert!(!write_f64_within(1e-5, 3, &mut out));
+        // Where none has room, one is written, and cut; small ones are rounded.
+        for (n, width, said, want) in [
+            (1e30_f32.into(), 4, true, "1e30"),
+            (1e30_f32.into(), 3, false, "1e30"),
+            (1234.0, 3, false, "1e3"),
+            (1e-5, 3, false, "1e-5"),
+            (1.5e300, 5, false, "2e300"),
+            (0.05, 3, true, "0.1"),
+            (0.005, 3, true, "0"),
+            (-0.05, 2, false, "0"),
+            (-0.95, 2, false, "-1"),
+            (0.5, 2, true, "0"),
+        ] {
+            let mut out = Vec::new();
+            assert_eq!(write_f64_within(n, width, &mut out), said, "{n} in {width}");
+            assert_eq!(String::from_utf8_lossy(&out), want);
+        }
     }
 }

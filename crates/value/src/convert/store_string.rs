@@ -7,7 +7,7 @@ use super::{Problem, StoreContext, parse_i64_prefix};
 use crate::Value;
 use crate::collation::Charset;
 use crate::column::{ColumnKind, ColumnType};
-use crate::text::{write_f64, write_f64_within};
+use crate::text::write_f64_within;
 
 /// The value's text in the column's character set. Numbers and dates are ASCII.
 fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> (Bytes, Option<Problem>) {
@@ -15,8 +15,8 @@ fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> (Bytes, Optio
     let text = match value {
         Value::Bytes(text) => text,
         Value::Decimal(d) => return (Value::Decimal(d.in_full()).to_bytes(&natural_type(value)), None),
-        Value::Double(n) if !ty.kind.is_lob() => return (real_within(*n, ty), None),
-        Value::Float(n) if !ty.kind.is_lob() => return (real_within(f64::from(*n), ty), None),
+        Value::Double(n) if !ty.kind.is_lob() => return real_within(*n, ty),
+        Value::Float(n) if !ty.kind.is_lob() => return real_within(f64::from(*n), ty),
         _ => return (value.to_bytes(&natural_type(value)), None),
     };
     if ctx.charset == target || ctx.charset.converts_as_is(target) {
@@ -35,12 +35,10 @@ fn text_for(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> (Bytes, Optio
 }
 
 /// As many digits of a double as a column has room for.
-fn real_within(n: f64, ty: &ColumnType) -> Bytes {
+fn real_within(n: f64, ty: &ColumnType) -> (Bytes, Option<Problem>) {
     let mut text = Vec::with_capacity(24);
-    if !write_f64_within(n, ty.length as usize, &mut text) {
-        write_f64(n, &mut text);
-    }
-    text.into()
+    let whole = write_f64_within(n, ty.length as usize, &mut text);
+    (text.into(), (!whole).then_some(Problem::TooLong))
 }
 
 /// A type that prints the value with what it has itself.
