@@ -7,6 +7,7 @@ use super::limit::Limit;
 use super::sort::{Sorter, owned};
 use super::{Consumer, query};
 use crate::error::ExecResult;
+use crate::expr::types::Family;
 use crate::expr::{Context, Expr, ExprType, Kind, Row, cast, hash_key};
 use crate::logical::SetOperation;
 use crate::plan::QueryPlan;
@@ -16,6 +17,7 @@ use crate::rows::codec;
 use crate::rows::distinct::{Distinct, Seen};
 use crate::rows::matching::{Matches, Rule};
 use omnibus_value::Value;
+use omnibus_value::text::write_f64_within;
 
 /// Takes the rows of an operand, as the common types.
 pub(super) type Each<'e> = dyn FnMut(&mut Context<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
@@ -48,7 +50,9 @@ pub(super) fn operand(
 fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>) -> Vec<Value> {
     let mut row = owned(row);
     for ((value, from), to) in row.iter_mut().zip(&plan.types).zip(types) {
-        if from.column != to.column {
+        if let Some(text) = real_as_kept(value, to) {
+            *value = text;
+        } else if from.column != to.column {
             let e = Expr { kind: Kind::Const(Value::Null), ty: from.clone() };
             *value = cast::fit_common(&e, std::mem::take(value), to, cx);
         }
@@ -57,6 +61,21 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>
         }
     }
     row
+}
+
+/// A double as the text that a column of the result's type keeps of it: what has room, whatever its own digits.
+fn real_as_kept(value: &Value, to: &ExprType) -> Option<Value> {
+    let n = match value {
+        Value::Double(n) => *n,
+        Value::Float(n) => f64::from(*n),
+        _ => return None,
+    };
+    if to.family() != Family::String || to.column.kind.is_lob() {
+        return None;
+    }
+    let mut text = Vec::with_capacity(24);
+    write_f64_within(n, to.column.length as usize, &mut text);
+    Some(Value::Bytes(text.into()))
 }
 
 /// Runs a set operation.
