@@ -54,13 +54,13 @@ def now():
 
 def starts_sync_names(records, data):
     """RECOVER-3: no start takes names away before it has synced the folders whose names say what is of use."""
-    last, synced = 0, set()
+    synced = set()
     for record in records:
         if record.kind not in CHANGES:
             continue
-        if record.id < last:
+        # The ids of each process begin anew; what a kill left in doubt is recorded last, with the id that it began with.
+        if record.id == 1:
             synced = set()
-        last = record.id
         path = pathlib.Path(record.path)
         if record.kind == b"S":
             synced.add(path)
