@@ -1,8 +1,7 @@
 //! Names of a client's certificate, as OpenSSL's one-line form has them, which accounts are told in: `/C=DE/O=Example/CN=ann`.
 
-use x509_parser::certificate::X509Certificate;
-use x509_parser::der_parser::asn1_rs::FromDer;
-use x509_parser::x509::X509Name;
+use der::asn1::{AnyRef, ObjectIdentifier};
+use der::{Decode, Reader, SliceReader, Tagged};
 
 /// Short names of the attributes that certificates have; others stand there by number.
 const SHORT: [(&str, &str); 17] = [
@@ -28,26 +27,42 @@ const SHORT: [(&str, &str); 17] = [
 /// Subject and issuer. `None`: it is no certificate.
 #[must_use]
 pub fn names(der: &[u8]) -> Option<(String, String)> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    Some((one_line(certificate.subject()), one_line(certificate.issuer())))
+    let signed = parts(AnyRef::from_der(der).ok()?)?;
+    let fields = parts(*signed.first()?)?;
+    // Number, algorithm, issuer, validity, subject: RFC 5280, 4.1. The version in front is left out if it is the first.
+    let number = usize::from(fields.first()?.tag().is_context_specific());
+    Some((one_line(*fields.get(number + 4)?)?, one_line(*fields.get(number + 2)?)?))
 }
 
-fn one_line(name: &X509Name<'_>) -> String {
+/// The values inside of a sequence or set.
+fn parts(whole: AnyRef<'_>) -> Option<Vec<AnyRef<'_>>> {
+    let mut reader = SliceReader::new(whole.value()).ok()?;
+    let mut parts = Vec::new();
+    while !reader.is_finished() {
+        parts.push(AnyRef::decode(&mut reader).ok()?);
+    }
+    Some(parts)
+}
+
+fn one_line(name: AnyRef<'_>) -> Option<String> {
     let mut text = String::new();
-    for attribute in name.iter_attributes() {
-        let number = attribute.attr_type().to_id_string();
-        let word = SHORT.iter().find(|(own, _)| *own == number).map_or(number.as_str(), |(_, word)| word);
-        text.push('/');
-        text.push_str(word);
-        text.push('=');
-        for byte in attribute.attr_value().data {
-            match byte {
-                b' '..=b'~' => text.push(char::from(*byte)),
-                other => text.push_str(&format!("\\x{other:02X}")),
+    for together in parts(name)? {
+        for attribute in parts(together)? {
+            let [kind, value] = parts(attribute)?[..] else { return None };
+            let number = kind.decode_as::<ObjectIdentifier>().ok()?.to_string();
+            let word = SHORT.iter().find(|(own, _)| *own == number).map_or(number.as_str(), |(_, word)| word);
+            text.push('/');
+            text.push_str(word);
+            text.push('=');
+            for byte in value.value() {
+                match byte {
+                    b' '..=b'~' => text.push(char::from(*byte)),
+                    other => text.push_str(&format!("\\x{other:02X}")),
+                }
             }
         }
     }
-    text
+    Some(text)
 }
 
 #[cfg(test)]
@@ -73,5 +88,16 @@ mod tests {
         let made = client.signed_by(&key, &Issuer::new(ca, &ca_key)).unwrap();
         let found = names(made.der()).unwrap();
         assert_eq!(found, ("/O=M\\xC3\\xBCll & Co/CN=ann".to_owned(), "/C=DE/CN=Own CA".to_owned()));
+
+        let whole = made.der();
+        for end in 0..whole.len() {
+            assert_eq!(names(&whole[..end]), None, "its first {end} bytes");
+        }
+        for at in 0..whole.len() {
+            let mut other = whole.to_vec();
+            other[at] ^= 0xff;
+            // Whatever it says, it is no panic.
+            let _ = names(&other);
+        }
     }
 }
