@@ -15,7 +15,7 @@ the recovery from the first cut. What must be there is decided by requests and r
     a stop left, is never lost; with `--sync N` no more than N groups are;
   - the server serves: it takes a transaction, and has it after another kill.
 
-Usage: images.py [--images 50] [--sync 1] [--seed N] [--seconds 4] [--only N] [--keep] [-- SERVER OPTIONS]
+Usage: images.py [--images 50] [--sync 1] [--seed N] [--seconds 4] [--encrypted] [--only N] [--keep] [-- SERVER OPTIONS]
 A failure prints the command that repeats its image from the recording that was kept.
 
 Ring: gate.
@@ -378,6 +378,9 @@ def cut(disk, directory, library, options, rng, number, kinds):
 
 def run(arguments, directory):
     options = [*OPTIONS, f"--sync-binlog={arguments.sync}", *arguments.options]
+    if arguments.encrypted:
+        # The keyring is on another disk.
+        options += ["--default-table-encryption=ON", f"--keyring-file-data={directory / 'keyring'}"]
     library = preload("record_io", directory)
     if arguments.recording:
         history = pickle.loads((directory / "history").read_bytes())
@@ -402,7 +405,7 @@ def run(arguments, directory):
             failed += 1
             print(f"image {number} at record {point} of {len(records)} ({'; '.join(kinds)}): {error}", file=sys.stderr)
             print(f"again: tests/crash/images.py --recording {directory} --seed {arguments.seed} --images {arguments.images} --sync {arguments.sync} "
-                  f"--only {number} -- {' '.join(arguments.options)}", file=sys.stderr, flush=True)
+                  f"--only {number} {'--encrypted ' * arguments.encrypted}-- {' '.join(arguments.options)}", file=sys.stderr, flush=True)
     if failed:
         print(f"images: {failed} of {len(points)} failed", file=sys.stderr)
         return False
@@ -417,6 +420,7 @@ def main():
     seeds.add_to(parser)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--sync", type=int, default=1, help="sync_binlog")
+    parser.add_argument("--encrypted", action="store_true", help="encrypted tables and logs")
     parser.add_argument("--only", type=int)
     parser.add_argument("--recording", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true")

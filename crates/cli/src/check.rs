@@ -8,7 +8,8 @@
 use crate::keyring_args::KeyringArgs;
 use clap::Args;
 use omnibus_log::{
-    DirLock, EventPlace, FileSeq, GroupedFile, LogConfig, LogDir, Next, Overlay, ScanEnd, TransactionTracker,
+    DirLock, Disk, EventPlace, FileSeq, GroupedFile, LogConfig, LogDir, Next, Overlay, ScanEnd,
+    TransactionTracker,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,7 +76,8 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
         let name = dir.names().log(file);
         println!("{name:<20} {:>12} {:>12} {end:>14}  {state}", report.events, report.transactions);
     }
-    for (engine, damage) in engines(datadir)? {
+    let rows = args.keys.tables(datadir, Overlay::disk())?;
+    for (engine, damage) in engines(datadir, &rows)? {
         whole &= damage.is_empty();
         println!("{engine:<20} {}", if damage.is_empty() { "whole" } else { "DAMAGED" });
         damage.iter().for_each(|line| println!("  {line}"));
@@ -84,15 +86,15 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
 }
 
 /// Returns the damage in the files of each engine that exists.
-fn engines(datadir: &Path) -> Result<Vec<(&'static str, Vec<String>)>, String> {
+fn engines(datadir: &Path, rows: &Disk) -> Result<Vec<(&'static str, Vec<String>)>, String> {
     let mut found = Vec::new();
     let lsm = datadir.join("lsm");
     if lsm.is_dir() {
-        found.push(("lsm", omnibus_engine_lsm::check(&lsm).map_err(|error| error.to_string())?));
+        found.push(("lsm", omnibus_engine_lsm::check(&lsm, rows).map_err(|error| error.to_string())?));
     }
     let btree = datadir.join("btree");
     if btree.is_dir() {
-        found.push(("btree", omnibus_engine_btree::check(&btree)));
+        found.push(("btree", omnibus_engine_btree::check(&btree, rows)));
     }
     Ok(found)
 }

@@ -140,6 +140,25 @@ pub trait FileSystem: Debug + Send + Sync {
         self.open(path, Open::CreateNew)
     }
 
+    /// Creates a file as [`Open::CreateNew`] does, of which each byte is written once, from the beginning to the end: what
+    /// files that are written in place need to be encrypted it need not have.
+    ///
+    /// # Errors
+    /// As the operating system's; or no key is available.
+    fn create_in_order(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.open(path, Open::CreateNew)
+    }
+
+    /// Returns whether a file that exists has another form than a new one would get: it is encrypted and new ones are not, or
+    /// the other way round. A copy of it made here has the form of new ones.
+    ///
+    /// # Errors
+    /// As [`FileSystem::open`].
+    fn has_other_form(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(false)
+    }
+
     /// Turns a file of [`FileSystem::create_secret`] into a log file that is readable with the server's keys. Durable
     /// on return.
     ///

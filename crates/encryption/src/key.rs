@@ -11,7 +11,7 @@ use std::io;
 pub(crate) const BLOCK: u64 = 16;
 
 /// Returns unpredictable bytes.
-fn random<const N: usize>() -> io::Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
@@ -19,7 +19,7 @@ fn random<const N: usize>() -> io::Result<[u8; N]> {
 
 /// The password from which a file's key is derived.
 #[derive(Clone)]
-pub struct Password([u8; 32]);
+pub struct Password(pub(crate) [u8; 32]);
 
 impl Password {
     /// A new one.
@@ -140,7 +140,7 @@ fn written(bytes: &[u8]) -> usize {
         .map_or(bytes.len(), |blocks| blocks * BLOCK as usize)
 }
 
-fn is_blank(block: &[u8]) -> bool {
+pub(crate) fn is_blank(block: &[u8]) -> bool {
     block.iter().all(|byte| *byte == 0)
 }
 

@@ -5,13 +5,15 @@
 //! servers, each of which keeps the others'; they must not change it at the same time.
 
 use crate::key::MasterKey;
-use crate::keyring_file::Contents;
+use crate::keyring_file::{Contents, LOG_KEYS, TABLE_KEYS};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-const PREFIX: &str = "MySQLReplicationKey_";
+/// Serialises changes within the process: a server has its logs' and its tables' keys in one file.
+static CHANGING: Mutex<()> = Mutex::new(());
 
 /// The error of a keyring.
 #[derive(Debug, thiserror::Error)]
@@ -43,22 +45,34 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Reads the keyring at `path`, with `server_uuid`'s keys as its own. One that does not exist is empty.
+    /// Reads the keyring at `path`, with the keys of `server_uuid`'s logs as its own. One that does not exist is empty.
     ///
     /// # Errors
     /// See [`KeyringError`].
     pub fn open(path: &Path, server_uuid: &str) -> Result<Keyring, KeyringError> {
+        Keyring::open_with(path, format!("{LOG_KEYS}{server_uuid}_"))
+    }
+
+    /// As [`Keyring::open`], with the keys of the server's tables as its own.
+    ///
+    /// # Errors
+    /// See [`KeyringError`].
+    pub fn open_for_tables(path: &Path, server_uuid: &str) -> Result<Keyring, KeyringError> {
+        Keyring::open_with(path, format!("{TABLE_KEYS}{server_uuid}-"))
+    }
+
+    fn open_with(path: &Path, own: String) -> Result<Keyring, KeyringError> {
         // Asserts RECOVER-3: a kill may have come before the file's name was durable. Who may not open the folder has not written there.
         if let Ok(folder) = File::open(folder_of(path)) {
             folder.sync_all().map_err(|source| KeyringError::Io { path: path.to_owned(), source })?;
         }
-        Ok(Keyring { path: path.to_owned(), own: format!("{PREFIX}{server_uuid}_"), contents: read(path)? })
+        Ok(Keyring { path: path.to_owned(), own, contents: read(path)? })
     }
 
     /// Creates a keyring with this master key and no file. No key can be added.
     #[must_use]
     pub fn fixed(key: [u8; 32]) -> Keyring {
-        let own = format!("{PREFIX}fixed_");
+        let own = format!("{LOG_KEYS}fixed_");
         let mut contents = Contents::default();
         contents.keys.insert(format!("{own}1"), MasterKey(key));
         Keyring { path: PathBuf::new(), own, contents }
@@ -121,6 +135,7 @@ impl Keyring {
 
     /// Another server may have changed its own.
     fn change(&mut self, change: impl FnOnce(&mut BTreeMap<String, MasterKey>)) -> Result<(), KeyringError> {
+        let _one = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut contents = read(&self.path)?;
         let own = self.contents.keys.iter().filter(|(name, _)| name.starts_with(&self.own));
         contents.keys.extend(own.map(|(name, key)| (name.clone(), key.clone())));
@@ -229,6 +244,25 @@ mod tests {
             fs::write(&path, &whole[..len]).unwrap();
             assert!(matches!(Keyring::open(&path, "a"), Err(KeyringError::Damaged(_))), "{len}");
         }
+    }
+
+    #[test]
+    fn logs_and_tables_have_keys_of_their_own_in_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keyring");
+        let mut logs = Keyring::open(&path, "a").unwrap();
+        let mut tables = Keyring::open_for_tables(&path, "a").unwrap();
+        logs.add().unwrap();
+        tables.add().unwrap();
+        tables.add().unwrap();
+        logs.add().unwrap();
+        logs.forget_old().unwrap();
+        assert_eq!(master(&Keyring::open(&path, "a").unwrap()), master(&logs));
+        assert_eq!(master(&logs).0, "MySQLReplicationKey_a_2");
+        let again = Keyring::open_for_tables(&path, "a").unwrap();
+        assert_eq!(master(&again), master(&tables));
+        assert_eq!(again.own_keys().count(), 2, "a log's rotation forgets none of the tables'");
+        assert_eq!(master(&again).0, "INNODBKey-a-2");
     }
 
     #[cfg(unix)]

@@ -14,7 +14,10 @@ use std::fmt::Write as _;
 const VERSION: &str = "1.0";
 /// The type of a master key.
 const AES: &str = "AES";
-const KEY_PREFIX: &str = "MySQLReplicationKey_";
+/// How names of logs' master keys begin.
+pub(crate) const LOG_KEYS: &str = "MySQLReplicationKey_";
+/// How names of tables' master keys begin.
+pub(crate) const TABLE_KEYS: &str = "INNODBKey-";
 const CHECKSUM: &str = "crc32=";
 const LINES_CHECKSUM: &str = "# crc32=";
 
@@ -76,7 +79,7 @@ fn parse_lines(text: &str) -> Option<Contents> {
     let lines = content.lines().filter(|line| !line.starts_with('#'));
     // No other keys were ever written, and the component's form has a checksum for these only.
     let keys = lines.map(|line| {
-        let (name, key) = line.split_once('=').filter(|(name, _)| name.starts_with(KEY_PREFIX))?;
+        let (name, key) = line.split_once('=').filter(|(name, _)| name.starts_with(LOG_KEYS))?;
         Some((name.to_owned(), from_hex(key)?))
     });
     Some(Contents { keys: keys.collect::<Option<_>>()?, others: Vec::new() })
@@ -107,7 +110,8 @@ fn master_key(element: &Value) -> Option<Option<(String, MasterKey)>> {
     let fields = element.as_object()?;
     let text = |name: &str| fields.get(name)?.as_str();
     let (user, name, kind, data) = (text("user")?, text("data_id")?, text("data_type")?, text("data")?);
-    let may_be = user.is_empty() && kind == AES && name.starts_with(KEY_PREFIX);
+    let may_be =
+        user.is_empty() && kind == AES && (name.starts_with(LOG_KEYS) || name.starts_with(TABLE_KEYS));
     let sums = fields.get("extension")?.as_array()?;
     let is_whole = match &sums[..] {
         [] => true,

@@ -1,4 +1,8 @@
-//! Log files encrypted at rest, in MySQL 8's form: a header of 512 bytes, and AES-256 in counter mode behind it.
+//! Log files and engines' files encrypted at rest.
+//!
+//! [`TableEncryption`] is the file system of the engines' files; `tables` says how. The rest of this page is about logs.
+//!
+//! Log files have MySQL 8's form: a header of 512 bytes, and AES-256 in counter mode behind it.
 //!
 //! Each file has a password of its own, from which its key is derived. The header has the password, encrypted under the
 //! server's master key, which a [`Keyring`] keeps in a file elsewhere. So a new master key needs new headers, and not
@@ -23,8 +27,16 @@ mod key;
 mod keyring;
 mod keyring_file;
 mod scratch;
+mod table_file;
+mod table_header;
+mod table_key;
+mod tables;
+mod xts;
 
 pub use files::Encryption;
 pub use header::{HEADER, Header, HeaderError, MAGIC};
 pub use key::{FileKey, MasterKey, Password};
 pub use keyring::{Keyring, KeyringError};
+pub use table_header::{TABLE_HEADER, TABLE_MAGIC};
+pub use table_key::{TABLE_KEY_FILE, damaged_table_key};
+pub use tables::{Survey, TableEncryption, TableKeyError};

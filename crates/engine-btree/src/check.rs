@@ -4,7 +4,7 @@ use crate::scratch::Scratch;
 use crate::store::{FILE, GARBAGE, SUMS, VERSIONS, initialize};
 use crate::sums::Sums;
 use crate::{damage, io_error, store_error};
-use omnibus_disk::{Open, Overlay};
+use omnibus_disk::{Disk, Open};
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_redo::Participant;
 use redb::{Database, ReadableDatabase, ReadableTable};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 const CACHE: usize = 16 << 20;
 
-/// Reads everything in an engine's directory. Returns a line for each damaged file.
+/// Reads everything in an engine's directory, on a disk that keeps in memory what is written. Returns a line for each damaged file.
 #[must_use]
-pub fn check(directory: &Path) -> Vec<String> {
+pub fn check(directory: &Path, disk: &Disk) -> Vec<String> {
     let (path, mut found, mut database) = (directory.join(FILE), Vec::new(), None);
     if path.exists() {
-        let read = damage::caught(&path, || look(&path, &mut database, &mut found));
+        let read = damage::caught(&path, || look(disk, &path, &mut database, &mut found));
         // Closing reads, and may meet damage that was told already.
         let _ = damage::caught(&path, || {
             drop(database);
@@ -27,16 +27,20 @@ pub fn check(directory: &Path) -> Vec<String> {
         found.extend(read.err().map(|error| error.to_string()));
     }
     let redo = directory.join("redo");
-    let read = Participant::open(&Overlay::disk(), &redo, omnibus_redo::SEGMENT_SIZE, CommitNo::ZERO);
+    let read = Participant::open(disk, &redo, omnibus_redo::SEGMENT_SIZE, CommitNo::ZERO);
     found.extend(read.err().map(|error| error.to_string()));
     found
 }
 
-fn look(path: &Path, slot: &mut Option<Database>, found: &mut Vec<String>) -> Result<(), EngineError> {
-    let disk = Overlay::disk();
+fn look(
+    disk: &Disk,
+    path: &Path,
+    slot: &mut Option<Database>,
+    found: &mut Vec<String>,
+) -> Result<(), EngineError> {
     let file = disk.open(path, Open::Write).map_err(io_error)?;
     let beside = path.with_extension(SUMS);
-    let sums = Sums::read(&disk, &beside, file.len().map_err(io_error)?).map_err(io_error)?.map(Arc::new);
+    let sums = Sums::read(disk, &beside, file.len().map_err(io_error)?).map_err(io_error)?.map(Arc::new);
     let scratch = Scratch::new(file, sums.clone());
     let database = redb::Builder::new().set_cache_size(CACHE).create_with_backend(scratch);
     let database = slot.insert(database.map_err(store_error)?);

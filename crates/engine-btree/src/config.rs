@@ -7,8 +7,7 @@ use std::sync::Arc;
 /// The settings of a `BtreeEngine`.
 #[derive(Clone, Debug)]
 pub struct BtreeConfig {
-    /// The file system of its files, except those that a library writes: the operating system's, or a model in
-    /// simulations.
+    /// The file system of its files: the operating system's, one that encrypts, or a model in simulations.
     pub disk: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,

@@ -24,6 +24,7 @@ mod check;
 mod config;
 mod damage;
 mod engine;
+mod form;
 mod key;
 mod layer;
 mod load;

@@ -13,7 +13,7 @@ use crate::config::BtreeConfig;
 use crate::key::VersionKey;
 use crate::space::Space;
 use crate::sums::Sums;
-use crate::{NAME, damage, io_error, store_error};
+use crate::{NAME, damage, form, io_error, store_error};
 use bytes::Bytes;
 use omnibus_disk::{Disk, File, Open};
 use omnibus_engine::EngineError;
@@ -103,6 +103,8 @@ impl Store {
             damage::caught(&new, || Store::create(&new, config))?;
             synced.sync_all().map_err(io_error)?;
             disk.rename(&new, &path).map_err(io_error)?;
+        } else {
+            form::renew(disk, &[&path, &path.with_extension(SUMS)]).map_err(io_error)?;
         }
         // Asserts RECOVER-3: a kill may have come before the name of the file was durable.
         disk.sync_dir(&config.directory).map_err(io_error)?;

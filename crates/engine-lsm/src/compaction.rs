@@ -35,7 +35,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             shared.guard("compaction", || settle(shared, round(shared, &strategy)));
         }
         if quiet.lasts(shared) && shared.failure().is_none() && !shared.damaged.load(Ordering::Acquire) {
-            shared.guard("compaction", || settle(shared, sweep::sweep(shared)));
+            shared.guard("compaction", || settle(shared, sweep::sweep(shared, &mut quiet)));
         }
     }
 }

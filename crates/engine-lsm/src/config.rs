@@ -11,6 +11,8 @@ pub struct LsmConfig {
     /// The file system of its files, except those that a library writes: the operating system's, or a model in
     /// simulations.
     pub disk: Disk,
+    /// The file system of what rows are in: table files and the redo log. One that encrypts, or the operating system's.
+    pub rows: Disk,
     /// The engine's own directory; created if missing.
     pub directory: PathBuf,
     /// The number of bytes at which a memtable is sealed, approximately.
@@ -39,6 +41,7 @@ impl LsmConfig {
     pub fn new(directory: &Path) -> LsmConfig {
         LsmConfig {
             disk: Disk::default(),
+            rows: Disk::default(),
             directory: directory.to_path_buf(),
             memtable_size: 64 << 20,
             block_cache_size: 256 << 20,

@@ -2,6 +2,7 @@
 
 use crate::compaction::FilterFactory;
 use crate::config::LsmConfig;
+use crate::files::OnDisk;
 use crate::format::StateFiles;
 use crate::gate::Gate;
 use crate::shared::{Counters, Files, Shared, Space};
@@ -73,7 +74,7 @@ impl LsmEngine {
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = written.max(in_tables);
         let redo = Participant::open(
-            &config.disk,
+            &config.rows,
             &config.directory.join("redo"),
             omnibus_redo::SEGMENT_SIZE,
             CommitNo(applied),
@@ -160,9 +161,11 @@ fn open_tree(
 ) -> Result<Tree, EngineError> {
     let factory: Arc<FilterFactory> = Arc::clone(factory);
     let directory = config.directory.join(format::TREE_DIRECTORY);
+    let files = Arc::new(OnDisk(config.rows.clone()));
+    let open_tables = DescriptorTable::new(config.open_tables).with_files(files);
     let tree = Config::new(directory, versions.clone(), SequenceNumberCounter::default())
         .use_cache(Arc::new(Cache::with_capacity_bytes(config.block_cache_size)))
-        .use_descriptor_table(Some(Arc::new(DescriptorTable::new(config.open_tables))))
+        .use_descriptor_table(Some(Arc::new(open_tables)))
         // Keys are short and rows are not: keys that share no prefix cost little space, and a read makes no
         // copy to put them together. Larger blocks suit ranges.
         .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))

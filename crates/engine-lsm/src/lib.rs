@@ -28,6 +28,7 @@ mod checksum;
 mod compaction;
 mod config;
 mod engine;
+mod files;
 mod filter;
 mod flush;
 mod format;

@@ -5,7 +5,11 @@
 //! It takes as much space again while it lasts, so larger trees are left to ordinary compactions. It gives way to writers: once they have
 //! filled level 0 half way, what it has written is thrown away. Nothing is swept while a snapshot may need what is hidden.
 //! On the compaction thread.
+//!
+//! A tree with tables in a form that new ones do not have (in clear text while tables are encrypted, or the other way round) is
+//! written anew in the same way, when it is not too large.
 
+use crate::io_error;
 use crate::shared::Shared;
 use crate::space;
 use crate::tables::Tables;
@@ -27,27 +31,44 @@ const LOOK: u32 = 4096;
 pub(crate) struct Quiet {
     version: u64,
     since: Instant,
+    /// Until it has turned out that there are no such tables: none is made later.
+    may_have_other_form: bool,
 }
 
 impl Quiet {
     pub(crate) fn new(shared: &Shared) -> Quiet {
-        Quiet { version: shared.versions.get(), since: Instant::now() }
+        Quiet { version: shared.versions.get(), since: Instant::now(), may_have_other_form: true }
     }
 
     /// Returns whether the tree has been left alone for long enough.
     pub(crate) fn lasts(&mut self, shared: &Shared) -> bool {
         let version = shared.versions.get();
         if version != self.version || !shared.views.current().sealed.is_empty() {
-            *self = Quiet { version, since: Instant::now() };
+            (self.version, self.since) = (version, Instant::now());
         }
         self.since.elapsed() >= shared.config.sweep_after
     }
 }
 
+/// Returns whether tables have another form than new ones get.
+fn has_other_form(shared: &Shared) -> Result<bool, EngineError> {
+    for table in shared.tree.current_version().iter_tables() {
+        match shared.config.rows.has_other_form(&table.path) {
+            // A range of tables was dropped meanwhile.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            found if found.as_ref().is_ok_and(|other| !other) => {}
+            found => return found.map_err(io_error),
+        }
+    }
+    Ok(false)
+}
+
 /// Writes the tree anew if that is worth it.
-pub(crate) fn sweep(shared: &Shared) -> Result<(), EngineError> {
+pub(crate) fn sweep(shared: &Shared, quiet: &mut Quiet) -> Result<(), EngineError> {
     let tables = Arc::clone(&shared.views.current().tables);
-    if tables.deletions == 0 || tables.deletions * PART < tables.versions || tables.disk_bytes > MOST {
+    let many_deletions = tables.deletions > 0 && tables.deletions * PART >= tables.versions;
+    quiet.may_have_other_form = quiet.may_have_other_form && has_other_form(shared)?;
+    if tables.disk_bytes > MOST || !many_deletions && !quiet.may_have_other_form {
         return Ok(());
     }
     let _files = shared.files.compaction.lock();

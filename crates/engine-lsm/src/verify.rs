@@ -4,18 +4,18 @@ use crate::checksum::is_whole;
 use crate::format::TREE_DIRECTORY;
 use crate::{LsmConfig, LsmEngine, io_error};
 use lsm_tree::AbstractTree;
-use omnibus_disk::Overlay;
+use omnibus_disk::{Disk, Overlay};
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_redo::Participant;
 use std::path::Path;
 
 /// Searches the directory of an engine that is not open for damage, without changing it. The tree removes files when it
-/// is opened, so it is opened in another directory, with copies of the small files and links to the tables. Returns a
-/// line for each damaged file.
+/// is opened, so it is opened in another directory, with copies of the small files and links to the tables. `rows` reads the tables
+/// and the redo log, and keeps in memory what is written. Returns a line for each damaged file.
 ///
 /// # Errors
 /// That other directory can not be made.
-pub fn check(directory: &Path) -> Result<Vec<String>, EngineError> {
+pub fn check(directory: &Path, rows: &Disk) -> Result<Vec<String>, EngineError> {
     let shadow = tempfile::tempdir().map_err(io_error)?;
     let shadowed = |error: std::io::Error| {
         io_error(std::io::Error::new(error.kind(), format!("{}: {error}", directory.display())))
@@ -24,6 +24,7 @@ pub fn check(directory: &Path) -> Result<Vec<String>, EngineError> {
     let disk = Overlay::disk();
     let config = LsmConfig {
         disk: disk.clone(),
+        rows: rows.clone(),
         read_only: true,
         block_cache_size: 1 << 20,
         ..LsmConfig::new(shadow.path())
@@ -37,7 +38,7 @@ pub fn check(directory: &Path) -> Result<Vec<String>, EngineError> {
         found.push(format!("{}: {what}", applied.display()));
     }
     let redo = directory.join("redo");
-    let read = Participant::open(&Overlay::disk(), &redo, omnibus_redo::SEGMENT_SIZE, CommitNo::ZERO);
+    let read = Participant::open(rows, &redo, omnibus_redo::SEGMENT_SIZE, CommitNo::ZERO);
     found.extend(read.err().map(|error| error.to_string()));
     let (here, there) = (shadow.path().display().to_string(), directory.display().to_string());
     Ok(found.into_iter().map(|line| line.replace(&here, &there)).collect())

@@ -7,7 +7,7 @@ use crate::account::{Accounts, SystemStore};
 use crate::auth::RsaKey;
 use crate::coordination::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
 use crate::datadir::DataDir;
-use crate::engines::{self, EngineSettings};
+use crate::engines::{self, EngineDisks, EngineSettings};
 use crate::net::{Driver, TlsFiles, acceptor};
 use crate::options::ServerOptions;
 use crate::replica::Replicas;
@@ -19,12 +19,13 @@ use omnibus_commit::{
     CacheSettings, CommitProtocol, CommitSettings, Coordinator, LogEnv, LogIdentity, recover,
 };
 use omnibus_disk::{Disk, FullDisk};
-use omnibus_encryption::{Encryption, Keyring};
+use omnibus_encryption::{Encryption, Keyring, TableEncryption};
 use omnibus_engine::Engine;
 use omnibus_format::{Checksum, Dialect};
 use omnibus_log::{FlushMethod, LogConfig, LogDir, Room};
 use omnibus_sql::Database;
 use omnibus_sql::recover::Replayer;
+use omnibus_temporary::TempFolder;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -108,8 +109,7 @@ pub(crate) fn assemble(
         if counted { Disk::default().counted() } else { (Disk::default(), Arc::default()) };
     omnibus_log::room_to_start(&disk, &datadir.path).map_err(step("looking for room"))?;
     let full_disk = Arc::new(FullDisk::patient());
-    let engine = engines::open(&engine_settings(&globals), &datadir.path, &full_disk, &disk)
-        .map_err(step("opening the storage engines"))?;
+    let (tables, engine) = open_engines(&globals, &options, &datadir, (&disk, &full_disk))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
     let (coordinator, encryption) =
@@ -117,7 +117,8 @@ pub(crate) fn assemble(
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
-    let log = CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone(), encryption);
+    let log =
+        CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone(), encryption, tables);
     let log = Arc::new(log);
     log.apply_all(|name| Registry::get().find(name).map(|id| globals.get(id)));
     if coordinator.settings().protocol == CommitProtocol::None {
@@ -294,11 +295,68 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
     })
 }
 
+fn open_engines(
+    globals: &GlobalVars,
+    options: &ServerOptions,
+    datadir: &DataDir,
+    (disk, full_disk): (&Disk, &Arc<FullDisk>),
+) -> Result<(Arc<TableEncryption>, Arc<dyn Engine>), StartError> {
+    let tables = table_encryption(globals, options, datadir, disk)?;
+    let disks = EngineDisks::new(disk, &tables, full_disk);
+    let engine = engines::open(&engine_settings(globals), &datadir.path, &disks)
+        .map_err(step("opening the storage engines"))?;
+    Ok((tables, engine))
+}
+
+/// The keyring's file, if there is to be one.
+fn keyring_path(globals: &GlobalVars, datadir: &DataDir) -> Option<PathBuf> {
+    let value = globals.named("keyring_file_data");
+    (!value.as_str().is_empty()).then(|| datadir.path.join(value.as_str()))
+}
+
+/// What stands between the engines' rows and the disk. Tables that are encrypted ask for an encrypted log, too, unless its own option
+/// says otherwise.
+fn table_encryption(
+    globals: &GlobalVars,
+    options: &ServerOptions,
+    datadir: &DataDir,
+    disk: &Disk,
+) -> Result<Arc<TableEncryption>, StartError> {
+    let on = globals.named("default_table_encryption").as_bool();
+    let keyring = keyring_path(globals, datadir);
+    let keyring = keyring.map(|path| Keyring::open_for_tables(&path, &datadir.uuid.to_string())).transpose();
+    let keyring = keyring.map_err(step("keyring_file_data"))?;
+    let tables = TableEncryption::open(disk.clone(), &datadir.path, keyring, on);
+    let tables = tables.map_err(|error| StartError(error.to_string()))?;
+    if on && !options.given("binlog_encryption") {
+        globals.set_named("binlog_encryption", VarValue::Bool(true));
+    }
+    if on {
+        // Names by which other servers say the same; nobody acts upon these.
+        for name in [
+            "innodb_redo_log_encrypt",
+            "innodb_undo_log_encrypt",
+            "innodb_encrypt_log",
+            "encrypt_tmp_files",
+            "encrypt_tmp_disk_tables",
+            "innodb_encrypt_temporary_tables",
+        ] {
+            globals.set_named(name, VarValue::Bool(true));
+        }
+        globals.set_named("innodb_encrypt_tables", VarValue::Str("ON".into()));
+    }
+    if on && !globals.named("binlog_encryption").as_bool() {
+        tracing::warn!(
+            "default_table_encryption=ON encrypts tables, and with binlog_encryption=OFF their rows are in the binary log in clear text"
+        );
+    }
+    Ok(tables)
+}
+
 /// What stands between the log and the disk. The master key is there, and the new one if one was asked for, before the log's next file is.
 fn encryption(globals: &GlobalVars, datadir: &DataDir, disk: Disk) -> Result<Arc<Encryption>, StartError> {
-    let value = globals.named("keyring_file_data");
-    let path = (!value.as_str().is_empty()).then(|| datadir.path.join(value.as_str()));
-    let keyring = path.map(|path| Keyring::open(&path, &datadir.uuid.to_string())).transpose();
+    let keyring = keyring_path(globals, datadir);
+    let keyring = keyring.map(|path| Keyring::open(&path, &datadir.uuid.to_string())).transpose();
     let encryption = Encryption::over(disk, keyring.map_err(step("keyring_file_data"))?);
     if globals.named("binlog_encryption").as_bool() {
         let had_key = encryption.has_master_key();
@@ -329,7 +387,9 @@ fn open_log(
         ..log_config(globals)?
     };
     let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
-    let replay = Replayer::new(engine.clone(), &datadir.path).map_err(step("recovery"))?;
+    // A folder that is there whatever options say, on a disk that has room for the log.
+    let folder = TempFolder::new(&datadir.path, globals.named("default_table_encryption").as_bool());
+    let replay = Replayer::new(engine.clone(), &folder).map_err(step("recovery"))?;
     let mut replayer = Watched { replay, starting };
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).map_err(step("recovery"))?;
     tracing::info!(

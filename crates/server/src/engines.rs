@@ -4,6 +4,7 @@
 //! never reordered.
 
 use omnibus_disk::{Disk, FullDisk};
+use omnibus_encryption::TableEncryption;
 use omnibus_engine::{CommitNo, Engine, EngineError, EngineSet};
 use omnibus_engine_btree::{BtreeConfig, BtreeEngine};
 use omnibus_engine_lsm::{LsmConfig, LsmEngine};
@@ -24,7 +25,33 @@ pub struct EngineSettings {
     pub btree_cache_size: u64,
 }
 
-type Open = fn(&EngineSettings, &Path, &Arc<FullDisk>, &Disk) -> Result<Arc<dyn Engine>, EngineError>;
+/// Where engines have their files.
+#[derive(Clone, Debug)]
+pub struct EngineDisks {
+    /// For files that say what state an engine is in.
+    pub state: Disk,
+    /// For files that rows are in: encrypted, if files are. Reads and writes are counted as those of `state` are.
+    pub rows: Disk,
+    /// As `rows`; not counted, because a library takes the names of these files away.
+    pub tables: Disk,
+    /// Whether a full disk is waited for, and who else waits.
+    pub full: Arc<FullDisk>,
+}
+
+impl EngineDisks {
+    /// Those over a disk.
+    #[must_use]
+    pub fn new(disk: &Disk, encryption: &TableEncryption, full: &Arc<FullDisk>) -> EngineDisks {
+        EngineDisks {
+            state: disk.clone(),
+            rows: encryption.over(disk.clone()),
+            tables: encryption.over(Disk::default()),
+            full: Arc::clone(full),
+        }
+    }
+}
+
+type Open = fn(&EngineSettings, &Path, &EngineDisks) -> Result<Arc<dyn Engine>, EngineError>;
 
 /// Slot 1 and up.
 const OTHERS: &[(&str, Open)] = &[("BTREE", open_btree)];
@@ -45,16 +72,16 @@ pub fn find(name: &str) -> Option<&'static str> {
 pub fn open(
     settings: &EngineSettings,
     datadir: &Path,
-    full_disk: &Arc<FullDisk>,
-    disk: &Disk,
+    disks: &EngineDisks,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = LsmConfig::new(&datadir.join("lsm"));
     config.memtable_size = settings.lsm_memtable_size;
     config.block_cache_size = settings.lsm_block_cache_size;
-    config.full_disk = Arc::clone(full_disk);
-    config.disk = disk.clone();
+    config.full_disk = Arc::clone(&disks.full);
+    config.disk = disks.state.clone();
+    config.rows = disks.tables.clone();
     let first = LsmEngine::open(config)?;
-    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, full_disk, disk));
+    let others = OTHERS.iter().map(|(_, open)| open(settings, datadir, disks));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     for engine in &others {
         if first.applied() > CommitNo::ZERO && EngineSet::<LsmEngine>::is_new(&**engine)? {
@@ -84,12 +111,11 @@ fn refuse_if_used(datadir: &Path, first: &dyn Engine, engine: &dyn Engine) -> Re
 fn open_btree(
     settings: &EngineSettings,
     datadir: &Path,
-    full_disk: &Arc<FullDisk>,
-    disk: &Disk,
+    disks: &EngineDisks,
 ) -> Result<Arc<dyn Engine>, EngineError> {
     let mut config = BtreeConfig::new(&datadir.join("btree"));
     config.cache_size = settings.btree_cache_size as usize;
-    config.full_disk = Arc::clone(full_disk);
-    config.disk = disk.clone();
+    config.full_disk = Arc::clone(&disks.full);
+    config.disk = disks.rows.clone();
     Ok(Arc::new(BtreeEngine::open(config)?))
 }

@@ -83,6 +83,10 @@ pub trait LogAdmin: Send + Sync {
     fn rotate_master_key(&self) -> SqlResult<()> {
         Err(SqlError::not_supported_yet("ALTER INSTANCE ROTATE BINLOG MASTER KEY"))
     }
+    /// ALTER INSTANCE ROTATE INNODB MASTER KEY.
+    fn rotate_table_key(&self) -> SqlResult<()> {
+        Err(SqlError::not_supported_yet("ALTER INSTANCE ROTATE INNODB MASTER KEY"))
+    }
     /// BACKUP TO: copies everything into a new folder, at one position of the log.
     fn backup_to(&self, _target: &BackupTarget) -> SqlResult<BackupInfo> {
         Err(SqlError::not_supported_yet("BACKUP"))

@@ -205,6 +205,10 @@ impl Server {
         if def.name == "partial_revokes" && !value.as_bool() && self.accounts.table().has_restrictions() {
             return Err(crate::errors::partial_revokes_exist());
         }
+        if def.name == "default_table_encryption" && value.as_bool() != self.globals.get(id).as_bool() {
+            // The engines' files are opened with what the start said.
+            return Err(crate::errors::incorrect_scope(def.name, "read only"));
+        }
         if QueryLog::has_variable(def.name) {
             if let ("", Some(name)) =
                 (value.as_str(), default_name(def.name, self.globals.named("hostname").as_str()))

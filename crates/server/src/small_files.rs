@@ -3,6 +3,7 @@
 use crate::auth::RSA_KEY;
 use crate::net::TlsFiles;
 use crate::sealed;
+use omnibus_disk::Disk;
 use std::path::Path;
 
 /// Which small files of a data directory can't be read, and why. For `omnibus check`.
@@ -12,11 +13,14 @@ pub fn damaged_small_files(datadir: &Path) -> Vec<String> {
     let passwords = crate::replica::check_passwords(datadir).err().map(|error| error.to_string());
     let variables = crate::sysvars::persisted::read(datadir).err();
     let keys = TlsFiles::check(datadir).into_iter().chain(sealed::damage(&datadir.join(RSA_KEY)));
+    let table_key = omnibus_encryption::damaged_table_key(&Disk::default(), datadir);
+    let table_key = table_key.unwrap_or_else(|error| Some(error.to_string()));
     identity
         .into_iter()
         .map(|error| error.to_string())
         .chain(passwords)
         .chain(variables)
         .chain(keys)
+        .chain(table_key)
         .collect()
 }

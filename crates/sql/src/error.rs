@@ -39,6 +39,7 @@ macro_rules! errors {
 }
 
 errors! {
+    no_master_key() = 3185, b"HY000", "Can't find master key from keyring, please check in the server log if a keyring is loaded and initialized successfully.";
     db_create_exists(db) = 1007, b"HY000", "Can't create database '{db}'; database exists";
     db_drop_exists(db) = 1008, b"HY000", "Can't drop database '{db}'; database doesn't exist";
     key_not_found(table) = 1032, b"HY000", "Can't find record in '{table}'";

@@ -85,7 +85,7 @@ fn check(image: RowImage, settings: ApplySettings) {
     assert!(enrolled(&port) == 0 && enrolled(&replica.port) > 0, "an applier waits for no device");
     // Its own log tells the same, position and all, or nothing where it is not to.
     let again: Arc<dyn Engine> = Arc::new(common::engine::MemEngine::default());
-    let mut replayer = Replayer::new(again.clone(), &std::env::temp_dir()).unwrap();
+    let mut replayer = Replayer::new(again.clone(), &omnibus_temporary::TempFolder::default()).unwrap();
     for (no, _, events) in replica.port.log.lock().iter() {
         common::engine::install(&*again, *no, replayer.transaction(*no, events).unwrap());
         again.commit_ordered(*no);

@@ -48,7 +48,7 @@ const STATEMENTS: &[&str] = &[
 fn replayed(port: &TestPort, large: bool, left: WriteSet) -> Arc<MemEngine> {
     let engine = Arc::new(MemEngine::default());
     engine.prepare_ordered(CommitNo(0), left);
-    let mut replayer = Replayer::new(engine.clone(), &std::env::temp_dir()).unwrap();
+    let mut replayer = Replayer::new(engine.clone(), &omnibus_temporary::TempFolder::default()).unwrap();
     if large {
         replayer.keep_in_memory(100);
     }

@@ -160,7 +160,7 @@ fn a_temporary_directory_that_is_gone_fails_the_statement_only() {
     let mut client = Client::new(&database);
     fill(&mut client);
     starve(&mut client, 2_000);
-    client.session.state.settings.tmpdir = std::path::Path::new("/nonexistent/directory").into();
+    client.session.state.settings.tmpdir = std::path::PathBuf::from("/nonexistent/directory").into();
     for sql in QUERIES.iter().filter(|sql| !sql.contains("RECURSIVE") && !sql.contains("JOIN")) {
         if let Err(error) = client.run(sql) {
             assert_eq!(error.code, 1026, "{sql}: {error}");

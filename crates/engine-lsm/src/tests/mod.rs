@@ -3,6 +3,7 @@
 
 mod background;
 mod directory;
+mod form;
 mod large;
 mod memtable;
 

@@ -101,7 +101,7 @@ impl Run<'_> {
                 set.put(key, Bytes::from(vec![self.rng.random(); size]));
             }
             if self.rng.random_bool(0.05) {
-                set.spill(&tempfile::tempfile).unwrap();
+                set.spill(&|| omnibus_temporary::TempFolder::default().file()).unwrap();
             }
         }
         let writes: Vec<_> = set

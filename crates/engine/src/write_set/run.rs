@@ -15,7 +15,7 @@ use super::Write;
 use super::index::prefix;
 use bytes::Bytes;
 use foldhash::quality::FixedState;
-use std::fs::File;
+use omnibus_temporary::{Stream, TempFile};
 use std::hash::BuildHasher;
 use std::io::{BufWriter, Error, ErrorKind, Result, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +56,7 @@ pub(super) struct Block {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Run {
-    file: File,
+    file: TempFile,
     pub(super) blocks: Vec<Block>,
     last: Bytes,
     filter: Filter,
@@ -70,7 +70,7 @@ pub(super) struct Run {
 
 /// Writes a run.
 pub(super) struct RunWriter {
-    out: BufWriter<File>,
+    out: BufWriter<Stream<TempFile>>,
     end: u64,
     blocks: Vec<Block>,
     /// The block that is being made; of its entry in `blocks` all but its place is known.
@@ -84,9 +84,9 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Creates a writer for a number of writes.
-    pub(super) fn new(file: File, records: usize) -> RunWriter {
+    pub(super) fn new(file: TempFile, records: usize) -> RunWriter {
         RunWriter {
-            out: BufWriter::with_capacity(BUFFER, file),
+            out: BufWriter::with_capacity(BUFFER, Stream::new(file)),
             end: 0,
             blocks: Vec::new(),
             block: Vec::new(),
@@ -144,7 +144,7 @@ impl RunWriter {
     pub(super) fn finish(mut self) -> Result<Run> {
         self.end_block()?;
         Ok(Run {
-            file: self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?,
+            file: self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?.into_inner(),
             blocks: self.blocks,
             last: self.last.into(),
             filter: self.filter,
@@ -266,27 +266,9 @@ impl Run {
 
     fn read_at(&self, at: u64, len: usize) -> Result<Bytes> {
         let mut bytes = vec![0; len];
-        read_exact_at(&self.file, &mut bytes, at)?;
+        self.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes.into())
     }
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-/// As the other. Each call names its place, so that threads do not disturb each other.
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> Result<()> {
-    use std::os::windows::fs::FileExt;
-    while !bytes.is_empty() {
-        match file.seek_read(bytes, at)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            n => (bytes, at) = (&mut bytes[n..], at + n as u64),
-        }
-    }
-    Ok(())
 }
 
 /// Takes the first write off a block.

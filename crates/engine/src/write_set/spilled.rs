@@ -8,8 +8,8 @@ use super::reader::Reader;
 use super::run::{Run, RunWriter, Version, hash};
 use super::{Write, index::prefix};
 use bytes::Bytes;
+use omnibus_temporary::TempFile;
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io::Result;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const FAN: usize = if cfg!(test) { 3 } else { 16 };
 
 /// Makes a file without a name.
-pub type MakeFile<'a> = &'a dyn Fn() -> Result<File>;
+pub type MakeFile<'a> = &'a dyn Fn() -> Result<TempFile>;
 
 #[derive(Clone, Debug)]
 struct Piece {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
+use omnibus_temporary::{TempFile, TempFolder};
 use std::collections::BTreeMap;
 
 fn key(name: &'static str) -> Bytes {
@@ -204,8 +205,8 @@ fn named(space: u32, n: usize) -> Bytes {
     Bytes::from([&space.to_be_bytes()[..], format!("{n:05}").as_bytes()].concat())
 }
 
-fn make() -> io::Result<std::fs::File> {
-    tempfile::tempfile()
+fn make() -> io::Result<TempFile> {
+    TempFolder::default().file()
 }
 
 type Model = BTreeMap<Bytes, Write>;
@@ -309,8 +310,8 @@ fn a_file_that_fails_is_an_error_and_nothing_is_lost() {
     let full = set.spill(&|| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
     assert!(full.is_full() && !set.is_spilled());
     assert_eq!(set.get(&named(7, 1)).unwrap(), Some(Some(key("one"))));
-    let file = make().unwrap();
-    set.spill(&|| file.try_clone()).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    set.spill(&|| file.try_clone().map(TempFile::from)).unwrap();
     set.put(named(7, 2), key("two"));
     file.set_len(3).unwrap();
     assert_eq!(set.get(&named(7, 2)).unwrap(), Some(Some(key("two"))));

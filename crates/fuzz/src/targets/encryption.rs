@@ -1,7 +1,10 @@
-//! Logs encrypted at rest: a file's header, and the keyring.
+//! Files encrypted at rest: the headers of logs and tables, the tables' key, and the keyring.
 
 use super::state::Folder;
-use omnibus_encryption::{Header, Keyring, MAGIC};
+use omnibus_encryption::{
+    Header, Keyring, MAGIC, TABLE_HEADER, TABLE_KEY_FILE, TABLE_MAGIC, TableEncryption,
+};
+use omnibus_log::{Disk, Open};
 use std::path::Path;
 
 /// A header behind its magic; it comes back as it was, and the password under a master key is another one.
@@ -34,6 +37,30 @@ pub(super) fn keyring(input: &[u8]) {
     }
     let again = open().expect("what was written reads");
     assert_eq!(again.master().map(|(name, _)| name.to_owned()), master, "it stays");
+}
+
+/// A table key's file and a table file's header, whose checksums are made here: both are read or refused.
+pub(super) fn tables(input: &[u8]) {
+    const FIELDS: usize = 58;
+    let (key, header) = input.split_at(input.len() / 2);
+    let folder = Folder::new();
+    let text = [b"omnibus-table-key 1\n", key].concat();
+    let sum = format!("crc32 {:08x}\n", crc32fast::hash(&text));
+    folder.write(TABLE_KEY_FILE, &[&text, sum.as_bytes()].concat());
+    let mut file = [&TABLE_MAGIC[..], header].concat();
+    file.resize(file.len().max(FIELDS), 0);
+    let behind = file.split_off(FIELDS);
+    file.extend(crc32fast::hash(&file).to_le_bytes());
+    file.resize(TABLE_HEADER, 0);
+    file.extend(behind);
+    std::fs::create_dir(folder.path().join("btree")).expect("a folder in a new one");
+    folder.write("btree/table", &file);
+    let keyring = || Some(Keyring::fixed([7; 32]));
+    let Ok(tables) = TableEncryption::open(Disk::default(), folder.path(), keyring(), false) else { return };
+    let disk = tables.over(Disk::default());
+    if let Ok(table) = disk.open(&folder.path().join("btree/table"), Open::Read) {
+        let _ = table.read_all();
+    }
 }
 
 /// Another keyring is not read.

@@ -44,4 +44,5 @@ pub(crate) const ALL: &[Target] = &[
     of("redo", 100, state::redo),
     of("encrypted_header", 100, encryption::header),
     of("keyring", 400, encryption::keyring),
+    of("encrypted_tables", 400, encryption::tables),
 ];

@@ -84,7 +84,7 @@ impl Statement {
             Self::Shutdown => "shutdown",
             Self::Restart => "restart",
             Self::Backup(_) => "backup",
-            Self::RotateBinlogMasterKey => "alter_instance",
+            Self::RotateBinlogMasterKey | Self::RotateTableMasterKey => "alter_instance",
             Self::Maintenance(m) => match m.kind {
                 MaintenanceKind::Analyze => "analyze",
                 MaintenanceKind::Check => "check",

@@ -98,6 +98,8 @@ pub enum Statement {
     Backup(Backup),
     /// ALTER INSTANCE ROTATE BINLOG MASTER KEY.
     RotateBinlogMasterKey,
+    /// ALTER INSTANCE ROTATE INNODB MASTER KEY.
+    RotateTableMasterKey,
     Maintenance(Maintenance),
 
     CreateUser(Box<CreateUser>),

@@ -69,6 +69,8 @@ pub enum GlobalRight {
     Backups,
     /// Make new master keys of encrypted logs.
     LogKeys,
+    /// Make a new master key of encrypted tables.
+    TableKeys,
     /// Remove log files.
     Log,
     /// Apply another server's events.
@@ -158,9 +160,7 @@ const DYNAMIC: InPrograms = OutsideStatements("Dynamic SQL");
 impl Statement {
     /// Its row of the table.
     pub fn traits(&self) -> StatementTraits {
-        use GlobalRight::{
-            Backups, DropRoles, Events, Log, LogKeys, MakeRoles, Replication, Shutdown, Users,
-        };
+        use GlobalRight::*;
         use Logged::{Changes, Nothing, Transaction};
         match self {
             Self::Select(_) => row(Class::Read, No, Sql, Names, Allowed, Nothing),
@@ -242,6 +242,7 @@ impl Statement {
             Self::LockInstance | Self::UnlockInstance => other(Global(Backups), Allowed, Changes),
             Self::Purge(_) => other(Global(Log), Allowed, Changes),
             Self::RotateBinlogMasterKey => other(Global(LogKeys), Allowed, Changes),
+            Self::RotateTableMasterKey => other(Global(TableKeys), Allowed, Changes),
             Self::ChangeSource(_)
             | Self::ChangeReplicationFilter(_)
             | Self::StartReplica(_)

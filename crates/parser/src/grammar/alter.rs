@@ -56,7 +56,10 @@ impl Parser<'_> {
         if self.is_word("INSTANCE") && self.peek_is_word("ROTATE") {
             self.advance();
             if self.peek_is_word("BINLOG") {
-                return self.rotate_binlog_master_key();
+                return self.rotate_master_key(Statement::RotateBinlogMasterKey);
+            }
+            if self.peek_is_word("INNODB") {
+                return self.rotate_master_key(Statement::RotateTableMasterKey);
             }
             return Ok(self.unsupported("ALTER INSTANCE", "alter_instance"));
         }
@@ -77,11 +80,11 @@ impl Parser<'_> {
     }
 
     /// At ROTATE.
-    fn rotate_binlog_master_key(&mut self) -> Rule<Statement> {
+    fn rotate_master_key(&mut self, of: Statement) -> Rule<Statement> {
         self.advance();
         self.advance();
         if self.eat_word("MASTER") && (self.eat_kw(Kw::KEY) || self.eat_word("KEY")) {
-            return Ok(Statement::RotateBinlogMasterKey);
+            return Ok(of);
         }
         Err(self.error())
     }

@@ -81,6 +81,7 @@ impl Admin<'_> {
             }
             Statement::Reset(list) => flush::reset(self, list).await,
             Statement::Purge(purge) => log::purge(self, purge).await,
+            Statement::RotateTableMasterKey => crate::net::blocking(|| self.server.log.rotate_table_key()),
             Statement::RotateBinlogMasterKey => crate::net::blocking(|| self.server.log.rotate_master_key()),
             Statement::Shutdown => kill::shutdown(self.server),
             Statement::Restart => kill::restart(self.server),

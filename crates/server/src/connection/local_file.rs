@@ -57,8 +57,8 @@ impl Client {
         self.channel.flush().await?;
         let limit = shared.read_timeout();
         let max = shared.max_allowed_packet();
-        let tmpdir = self.server.globals.named("tmpdir");
-        let mut file = Collected { spool: Spool::in_dir(tmpdir.as_str().as_ref()), ..Collected::default() };
+        let folder = crate::sysvars::temp_folder(&self.server.globals);
+        let mut file = Collected { spool: Spool::in_folder(&folder), ..Collected::default() };
         loop {
             let range = tokio::select! {
                 biased;

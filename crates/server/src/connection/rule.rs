@@ -46,6 +46,7 @@ fn privileges(right: GlobalRight) -> Privileges {
     match right {
         GlobalRight::Backups => Privileges::BACKUP_ADMIN,
         GlobalRight::LogKeys => Privileges::BINLOG_ENCRYPTION_ADMIN,
+        GlobalRight::TableKeys => Privileges::ENCRYPTION_KEY_ADMIN,
         GlobalRight::Log => LOG_ADMIN,
         GlobalRight::Events => LOG_ADMIN.with(Privileges::REPLICATION_APPLIER),
         GlobalRight::Replication => REPLICATION_ADMIN,

@@ -146,12 +146,14 @@ fn published_now(
     }
 }
 
-/// The server's identity, what SET PERSIST has kept, the keys that its clients know it by, and the passwords that it has for its sources.
+/// The server's identity, what SET PERSIST has kept, the keys that its clients know it by, its tables' key under its master key, and the
+/// passwords that it has for its sources.
 fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
     for entry in std::fs::read_dir(datadir).map_err(failed(datadir))? {
         let entry = entry.map_err(failed(datadir))?;
         let name = entry.file_name();
         let wanted = name == crate::datadir::AUTO
+            || name == omnibus_encryption::TABLE_KEY_FILE
             || name == crate::sysvars::persisted::FILE
             || name == crate::replica::PASSWORDS
             || Path::new(&name).extension().is_some_and(|end| end == "pem");

@@ -4,23 +4,32 @@
 //! on have it; 2. the log's next file begins, so no file that is written to is under an old key; 3. the headers of finished files are
 //! written anew; 4. the keyring forgets the others. Steps 3 and 4 are done by the next start, which finds more than one key.
 
-use omnibus_encryption::{Encryption, KeyringError};
+use omnibus_encryption::{Encryption, KeyringError, Survey, TableEncryption};
 use omnibus_log::LogHandle;
 use omnibus_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(super) struct LogKeys {
     encryption: Arc<Encryption>,
+    tables: Arc<TableEncryption>,
     /// One change at a time.
     changing: Mutex<()>,
+    /// What the engines' folders were last found to have.
+    counted: Mutex<Option<(Instant, Survey)>>,
 }
 
+/// For so long folders are not looked at again: each file is opened for that.
+const COUNTED_FOR: Duration = Duration::from_secs(5);
+/// The same where nothing is encrypted.
+const PLAIN_FOR: Duration = Duration::from_secs(60);
+
 impl LogKeys {
-    pub(super) fn new(encryption: Arc<Encryption>) -> LogKeys {
-        LogKeys { encryption, changing: Mutex::new(()) }
+    pub(super) fn new(encryption: Arc<Encryption>, tables: Arc<TableEncryption>) -> LogKeys {
+        LogKeys { encryption, tables, changing: Mutex::new(()), counted: Mutex::new(None) }
     }
 
     /// One whose header cannot be read is not plain in any case.
@@ -44,6 +53,42 @@ impl LogKeys {
             self.encryption.turn_off();
         }
         rotate()
+    }
+
+    /// Lines for SHOW STATUS: how many of the engines' files are encrypted, and what is in clear text.
+    pub(super) fn counters(&self) -> Vec<(String, String)> {
+        let mut counted = self.counted.lock();
+        let lasts = if self.tables.has_key() { COUNTED_FOR } else { PLAIN_FOR };
+        let survey = match *counted {
+            Some((at, survey)) if at.elapsed() < lasts => survey,
+            _ => {
+                let survey = self.tables.survey().unwrap_or_else(|error| {
+                    tracing::warn!(%error, "the engines' folders cannot be looked at");
+                    Survey::default()
+                });
+                *counted = Some((Instant::now(), survey));
+                survey
+            }
+        };
+        let line = |name: &str, value: u64| (name.to_owned(), value.to_string());
+        vec![
+            line("Encryption_files", survey.encrypted),
+            line("Encryption_plain_files", survey.plain),
+            line("Encryption_plain_bytes", survey.plain_bytes),
+        ]
+    }
+
+    /// ALTER INSTANCE ROTATE INNODB MASTER KEY.
+    pub(super) fn rotate_tables(&self) -> SqlResult<()> {
+        let _one = self.changing.lock();
+        match self.tables.rotate() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(SqlError::no_master_key()),
+            Err(error) => {
+                tracing::error!("the tables' master key stays the one of before: {error}");
+                Err(SqlError::no_master_key())
+            }
+        }
     }
 
     /// ALTER INSTANCE ROTATE BINLOG MASTER KEY.

@@ -12,7 +12,7 @@ use crate::errors;
 use crate::log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitError, Coordinator, ResetLogError};
-use omnibus_encryption::Encryption;
+use omnibus_encryption::{Encryption, TableEncryption};
 use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
 use omnibus_log::{FileEntry, FileSeq, LogHandle, PurgeError, PurgeLimit};
@@ -44,6 +44,7 @@ impl CoordinatorAdmin {
         limits: Arc<LogLimits>,
         failures: Arc<FailureWatch>,
         encryption: Arc<Encryption>,
+        tables: Arc<TableEncryption>,
     ) -> CoordinatorAdmin {
         CoordinatorAdmin {
             coordinator,
@@ -51,7 +52,7 @@ impl CoordinatorAdmin {
             failures,
             purged: Mutex::new(None),
             backing_up: Mutex::new(()),
-            keys: LogKeys::new(encryption),
+            keys: LogKeys::new(encryption, tables),
         }
     }
 
@@ -159,6 +160,10 @@ impl LogAdmin for CoordinatorAdmin {
         self.keys.rotate(self.coordinator.log().files(), || self.rotate())
     }
 
+    fn rotate_table_key(&self) -> SqlResult<()> {
+        self.keys.rotate_tables()
+    }
+
     fn backup_to(&self, target: &BackupTarget) -> SqlResult<BackupInfo> {
         let Some(_one) = self.backing_up.try_lock() else {
             return Err(errors::no_backup(&"another backup is being made"));
@@ -206,7 +211,9 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn counters(&self) -> Vec<(String, String)> {
-        counters::lines(&self.coordinator, &self.limits)
+        let mut lines = counters::lines(&self.coordinator, &self.limits);
+        lines.extend(blocking(|| self.keys.counters()));
+        lines
     }
 }
 

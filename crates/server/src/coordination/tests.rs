@@ -40,6 +40,7 @@ fn world(path: &Path) -> World {
         limits.clone(),
         failures.clone(),
         omnibus_encryption::Encryption::over(omnibus_log::Disk::default(), None),
+        omnibus_encryption::TableEncryption::open(omnibus_log::Disk::default(), path, None, false).unwrap(),
     );
     World { coordinator, engine: server.engine, admin, limits, failures, stops }
 }

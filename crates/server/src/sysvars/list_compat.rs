@@ -22,7 +22,7 @@ pub static VARS: &[V] = &[
     V::both("xa_detach_on_prepare", Kind::Bool, B(true)),
     // What dumps and printed logs of these servers set before and after what they have to say.
     V::global("innodb_stats_auto_recalc", Kind::Bool, B(true)),
-    V::both("default_table_encryption", Kind::Enum(&["OFF"]), S("OFF")),
+    V::both("default_table_encryption", Kind::Bool, B(false)),
     V::both("note_verbosity", Kind::Set(&["basic", "unknown_variables", "explain"]), S("basic,explain"))
         .only(Mariadb),
     V::both("max_statement_time", Kind::Double(0.0, 31_536_000.0), D(0.0)).only(Mariadb),

@@ -5,6 +5,7 @@ use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::api::{BinlogFormat, DEFAULT_ENGINE, Isolation, RowImage, SessionSettings, TimeLimits};
+use omnibus_temporary::TempFolder;
 use omnibus_value::locale;
 use omnibus_value::temporal::{UTC, Zone};
 use std::path::Path;
@@ -166,6 +167,15 @@ fn time_limits(vars: &SessionVars, globals: &GlobalVars) -> TimeLimits {
     }
 }
 
+/// Where temporary files are made: encrypted, if tables are.
+pub(crate) fn temp_folder(globals: &GlobalVars) -> TempFolder {
+    let encrypted = globals.named("default_table_encryption").as_bool();
+    match globals.named("tmpdir").as_str() {
+        "" => TempFolder::new(&std::env::temp_dir(), encrypted),
+        path => TempFolder::new(Path::new(path), encrypted),
+    }
+}
+
 /// The struct for a session. `found_rows` is the login's CLIENT_FOUND_ROWS; `may_write_read_only` is
 /// the account's privilege to write although the server is `read_only`.
 #[must_use]
@@ -223,10 +233,7 @@ pub fn session_settings(
             0 => u64::MAX,
             bytes => bytes,
         },
-        tmpdir: match globals.named("tmpdir").as_str() {
-            "" => std::env::temp_dir().into(),
-            path => Path::new(path).into(),
-        },
+        tmpdir: temp_folder(globals),
         group_concat_max_len: v("group_concat_max_len").as_u64(),
         sql_select_limit: v("sql_select_limit").as_u64(),
         timestamp_us: match v("timestamp") {

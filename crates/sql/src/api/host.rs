@@ -34,6 +34,12 @@ pub struct Assignment<'a> {
     pub settings: &'a SessionSettings,
 }
 
+/// Returns whether the server was started with encrypted tables (`default_table_encryption`).
+pub fn tables_are_encrypted(host: &dyn SessionHost) -> bool {
+    let switch = host.variable(VariableScope::Global, "default_table_encryption");
+    matches!(switch, Ok((Value::Int(1) | Value::UInt(1), _)))
+}
+
 /// What expressions ask of the server. Implemented by the server; [`NoHost`] for tests.
 pub trait SessionHost: Send + Sync {
     /// The value and type of a system variable, or error 1193.

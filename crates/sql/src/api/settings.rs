@@ -1,10 +1,9 @@
 //! The session variables that execution reads. The server parses and sets them.
 
 use omnibus_parser::ParseOptions;
+use omnibus_temporary::TempFolder;
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{DateMode, UTC, Zone};
-use std::path::Path;
-use std::sync::Arc;
 
 /// Transaction isolation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,8 +177,8 @@ pub struct SessionSettings {
     pub connection_memory_limit: u64,
     /// `global_connection_memory_limit`: the same of all sessions.
     pub global_connection_memory_limit: u64,
-    /// `tmpdir`: where temporary files are.
-    pub tmpdir: Arc<Path>,
+    /// `tmpdir`: where temporary files are, and whether they are encrypted (`default_table_encryption`).
+    pub tmpdir: TempFolder,
     /// `group_concat_max_len`.
     pub group_concat_max_len: u64,
     /// `sql_select_limit`; `u64::MAX` = none.
@@ -268,7 +267,7 @@ impl Default for SessionSettings {
             tmp_table_size: 16 << 20,
             connection_memory_limit: u64::MAX,
             global_connection_memory_limit: u64::MAX,
-            tmpdir: std::env::temp_dir().into(),
+            tmpdir: TempFolder::default(),
             group_concat_max_len: 1024,
             sql_select_limit: u64::MAX,
             timestamp_us: None,

@@ -209,7 +209,7 @@ impl Applier {
     /// The text that is to be run for a statement of the log.
     fn text_of(&mut self, view: &dyn StatementView) -> Result<Bytes, SqlError> {
         if let Some(file) = view.loaded_file() {
-            let input = load::event::collect(file)
+            let input = load::event::collect(file, &self.session.state.settings.tmpdir)
                 .map_err(|error| SqlError::new(1594, b"HY000", format!("The file of LOAD DATA: {error}")))?;
             self.session.supply_file(input);
             return Ok(load::event::executable(view.sql(), file).into());

@@ -12,6 +12,7 @@ use super::exec::{Change, Ddl, ids};
 use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};
 use super::keys::warn_of_duplicates;
+use super::not_built::without_encryption;
 use super::online::{Online, Way};
 use super::parse_create;
 use super::refused::refuse;
@@ -235,13 +236,14 @@ pub(super) fn rebuild(
     edit: &Edit,
     change: &mut Change,
 ) -> SqlResult<TableDef> {
+    let tree = without_encryption(&edit.tree, ddl.state)?;
     let mut context = BuildContext {
         created: table.def.created,
         uuids: ddl.state.settings.mariadb || has_uuids(table),
         ..ddl.build_context(&table.def.db, &Schema::new(table.def.db.clone(), table.def.collation))
     };
     // The table's own id stays; building hands out one that is not used.
-    let mut def = build_table(&edit.tree, &mut context, &mut ids(&mut change.next))?.def;
+    let mut def = build_table(&tree, &mut context, &mut ids(&mut change.next))?.def;
     def.id = table.def.id;
     Ok(def)
 }

@@ -3,7 +3,7 @@
 use super::build::check_name;
 use super::exec::{Change, Ddl, spaces};
 use super::not_built;
-use crate::api::{Outcome, Priv};
+use crate::api::{Outcome, Priv, tables_are_encrypted};
 use crate::bind::types::pick_collation;
 use crate::catalog::{Schema, persist};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -54,12 +54,12 @@ fn check_options(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<()> 
     if options.read_only == Some(true) {
         return Err(SqlError::not_supported_yet("READ ONLY databases"));
     }
-    if !options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y")) {
+    let asks = options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y"));
+    if !asks || tables_are_encrypted(&*ddl.state.host) {
         return Ok(());
     }
     if !ddl.state.settings.ignore_unsupported_constraints {
-        let hint = "with ignore_unsupported_constraints=ON the database is made without";
-        return Err(SqlError::not_supported_yet(format!("ENCRYPTION='Y'; {hint}")));
+        return Err(SqlError::no_master_key());
     }
     let message = "ENCRYPTION='Y': the database is made without (ignore_unsupported_constraints=ON)";
     ddl.state.diagnostics.warn(SqlError::new(1235, b"42000", message));

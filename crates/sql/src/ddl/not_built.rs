@@ -1,12 +1,14 @@
 //! `ignore_unsupported_constraints`: what a definition asks for and the table does without.
 //!
-//! Partitions, encryption, FULLTEXT and SPATIAL indexes are left out; a column of a spatial type is a LONGBLOB, and text of a character set that is
+//! Partitions, encryption where the server has none, FULLTEXT and SPATIAL indexes are left out; a column of a spatial type is a LONGBLOB, and text of a character set that is
 //! not had is utf8mb4, which has all its characters. What was asked for stays in the definition, as an option in a comment that
 //! only servers of this kind read: SHOW CREATE TABLE shows it, and a dump keeps it.
 
 use super::build::BuildContext;
+use crate::api::tables_are_encrypted;
 use crate::catalog::{quote_ident, quote_string};
 use crate::error::{SqlError, SqlResult};
+use crate::state::SessionState;
 use omnibus_parser::OWN_VERSION;
 use omnibus_parser::ast::{
     ColumnDef, CreateTable, DatabaseOptions, Ident, IndexDef, IndexKind, KeyTarget, TableOption, TypeName,
@@ -48,13 +50,6 @@ pub(super) fn without_unsupported<'t>(
         let kind = if key.kind == IndexKind::FullText { "FULLTEXT" } else { "SPATIAL" };
         found.without(&format!("{kind} indexes"), index_text(kind, key))?;
     }
-    for option in &tree.options {
-        let TableOption::Other { name, value } = option else { continue };
-        let value = String::from_utf8_lossy(value).trim_matches(['\'', '"']).to_ascii_uppercase();
-        if name.is("ENCRYPTION") && value == "Y" || name.is("ENCRYPTED") && value == "YES" {
-            found.without("encryption", format!("{name}={}", quote_string(&value)))?;
-        }
-    }
     if let Some(partition) = &tree.partition {
         found.without("PARTITION BY", String::from_utf8_lossy(partition).trim().to_owned())?;
     }
@@ -68,6 +63,52 @@ pub(super) fn without_unsupported<'t>(
         out.options.extend(kept);
     }
     Ok(out)
+}
+
+/// The options without those that say whether a table is encrypted: all are, or none is, as the server was started. Where none is, to ask
+/// for it is error 3185, unless somebody has said that the table will do without it.
+pub(super) fn without_encryption<'t>(
+    tree: &'t CreateTable,
+    state: &mut SessionState,
+) -> SqlResult<Cow<'t, CreateTable>> {
+    let mut out = Cow::Borrowed(tree);
+    for option in &tree.options {
+        let TableOption::Other { name, value } = option else { continue };
+        if !name.is("ENCRYPTION") && !name.is("ENCRYPTED") {
+            continue;
+        }
+        let value = String::from_utf8_lossy(value).trim_matches(['\'', '"']).to_ascii_uppercase();
+        let asks = matches!(&*value, "Y" | "YES");
+        if name.is("ENCRYPTION") && tree.temporary {
+            let text = "ENCRYPTION clause is not valid for temporary tablespace.";
+            return Err(SqlError::new(3833, b"HY000", text));
+        }
+        if name.is("ENCRYPTION") && !matches!(&*value, "Y" | "N") {
+            return Err(SqlError::new(3184, b"HY000", "Invalid encryption option."));
+        }
+        let options = &mut out.to_mut().options;
+        options.retain(|other| other != option);
+        if !asks || tables_are_encrypted(&*state.host) {
+            continue;
+        }
+        if !state.settings.ignore_unsupported_constraints {
+            return Err(match name.is("ENCRYPTED") {
+                true => wrong_create_options(tree, state),
+                false => SqlError::no_master_key(),
+            });
+        }
+        let text = format!("{name}={}", quote_string(&value));
+        options.push(TableOption::Other { name: "NOT_BUILT".into(), value: text.into() });
+        let message = "encryption: the table is made without (ignore_unsupported_constraints=ON)";
+        state.diagnostics.warn(SqlError::new(1235, b"42000", message));
+    }
+    Ok(out)
+}
+
+fn wrong_create_options(tree: &CreateTable, state: &SessionState) -> SqlError {
+    let schema = crate::state::schema_of(state, &tree.name).unwrap_or_default();
+    let table = format!("`{schema}`.`{}`", tree.name.name);
+    SqlError::new(1005, b"HY000", format!("Can't create table {table} (errno: 140 \"Wrong create options\")"))
 }
 
 /// Whether an option of a definition is one of these.

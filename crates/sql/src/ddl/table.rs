@@ -78,7 +78,8 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
     let built = match &tree.like {
         Some(source) => like(ddl, &mut change, source, &db, name)?,
         None => {
-            let tree = super::functional::with_hidden_columns(ddl, tree, &db, &schema)?;
+            let tree = super::not_built::without_encryption(tree, ddl.state)?;
+            let tree = super::functional::with_hidden_columns(ddl, &tree, &db, &schema)?;
             let mut context = ddl.build_context(&db, &schema);
             let built = build_table(&tree, &mut context, &mut ids(&mut change.next))?;
             if !ddl.state.settings.mariadb {

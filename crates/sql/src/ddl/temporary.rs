@@ -43,7 +43,8 @@ pub(crate) fn create_temporary(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecRes
     let (def, counter) = match &tree.like {
         Some(source) => (temporary_like(ddl, source, &db, name)?, 1),
         None => {
-            let tree = super::functional::with_hidden_columns(ddl, tree, &db, &schema)?;
+            let tree = super::not_built::without_encryption(tree, ddl.state)?;
+            let tree = super::functional::with_hidden_columns(ddl, &tree, &db, &schema)?;
             let mut next = temporary_ids(ddl);
             let mut context = ddl.build_context(&db, &schema);
             let built = build_table(&tree, &mut context, &mut super::exec::ids(&mut next))?;

@@ -1,6 +1,7 @@
 //! SCHEMATA.
 
 use super::computed::{Def, Reader, SCHEMAS, TEXT_COLLATION, Ty, text};
+use crate::api::tables_are_encrypted;
 use crate::catalog::charset;
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -30,6 +31,7 @@ fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut all: Vec<(&str, u16)> =
         stored.chain(computed).filter(|(name, _)| reader.sees(name, None)).collect();
     all.sort_unstable();
+    let encrypted = if tables_are_encrypted(&*reader.cx.session.host) { "YES" } else { "NO" };
     let row = |(name, collation): (&str, u16)| {
         vec![
             text("def"),
@@ -37,7 +39,7 @@ fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             text(charset::charset_name(collation)),
             text(charset::collation_name(collation)),
             Value::Null,
-            text("NO"),
+            text(encrypted),
         ]
     };
     Ok(all.into_iter().map(row).collect())

@@ -94,6 +94,7 @@ fn size_of(table: &Table) -> Size {
 }
 
 fn tablespaces(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    let encrypted = if crate::api::tables_are_encrypted(&*reader.cx.session.host) { "Y" } else { "N" };
     let row = |(table, size): (Arc<Table>, Size)| {
         let bytes = Value::UInt(size.data + size.indexes);
         vec![
@@ -110,7 +111,7 @@ fn tablespaces(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             Value::UInt(0),
             text(""),
             Value::UInt(1),
-            text("N"),
+            text(encrypted),
             text("normal"),
         ]
     };

@@ -2,14 +2,15 @@
 
 use super::input::{LoadInput, Spool};
 use omnibus_replication::model::LoadedFile;
+use omnibus_temporary::TempFolder;
 use std::io;
 
 /// Collects the file.
 ///
 /// # Errors
 /// Its blocks cannot be read, or not be kept.
-pub(crate) fn collect(file: &dyn LoadedFile) -> io::Result<LoadInput> {
-    let mut spool = Spool::default();
+pub(crate) fn collect(file: &dyn LoadedFile, folder: &TempFolder) -> io::Result<LoadInput> {
+    let mut spool = Spool::in_folder(folder);
     file.blocks(&mut |block| spool.write(block))?;
     Ok(spool.finish())
 }
@@ -63,7 +64,7 @@ mod tests {
             assert_eq!(String::from_utf8(made).unwrap(), expected);
         }
         executable(sql, &File((u32::MAX, 3), 9));
-        let kept = collect(&File((0, 0), 0)).unwrap();
+        let kept = collect(&File((0, 0), 0), &TempFolder::default()).unwrap();
         assert_eq!(kept.len().unwrap(), 3);
     }
 }

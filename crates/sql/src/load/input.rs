@@ -3,10 +3,8 @@
 //! A file is read by position, so reading it again starts at its beginning whatever was read before.
 
 use bytes::Bytes;
-use std::fs::File;
+use omnibus_temporary::{Stream, TempFile, TempFolder};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes that a spool keeps in memory; the rest goes to a file.
@@ -17,8 +15,8 @@ const IN_MEMORY: usize = 1 << 20;
 pub enum LoadInput {
     /// In memory.
     Memory(Bytes),
-    /// In a file.
-    File(Arc<File>),
+    /// In a file: a spool's, or one of the server's.
+    File(Arc<TempFile>),
 }
 
 impl LoadInput {
@@ -26,7 +24,7 @@ impl LoadInput {
     pub(crate) fn reader(&self) -> Box<dyn Read> {
         match self {
             LoadInput::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
-            LoadInput::File(file) => Box::new(AtPosition { file: file.clone(), at: 0 }),
+            LoadInput::File(file) => Box::new(Stream::new(file.clone())),
         }
     }
 
@@ -37,7 +35,7 @@ impl LoadInput {
     pub fn len(&self) -> io::Result<u64> {
         match self {
             LoadInput::Memory(bytes) => Ok(bytes.len() as u64),
-            LoadInput::File(file) => Ok(file.metadata()?.len()),
+            LoadInput::File(file) => file.len(),
         }
     }
 
@@ -72,36 +70,20 @@ impl LoadInput {
     }
 }
 
-/// Reads a file by position.
-struct AtPosition {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for AtPosition {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read_at(buf, self.at)?;
-        self.at += n as u64;
-        Ok(n)
-    }
-}
-
 /// Collects a file that comes in pieces: a small one in memory, a large one in a temporary file that
 /// goes with its last user. Writing may block.
 #[derive(Debug, Default)]
 pub struct Spool {
-    /// Where the temporary file is made; the system's place for such files if nothing is said.
-    dir: Option<PathBuf>,
+    folder: TempFolder,
     memory: Vec<u8>,
-    file: Option<File>,
+    file: Option<Stream<TempFile>>,
 }
 
 impl Spool {
-    /// With its temporary file, if there is one, in `dir`.
+    /// With its temporary file, if there is one, in `folder`.
     #[must_use]
-    pub fn in_dir(dir: &Path) -> Spool {
-        let dir = Some(dir.to_owned()).filter(|dir| !dir.as_os_str().is_empty());
-        Spool { dir, ..Spool::default() }
+    pub fn in_folder(folder: &TempFolder) -> Spool {
+        Spool { folder: folder.clone(), ..Spool::default() }
     }
 
     /// Adds bytes.
@@ -114,10 +96,7 @@ impl Spool {
         }
         self.memory.extend_from_slice(bytes);
         if self.memory.len() > IN_MEMORY {
-            let mut file = match &self.dir {
-                Some(dir) => tempfile::tempfile_in(dir)?,
-                None => tempfile::tempfile()?,
-            };
+            let mut file = Stream::new(self.folder.file()?);
             file.write_all(&self.memory)?;
             self.memory = Vec::new();
             self.file = Some(file);
@@ -135,7 +114,7 @@ impl Spool {
     #[must_use]
     pub fn finish(self) -> LoadInput {
         match self.file {
-            Some(file) => LoadInput::File(Arc::new(file)),
+            Some(file) => LoadInput::File(Arc::new(file.into_inner())),
             None => LoadInput::Memory(self.memory.into()),
         }
     }

@@ -24,10 +24,10 @@ use omnibus_format::EventType;
 use omnibus_format::events::{Query, Rows, RowsKind, XaPrepare};
 use omnibus_format::private::{self, Private};
 use omnibus_format::row::{Images, RowChange, RowImage};
+use omnibus_temporary::TempFolder;
 use omnibus_value::Value;
 use sink::Sink;
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Kinds of private events from here on belong to the commit path itself.
@@ -40,7 +40,7 @@ const IN_MEMORY: usize = 32 << 20;
 pub struct Replayer {
     engine: Arc<dyn Engine>,
     /// For files of large transactions' writes.
-    folder: PathBuf,
+    folder: TempFolder,
     in_memory: usize,
     /// The transaction at hand.
     no: CommitNo,
@@ -72,11 +72,11 @@ impl Replayer {
     ///
     /// # Errors
     /// The engine failed, or its catalog is damaged.
-    pub fn new(engine: Arc<dyn Engine>, folder: &Path) -> SqlResult<Replayer> {
+    pub fn new(engine: Arc<dyn Engine>, folder: &TempFolder) -> SqlResult<Replayer> {
         let catalog = load_catalog(&*engine.definitions())?;
         let mut replayer = Replayer {
             engine,
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             in_memory: IN_MEMORY,
             no: CommitNo::MAX,
             catalog,

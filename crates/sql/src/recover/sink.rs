@@ -3,19 +3,19 @@
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_engine::{IntoSorted, Write, WriteSet};
-use std::path::{Path, PathBuf};
+use omnibus_temporary::TempFolder;
 
 /// See the module.
 pub(super) struct Sink {
     set: WriteSet,
-    folder: PathBuf,
+    folder: TempFolder,
     limit: usize,
 }
 
 impl Sink {
     /// Keeps about `limit` bytes in memory, as write sets count them.
-    pub(super) fn new(folder: &Path, limit: usize) -> Sink {
-        Sink { set: WriteSet::default(), folder: folder.to_owned(), limit }
+    pub(super) fn new(folder: &TempFolder, limit: usize) -> Sink {
+        Sink { set: WriteSet::default(), folder: folder.clone(), limit }
     }
 
     pub(super) fn write(&mut self, key: Bytes, write: Write) -> SqlResult<()> {
@@ -24,7 +24,7 @@ impl Sink {
             None => self.set.delete(key),
         }
         if self.set.held() >= self.limit {
-            self.set.spill(&|| tempfile::tempfile_in(&self.folder)).map_err(SqlError::internal)?;
+            self.set.spill(&|| self.folder.file()).map_err(SqlError::internal)?;
         }
         Ok(())
     }

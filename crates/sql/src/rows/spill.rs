@@ -6,9 +6,8 @@
 use super::Running;
 use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use bytes::Bytes;
-use std::fs::File;
+use omnibus_temporary::TempFile;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
@@ -20,7 +19,7 @@ const HEAD: usize = 4;
 /// A file.
 #[derive(Debug)]
 pub struct SpillFile {
-    file: Rc<File>,
+    file: Rc<TempFile>,
     end: u64,
 }
 
@@ -48,7 +47,7 @@ pub struct RunWriter {
 /// Reads a run.
 #[derive(Debug)]
 pub struct RunReader {
-    file: Rc<File>,
+    file: Rc<TempFile>,
     blocks: std::vec::IntoIter<Block>,
     rest: Bytes,
 }
@@ -60,8 +59,7 @@ impl SpillFile {
     /// `NeedBlocking` where a statement may not wait for a disk; 1021 and 1026 as the system refuses.
     pub fn create(cx: &mut impl Running) -> ExecResult<SpillFile> {
         cx.need_blocking()?;
-        let dir = &cx.session().settings.tmpdir;
-        let file = tempfile::tempfile_in(dir).map_err(|error| write_error(&error))?;
+        let file = cx.session().settings.tmpdir.file().map_err(|error| write_error(&error))?;
         cx.session().memory.server().tmp_files.fetch_add(1, Ordering::Relaxed);
         Ok(SpillFile { file: Rc::new(file), end: 0 })
     }

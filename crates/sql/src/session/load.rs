@@ -101,7 +101,7 @@ pub(super) fn load_data(
         Some(input) => input,
         None => {
             let path = in_database(&tree.file, cx.state.database.as_deref());
-            LoadInput::File(Arc::new(cx.state.host.clone().open_file(&path, false)?))
+            LoadInput::File(Arc::new(cx.state.host.clone().open_file(&path, false)?.into()))
         }
     };
     cx.state.programs.tables = vec![plan.target().def.id];

@@ -155,10 +155,11 @@ fn create_database(
     let schema = cx.catalog().schema(name)?.clone();
     let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
     let sql = format!(
-        "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+        "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='{}' */",
         catalog::quote_ident(name),
         charset::charset_name(schema.collation),
         charset::collation_name(schema.collation),
+        if crate::api::tables_are_encrypted(&*cx.state.host) { 'Y' } else { 'N' },
     );
     call.sink.columns(&[
         answer_column("Database", ColumnKind::VarChar, 64),

@@ -13,7 +13,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_engine::WriteSet;
 use omnibus_locks::TrxLocks;
-use std::path::Path;
+use omnibus_temporary::TempFolder;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -33,7 +33,7 @@ pub(super) struct TrxMemory {
     /// Writes beyond so many bytes go to a file; `u64::MAX` if they may not.
     writes_max: u64,
     /// Where files are.
-    tmpdir: Option<Arc<Path>>,
+    tmpdir: Option<TempFolder>,
     account: Account,
     /// Up to so many bytes need no asking.
     counted: u64,
@@ -88,7 +88,7 @@ impl TrxMemory {
         let server = self.session.server();
         writes.spill(&|| {
             server.tmp_files.fetch_add(1, Ordering::Relaxed);
-            tempfile::tempfile_in(dir)
+            dir.file()
         })?;
         Ok(())
     }

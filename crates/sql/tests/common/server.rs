@@ -19,7 +19,7 @@ pub struct Server {
 pub fn start(path: &Path) -> Server {
     let engine: Arc<dyn Engine> = Arc::new(LsmEngine::open(LsmConfig::new(&path.join("lsm"))).unwrap());
     let dir = LogDir::open(path, LogConfig::default()).unwrap();
-    let mut replayer = Replayer::new(engine.clone(), &std::env::temp_dir()).unwrap();
+    let mut replayer = Replayer::new(engine.clone(), &omnibus_temporary::TempFolder::default()).unwrap();
     let recovered = recover(&dir, engine.as_ref(), &mut replayer).unwrap();
     let identity = LogIdentity {
         server_id: 7,
