@@ -9,7 +9,7 @@ use crate::scan::Scan;
 use crate::shared::Shared;
 use crate::visit::{self, Source};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, EngineError, KeyRef, Snapshot, SnapshotIter};
+use omnibus_engine::{CommitNo, EngineError, Lent, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Snapshot for LsmSnapshot {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         self.reads().visit(from, to, each)
     }
@@ -89,7 +89,7 @@ impl Reads<'_> {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         if inverted(from, to) {
             return Ok(true);
@@ -101,8 +101,8 @@ impl Reads<'_> {
         for memtable in used {
             sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
         }
-        for iter in view.tables.ranges((from, to)) {
-            sources.extend(Source::of_table(iter, to, self.at)?);
+        for rows in view.tables.ranges((from, to)) {
+            sources.extend(Source::of_table(rows?, to, self.at)?);
         }
         visit::merge(sources, self.at, each)
     }

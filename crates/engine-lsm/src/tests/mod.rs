@@ -5,6 +5,7 @@ mod background;
 mod directory;
 mod large;
 mod memtable;
+mod tables;
 
 use crate::{LsmConfig, LsmEngine};
 use bytes::Bytes;

@@ -311,7 +311,7 @@ impl Trx {
         let (mut room, mut last) = (Room::new(want.max(1)), None);
         let done = self.view.reader()?.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
             let more = room.takes(row.len());
-            rows.push(row);
+            rows.push(row.to_bytes());
             if !more {
                 last = Some(key.to_bytes());
             }
