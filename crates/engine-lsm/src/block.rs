@@ -114,7 +114,7 @@ impl Block {
                 next,
             });
         }
-        DELETED.contains(&kind).then(|| Row { begin: at, number, next: key.end, key, value: None })
+        DELETED.contains(&kind).then_some(Row { begin: at, number, next: key.end, key, value: None })
     }
 
     /// Kind, number and key of the row that begins at `at`.
