@@ -118,6 +118,11 @@ test-programs: build
 vitess: tools build
 	tests/vitess/run.py $(ARGS)
 
+# The tests of the log and the disk as Windows programs, under Wine; docs/internals/building.md. Installs what it needs. ARGS="links" for some tests.
+.PHONY: windows
+windows: target
+	scripts/windows-test $(ARGS)
+
 # Every deliberate breakage must be found by the simulation; some minutes.
 mutants: target
 	cargo test --locked --package omnibus-sim --features mutants --test mutants -- --nocapture

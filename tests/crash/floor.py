@@ -244,6 +244,7 @@ def one(server, device, name, before, statements, asking, holds):
     about = f"SELECT STATE, INFO FROM information_schema.PROCESSLIST WHERE ID = {changer.thread_id()}"
 
     def is_written():
+        expect(changing.is_alive(), f"{name}: the change was over before it was seen to be written: {failed}")
         state, sql = run(admin, about)[0]
         defines = statements[-1].split()[0] in ("CREATE", "DROP", "TRUNCATE")
         return device.syncs() > writes and (sql == statements[-1] if defines else state == "waiting for handler commit")

@@ -11,7 +11,7 @@ are for this library, and no reader sees them:
     ini db1 db2       the option file of these servers, with which they start now
     text, ..          anything else is not run, and has to be in NOT_RUN with the reason
 
-A page's servers db1, db2 .. begin when a block first names them. A comment `<!-- run` .. `-->` has blocks that the page does not show, of what
+A page's servers db1, db2 .. begin when a block first names them; they are ours, but for those of MARIADBS. A comment `<!-- run` .. `-->` has blocks that the page does not show, of what
 the page takes for granted: an account, a table, a source that has just died. There `kill db1`, `start db1` and `stop db1` are words of the shell.
 
 WORDS is all that is changed in a page's text before it is run.
@@ -54,6 +54,8 @@ WORDS = [
     (r"\bomnibus bench sync\b", "omnibus bench sync --rounds 1 --count 20"),
     (r"\bomnibus bench preallocation\b", "omnibus bench preallocation --size 8M --count 50 --wait 0 --seconds 1 --connections 1"),
     (r"--start-position=184320", "--start-position=$position"),
+    # It would tell how far it is for ever.
+    (r"\$import {9,}#", "$import --until-caught-up #"),
     (r"'2026-01-31 11:59:59'", "'{now}'"),
     (r"\b3306\b", "{port}"),
     (r"\b3307\b", "{port_2}"),
@@ -75,16 +77,19 @@ WORDS = [
 # Blocks that are not run, by page and by a piece of their text, with the reason.
 NOT_RUN = {
     ("README.md", "make run "): "the doors to all tests: this one is behind them",
-    ("README.md", "omnibus import --from"): "needs a MySQL to come from: tests/e2e/tools/import.py",
+    ("README.md", "omnibus import --from"): "needs a server to come from; migrate.md has the same commands",
     ("embedding.md", "use omnibus::"): "Rust: crates/omnibus has it as its first example",
     ("embedding.md", "cargo run -p omnibus-commit"): "compiles; cargo builds the example in `make unit-tests`",
     ("json.md", "omnibus binlog --json data/binlog.000001"): "lines of an example, cut; statement_context.py compares whole ones",
     ("json.md", "jq -c"): "needs jq; statement_context.py sends lines through `omnibus replay`",
-    ("migrate.md", ""): "needs a MySQL to come from: tests/e2e/tools",
+    ("migrate.md", "CREATE USER repl@'%'"): "the way back takes a statement that the cut-over prints: tests/e2e/tools/import.py",
     ("operating.md", "sudo apt install"): "changes the machine; package.py installs into a folder",
     ("operating.md", "docker build"): "needs a container's daemon; container.py builds the image and runs it",
     ("vitess.md", ""): "builds Vitess; tests/vitess/run.py sets it up by these commands",
 }
+
+# Servers of pages that are Debian's MariaDB.
+MARIADBS = {("migrate.md", "db1")}
 
 # Options that pages name and that are other programs' own.
 OTHERS = {
@@ -233,6 +238,17 @@ replicates() {
 """
 
 
+class OldServer(MariaDB):
+    """A MariaDB under a page's name and address of it, with a log."""
+
+    def __init__(self, place, number, port):
+        directory = place / f"db{number}"
+        directory.mkdir()
+        super().__init__(directory, "--skip-skip-networking", f"--bind-address=127.0.0.{number}", f"--port={port}", f"--server-id={number}",
+                         "--log-bin=binlog", "--binlog-format=ROW")
+        self.socket = str(directory / "s.sock")
+
+
 class World:
     """A page's directory, with the programs, files and addresses that it names."""
 
@@ -271,7 +287,9 @@ class World:
 
     def known(self, name):
         if name not in self.servers:
-            if name.startswith("maria"):
+            if (self.page.name, name) in MARIADBS:
+                self.servers[name] = OldServer(self.place, int(name.removeprefix("db")), self.words["port"])
+            elif name.startswith("maria"):
                 (self.place / name).mkdir()
                 self.servers[name] = MariaDB(self.place / name, f"--server-id=10{name[-1]}")
             else:

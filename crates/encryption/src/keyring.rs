@@ -1,19 +1,16 @@
 //! The file that master keys are in: text, for its owner's eyes only, replaced as a whole.
 //!
-//! A line is a key: its name, as MySQL names it, and 32 bytes in hexadecimal. Of a server's keys the one with the highest number is
-//! its master key; others are there until no file needs them. The last line is a checksum. A file may hold keys of several
-//! servers, each of which keeps the others' lines; they must not change it at the same time.
+//! A key has a name, as MySQL names it, and 32 bytes; [`crate::keyring_file`] has the file's form. Of a server's keys the one with the highest
+//! number is its master key; others are there until no file needs them. A file may hold keys of several
+//! servers, each of which keeps the others'; they must not change it at the same time.
 
 use crate::key::MasterKey;
+use crate::keyring_file::Contents;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-const FIRST_LINE: &str =
-    "# Keys of encrypted logs. Whoever has them can read the logs; without them nobody can.\n";
-const CHECKSUM: &str = "# crc32=";
 const PREFIX: &str = "MySQLReplicationKey_";
 
 /// The error of a keyring.
@@ -42,7 +39,7 @@ pub struct Keyring {
     path: PathBuf,
     /// The prefix of the names of this server's keys.
     own: String,
-    keys: BTreeMap<String, MasterKey>,
+    contents: Contents,
 }
 
 impl Keyring {
@@ -55,28 +52,29 @@ impl Keyring {
         if let Ok(folder) = File::open(folder_of(path)) {
             folder.sync_all().map_err(|source| KeyringError::Io { path: path.to_owned(), source })?;
         }
-        Ok(Keyring { path: path.to_owned(), own: format!("{PREFIX}{server_uuid}_"), keys: read(path)? })
+        Ok(Keyring { path: path.to_owned(), own: format!("{PREFIX}{server_uuid}_"), contents: read(path)? })
     }
 
     /// Creates a keyring with this master key and no file. No key can be added.
     #[must_use]
     pub fn fixed(key: [u8; 32]) -> Keyring {
         let own = format!("{PREFIX}fixed_");
-        let keys = BTreeMap::from([(format!("{own}1"), MasterKey(key))]);
-        Keyring { path: PathBuf::new(), own, keys }
+        let mut contents = Contents::default();
+        contents.keys.insert(format!("{own}1"), MasterKey(key));
+        Keyring { path: PathBuf::new(), own, contents }
     }
 
     /// The key of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&MasterKey> {
-        self.keys.get(name)
+        self.contents.keys.get(name)
     }
 
     /// The master key, if there is one yet.
     #[must_use]
     pub fn master(&self) -> Option<(&str, &MasterKey)> {
         let newest = self.own_keys().max_by_key(|(number, _)| *number)?;
-        self.keys.get_key_value(newest.1).map(|(name, key)| (name.as_str(), key))
+        self.contents.keys.get_key_value(newest.1).map(|(name, key)| (name.as_str(), key))
     }
 
     /// Returns whether this server has keys besides the master key.
@@ -114,7 +112,7 @@ impl Keyring {
 
     /// This server's, with their numbers.
     fn own_keys(&self) -> impl Iterator<Item = (u64, &String)> {
-        self.keys.keys().filter_map(|name| {
+        self.contents.keys.keys().filter_map(|name| {
             // Of 32 bits, so that there is always a next one.
             let number: u32 = name.strip_prefix(&self.own)?.parse().ok()?;
             Some((u64::from(number), name))
@@ -123,16 +121,12 @@ impl Keyring {
 
     /// Another server may have changed its own.
     fn change(&mut self, change: impl FnOnce(&mut BTreeMap<String, MasterKey>)) -> Result<(), KeyringError> {
-        let mut keys = read(&self.path)?;
-        keys.extend(
-            self.keys
-                .iter()
-                .filter(|(name, _)| name.starts_with(&self.own))
-                .map(|(name, key)| (name.clone(), key.clone())),
-        );
-        change(&mut keys);
-        write(&self.path, &keys).map_err(|source| self.failed(source))?;
-        self.keys = keys;
+        let mut contents = read(&self.path)?;
+        let own = self.contents.keys.iter().filter(|(name, _)| name.starts_with(&self.own));
+        contents.keys.extend(own.map(|(name, key)| (name.clone(), key.clone())));
+        change(&mut contents.keys);
+        write(&self.path, &contents).map_err(|source| self.failed(source))?;
+        self.contents = contents;
         Ok(())
     }
 
@@ -141,14 +135,14 @@ impl Keyring {
     }
 }
 
-fn read(path: &Path) -> Result<BTreeMap<String, MasterKey>, KeyringError> {
+fn read(path: &Path) -> Result<Contents, KeyringError> {
     let failed = |source| KeyringError::Io { path: path.to_owned(), source };
     let bytes = match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
         other => other.map_err(failed)?,
     };
     check_rights(path)?;
-    std::str::from_utf8(&bytes).ok().and_then(parse).ok_or_else(|| KeyringError::Damaged(path.to_owned()))
+    Contents::parse(&bytes).ok_or_else(|| KeyringError::Damaged(path.to_owned()))
 }
 
 #[cfg(unix)]
@@ -163,39 +157,8 @@ fn check_rights(_: &Path) -> Result<(), KeyringError> {
     Ok(())
 }
 
-fn parse(text: &str) -> Option<BTreeMap<String, MasterKey>> {
-    let (content, checksum) = text.rsplit_once(CHECKSUM)?;
-    if checksum != format!("{:08x}\n", crc32fast::hash(content.as_bytes())) {
-        return None;
-    }
-    let lines = content.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| line.split_once('=').and_then(|(name, key)| Some((name.to_owned(), from_hex(key)?))))
-        .collect()
-}
-
-fn from_hex(text: &str) -> Option<MasterKey> {
-    let mut key = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(MasterKey(key))
-}
-
 /// Under another name first; a file of before stays whole until the new one is durable.
-fn write(path: &Path, keys: &BTreeMap<String, MasterKey>) -> io::Result<()> {
-    let mut text = FIRST_LINE.to_owned();
-    for (name, key) in keys {
-        let _ = write!(text, "{name}=");
-        for byte in key.0 {
-            let _ = write!(text, "{byte:02x}");
-        }
-        text.push('\n');
-    }
-    let _ = writeln!(text, "{CHECKSUM}{:08x}", crc32fast::hash(text.as_bytes()));
+fn write(path: &Path, contents: &Contents) -> io::Result<()> {
     let temporary = path.with_added_extension("tmp");
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -206,7 +169,7 @@ fn write(path: &Path, keys: &BTreeMap<String, MasterKey>) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&temporary)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(contents.render().as_bytes())?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
     File::open(folder_of(path))?.sync_all()

@@ -21,6 +21,7 @@ mod files;
 mod header;
 mod key;
 mod keyring;
+mod keyring_file;
 mod scratch;
 
 pub use files::Encryption;

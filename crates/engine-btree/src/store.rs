@@ -25,6 +25,7 @@ use redb::{
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(crate) const VERSIONS: TableDefinition<'_, VersionKey, &[u8]> = TableDefinition::new("versions");
 pub(crate) const GARBAGE: TableDefinition<'_, &[u8], ()> = TableDefinition::new("garbage");
@@ -197,12 +198,26 @@ impl Store {
     }
 }
 
+/// Locks the file, if nobody else keeps it locked. A program that starts another one has its locks there, too, until that one runs: what was
+/// locked and closed a moment ago may be locked still.
+fn lock(file: &File) -> std::io::Result<bool> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let begun = Instant::now();
+    while !file.try_lock()? {
+        if begun.elapsed() > PATIENCE {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(true)
+}
+
 fn database(
     file: File,
     sums: Option<Arc<Sums>>,
     config: &BtreeConfig,
 ) -> Result<(Database, Arc<Files>), EngineError> {
-    match file.try_lock() {
+    match lock(&file) {
         Ok(false) => {
             return Err(io_error(Error::new(ErrorKind::WouldBlock, "another process has the file open")));
         }

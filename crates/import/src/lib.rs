@@ -38,6 +38,7 @@ mod shape;
 mod snapshot;
 mod state;
 mod table;
+mod trial;
 mod workers;
 mod world;
 

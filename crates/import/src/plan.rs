@@ -3,11 +3,11 @@
 use crate::definitions::{Definitions, Kind};
 use crate::error::ImportError;
 use crate::progress::size;
-use crate::schema;
 use crate::selection::TableName;
 use crate::session::{Family, Session};
 use crate::state;
 use crate::table::Table;
+use crate::trial;
 use crate::world::World;
 
 /// A log that is kept for less than this may be gone before a large copy is through.
@@ -57,13 +57,16 @@ pub(crate) fn make(
     let mut target = world.target.session()?;
     plan.servers(world);
     plan.log(world);
+    if world.follows() {
+        plan.server_ids(&mut world.source.session()?, &mut target)?;
+    }
     plan.contents(world, all, tables);
     plan.engines(world, &mut world.source.session()?)?;
     if fresh {
         plan.names(&mut target, all)?;
         plan.channel(&mut target)?;
     }
-    let refused = schema::try_tables(&mut target, all)?;
+    let refused = trial::try_tables(&mut target, all)?;
     for object in all.of(Kind::Table) {
         if refused.0.iter().any(|line| line.starts_with(&format!("{object}: "))) {
             plan.refused_tables.push(object.name.clone());
@@ -154,6 +157,19 @@ impl Plan {
         if let Err(error) = world.reach() {
             self.impossible.push(error.to_string());
         }
+    }
+
+    /// Every server has 1 until it is told otherwise, and no replica follows a server with its own number.
+    fn server_ids(&mut self, source: &mut Session, target: &mut Session) -> Result<(), ImportError> {
+        const ASK: &str = "SELECT @@GLOBAL.server_id";
+        let (from, to) = (source.value(ASK)?, target.value(ASK)?);
+        if from == to {
+            self.impossible.push(format!(
+                "source and target have the same server_id, {from}: start the target with another one (--server-id), or SET GLOBAL \
+                 server_id there"
+            ));
+        }
+        Ok(())
     }
 
     fn contents(&mut self, world: &World, all: &Definitions, tables: &[Table]) {

@@ -21,6 +21,7 @@ use crate::shape;
 use crate::snapshot::{self, Snapshot};
 use crate::state::{self, Phase, Run};
 use crate::table::Table;
+use crate::trial;
 use crate::world::World;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -328,6 +329,10 @@ pub(crate) fn compare(
             Difference { table: table.to_owned(), text: text.to_owned() }
         }));
     }
+    // What the form that all servers share shows already is not told again.
+    let known: Vec<String> = differences.iter().map(|difference| difference.table.clone()).collect();
+    let otherwise = trial::made_otherwise(&mut target, all)?;
+    differences.extend(otherwise.into_iter().filter(|difference| !known.contains(&difference.table)));
     differences.extend(check::tables(tables, sources, &world.target, &world.options.details)?);
     let views = all.of(Kind::View).count();
     println!(

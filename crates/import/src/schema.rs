@@ -14,38 +14,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refusals(pub Vec<String>);
 
-/// The schema in which a plan tries what the target takes.
-const TRIAL: &str = "omnibus_import_trial";
-
-/// Tries every table in a schema that is removed again.
-pub(crate) fn try_tables(session: &mut Session, all: &Definitions) -> Result<Refusals, ImportError> {
-    let mut refusals = Refusals::default();
-    session.run(&format!("DROP DATABASE IF EXISTS {TRIAL}"))?;
-    session.run(&format!("CREATE DATABASE {TRIAL}"))?;
-    for (database, create) in &all.databases {
-        let tail = create.split_once(&*quote::name(database)).map_or("", |(_, tail)| tail);
-        session.run(&format!("DROP DATABASE {TRIAL}"))?;
-        if let Err(error) = session.run(&format!("CREATE DATABASE {TRIAL}{tail}")) {
-            refusals.add(&format!("database {database}"), error)?;
-            session.run(&format!("CREATE DATABASE {TRIAL}"))?;
-        }
-        session.run(&format!("USE {TRIAL}"))?;
-        for object in all.objects.iter().filter(|o| o.name.database == *database) {
-            if !matches!(object.kind, Kind::Table | Kind::Sequence) {
-                continue;
-            }
-            if let Err(error) = session.run(&object.create) {
-                refusals.add(&object.to_string(), error)?;
-            }
-        }
-    }
-    session.run(&format!("DROP DATABASE {TRIAL}"))?;
-    Ok(refusals)
-}
-
 impl Refusals {
     /// Adds a target's refusal; another error stays one.
-    fn add(&mut self, what: &str, error: ImportError) -> Result<(), ImportError> {
+    pub(crate) fn add(&mut self, what: &str, error: ImportError) -> Result<(), ImportError> {
         match &error {
             ImportError::Server { error: inner, .. } if error.code().is_some() && !error.is_lost() => {
                 self.0.push(format!("{what}: {inner}"));

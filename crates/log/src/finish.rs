@@ -103,6 +103,8 @@ pub(crate) fn open_to_cut(disk: &Disk, faults: &Faults, path: &Path, keep: u64) 
     disk.copy_start(path, &temporary, keep).map_err(failed("copy", path))?;
     let copy = disk.open(&temporary, Open::Write).map_err(failed("open", &temporary))?;
     sync_all(faults, Point::FinishSync, &copy).map_err(failed("sync", &temporary))?;
+    // Not every system replaces a file that is open.
+    drop(file);
     rename(disk, faults, Point::FinishCopyRename, &temporary, path).map_err(failed("rename", &temporary))?;
     let dir = path.parent().unwrap_or(Path::new("."));
     sync_dir(disk, faults, Point::FileNameSync, dir).map_err(failed("sync", dir))?;

@@ -87,6 +87,21 @@ impl Depth {
 }
 
 /// The lowest address of this thread's stack and its size; 0 if the system does not say.
+#[cfg(windows)]
+fn bounds() -> (usize, usize) {
+    // There is no crate here that knows the system's calls; `windows-sys` would be one for this call alone.
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn GetCurrentThreadStackLimits(lowest: *mut usize, end: *mut usize);
+    }
+    let (mut lowest, mut end) = (0, 0);
+    // SAFETY: the call writes two addresses into places that outlive it, and cannot fail.
+    unsafe { GetCurrentThreadStackLimits(&raw mut lowest, &raw mut end) };
+    (lowest, end - lowest)
+}
+
+/// The lowest address of this thread's stack and its size; 0 if the system does not say.
+#[cfg(unix)]
 fn bounds() -> (usize, usize) {
     let mut bottom = std::ptr::null_mut();
     let mut size = 0;

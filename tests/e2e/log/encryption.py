@@ -10,6 +10,7 @@ Ring: all.
 """
 
 import hashlib
+import json
 import pathlib
 import random
 import shutil
@@ -18,7 +19,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import (Omnibus, Scratch, Session, binary, client, connect, expect, finished_binlogs)  # noqa: E402
+from omnibus import (ROOT, Omnibus, Scratch, Session, binary, client, connect, expect, finished_binlogs)  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 
 SECRET = b"SECRETSECRET"
@@ -26,8 +27,8 @@ FRONT = 512
 
 
 def keys_of(keyring):
-    lines = pathlib.Path(keyring).read_text().splitlines()
-    return dict(line.split("=") for line in lines if not line.startswith("#"))
+    """The keys in a file of the form of MySQL's component."""
+    return {element["data_id"]: element["data"] for element in json.loads(pathlib.Path(keyring).read_text())["elements"]}
 
 
 def decrypt(path, keyring):
@@ -80,7 +81,12 @@ def in_the_files(scratch, method):
                      f"--tmpdir={temporary}", "--binlog-large-commit-threshold=200000", "--max-binlog-size=300000", "--binlog-cache-size=4096")
     server.start()
     session = Session(server)
-    session.run("CREATE DATABASE e", "CREATE TABLE e.t (n INT PRIMARY KEY, note LONGTEXT)")
+    # Not only rows: names, statements, and texts of accounts and programs.
+    session.run("CREATE DATABASE e", "CREATE TABLE e.t (n INT PRIMARY KEY, note LONGTEXT)", "CREATE TABLE e.SECRETSECRET (SECRETSECRET INT) COMMENT 'SECRETSECRET'",
+                "CREATE USER SECRETSECRET@localhost", "CREATE PROCEDURE e.p() SELECT 'SECRETSECRET'", "CREATE TEMPORARY TABLE e.SECRETSECRET2 (a INT)",
+                "SET SESSION binlog_format = STATEMENT", "INSERT INTO e.SECRETSECRET VALUES (LENGTH('SECRETSECRET'))", "SET SESSION binlog_format = ROW",
+                "SET SESSION binlog_rows_query_log_events = ON", "INSERT INTO e.SECRETSECRET VALUES (LENGTH('SECRETSECRET'))", "DROP TEMPORARY TABLE e.SECRETSECRET2",
+                "ANALYZE TABLE e.t UPDATE HISTOGRAM ON note", "ALTER TABLE e.SECRETSECRET ADD COLUMN SECRETSECRET_2 INT", "FLUSH BINARY LOGS")
     for n in range(60):
         session(f"INSERT INTO e.t VALUES ({n}, REPEAT('SECRET', {1 + n * n}))")
     # In a spilled cache, in a file that becomes a log file, and in neither yet.
@@ -147,6 +153,31 @@ def in_the_files(scratch, method):
     return server, keyring, backup
 
 
+def of_a_mysql(scratch):
+    """A MySQL's own encrypted log and keyring are read; a server of ours that shares the keyring leaves that MySQL's keys in it, its other elements too."""
+    folder, keyring = ROOT / "testdata/binlog/mysql-9.7-encrypted", scratch / "mysqls-keys"
+    shutil.copy(folder / "keyring", keyring)
+    keyring.chmod(0o600)
+    before = json.loads(keyring.read_text())["elements"]
+
+    def read():
+        said = omnibus("binlog", "-v", f"--keyring-file-data={keyring}", *sorted(folder.glob("binlog.*")))
+        expect(all(f"@2='{name}'" in said for name in ("tea", "coffee", "milk")), said)
+
+    read()
+    server = Omnibus(scratch / "beside", f"--keyring-file-data={keyring}", "--binlog-encryption=ON")
+    server.directory.mkdir()
+    server.start()
+    Session(server)("ALTER INSTANCE ROTATE BINLOG MASTER KEY")
+    server.stop()
+    after = json.loads(keyring.read_text())["elements"]
+    expect(len(after) == 4 and all(any(dict(one, extension=[]) == element for one in after) for element in before), f"{before} became {after}")
+    read()
+    # Each key that was written here has a checksum.
+    keyring.write_text(keyring.read_text().replace('"data":"DB28', '"data":"DB29'))
+    expect("damaged" in omnibus("binlog", f"--keyring-file-data={keyring}", folder / "binlog.000001", ok=False), "a changed key")
+
+
 def refusals(server, keyring, backup, scratch):
     """What stops a start, and that it changes nothing."""
     options = list(server.options)
@@ -175,7 +206,7 @@ def refusals(server, keyring, backup, scratch):
     refused("an old keyring", "not in the keyring")
     wrong, text = scratch / "wrong", keyring.read_bytes()
     shutil.copy(keyring, wrong)
-    wrong.write_bytes(text.replace(b"=", b"=0", 1))
+    wrong.write_bytes(text.replace(b'"data":"', b'"data":"0', 1))
     keyring_is(wrong)
     refused("a damaged keyring", "damaged")
     wrong.chmod(0o644)
@@ -219,7 +250,8 @@ def killed(scratch, rounds):
     source.start()
     Session(source).run("CREATE DATABASE e", "CREATE TABLE e.t (n INT PRIMARY KEY, note LONGTEXT)")
     create_user(source)
-    replicas = [MariaPeer(scratch / "maria", 2), OmnibusPeer(scratch / "replica", 3)]
+    hidden = OmnibusPeer(scratch / "hidden", 4, f"--keyring-file-data={scratch / 'keys-hidden'}", "--binlog-encryption=ON")
+    replicas = [MariaPeer(scratch / "maria", 2), OmnibusPeer(scratch / "replica", 3), hidden]
     for replica in replicas:
         replica.start()
         # A source that starts again on a busy machine takes its time.
@@ -264,6 +296,7 @@ def killed(scratch, rounds):
     for replica in replicas:
         wait_caught_up(replica, source)
         expect(rows(replica) == rows(source), f"{type(replica).__name__} has other rows")
+    no_secret(hidden)
     print(f"{rounds} kills, {len(acknowledged)} transactions, {len(source.binlogs())} files", flush=True)
     for path in finished_binlogs(source):
         decrypt(path, keyring)
@@ -275,6 +308,7 @@ def main():
         for method in ("fdatasync", "O_DSYNC", "auto"):
             server, keyring, backup = in_the_files(scratch, method)
         refusals(server, keyring, backup, scratch)
+        of_a_mysql(scratch)
         killed(scratch, 6)
     print("ok")
 

@@ -221,6 +221,13 @@ class Checker:
                 try:
                     self.cursor.execute(text)
                     got = self.cursor.rowcount
+                except pymysql.err.MySQLError as error:
+                    if error.args[0] != 1093:
+                        raise
+                    # A changed table is not read by a subquery of its change.
+                    expect(re.search(rf"\(SELECT .* FROM {one}\b", text), f"{text}\n  {error}")
+                    self.refused += 1
+                    continue
                 finally:
                     self.cursor.execute("ROLLBACK")
                 expect(int(number) == got, f"changed rows\n  {count}\n  {pairs}\n  {text}\n  wanted {number}, got {got}")

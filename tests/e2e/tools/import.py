@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from imports import Mover, Writers, fill, newer_mariadb, newer_mysql, target  # noqa: E402
-from omnibus import client, expect, wait_for  # noqa: E402
+from omnibus import Session, client, expect, wait_for  # noqa: E402
 from peers import run_chosen  # noqa: E402
 
 ROWS = 15_000
@@ -32,6 +32,11 @@ def what_is_refused_is_named(source, into):
         found = client(into, "SHOW DATABASES").split()
         expect("shop" not in found and not any(name.startswith("omnibus_import") for name in found), f"left behind: {found}")
     mover.run("--plan", "--exclude", "odd.place", "odd.old")
+    (own,), = Session(into)("SELECT @@GLOBAL.server_id")
+    client(into, f"SET GLOBAL server_id = {number(source, 'SELECT @@GLOBAL.server_id')}")
+    said = mover.run("--plan", "--exclude", "odd.place", "odd.old", code=3)
+    expect("the same server_id, 77:" in said, said)
+    client(into, f"SET GLOBAL server_id = {own}")
     # Without a right to stop writers, and with a wrong password.
     client(source, "CREATE USER poor@'%' IDENTIFIED BY 'mover-secret'; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO poor@'%'")
     mover.words[3] = mover.words[3].replace("mover@", "poor@")
@@ -80,13 +85,16 @@ def planted_differences(source, into, mover):
     """What is changed at the target behind its source's back is found, with its keys, and what is equal is not named."""
     mover.run("--check-only")
     client(into, "SET sql_log_bin = 0, foreign_key_checks = 0; UPDATE shop.item SET price = price + 1e-9 WHERE orders = 1 AND n = 1; "
-                 "DELETE FROM shop.words WHERE lang = 'fr'; INSERT INTO shop.customer (id, name) VALUES (99999999, 'nobody'); DROP VIEW shop.a_best")
+                 "DELETE FROM shop.words WHERE lang = 'fr'; INSERT INTO shop.customer (id, name) VALUES (99999999, 'nobody'); DROP VIEW shop.a_best; "
+                 "ALTER TABLE shop.swaps ALTER x SET DEFAULT 5; ALTER TABLE shop.swaps ADD CONSTRAINT planted CHECK (id > -5)")
     said = mover.run("--check-only", code=4)
-    for part in ("shop.item: (orders, n) after", "different: 1 ((1, 1))", "missing in the target: 1 (('é', 'fr', x'00ff'))", "only in the target: 1 ((99999999))", "view shop.a_best: not in the target"):
+    for part in ("shop.item: (orders, n) after", "different: 1 ((1, 1))", "missing in the target: 1 (('é', 'fr', x'00ff'))", "only in the target: 1 ((99999999))", "view shop.a_best: not in the target",
+                 "table shop.swaps: only in the source: `x` int", "table shop.swaps: only in the target: `x` int", "table shop.swaps: only in the target: CONSTRAINT `planted` CHECK"):
         expect(part in said, f"'{part}' is not in {said}")
-    expect("4 differences" in said and "shop.orders:" not in said, said)
+    expect("7 differences" in said and "shop.orders:" not in said, said)
     client(into, "SET sql_log_bin = 0, foreign_key_checks = 0; UPDATE shop.item SET price = 2.5 WHERE orders = 1 AND n = 1; "
-                 "INSERT INTO shop.words VALUES ('é', 'fr', x'00ff', 1); DELETE FROM shop.customer WHERE id = 99999999; "
+                 "INSERT INTO shop.words VALUES ('é', 'fr', x'00ff', 1); "
+                 "ALTER TABLE shop.swaps ALTER x SET DEFAULT NULL; ALTER TABLE shop.swaps DROP CONSTRAINT planted; DELETE FROM shop.customer WHERE id = 99999999; "
                  "USE shop; CREATE VIEW a_best AS SELECT c.name, t.t, shop.double_it(t.t) AS d FROM totals t JOIN customer c ON c.id = t.customer")
     mover.run("--check-only")
 

@@ -260,7 +260,8 @@ fn sync_last(dir: &LogDir) -> Result<(), RecoverError> {
         return Ok(());
     };
     let path = dir.path_of(last);
-    let synced = dir.config().disk.open(&path, Open::Read).and_then(|file| {
+    // Windows syncs nothing by a handle that only reads.
+    let synced = dir.config().disk.open(&path, Open::Write).and_then(|file| {
         file.sync_all()?;
         if mutant::is(Mutant::TrustCache) { Ok(()) } else { file.forget_cached() }
     });

@@ -1,7 +1,7 @@
 //! The Unix forms; where Linux has more than the others, both are here. Safe calls of the standard library and `libc`'s
 //! constants, except in `calls`, which is all the `unsafe` of this crate.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -37,8 +37,18 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
 }
 
 /// The number of names of a file.
-pub(crate) fn links(about: &std::fs::Metadata) -> u64 {
-    about.nlink()
+pub(crate) fn links(_file: &File, about: &Metadata) -> io::Result<u64> {
+    Ok(about.nlink())
+}
+
+/// As `links`.
+pub(crate) fn links_by_name(_path: &Path, about: &Metadata) -> io::Result<u64> {
+    Ok(about.nlink())
+}
+
+/// Takes a name away; who has the file open keeps it.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
 }
 
 /// Makes creations, renames and removals in a directory durable.

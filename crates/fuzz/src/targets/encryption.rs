@@ -12,11 +12,14 @@ pub(super) fn header(input: &[u8]) {
     }
 }
 
-/// Lines of a keyring; its checksum is made here. A new master key is beside the old ones, and stays.
+/// A keyring in the form of MySQL's component, or lines whose checksum is made here. A new master key is beside the old ones, and stays.
 pub(super) fn keyring(input: &[u8]) {
     const SERVER: &str = "0b5c8f8e-0000-11ef-9000-000000000001";
     let folder = Folder::new();
-    let sum = format!("# crc32={:08x}\n", crc32fast::hash(input));
+    let sum = match input.first() {
+        Some(b'{') => String::new(),
+        _ => format!("# crc32={:08x}\n", crc32fast::hash(input)),
+    };
     folder.write("keyring", &[input, sum.as_bytes()].concat());
     let path = folder.path().join("keyring");
     only_for_its_owner(&path);

@@ -44,6 +44,7 @@ impl LogDir {
             if !may_be_spare || ends_with_rotate(&last[..read], len) {
                 continue;
             }
+            drop(file);
             if let Some(end) = self.end_of_rotated(seq)? {
                 let file = open_to_cut(&self.config.disk, &self.config.faults, &path, end)?;
                 finish(&self.config.faults, &file, &path, end)?;

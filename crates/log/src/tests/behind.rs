@@ -1,7 +1,6 @@
 //! `search_behind` finds all whole events behind a torn place, and nothing else.
 
 use super::*;
-use std::os::unix::fs::FileExt;
 
 /// Writes a file with a spare tail. Returns the beginnings and ends of its transactions.
 fn five(path: &Path) -> Vec<u64> {
@@ -31,11 +30,11 @@ fn every_whole_event_behind_is_found_and_damaged_ones_are_not() {
     let ends = five(dir.path());
     let (all, _) = search(dir.path(), ends[0]);
     assert_eq!((all.len(), all[0]), (25, ends[0]));
-    let file = fs::OpenOptions::new().write(true).open(dir.path().join("binlog.000001")).unwrap();
+    let file = open(&dir.path().join("binlog.000001"));
     for at in [ends[1] + 3, ends[1] + 21, ends[2] - 30] {
         let (before, _) = search(dir.path(), ends[0]);
         let mut byte = [0];
-        fs::File::open(dir.path().join("binlog.000001")).unwrap().read_exact_at(&mut byte, at).unwrap();
+        file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 0x40], at).unwrap();
         let (found, behind) = search(dir.path(), ends[0]);
         let victim = *all.iter().rfind(|event| **event <= at).unwrap();

@@ -138,7 +138,7 @@ fn a_long_spare_tail_is_cut_after_the_rotation_or_by_the_next_start() {
     rotate(&mut writer).unwrap();
     log.wait_for_background();
     assert_eq!(file_len(dir.path(), "binlog.000001"), log.list()[0].size);
-    faults.plant(Point::FinishTruncate, Action::Fail(libc::EIO));
+    faults.plant(Point::FinishTruncate, Action::Fail(IO_ERROR));
     commit(&mut writer, 2, 10).unwrap();
     let before = TailReader::open(&log, LogPosition::new(FileSeq(2), 4)).unwrap();
     rotate(&mut writer).unwrap();
@@ -173,9 +173,9 @@ fn a_kill_while_an_orphan_is_removed_is_safe() {
 #[test]
 fn a_failed_write_or_sync_poisons_the_log_for_good() {
     let cases = [
-        (FlushMethod::ODirectDsync, Point::JobWrite, Action::Fail(libc::EIO)),
-        (FlushMethod::ODsync, Point::JobWrite, Action::Fail(libc::ENOSPC)),
-        (FlushMethod::Fdatasync, Point::JobSync, Action::Fail(libc::EIO)),
+        (FlushMethod::ODirectDsync, Point::JobWrite, Action::Fail(IO_ERROR)),
+        (FlushMethod::ODsync, Point::JobWrite, Action::Fail(DISK_FULL)),
+        (FlushMethod::Fdatasync, Point::JobSync, Action::Fail(IO_ERROR)),
         (FlushMethod::Fdatasync, Point::JobWrite, Action::Short(10)),
     ];
     for (method, point, action) in cases {
@@ -207,7 +207,7 @@ fn a_failed_write_or_sync_poisons_the_log_for_good() {
 #[test]
 fn a_write_that_finds_the_disk_full_waits_for_space_or_until_nobody_wants_to_wait() {
     for (method, action) in
-        [(FlushMethod::ODirectDsync, Action::Fail(libc::ENOSPC)), (FlushMethod::Fdatasync, Action::Short(10))]
+        [(FlushMethod::ODirectDsync, Action::Fail(DISK_FULL)), (FlushMethod::Fdatasync, Action::Short(10))]
     {
         let dir = tempfile::tempdir().unwrap();
         let faults = Faults::default();
@@ -249,7 +249,7 @@ fn a_rotation_that_finds_the_disk_full_waits_for_space() {
         let mut writer = start(dir.path(), settings);
         commit(&mut writer, 1, 10).unwrap();
         faults.clear();
-        faults.plant(point, Action::Fail(libc::ENOSPC));
+        faults.plant(point, Action::Fail(DISK_FULL));
         std::thread::scope(|scope| {
             let rotating = scope.spawn(|| writer.rotate(&head()).unwrap());
             let attempts = || faults.passed().iter().filter(|&&passed| passed == point).count();
@@ -336,7 +336,7 @@ fn zeros_that_could_not_be_synced_are_a_failure_of_the_log() {
         let mut writer = start(dir.path(), LogConfig { faults: faults.clone(), ..config(method) });
         commit(&mut writer, 1, 10).unwrap();
         let file = writer.current();
-        faults.plant(point, Action::Fail(libc::EIO));
+        faults.plant(point, Action::Fail(IO_ERROR));
         file.extend_to(file.allocated() + (1 << 20), 0).unwrap_err();
         faults.clear();
         commit(&mut writer, 2, 10).expect_err("it can not know whether its page was the lost one");

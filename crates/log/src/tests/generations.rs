@@ -50,7 +50,7 @@ fn a_sync_covers_what_was_there_when_it_began() {
 #[test]
 fn after_a_sync_that_failed_no_other_succeeds() {
     let generations = Generations::default();
-    let eio = std::io::Error::from_raw_os_error(libc::EIO);
+    let eio = std::io::Error::from_raw_os_error(super::IO_ERROR);
     let failure = crate::IoFailure::new("sync", std::path::Path::new("binlog.000001"), &eio);
     generations.wrote();
     generations.cover(|| Err(failure.clone())).unwrap_err();

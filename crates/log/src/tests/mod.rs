@@ -48,6 +48,10 @@ fn at_once(count: usize, check: impl Fn(usize) + Sync) {
     });
 }
 
+/// The operating system's numbers of two errors that tests plant.
+const DISK_FULL: i32 = if cfg!(windows) { 112 } else { libc::ENOSPC };
+const IO_ERROR: i32 = if cfg!(windows) { 1117 } else { libc::EIO };
+
 /// A full disk is waited for.
 fn patient() -> Room {
     Room { full_disk: Arc::new(FullDisk::patient()), reserve: 0 }
@@ -175,6 +179,11 @@ fn numbers(dir: &LogDir, first: FileSeq) -> (Vec<u64>, LogTail) {
             RecoveryItem::Tail(tail) => return (found, tail),
         }
     }
+}
+
+/// Opens a file for changes behind the log's back.
+fn open(path: &Path) -> omnibus_disk::File {
+    omnibus_disk::Disk::default().open(path, omnibus_disk::Open::Write).unwrap()
 }
 
 fn file_len(path: &Path, name: &str) -> u64 {

@@ -16,7 +16,7 @@ fn spill(path: &Path, gno: u64, payload: usize) -> Spilled {
     let path = spill_path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, &bytes).unwrap();
-    fs::File::open(&path).unwrap().sync_all().unwrap();
+    open(&path).sync_all().unwrap();
     Spilled { path, reserve: RESERVE, end, tail, front: 0 }
 }
 

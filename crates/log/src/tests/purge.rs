@@ -108,7 +108,7 @@ fn a_purge_on_a_full_disk_takes_the_room_of_a_prepared_file_or_changes_nothing()
         commit(&mut writer, 1, 10).unwrap();
         rotate(&mut writer).unwrap();
         let log = writer.handle();
-        faults.plant(point, Action::Fail(libc::ENOSPC));
+        faults.plant(point, Action::Fail(DISK_FULL));
         let failed = log.purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap_err();
         assert!(matches!(failed, PurgeError::Io(_)), "{failed}");
         assert_eq!(seqs(&log), [1, 2]);
@@ -118,7 +118,7 @@ fn a_purge_on_a_full_disk_takes_the_room_of_a_prepared_file_or_changes_nothing()
         fs::write(&prepared, vec![0; 8192]).unwrap();
         fs::write(&whose, b"somebody's").unwrap();
         // There is room once it is gone.
-        faults.plant(point, Action::Fail(libc::ENOSPC));
+        faults.plant(point, Action::Fail(DISK_FULL));
         let (prepared_now, room) = (prepared.clone(), faults.clone());
         std::thread::scope(|scope| {
             let deadline = std::time::Instant::now() + Duration::from_secs(30);

@@ -53,7 +53,7 @@ fn no_commit_takes_what_somebody_makes_room_with() {
         ..config(FlushMethod::Fdatasync)
     };
     let mut writer = start(dir.path(), settings);
-    faults.plant(Point::JobWrite, Action::Fail(libc::ENOSPC));
+    faults.plant(Point::JobWrite, Action::Fail(DISK_FULL));
     append(&mut writer, 1, 10);
     let job = writer.seal();
     let running = std::thread::spawn(move || job.run());

@@ -179,7 +179,7 @@ fn a_reset_that_finds_the_disk_full_waits_for_space() {
     let mut writer = start(dir.path(), settings);
     commit(&mut writer, 1, 10).unwrap();
     faults.clear();
-    faults.plant(Point::IndexWrite, Action::Fail(libc::ENOSPC));
+    faults.plant(Point::IndexWrite, Action::Fail(DISK_FULL));
     std::thread::scope(|scope| {
         let rotating = scope.spawn(|| rotate_alone(&mut writer).unwrap());
         let attempts = || faults.passed().iter().filter(|&&passed| passed == Point::IndexWrite).count();

@@ -1,7 +1,6 @@
 //! Reading whole runs of events, from files and from what the writer keeps in memory.
 
 use super::*;
-use std::os::unix::fs::FileExt;
 
 /// Everything up to the durable end, in pieces of about `wanted` bytes, and the files that were entered.
 fn drain(reader: &mut TailReader, wanted: usize) -> Result<(Vec<u8>, Vec<FileSeq>), ReadError> {
@@ -88,7 +87,7 @@ fn what_was_just_written_comes_from_memory_and_only_when_it_is_durable() {
         let mut reader = TailReader::open(&log, begin).unwrap();
         reader.keep_recent();
         let mut expected = Vec::new();
-        let file = fs::OpenOptions::new().write(true).open(dir.path().join("binlog.000001")).unwrap();
+        let file = open(&dir.path().join("binlog.000001"));
         // The first run finds out what the file is like.
         expected.extend(transaction(writer.position().offset.0, 2, 100));
         commit(&mut writer, 2, 100).unwrap();

@@ -1,7 +1,6 @@
 //! Torn tails, holes, stale bytes (LOG-2), damage in the middle.
 
 use super::*;
-use std::os::unix::fs::FileExt;
 
 /// Three transactions in a file whose tail was never written. Gives the ends of the transactions.
 fn three(path: &Path) -> Vec<u64> {
@@ -66,7 +65,7 @@ fn every_flipped_bit_of_the_last_transaction_is_noticed() {
 fn a_hole_left_by_the_first_of_two_writes_ends_the_log_before_the_second() {
     let dir = tempfile::tempdir().unwrap();
     let ends = three(dir.path());
-    let file = fs::OpenOptions::new().write(true).open(log_file(dir.path())).unwrap();
+    let file = open(&log_file(dir.path()));
     file.write_all_at(&vec![0; (ends[1] - ends[0]) as usize], ends[0]).unwrap();
     assert_eq!(recover(dir.path()).0, [1]);
     assert_eq!(fs::metadata(log_file(dir.path())).unwrap().len(), ends[0], "cut where the hole starts");
@@ -97,21 +96,21 @@ fn damage_in_a_file_that_is_not_the_last_is_an_error_and_cuts_nothing() {
     rotate(&mut writer).unwrap();
     commit(&mut writer, 3, 50).unwrap();
     drop(writer);
-    let file = fs::OpenOptions::new().write(true).open(log_file(dir.path())).unwrap();
-    let len = file.metadata().unwrap().len();
+    let file = open(&log_file(dir.path()));
+    let len = file.len().unwrap();
     file.write_all_at(b"?", first.offset.0 + 30).unwrap();
     let opened = LogDir::open(dir.path(), LogConfig::default()).unwrap();
     let error = opened.recovery_scan(FileSeq(1)).unwrap().unwrap().finish().unwrap_err();
     assert!(matches!(error, ReadError::Damaged { position, .. } if position == first), "{error}");
     assert!(opened.truncate_tail(FileSeq(1), first.offset).is_err(), "only the last file may be cut");
-    assert_eq!(file.metadata().unwrap().len(), len);
+    assert_eq!(file.len().unwrap(), len);
 }
 
 #[test]
 fn a_length_that_promises_a_gigabyte_allocates_none() {
     let dir = tempfile::tempdir().unwrap();
     let ends = three(dir.path());
-    let file = fs::OpenOptions::new().write(true).open(log_file(dir.path())).unwrap();
+    let file = open(&log_file(dir.path()));
     let size = 1_000_000_000_u32;
     let end = (ends[2] as u32).wrapping_add(size);
     let mut header = [1; 19];
