@@ -124,7 +124,7 @@ fn each_condition_says_the_same_wherever_it_is_asked() {
         compare(&mut client, &format!("NOT ({condition})"));
     }
     // It is seen that they are no empty answers.
-    let met = |sql: &str| client.rows(sql).len();
+    let mut met = |sql: &str| client.rows(sql).len();
     let few = CONDITIONS.iter().map(|c| format!("SELECT 1 FROM t WHERE {c}")).map(|sql| met(&sql));
     assert!(few.filter(|rows| *rows > 0).count() > CONDITIONS.len() * 3 / 4);
 }
