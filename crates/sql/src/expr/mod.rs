@@ -31,6 +31,7 @@ pub mod profile;
 pub mod regexp;
 mod same;
 pub mod sequence;
+pub(crate) mod sieve;
 pub mod slot_set;
 pub mod stored;
 pub mod subquery;

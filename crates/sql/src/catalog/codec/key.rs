@@ -179,6 +179,10 @@ impl KeyCodec {
     }
 }
 
+fn no_row_key() -> SqlError {
+    SqlError::new(1034, b"HY000", "Incorrect index entry: no row key")
+}
+
 impl KeyCodec {
     /// The clustered key without its space that an entry of this index leads to.
     fn suffix<'a>(key: &'a [u8], value: &'a [u8]) -> Option<&'a [u8]> {
@@ -197,12 +201,28 @@ impl KeyCodec {
     /// # Errors
     /// The entry is damaged.
     pub fn clustered_of_entry(&self, space: [u8; 4], key: &[u8], value: &[u8]) -> SqlResult<Bytes> {
-        let suffix = KeyCodec::suffix(key, value)
-            .ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no row key"))?;
+        let suffix = KeyCodec::suffix(key, value).ok_or_else(no_row_key)?;
         Ok(build(|out| {
             out.extend_from_slice(&space);
             out.extend_from_slice(suffix);
         }))
+    }
+
+    /// As `clustered_of_entry`, behind what `out` has.
+    ///
+    /// # Errors
+    /// The entry is damaged; `out` is then unchanged.
+    pub fn append_clustered_of_entry(
+        &self,
+        space: [u8; 4],
+        key: &[u8],
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        let suffix = KeyCodec::suffix(key, value).ok_or_else(no_row_key)?;
+        out.extend_from_slice(&space);
+        out.extend_from_slice(suffix);
+        Ok(())
     }
 }
 
