@@ -81,11 +81,11 @@ impl Entries {
 }
 
 /// The conditions of a path that can be asked of rows before they are taken, if it reads many rows of the clustered index.
-pub(super) fn sieve(path: &TableAccess, slot: u16) -> Option<Sieve<'_>> {
+pub(super) fn sieve<'p>(table: &Table, path: &'p TableAccess, slot: u16) -> Option<Sieve<'p>> {
     let clustered = match &path.access {
         Access::Full { index } => *index == 0,
         Access::Ranges(ranges) => ranges.index == 0,
         Access::Point { .. } | Access::Union(_) => false,
     };
-    if clustered && path.rows >= WORTH_A_SIEVE { Sieve::of(&path.filter, slot) } else { None }
+    if clustered && path.rows >= WORTH_A_SIEVE { Sieve::of(&path.filter, slot, table) } else { None }
 }

@@ -102,7 +102,7 @@ impl<'p> RowReader<'p> {
     ) -> ExecResult<RowReader<'p>> {
         let mut reader = RowReader::begin(table, path, (lock, wait), limit, false, cx)?;
         if !reader.keyed {
-            reader.sieve = batch::sieve(path, slot);
+            reader.sieve = batch::sieve(table, path, slot);
         }
         Ok(reader)
     }

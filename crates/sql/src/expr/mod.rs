@@ -12,6 +12,7 @@ pub mod comparable;
 pub mod compare;
 pub mod context;
 pub mod convert;
+mod direct;
 pub mod eval;
 pub mod functions;
 pub mod hash_key;

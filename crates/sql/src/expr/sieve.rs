@@ -7,12 +7,14 @@
 //! Only leading ones, and they are asked in their order: a condition behind one that is evaluated may not keep it from warning.
 
 use super::context::Slot;
+use super::direct::Direct;
 use super::eval::both;
 use super::functions::string::FixedPart;
 use super::in_place::{self, Lying, Rows, Text};
 use super::in_place_number;
 use super::node::{CompareOp, Expr, Kind};
 use crate::catalog::Table;
+use crate::catalog::codec::Stored;
 use crate::error::ExecResult;
 
 /// Texts longer than this are matched with patterns where KILL is looked for.
@@ -32,10 +34,17 @@ pub(crate) enum Verdict {
 /// The leading conditions of a scan.
 #[derive(Debug)]
 pub(crate) struct Sieve<'p> {
-    conditions: &'p [Expr],
+    conditions: Vec<Condition<'p>>,
     /// They are all of the scan's.
     whole: bool,
     slot: u16,
+}
+
+/// A condition, or several on one column.
+#[derive(Debug)]
+enum Condition<'p> {
+    Direct(Direct),
+    Plain(&'p Expr),
 }
 
 /// A row that storage shows.
@@ -70,21 +79,44 @@ impl Rows for Shown<'_> {
 
 impl<'p> Sieve<'p> {
     /// Of the conditions on the table in `slot`; `None` if the first of them must be evaluated.
-    pub(crate) fn of(conditions: &'p [Expr], slot: u16) -> Option<Sieve<'p>> {
-        let leading = conditions.iter().take_while(|condition| is_plain(condition)).count();
-        let whole = leading == conditions.len();
-        (leading > 0).then(|| Sieve { conditions: &conditions[..leading], whole, slot })
+    pub(crate) fn of(conditions: &'p [Expr], slot: u16, table: &Table) -> Option<Sieve<'p>> {
+        let mut asked: Vec<Condition<'p>> = Vec::new();
+        let leading = conditions.iter().take_while(|condition| is_plain(condition));
+        let mut whole = 0;
+        for condition in leading {
+            whole += 1;
+            let Some(direct) = Direct::of(condition, slot, table) else {
+                asked.push(Condition::Plain(condition));
+                continue;
+            };
+            let alone = match asked.last_mut() {
+                Some(Condition::Direct(before)) => before.join(direct).err(),
+                _ => Some(direct),
+            };
+            asked.extend(alone.map(Condition::Direct));
+        }
+        let whole = whole == conditions.len();
+        (!asked.is_empty()).then_some(Sieve { conditions: asked, whole, slot })
     }
 
     /// Asks them of a stored row of the table. `pads`: CHAR columns are shown with their padding.
     pub(crate) fn ask(&self, table: &Table, image: &[u8], frame: &[Slot], pads: bool) -> Verdict {
         let shown = Shown { slot: self.slot, table, image, frame, pads };
-        for condition in self.conditions {
-            match truth(condition, &shown) {
-                Ok(Some(Some(true))) => {}
-                Ok(Some(_)) => return Verdict::Refused,
-                // What is wrong with a row is said where it is evaluated.
-                Ok(None) | Err(_) => return Verdict::Open,
+        for condition in &self.conditions {
+            let met = match condition {
+                Condition::Direct(direct) => match table.rows.field(image, direct.column) {
+                    Ok(Stored::Field(_, bytes)) => direct.accepts(bytes),
+                    Ok(Stored::Null) => false,
+                    Ok(Stored::Elsewhere) | Err(_) => return Verdict::Open,
+                },
+                Condition::Plain(condition) => match truth(condition, &shown) {
+                    Ok(Some(truth)) => truth == Some(true),
+                    // What is wrong with a row is said where it is evaluated.
+                    Ok(None) | Err(_) => return Verdict::Open,
+                },
+            };
+            if !met {
+                return Verdict::Refused;
             }
         }
         if self.whole { Verdict::Met } else { Verdict::Open }
