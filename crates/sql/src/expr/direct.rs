@@ -56,13 +56,13 @@ impl Direct {
         }
     }
 
-    /// Takes up another condition, if it is on the same column and there is room for it.
-    pub(super) fn join(&mut self, other: Direct) -> Result<(), Direct> {
+    /// Takes up another condition, which is given back if it is on another column, or there is no room for it.
+    pub(super) fn join(&mut self, other: Direct) -> Option<Direct> {
         if self.column != other.column || self.second.is_some() || other.second.is_some() {
-            return Err(other);
+            return Some(other);
         }
         self.second = Some(other.first);
-        Ok(())
+        None
     }
 
     /// Whether the bytes of a column that is not NULL meet the conditions.
@@ -120,7 +120,7 @@ fn form(value: &Value, shape: &ColumnShape) -> Option<Than> {
                 decimal.to_binlog(precision, scale, &mut bytes);
                 bytes.into_boxed_slice()
             };
-            Some(Than::Decimal(bytes(held), bytes(Decimal::from(0))))
+            Some(Than::Decimal(bytes(held), bytes(Decimal::from(0u64))))
         }
         _ => None,
     }

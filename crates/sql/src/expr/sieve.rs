@@ -90,7 +90,7 @@ impl<'p> Sieve<'p> {
                 continue;
             };
             let alone = match asked.last_mut() {
-                Some(Condition::Direct(before)) => before.join(direct).err(),
+                Some(Condition::Direct(before)) => before.join(direct),
                 _ => Some(direct),
             };
             asked.extend(alone.map(Condition::Direct));
