@@ -176,22 +176,36 @@ impl Reader {
         damaged(&self.table.path, "a block has no row where its index says")
     }
 
+    /// A data block that is in the cache. `None` if it is not, or has another form.
+    fn cached(&self, place: &BlockHandle) -> Option<Block> {
+        Block::of(self.files.cache.get_block(self.id(), place.offset())?.data.into())
+    }
+
     /// The newest version of a key at or below `at`, its number and, but for a deletion, its value; `hash` is that of the key.
+    /// `last`: nobody else is asked behind it, so that it most often has what is looked for.
     pub(crate) fn get(
         &self,
         key: &[u8],
         hash: u64,
         at: u64,
+        last: bool,
     ) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
         let Some(Loaded { index, filter, .. }) = self.loaded()? else { return self.by_tree(key, hash, at) };
-        if let Some(filter) = filter
+        let first = index.lower_bound(key);
+        // A block that is at hand says whether it has the key as fast as a filter does, and then has it.
+        let mut at_hand = if last && first < index.len() { self.cached(&index.place(first)) } else { None };
+        if at_hand.is_none()
+            && let Some(filter) = filter
             && !filter.maybe_contains_hash(hash).map_err(|error| table_error(&self.table.path, error))?
         {
             return Ok(None);
         }
         let Some(limit) = at.checked_sub(self.table.global_seqno()) else { return Ok(None) };
-        for nth in index.lower_bound(key)..index.len() {
-            let block = self.block(&index.place(nth))?.ok_or_else(|| self.other_form())?;
+        for nth in first..index.len() {
+            let block = match at_hand.take() {
+                Some(block) => block,
+                None => self.block(&index.place(nth))?.ok_or_else(|| self.other_form())?,
+            };
             match block.find(key, hash, limit) {
                 Found::Row(row) => {
                     let value =

@@ -82,11 +82,12 @@ impl Tables {
         hash: u64,
         at: u64,
     ) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
-        for run in &self.runs {
+        for (nth, run) in self.runs.iter().enumerate() {
+            let last = nth + 1 == self.runs.len();
             let table = run.partition_point(|reader| reader.table().metadata.key_range.max()[..] < *key);
             if let Some(reader) = run.get(table)
                 && reader.table().metadata.key_range.min()[..] <= *key
-                && let Some(found) = reader.get(key, hash, at)?
+                && let Some(found) = reader.get(key, hash, at, last)?
             {
                 return Ok(Some(found));
             }
