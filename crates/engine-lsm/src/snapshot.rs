@@ -96,9 +96,10 @@ impl Reads<'_> {
         }
         let view = self.shared.views.current();
         let span = span(from, to);
-        let mut sources = Vec::with_capacity(view.sealed.len() + 8);
-        let used = view.memtables_at(self.at);
-        for memtable in used {
+        // Of one source mostly, which is so large that room for some more of them is no small object for the allocator.
+        let most = view.memtables_at(self.at).count() + view.tables.runs();
+        let mut sources = Vec::with_capacity(most);
+        for memtable in view.memtables_at(self.at) {
             sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
         }
         for rows in view.tables.ranges((from, to)) {

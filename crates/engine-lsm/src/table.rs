@@ -113,20 +113,24 @@ impl Reader {
     }
 
     /// The index, if it is to be used by now.
-    fn loaded(&self) -> Result<Option<&Loaded>, EngineError> {
+    fn loaded(&self) -> Option<&Loaded> {
         if let Some(loaded) = self.loaded.get() {
-            return Ok(loaded.as_ref());
+            return loaded.as_ref();
         }
         if self.asked.fetch_add(1, Ordering::Relaxed) < FEW {
-            return Ok(None);
+            return None;
         }
-        let read = self.read()?;
+        let Ok(read) = self.read() else {
+            // The tree reads what it can of a damaged table, and tells where it cannot. Some reads later it is tried again.
+            self.asked.store(0, Ordering::Relaxed);
+            return None;
+        };
         // Another thread may have been quicker: what is not kept is given back.
         let read = read.filter(|loaded| self.files.takes(loaded.size));
         if let Err(Some(twice)) = self.loaded.set(read) {
             self.files.room.fetch_add(twice.size, Ordering::Relaxed);
         }
-        Ok(self.loaded.get().and_then(Option::as_ref))
+        self.loaded.get().and_then(Option::as_ref)
     }
 
     /// Reads index and filter. `None` if one of them, or the first block, has another form than this module knows.
@@ -190,7 +194,7 @@ impl Reader {
         at: u64,
         last: bool,
     ) -> Result<Option<(u64, Option<Bytes>)>, EngineError> {
-        let Some(Loaded { index, filter, .. }) = self.loaded()? else { return self.by_tree(key, hash, at) };
+        let Some(Loaded { index, filter, .. }) = self.loaded() else { return self.by_tree(key, hash, at) };
         let first = index.lower_bound(key);
         // A block that is at hand says whether it has the key as fast as a filter does, and then has it.
         let mut at_hand = if last && first < index.len() { self.cached(&index.place(first)) } else { None };
@@ -232,7 +236,7 @@ impl Reader {
 
     /// A walk from a key on; `None` if the tree has to make it.
     pub(crate) fn rows_from(&self, from: Bound<&[u8]>) -> Result<Option<Rows<'_>>, EngineError> {
-        let Some(Loaded { index, .. }) = self.loaded()? else { return Ok(None) };
+        let Some(Loaded { index, .. }) = self.loaded() else { return Ok(None) };
         let next = match from {
             Bound::Included(key) | Bound::Excluded(key) => index.lower_bound(key),
             Bound::Unbounded => 0,

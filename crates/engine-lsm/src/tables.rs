@@ -95,6 +95,10 @@ impl Tables {
         Ok(None)
     }
 
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
     /// For each run with tables in the range, returns all versions from the range's start on, and some behind its end,
     /// because finding the end takes as long as finding the start. The bounds must not be inverted.
     pub(crate) fn ranges<'v>(

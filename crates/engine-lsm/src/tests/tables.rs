@@ -131,3 +131,41 @@ fn indexes_of_tables_that_are_gone_take_no_room() {
         size > 0 && size == taken
     });
 }
+
+/// Of a table with a damaged block all other blocks are read, by an index in memory and without one.
+#[test]
+fn damage_is_met_where_it_is() {
+    for damaged in [100, 20 << 10] {
+        let directory = tempfile::tempdir().unwrap();
+        let config = || LsmConfig { table_target_size: 1 << 20, ..LsmConfig::new(directory.path()) };
+        let engine = open(config());
+        for no in 1..=600 {
+            put(&engine, no, key(1, no), 100);
+        }
+        engine.checkpoint().unwrap();
+        drop(engine);
+        let files: Vec<_> = std::fs::read_dir(directory.path().join("tree/tables")).unwrap().collect();
+        assert_eq!(files.len(), 1);
+        let path = files[0].as_ref().unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[damaged] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let engine = open(config());
+        let snapshot = engine.snapshot(CommitNo(600));
+        for _ in 0..3 {
+            let answers: Vec<_> = (1..=600).map(|no| snapshot.get(&key(1, no))).collect();
+            let errors = answers.iter().filter(|answer| answer.is_err()).count();
+            assert!((1..300).contains(&errors), "{errors}");
+            for (no, answer) in (1..).zip(answers) {
+                match answer {
+                    Ok(value) => assert_eq!(value.unwrap(), noise(no, 100)),
+                    Err(error) => assert!(error.to_string().contains("tree/tables/"), "{error}"),
+                }
+            }
+            let (from, to) = (Bound::Unbounded, Bound::Unbounded);
+            assert!(snapshot.visit(from, to, &mut |_, _| true).is_err());
+        }
+        let (indexes, _) = engine.shared().views.current().tables.indexes();
+        assert_eq!(indexes > 0, damaged > 16 << 10, "the first block is looked at for its form");
+    }
+}

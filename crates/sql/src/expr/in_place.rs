@@ -5,6 +5,7 @@
 
 use super::context::{Context, Row, Slot};
 use super::functions::string::FixedPart;
+use super::in_place_number::Number;
 use super::node::{CompareOp, Expr, Kind};
 use super::{charset, hash_key, in_place_number};
 use crate::api::sql_mode;
@@ -196,6 +197,15 @@ pub(super) fn is_in(
         }
     }
     Ok(Some(if unknown { None } else { Some(false) }))
+}
+
+/// The whole number that an expression is, if it lies somewhere.
+#[inline]
+pub(crate) fn whole_number(e: &Expr, rows: &impl Rows) -> Option<i64> {
+    match in_place_number::number(e, rows) {
+        Ok(Number::Integer(n)) => Some(n),
+        _ => None,
+    }
 }
 
 /// Appends an expression's hash key; whether it is NULL.

@@ -113,6 +113,21 @@ impl KeyCodec {
         build(|out| self.put_prefix(values, out))
     }
 
+    /// As `prefix`, of so many values that are given one by one; `None` if there is none for a part.
+    pub fn prefix_by(&self, parts: usize, value: &mut dyn FnMut(usize) -> Option<Value>) -> Option<Bytes> {
+        let mut all = true;
+        let key = build(|out| {
+            out.extend_from_slice(&self.space);
+            for (at, part) in self.parts.iter().take(parts).enumerate() {
+                match value(at) {
+                    Some(value) => part.encode(&value, out),
+                    None => all = false,
+                }
+            }
+        });
+        all.then_some(key)
+    }
+
     fn put_prefix(&self, values: &[Value], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.space);
         for (part, value) in self.parts.iter().zip(values) {
