@@ -8,7 +8,6 @@ use crate::shared::Shared;
 use crate::space;
 use crate::spaces::within;
 use crate::sweep::{self, Quiet};
-use crate::tables::Tables;
 use crate::threshold;
 use crate::tree_error;
 use lsm_tree::AbstractTree;
@@ -98,7 +97,7 @@ fn drop_tables(shared: &Shared) -> Result<(), EngineError> {
         }
     }
     if !fresh.is_empty() {
-        shared.show(|| Tables::current(&shared.tree), None);
+        shared.show(None);
     }
     Ok(())
 }
@@ -116,7 +115,7 @@ fn compact(shared: &Shared, strategy: &Arc<Leveled>) -> Result<(), EngineError> 
             return Ok(());
         }
         shared.counters.compactions.fetch_add(1, Ordering::Relaxed);
-        shared.show(|| Tables::current(&shared.tree), None);
+        shared.show(None);
         shared.signals.flushed();
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
 use crate::space;
 use crate::spaces::DeadSpaces;
+use crate::table::TableFiles;
 use crate::tables::Tables;
 use crate::view::Views;
 use crate::{NAME, backup, compaction, flush, format, io_error, load, manifest, staged, stall, tree_error};
@@ -18,8 +19,8 @@ use lsm_tree::config::{BlockSizePolicy, HashRatioPolicy, PartitioningPolicy, Res
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, KeyRef, ReadAt, Snapshot, SnapshotIter, SortedWrites,
-    SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Lent, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceId,
+    Staged, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ impl LsmEngine {
         backup::clean(&config.directory).map_err(io_error)?;
         let factory = Arc::new(FilterFactory::default());
         let versions = SequenceNumberCounter::default();
-        let tree = open_tree(&config, &versions, &factory)?;
+        let (tree, files) = open_tree(&config, &versions, &factory)?;
         let in_tables = tree.get_highest_persisted_seqno().unwrap_or(0);
         let applied = written.max(in_tables);
         let redo = Participant::open(
@@ -81,7 +82,7 @@ impl LsmEngine {
         );
         let redo = redo.map_err(|error| omnibus_redo::open_error(NAME, error))?;
         let shared = Arc::new(Shared {
-            views: Views::new(Tables::current(&tree), applied, config.memtable_size),
+            views: Views::new(Tables::first(&tree, files), applied, config.memtable_size),
             config,
             state_files,
             tree,
@@ -158,14 +159,15 @@ fn open_tree(
     config: &LsmConfig,
     versions: &SequenceNumberCounter,
     factory: &Arc<FilterFactory>,
-) -> Result<Tree, EngineError> {
+) -> Result<(Tree, TableFiles), EngineError> {
     let factory: Arc<FilterFactory> = Arc::clone(factory);
+    let cache = Arc::new(Cache::with_capacity_bytes(config.block_cache_size));
     let directory = config.directory.join(format::TREE_DIRECTORY);
     let files = Arc::new(OnDisk(config.rows.clone()));
-    let open_tables = DescriptorTable::new(config.open_tables).with_files(files);
+    let open = Arc::new(DescriptorTable::new(config.open_tables).with_files(files));
     let tree = Config::new(directory, versions.clone(), SequenceNumberCounter::default())
-        .use_cache(Arc::new(Cache::with_capacity_bytes(config.block_cache_size)))
-        .use_descriptor_table(Some(Arc::new(open_tables)))
+        .use_cache(Arc::clone(&cache))
+        .use_descriptor_table(Some(Arc::clone(&open)))
         // Keys are short and rows are not: keys that share no prefix cost little space, and a read makes no
         // copy to put them together. Larger blocks suit ranges.
         .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
@@ -178,7 +180,10 @@ fn open_tree(
         .open()
         .map_err(tree_error)?;
     match tree {
-        AnyTree::Standard(tree) => Ok(tree),
+        AnyTree::Standard(tree) => {
+            let files = TableFiles::new(tree.id(), open, cache);
+            Ok((tree, files))
+        }
         AnyTree::Blob(_) => {
             Err(EngineError::Corrupt { engine: NAME, detail: "the tree keeps its values apart".to_owned() })
         }
@@ -386,7 +391,7 @@ impl ReadAt for LsmEngine {
         at: CommitNo,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         self.reads(at).visit(from, to, each)
     }

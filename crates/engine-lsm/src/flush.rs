@@ -7,7 +7,6 @@
 use crate::memtable::{MemTable, Version};
 use crate::shared::Shared;
 use crate::spaces::within;
-use crate::tables::Tables;
 use crate::{io_error, large, load, space, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, ValueType};
@@ -91,7 +90,7 @@ fn finish(shared: &Shared, task: &Task) -> Result<(), EngineError> {
         shared.state_files.write_applied(up_to).map_err(io_error)?;
         task.memtable.flushed.store(up_to, Ordering::Release);
     }
-    shared.show(|| Tables::current(&shared.tree), task.whole.then_some(&task.memtable));
+    shared.show(task.whole.then_some(&task.memtable));
     if let Some(up_to) = task.up_to {
         shared.persisted.fetch_max(up_to, Ordering::AcqRel);
     }
@@ -124,7 +123,7 @@ pub(crate) fn install(shared: &Shared, no: u64, writes: &mut SortedWrites<'_>) -
     writer.prepared = writer.prepared.max(no);
     drop(writer);
     shared.committed.fetch_max(no, Ordering::AcqRel);
-    shared.show(|| Tables::current(&shared.tree), None);
+    shared.show(None);
     shared.persisted.fetch_max(no, Ordering::AcqRel);
     shared.counters.flushes.fetch_add(1, Ordering::Relaxed);
     shared.signals.flushed();

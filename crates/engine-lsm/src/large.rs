@@ -72,10 +72,16 @@ fn checksum(packed: &[u8]) -> u64 {
     hasher.digest()
 }
 
+/// Whether a table has a row so.
+#[inline]
+pub(crate) fn is_packed(value: &[u8]) -> bool {
+    value.starts_with(&MAGIC)
+}
+
 /// The row that a table has so.
 #[inline]
 pub(crate) fn unpack(value: Bytes) -> Result<Bytes, EngineError> {
-    if value.starts_with(&MAGIC) { row_of(&value) } else { Ok(value) }
+    if is_packed(&value) { row_of(&value) } else { Ok(value) }
 }
 
 #[cold]

@@ -11,6 +11,8 @@
 //!   cannot stop at a commit number.
 //! - *Reads go through a view* (`view`): the memtables and one version of the tables, swapped as a whole. A read takes
 //!   the view's lock only to clone one pointer.
+//! - *Blocks are read by this crate* (`table`): the tree's way to one row allocates, asks the cache twice and parses rows that it passes; to walk
+//!   on it shares key and value of each. Tables of a form that `block` does not know, or for whose index there is no room, are read by the tree.
 //! - *Names change through libc.* The tree renames its files by `tempfile`, and that by `rustix`, whose feature
 //!   `use-libc` makes these calls visible to a preloaded library, which can delay or fail them.
 //! - *Old versions* are dropped where that is exact: at a flush by this crate's rule, in a compaction only when no
@@ -24,6 +26,7 @@
 
 mod arena;
 mod backup;
+mod block;
 mod checksum;
 mod compaction;
 mod config;
@@ -33,6 +36,7 @@ mod filter;
 mod flush;
 mod format;
 mod gate;
+mod index;
 #[cfg(test)]
 mod interleavings;
 mod key;
@@ -50,6 +54,7 @@ mod spaces;
 mod staged;
 mod stall;
 mod sweep;
+mod table;
 mod tables;
 mod threshold;
 mod verify;

@@ -10,7 +10,7 @@
 use super::arena::Arena;
 use super::sync::atomic::{AtomicU32, AtomicU64, Ordering as Memory};
 use bytes::Bytes;
-use omnibus_engine::KeyRef;
+use omnibus_engine::Lent;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
@@ -144,16 +144,16 @@ impl<'l> Entry<'l> {
     }
 
     /// The key, if needed in `short`.
-    pub(crate) fn key<'b>(&self, short: &'b mut [u8; HEAD]) -> KeyRef<'b>
+    pub(crate) fn key<'b>(&self, short: &'b mut [u8; HEAD]) -> Lent<'b>
     where
         'l: 'b,
     {
         if let Some(long) = self.long() {
-            return KeyRef::Shared(long);
+            return Lent::Shared(long);
         }
         let [high, low] = self.head();
         *short = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
-        KeyRef::Short(&short[..self.len()])
+        Lent::Short(&short[..self.len()])
     }
 
     #[inline]

@@ -4,7 +4,6 @@
 use crate::io_error;
 use crate::memtable::MemTable;
 use crate::shared::Shared;
-use crate::tables::Tables;
 use crate::view::View;
 use bytes::Bytes;
 use omnibus_engine::EngineError;
@@ -59,7 +58,7 @@ fn wait(shared: &Shared, mine: &[Arc<MemTable>], wanted: impl Fn(&View) -> bool)
 pub(crate) fn give_up(shared: &Shared, mine: &[Arc<MemTable>]) {
     for memtable in mine {
         memtable.given_up.store(true, Ordering::Release);
-        shared.show(|| Tables::current(&shared.tree), Some(memtable));
+        shared.show(Some(memtable));
     }
     shared.signals.flushed();
 }

@@ -11,7 +11,7 @@ use crate::key::{Span, VersionKey};
 use crate::list::{Entry, List, Pen, Probe, head};
 use crate::walk::{self, Walk};
 use bytes::Bytes;
-use omnibus_engine::{EngineError, KeyRef, Pending, WriteSet};
+use omnibus_engine::{EngineError, Lent, Pending, WriteSet};
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -69,22 +69,22 @@ impl<'m> Cursor<'m> {
     }
 
     /// The key it stands at, if needed in `short`.
-    pub(crate) fn key_in<'b>(&'b self, short: &'b mut [u8; 16]) -> KeyRef<'b>
+    pub(crate) fn key_in<'b>(&'b self, short: &'b mut [u8; 16]) -> Lent<'b>
     where
         'm: 'b,
     {
         match self {
             Cursor::List(list) => list.now().key(short),
-            Cursor::Staged(walk) => KeyRef::Short(walk.key()),
+            Cursor::Staged(walk) => Lent::Short(walk.key()),
         }
     }
 
     /// Calls `each` with the key and the value where it stands, unless that is a deletion. False: no more wanted.
-    pub(crate) fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+    pub(crate) fn emit(&mut self, each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool) -> bool {
         match self {
             Cursor::List(list) => list.emit(each),
             Cursor::Staged(walk) => match walk.value() {
-                Some(value) => each(KeyRef::Short(walk.key()), value),
+                Some(value) => each(Lent::Short(walk.key()), Lent::Shared(&value)),
                 None => true,
             },
         }
@@ -118,10 +118,10 @@ impl<'m> ListCursor<'m> {
         self.now.as_ref().expect("a cursor is read only where it stands at a key")
     }
 
-    fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+    fn emit(&mut self, each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool) -> bool {
         let Some(now) = self.now else { return true };
         match now.value() {
-            Some(value) => each(now.key(&mut self.short), value.clone()),
+            Some(value) => each(now.key(&mut self.short), Lent::Shared(value)),
             None => true,
         }
     }

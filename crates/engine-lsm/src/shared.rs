@@ -7,7 +7,6 @@ use crate::gate::Gate;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
 use crate::spaces::DeadSpaces;
-use crate::tables::Tables;
 use crate::view::{View, Views, Writer};
 use crate::{io_error, stall};
 use lsm_tree::{SequenceNumberCounter, Tree};
@@ -87,8 +86,8 @@ impl Shared {
     }
 
     /// Shows other tables, and tells writers how they should behave.
-    pub(crate) fn show(&self, fetch: impl FnOnce() -> Tables, flushed: Option<&Arc<MemTable>>) {
-        self.views.refresh(fetch, flushed);
+    pub(crate) fn show(&self, flushed: Option<&Arc<MemTable>>) {
+        self.views.refresh(|tables| tables.next(&self.tree), flushed);
         self.measure(&self.views.current());
     }
 

@@ -9,7 +9,7 @@ use crate::scan::Scan;
 use crate::shared::Shared;
 use crate::visit::{self, Source};
 use bytes::Bytes;
-use omnibus_engine::{CommitNo, EngineError, KeyRef, Snapshot, SnapshotIter};
+use omnibus_engine::{CommitNo, EngineError, Lent, Snapshot, SnapshotIter};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Snapshot for LsmSnapshot {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         self.reads().visit(from, to, each)
     }
@@ -89,20 +89,21 @@ impl Reads<'_> {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         if inverted(from, to) {
             return Ok(true);
         }
         let view = self.shared.views.current();
         let span = span(from, to);
-        let mut sources = Vec::with_capacity(view.sealed.len() + 8);
-        let used = view.memtables_at(self.at);
-        for memtable in used {
+        // Of one source mostly, which is so large that room for some more of them is no small object for the allocator.
+        let most = view.memtables_at(self.at).count() + view.tables.runs();
+        let mut sources = Vec::with_capacity(most);
+        for memtable in view.memtables_at(self.at) {
             sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
         }
-        for iter in view.tables.ranges((from, to)) {
-            sources.extend(Source::of_table(iter, to, self.at)?);
+        for rows in view.tables.ranges((from, to)) {
+            sources.extend(Source::of_table(rows?, to, self.at)?);
         }
         visit::merge(sources, self.at, each)
     }

@@ -12,7 +12,6 @@
 use crate::io_error;
 use crate::shared::Shared;
 use crate::space;
-use crate::tables::Tables;
 use crate::threshold::with_threshold;
 use lsm_tree::AbstractTree;
 use omnibus_engine::EngineError;
@@ -90,7 +89,7 @@ pub(crate) fn sweep(shared: &Shared, quiet: &mut Quiet) -> Result<(), EngineErro
     done?;
     if swept {
         shared.counters.compactions.fetch_add(1, Ordering::Relaxed);
-        shared.show(|| Tables::current(&shared.tree), None);
+        shared.show(None);
         shared.signals.flushed();
         tracing::debug!(before, after = shared.views.current().tables.disk_bytes, "engine-lsm: swept");
     }

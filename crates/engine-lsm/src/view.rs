@@ -105,10 +105,10 @@ impl Views {
         *current = Arc::new(View { active, sealed, tables });
     }
 
-    /// Shows what `fetch` brings, and no longer `flushed`. Background threads.
-    pub(crate) fn refresh(&self, fetch: impl FnOnce() -> Tables, flushed: Option<&Arc<MemTable>>) {
+    /// Shows what `fetch` makes of the tables that are shown, and no longer `flushed`. Background threads.
+    pub(crate) fn refresh(&self, fetch: impl FnOnce(&Tables) -> Tables, flushed: Option<&Arc<MemTable>>) {
         let _refreshing = self.refreshing.lock();
-        let tables = Arc::new(fetch());
+        let tables = Arc::new(fetch(&self.current().tables));
         let writer = self.writer.lock();
         let mut current = self.current.write();
         let keep = |memtable: &&Arc<MemTable>| flushed.is_none_or(|gone| !Arc::ptr_eq(gone, memtable));

@@ -5,26 +5,94 @@
 //! the smallest key is read until another has a smaller one, so that rows that are in one source only, nearly
 //! all, cost one comparison. Of equal keys the highest number wins (SNAP-1).
 
+use crate::block::Row;
 use crate::large;
 use crate::list::head;
 use crate::memtable::Cursor;
-use crate::tables::TableIter;
+use crate::tables::{RunRows, Version};
 use bytes::Bytes;
-use omnibus_engine::{EngineError, KeyRef};
+use omnibus_engine::{EngineError, Lent};
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// The first version that the snapshot may see of each key of one run, up to the end of the range.
 struct TableCursor<'g> {
-    iter: TableIter,
+    rows: RunRows<'g>,
     to: Bound<&'g [u8]>,
     /// The beginning of the end: what begins with less is within.
     to_head: [u64; 2],
-    key: Bytes,
-    value: Option<Bytes>,
+    now: Held,
+}
+
+/// A row of a run.
+enum Held {
+    /// In a block: the block, where in it its key is, and where its value.
+    InBlock(Bytes, Range<usize>, Option<Range<usize>>),
+    Own(Bytes, Option<Bytes>),
+}
+
+impl Held {
+    #[inline]
+    fn key(&self) -> Lent<'_> {
+        match self {
+            Held::InBlock(block, key, _) => Lent::Part(block, key.start, key.end),
+            Held::Own(key, _) => Lent::Shared(key),
+        }
+    }
+
+    /// Goes on to a row of a block, most often the same one.
+    #[inline]
+    fn set(&mut self, block: &Bytes, row: Row) -> Result<(), EngineError> {
+        if let Some(value) = &row.value
+            && large::is_packed(&block[value.clone()])
+        {
+            let value = large::unpack(block.slice(value.clone()))?;
+            *self = Held::Own(block.slice(row.key), Some(value));
+            return Ok(());
+        }
+        match self {
+            Held::InBlock(same, key, value) if same.as_ptr() == block.as_ptr() => {
+                (*key, *value) = (row.key, row.value);
+            }
+            _ => *self = Held::InBlock(block.clone(), row.key, row.value),
+        }
+        Ok(())
+    }
 }
 
 impl TableCursor<'_> {
+    /// Moves to the next key of which a snapshot at `at` may see something, and says how it begins and its number; `None` at the end.
+    /// `before` is how the present key begins.
+    #[inline]
+    fn advance(&mut self, before: [u64; 2], at: u64) -> Result<Option<([u64; 2], u64)>, EngineError> {
+        while let Some(version) = self.rows.next()? {
+            let nothing = Bytes::new();
+            let block = self.rows.data().unwrap_or(&nothing);
+            let (key, number) = match &version {
+                Version::InBlock(row) => (&block[row.key.clone()], row.number),
+                Version::Own(entry) => (&entry.key.user_key[..], entry.key.seqno),
+            };
+            let begins = head(key);
+            if !self.is_within(key, begins) {
+                return Ok(None);
+            }
+            let again = begins == before && *key == *self.now.key();
+            if again || number > at {
+                continue;
+            }
+            match version {
+                Version::InBlock(row) => self.now.set(block, row)?,
+                Version::Own(entry) => {
+                    let deleted = entry.key.is_tombstone();
+                    let value = (!deleted).then(|| large::unpack(entry.value.into())).transpose()?;
+                    self.now = Held::Own(Bytes::from(entry.key.user_key), value);
+                }
+            }
+            return Ok(Some((begins, number)));
+        }
+        Ok(None)
+    }
+
     /// Returns whether a key with this prefix is within the range.
     #[inline]
     fn is_within(&self, key: &[u8], begins: [u64; 2]) -> bool {
@@ -61,7 +129,7 @@ impl<'g> Source<'g> {
 
     /// `None` if the run has nothing in the range.
     pub(crate) fn of_table(
-        iter: TableIter,
+        rows: RunRows<'g>,
         to: Bound<&'g [u8]>,
         at: u64,
     ) -> Result<Option<Source<'g>>, EngineError> {
@@ -69,17 +137,17 @@ impl<'g> Source<'g> {
             Bound::Included(to) | Bound::Excluded(to) => head(to),
             Bound::Unbounded => [u64::MAX; 2],
         };
-        let table = TableCursor { iter, to, to_head, key: Bytes::new(), value: None };
+        let table = TableCursor { rows, to, to_head, now: Held::Own(Bytes::new(), None) };
         let mut source = Source { head: [0; 2], number: 0, kind: Kind::Table(table) };
         // No key is empty: each begins with its space.
         Ok(source.advance(at)?.then_some(source))
     }
 
     /// The key, if needed in `short`.
-    fn key<'b>(&'b self, short: &'b mut [u8; 16]) -> KeyRef<'b> {
+    fn key<'b>(&'b self, short: &'b mut [u8; 16]) -> Lent<'b> {
         match &self.kind {
             Kind::Memory(cursor) => cursor.key_in(short),
-            Kind::Table(table) => KeyRef::Shared(&table.key),
+            Kind::Table(table) => table.now.key(),
         }
     }
 
@@ -93,37 +161,26 @@ impl<'g> Source<'g> {
                 }
                 Ok(more)
             }
-            Kind::Table(table) => {
-                while let Some(entry) = table.iter.next() {
-                    let entry = entry?;
-                    let begins = head(&entry.key.user_key);
-                    if !table.is_within(&entry.key.user_key, begins) {
-                        return Ok(false);
-                    }
-                    let again = begins == self.head && *entry.key.user_key == *table.key;
-                    if again || entry.key.seqno > at {
-                        continue;
-                    }
-                    (self.number, self.head) = (entry.key.seqno, begins);
-                    table.value = match entry.key.is_tombstone() {
-                        true => None,
-                        false => Some(large::unpack(entry.value.into())?),
-                    };
-                    table.key = Bytes::from(entry.key.user_key);
-                    return Ok(true);
+            Kind::Table(table) => match table.advance(self.head, at)? {
+                Some((head, number)) => {
+                    (self.head, self.number) = (head, number);
+                    Ok(true)
                 }
-                Ok(false)
-            }
+                None => Ok(false),
+            },
         }
     }
 
     /// Passes the present row on, unless it is a deletion. Called once per row. Returns false if no further row is wanted.
-    fn emit(&mut self, each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool) -> bool {
+    fn emit(&mut self, each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool) -> bool {
         match &mut self.kind {
             Kind::Memory(cursor) => cursor.emit(each),
-            Kind::Table(table) => match table.value.take() {
-                Some(value) => each(KeyRef::Shared(&table.key), value),
-                None => true,
+            Kind::Table(table) => match &table.now {
+                Held::InBlock(block, key, Some(value)) => {
+                    each(Lent::Part(block, key.start, key.end), Lent::Part(block, value.start, value.end))
+                }
+                Held::Own(key, Some(value)) => each(Lent::Shared(key), Lent::Shared(value)),
+                Held::InBlock(_, _, None) | Held::Own(_, None) => true,
             },
         }
     }
@@ -139,7 +196,7 @@ impl<'g> Source<'g> {
 pub(crate) fn merge(
     mut sources: Vec<Source<'_>>,
     at: u64,
-    each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+    each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
 ) -> Result<bool, EngineError> {
     while sources.len() > 1 {
         let (best, second) = match smallest(&sources) {

@@ -29,7 +29,7 @@
 //! `commit_prepared(trx, no)` and, after the last one, `commit_ordered`; or `rollback(trx)`. Writes that the replay has
 //! installed are not installed again. After a crash in between, the list is the same again.
 
-use crate::{CommitNo, EngineError, KeyRef, SpaceId, TrxId, Write, WriteSet};
+use crate::{CommitNo, EngineError, Lent, SpaceId, TrxId, Write, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
 use std::ops::Bound;
@@ -65,11 +65,11 @@ pub trait Snapshot: Send + Sync {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         for pair in self.scan(from, to, false) {
             let (key, value) = pair?;
-            if !each(KeyRef::Shared(&key), value) {
+            if !each(Lent::Shared(&key), Lent::Shared(&value)) {
                 return Ok(false);
             }
         }
@@ -339,6 +339,6 @@ pub trait ReadAt: Engine {
         at: CommitNo,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError>;
 }

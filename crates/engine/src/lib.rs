@@ -12,7 +12,7 @@ pub mod conformance;
 mod contract;
 mod error;
 mod frozen;
-mod key_ref;
+mod lent;
 mod number;
 mod set;
 mod write_set;
@@ -22,7 +22,7 @@ pub use contract::{
 };
 pub use error::EngineError;
 pub use frozen::FrozenRows;
-pub use key_ref::KeyRef;
+pub use lent::Lent;
 pub use number::{CommitNo, SpaceId, TrxId};
 pub use set::EngineSet;
 pub use write_set::{

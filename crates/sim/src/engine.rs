@@ -9,8 +9,8 @@ use crate::random::Random;
 use bytes::Bytes;
 use omnibus_disk::Disk;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, KeyRef, ReadAt, Snapshot, SnapshotIter, SortedWrites,
-    SpaceId, TrxId, Write, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Lent, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceId,
+    TrxId, Write, WriteSet,
 };
 use omnibus_engine_lsm::StateFiles;
 use omnibus_redo::Participant;
@@ -393,7 +393,7 @@ impl ReadAt for SimEngine {
         at: CommitNo,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         self.at(at).visit(from, to, each)
     }

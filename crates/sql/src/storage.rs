@@ -143,6 +143,22 @@ pub trait Storage {
         want: usize,
     ) -> Result<(), Interrupt>;
 
+    /// As `fetch` of a consistent read of the clustered index: rows that `keep` refuses are not taken, but count among the `want`. False if it is
+    /// another kind of scan, and then nothing was read.
+    ///
+    /// # Errors
+    /// As `fetch`.
+    fn fetch_kept(
+        &mut self,
+        _: &Arc<Table>,
+        _: &mut Scan,
+        _rows: &mut Vec<Bytes>,
+        _want: usize,
+        _keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
+
     /// As `fetch`, the entries of the index instead of rows: key with its space, and value. False if the rows are to be
     /// locked, and then nothing was read.
     ///

@@ -27,7 +27,7 @@ fn reads(engine: &LsmEngine, at: u64, wanted: &[(Bytes, Bytes)]) {
     assert_eq!(backward, wanted);
     let mut visited = Vec::new();
     let whole = snapshot.visit(Bound::Unbounded, Bound::Unbounded, &mut |key, row| {
-        visited.push((Bytes::copy_from_slice(&key), row));
+        visited.push((Bytes::copy_from_slice(&key), row.to_bytes()));
         true
     });
     assert!(whole.unwrap());

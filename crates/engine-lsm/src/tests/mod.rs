@@ -6,6 +6,7 @@ mod directory;
 mod form;
 mod large;
 mod memtable;
+mod tables;
 
 use crate::{LsmConfig, LsmEngine};
 use bytes::Bytes;

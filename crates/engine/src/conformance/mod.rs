@@ -160,14 +160,14 @@ fn all(snapshot: &dyn Snapshot, space: u32) -> Vec<(Bytes, Bytes)> {
 fn visited(snapshot: &dyn Snapshot, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<(Bytes, Bytes)> {
     let mut pairs = Vec::new();
     let all = snapshot.visit(from, to, &mut |key, value| {
-        pairs.push((key.to_bytes(), value));
+        pairs.push((key.to_bytes(), value.to_bytes()));
         true
     });
     assert!(all.unwrap());
     // Told to stop, it stops there.
     let mut first = Vec::new();
     let more = snapshot.visit(from, to, &mut |key, value| {
-        first.push((key.to_bytes(), value));
+        first.push((key.to_bytes(), value.to_bytes()));
         false
     });
     assert_eq!((more.unwrap(), &first[..]), (pairs.is_empty(), &pairs[..pairs.len().min(1)]));

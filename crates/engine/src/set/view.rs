@@ -2,7 +2,7 @@
 //! others' are made when they are first asked for.
 
 use super::Parts;
-use crate::{CommitNo, EngineError, KeyRef, ReadAt, Snapshot, SnapshotIter, SpaceId};
+use crate::{CommitNo, EngineError, Lent, ReadAt, Snapshot, SnapshotIter, SpaceId};
 use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
@@ -112,7 +112,7 @@ impl<F: ReadAt> Snapshot for SetSnapshot<F> {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        each: &mut dyn FnMut(KeyRef<'_>, Bytes) -> bool,
+        each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
     ) -> Result<bool, EngineError> {
         let (first, last) = self.slots(from, to);
         for slot in first..=last {

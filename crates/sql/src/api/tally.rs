@@ -47,6 +47,11 @@ impl Tally {
         add(&self.examined, 1);
     }
 
+    /// Rows were read.
+    pub fn examine_all(&self, rows: u64) {
+        add(&self.examined, rows);
+    }
+
     /// A whole table, or index, is to be read.
     pub fn read_whole(&self) {
         add(&self.whole, 1);

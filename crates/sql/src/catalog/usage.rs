@@ -93,6 +93,11 @@ impl<'t> Fetched<'t> {
         self.rows += 1;
     }
 
+    /// So many more.
+    pub fn rows(&mut self, rows: u64) {
+        self.rows += rows;
+    }
+
     /// From here on by this index.
     pub fn by(&mut self, index: Option<usize>) {
         if index != self.index {

@@ -3,6 +3,7 @@
 //! [`crate::plan`] made it. Storage is behind the [`Storage`] trait. [`execute`] is what sessions call; `operator` has what it runs, a file for
 //! each kind of operator. UPDATE and DELETE read with [`RowReader`] too.
 
+mod batch;
 mod explain;
 mod operator;
 pub mod reader;

@@ -1,11 +1,13 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
 //! SELECT does.
 
+use super::batch::{self, Batch, Entries};
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::is_no_double;
+use crate::expr::sieve::Sieve;
 use crate::expr::types::{BINARY, Family, family};
-use crate::expr::{Context, Expr, Row};
+use crate::expr::{Context, Expr, Row, in_place};
 use crate::plan::physical::key::{self, BoundValue, KeyRange};
 use crate::plan::physical::path::{Access, Among, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
 use crate::rows::held;
@@ -36,11 +38,10 @@ pub struct RowReader<'p> {
     queue: Vec<Piece>,
     /// How many branches of a union have begun.
     branch: usize,
-    batch: Vec<Bytes>,
-    at: usize,
-    /// Entries of an index that covers what is wanted, and how many of them have come.
-    entries: Vec<(Bytes, Bytes)>,
-    entry: usize,
+    batch: Batch,
+    entries: Entries,
+    /// Asks the conditions of rows before they are taken, if that is worth it.
+    sieve: Option<Sieve<'p>>,
     want: usize,
     grow: bool,
     exact: bool,
@@ -86,7 +87,7 @@ enum ReadState {
 
 impl<'p> RowReader<'p> {
     /// Evaluates the path's keys. `limit` is how many rows the caller will take at most, if it
-    /// knows: no more are read ahead or locked.
+    /// knows: no more are read ahead or locked. The rows will be in `slot`.
     ///
     /// # Errors
     /// As evaluation of the keys.
@@ -96,9 +97,14 @@ impl<'p> RowReader<'p> {
         lock: LockMode,
         wait: WaitPolicy,
         limit: Option<usize>,
+        slot: u16,
         cx: &mut Context<'_>,
     ) -> ExecResult<RowReader<'p>> {
-        RowReader::begin(table, path, (lock, wait), limit, false, cx)
+        let mut reader = RowReader::begin(table, path, (lock, wait), limit, false, cx)?;
+        if !reader.keyed {
+            reader.sieve = batch::sieve(table, path, slot);
+        }
+        Ok(reader)
     }
 
     /// As `open`, for who wants to know each row's clustered key.
@@ -139,10 +145,9 @@ impl<'p> RowReader<'p> {
             state: ReadState::Done,
             queue: Vec::new(),
             branch: 0,
-            batch: Vec::new(),
-            at: 0,
-            entries: Vec::new(),
-            entry: 0,
+            batch: Batch::default(),
+            entries: Entries::default(),
+            sieve: None,
             want: limit.map_or(first, |n| n.clamp(1, LAST_BATCH)),
             grow: limit.is_none_or(|n| n > 1),
             exact: true,
@@ -187,7 +192,13 @@ impl<'p> RowReader<'p> {
                     }
                 }
             }
-            Access::Ranges(ranges) => self.queue_ranges(ranges, cx)?,
+            Access::Ranges(ranges) => match range_of_numbers(self.table, ranges, cx) {
+                Some(range) => {
+                    self.fetched.by(Some(ranges.index));
+                    self.state = ReadState::Scan(self.prepared(Scan::new(ranges.index, range)));
+                }
+                None => self.queue_ranges(ranges, cx)?,
+            },
             Access::Union(_) => self.next_branch(cx)?,
         }
         Ok(())
@@ -421,7 +432,7 @@ impl<'p> RowReader<'p> {
     /// The clustered key of the row that came last, with its space. Of a reader that was begun `with_keys`.
     #[must_use]
     pub fn key(&self) -> Bytes {
-        self.at.checked_sub(1).and_then(|at| self.keys.get(at)).cloned().unwrap_or_default()
+        self.batch.at.checked_sub(1).and_then(|at| self.keys.get(at)).cloned().unwrap_or_default()
     }
 
     /// As `next`, for callers who want the row in the frame only.
@@ -453,7 +464,7 @@ impl<'p> RowReader<'p> {
     /// The row that was read last, as the frame has it.
     fn placed(&self, image: Bytes) -> Row {
         if self.framed {
-            Row::Keyed(Rc::new((self.keys[self.at - 1].clone(), image)))
+            Row::Keyed(Rc::new((self.keys[self.batch.at - 1].clone(), image)))
         } else {
             Row::Image(image)
         }
@@ -465,7 +476,7 @@ impl<'p> RowReader<'p> {
         if !self.belongs(cx)? || !self.accepts(self.exact, cx)? {
             return Ok(false);
         }
-        let key = &self.keys[self.at - 1];
+        let key = &self.keys[self.batch.at - 1];
         let Some((now, fresh)) = cx.storage.lock_row(self.table, key, self.lock, self.wait)? else {
             return Ok(false);
         };
@@ -482,43 +493,43 @@ impl<'p> RowReader<'p> {
 
     /// Whether the row in the frame meets the conditions; `exact`: those that chose it need no look.
     fn accepts(&self, exact: bool, cx: &mut Context<'_>) -> ExecResult<bool> {
-        Ok(meets(&self.path.filter, cx)? && (exact || meets(&self.path.implied, cx)?))
+        let meets_filter = self.batch.sifted || meets(&self.path.filter, cx)?;
+        Ok(meets_filter && (exact || meets(&self.path.implied, cx)?))
     }
 
     /// The next row image, conditions not yet checked.
     fn advance(&mut self, cx: &mut Context<'_>) -> ExecResult<Option<Row>> {
         loop {
-            if let Some(row) = self.batch.get_mut(self.at) {
-                self.at += 1;
+            if let Some(row) = self.batch.rows.get_mut(self.batch.at) {
+                self.batch.at += 1;
                 return Ok(Some(Row::Image(counted(std::mem::take(row), cx)?)));
             }
-            if let Some((key, value)) = self.entries.get(self.entry) {
-                self.entry += 1;
+            if let Some((key, value)) = self.entries.next() {
                 return Ok(Some(Row::Values(self.table.row_of_entry(self.path.index(), key, value)?)));
             }
             match &mut self.state {
                 ReadState::Point(index, key) => {
                     let (index, key) = (*index, key.take());
                     self.state = ReadState::Done;
+                    self.batch.sifted = false;
                     let Some(key) = key else { continue };
                     if let Some(row) = self.point(index, &key, cx)? {
                         return Ok(Some(Row::Image(counted(row, cx)?)));
                     }
                 }
                 ReadState::Scan(scan) if !scan.done => {
-                    self.batch.clear();
-                    self.at = 0;
-                    self.entries.clear();
-                    self.entry = 0;
+                    self.batch.begin();
+                    let entries = self.entries.emptied();
                     let (table, want) = (self.table, self.want);
                     if self.keyed {
                         self.keys.clear();
                         let (late, keys) = (self.late_locks, &mut self.keys);
-                        cx.storage.fetch_keyed(table, scan, keys, &mut self.batch, want, late)?;
-                    } else if !self.path.covered
-                        || !cx.storage.fetch_entries(table, scan, &mut self.entries, want)?
-                    {
-                        cx.storage.fetch(table, scan, &mut self.batch, want)?;
+                        cx.storage.fetch_keyed(table, scan, keys, &mut self.batch.rows, want, late)?;
+                    } else if !self.path.covered || !cx.storage.fetch_entries(table, scan, entries, want)? {
+                        match &self.sieve {
+                            Some(sieve) => self.fetched.rows(self.batch.sift(sieve, table, scan, want, cx)?),
+                            None => cx.storage.fetch(table, scan, &mut self.batch.rows, want)?,
+                        }
                     }
                     if self.grow {
                         self.want = (self.want * 4).min(LAST_BATCH);
@@ -554,10 +565,25 @@ impl<'p> RowReader<'p> {
         let Some((key, row)) = cx.storage.point_keyed(self.table, index, key, lock, wait, late)? else {
             return Ok(None);
         };
-        self.batch.clear();
-        (self.keys, self.at) = (vec![key], 1);
+        self.batch.begin();
+        (self.keys, self.batch.at) = (vec![key], 1);
         Ok(Some(row))
     }
+}
+
+/// The one piece that ranges are, where it is the rows of a whole number for each of some leading parts: what most joins ask for.
+fn range_of_numbers(table: &Table, ranges: &IndexRanges, cx: &Context<'_>) -> Option<(Bytes, Bytes)> {
+    let [interval] = &ranges.intervals[..] else { return None };
+    let (parts, definition) = (interval.parts.len(), &table.indexes()[ranges.index]);
+    // A complete unique key is looked up.
+    let whole = definition.unique() && parts == definition.parts.len();
+    if parts == 0 || whole || !interval.is_equality() {
+        return None;
+    }
+    key::of_numbers(table, ranges.index, parts, &mut |at| match &interval.parts[at] {
+        Part::One(equal) => in_place::whole_number(&equal.expr, cx),
+        Part::Any(_) | Part::Among(_) => None,
+    })
 }
 
 /// A long row counts for as long as anybody has it: each table of a join may have one.

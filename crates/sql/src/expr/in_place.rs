@@ -5,9 +5,11 @@
 
 use super::context::{Context, Row, Slot};
 use super::functions::string::FixedPart;
+use super::in_place_number::Number;
 use super::node::{CompareOp, Expr, Kind};
 use super::{charset, hash_key, in_place_number};
 use crate::api::sql_mode;
+use crate::catalog::Table;
 use crate::error::ExecResult;
 use omnibus_value::{ColumnKind, Value};
 
@@ -21,37 +23,90 @@ pub(crate) enum Text<'r> {
     Other,
 }
 
+/// Where rows lie, and what a session says of how they are read: a running statement, or a row that storage shows ([`super::sieve`]).
+pub(crate) trait Rows {
+    /// The row in a slot.
+    fn row(&self, slot: u16) -> Lying<'_>;
+    /// CHAR columns are shown with their padding.
+    fn pads(&self) -> bool;
+    /// Counts a comparison.
+    ///
+    /// # Errors
+    /// As `Context::tick`.
+    fn tick(&self) -> ExecResult<()>;
+}
+
+/// A row where it lies.
+pub(crate) enum Lying<'r> {
+    /// As it is stored.
+    Image(&'r Table, &'r [u8]),
+    Values(&'r [Value]),
+    /// All columns are NULL.
+    Nulls,
+    /// Its columns must be evaluated.
+    Elsewhere,
+}
+
+impl Rows for Context<'_> {
+    #[inline]
+    fn row(&self, slot: u16) -> Lying<'_> {
+        self.frame[usize::from(slot)].lying()
+    }
+
+    #[inline]
+    fn pads(&self) -> bool {
+        self.session.settings.sql_mode & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0
+    }
+
+    #[inline]
+    fn tick(&self) -> ExecResult<()> {
+        Context::tick(self)
+    }
+}
+
+impl Slot {
+    /// The row in the slot.
+    #[inline]
+    pub(super) fn lying(&self) -> Lying<'_> {
+        let image = match &self.row {
+            Row::Image(image) => image,
+            Row::Keyed(row) => &row.1,
+            Row::Values(values) => return Lying::Values(values),
+            Row::Nulls | Row::Unset => return Lying::Nulls,
+        };
+        self.table.as_ref().map_or(Lying::Nulls, |table| Lying::Image(table, image))
+    }
+}
+
+/// An expression's text, if it lies somewhere.
+#[inline]
+pub(super) fn text<'r>(e: &'r Expr, rows: &'r impl Rows) -> ExecResult<Text<'r>> {
+    match &e.kind {
+        Kind::Const(Value::Bytes(text)) => Ok(Text::Bytes(text)),
+        Kind::Column { slot, column, .. } if is_stored_text(e, rows) => text_of(rows.row(*slot), *column),
+        Kind::Call(def, args) => match FixedPart::of(def, args) {
+            Some(part) => Ok(match text(&args[0], rows)? {
+                Text::Bytes(text) => Text::Bytes(part.cut(text, e.ty.column.collation)),
+                other => other,
+            }),
+            None => Ok(Text::Other),
+        },
+        _ => Ok(Text::Other),
+    }
+}
+
+#[inline]
+fn is_stored_text(e: &Expr, rows: &impl Rows) -> bool {
+    use ColumnKind as K;
+    match e.ty.column.kind {
+        K::Char => !rows.pads(),
+        K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText => true,
+        K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => true,
+        _ => false,
+    }
+}
+
 impl Context<'_> {
-    /// An expression's text, if it lies somewhere.
-    #[inline]
-    pub(crate) fn text_in_place<'r>(&'r self, e: &'r Expr) -> ExecResult<Text<'r>> {
-        match &e.kind {
-            Kind::Const(Value::Bytes(text)) => Ok(Text::Bytes(text)),
-            Kind::Column { slot, column, .. } if self.is_stored_text(e) => {
-                text_of(&self.frame[usize::from(*slot)], *column)
-            }
-            Kind::Call(def, args) => match FixedPart::of(def, args) {
-                Some(part) => Ok(match self.text_in_place(&args[0])? {
-                    Text::Bytes(text) => Text::Bytes(part.cut(text, e.ty.column.collation)),
-                    other => other,
-                }),
-                None => Ok(Text::Other),
-            },
-            _ => Ok(Text::Other),
-        }
-    }
-
-    #[inline]
-    fn is_stored_text(&self, e: &Expr) -> bool {
-        use ColumnKind as K;
-        match e.ty.column.kind {
-            K::Char => self.session.settings.sql_mode & sql_mode::PAD_CHAR_TO_FULL_LENGTH == 0,
-            K::VarChar | K::TinyText | K::Text | K::MediumText | K::LongText => true,
-            K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob => true,
-            _ => false,
-        }
-    }
-
     /// Gives a column's text to `use_it`, which may do what needs the statement, but reads no row of the same slot. `None` if the text
     /// does not lie in a row.
     pub(crate) fn with_text<T>(
@@ -60,12 +115,12 @@ impl Context<'_> {
         use_it: impl FnOnce(Option<&[u8]>, &mut Context<'_>) -> ExecResult<T>,
     ) -> ExecResult<Option<T>> {
         let Kind::Column { slot, column, .. } = &e.kind else { return Ok(None) };
-        if !self.is_stored_text(e) {
+        if !is_stored_text(e, self) {
             return Ok(None);
         }
         let place = usize::from(*slot);
         let held = std::mem::take(&mut self.frame[place]);
-        let result = match text_of(&held, *column) {
+        let result = match text_of(held.lying(), *column) {
             Ok(Text::Other) => Ok(None),
             Ok(Text::Null) => use_it(None, self).map(Some),
             Ok(Text::Bytes(text)) => use_it(Some(text), self).map(Some),
@@ -77,24 +132,20 @@ impl Context<'_> {
 }
 
 #[inline]
-fn text_of(slot: &Slot, column: u16) -> ExecResult<Text<'_>> {
-    let image = match &slot.row {
-        Row::Image(image) => image,
-        Row::Keyed(row) => &row.1,
-        Row::Values(values) => {
-            return Ok(match values.get(usize::from(column)) {
-                Some(Value::Bytes(text)) => Text::Bytes(text),
-                Some(Value::Null) | None => Text::Null,
-                Some(_) => Text::Other,
-            });
-        }
-        Row::Nulls | Row::Unset => return Ok(Text::Null),
-    };
-    let Some(table) = &slot.table else { return Ok(Text::Null) };
-    Ok(match table.text_of(image, usize::from(column))? {
-        None => Text::Other,
-        Some(None) => Text::Null,
-        Some(Some(text)) => Text::Bytes(text),
+fn text_of(row: Lying<'_>, column: u16) -> ExecResult<Text<'_>> {
+    Ok(match row {
+        Lying::Image(table, image) => match table.text_of(image, usize::from(column))? {
+            None => Text::Other,
+            Some(None) => Text::Null,
+            Some(Some(text)) => Text::Bytes(text),
+        },
+        Lying::Values(values) => match values.get(usize::from(column)) {
+            Some(Value::Bytes(text)) => Text::Bytes(text),
+            Some(Value::Null) | None => Text::Null,
+            Some(_) => Text::Other,
+        },
+        Lying::Nulls => Text::Null,
+        Lying::Elsewhere => Text::Other,
     })
 }
 
@@ -104,13 +155,13 @@ pub(super) fn compare(
     op: CompareOp,
     collation: u16,
     pair: &[Expr; 2],
-    cx: &Context<'_>,
+    rows: &impl Rows,
 ) -> ExecResult<Option<Option<bool>>> {
-    let left = match cx.text_in_place(&pair[0])? {
+    let left = match text(&pair[0], rows)? {
         Text::Other => return Ok(None),
         left => left,
     };
-    let right = cx.text_in_place(&pair[1])?;
+    let right = text(&pair[1], rows)?;
     Ok(match (left, right) {
         (_, Text::Other) => None,
         (Text::Bytes(left), Text::Bytes(right)) => {
@@ -125,16 +176,16 @@ pub(super) fn is_in(
     operand: &Expr,
     list: &[Expr],
     collation: u16,
-    cx: &Context<'_>,
+    rows: &impl Rows,
 ) -> ExecResult<Option<Option<bool>>> {
-    let text = match cx.text_in_place(operand)? {
+    let text = match text(operand, rows)? {
         Text::Other => return Ok(None),
         Text::Null => return Ok(Some(None)),
         Text::Bytes(text) => text,
     };
     let mut unknown = false;
     for member in list {
-        cx.tick()?;
+        rows.tick()?;
         match &member.kind {
             Kind::Const(Value::Bytes(other)) => {
                 if charset::compare(text, other, collation).is_eq() {
@@ -148,6 +199,15 @@ pub(super) fn is_in(
     Ok(Some(if unknown { None } else { Some(false) }))
 }
 
+/// The whole number that an expression is, if it lies somewhere.
+#[inline]
+pub(crate) fn whole_number(e: &Expr, rows: &impl Rows) -> Option<i64> {
+    match in_place_number::number(e, rows) {
+        Ok(Number::Integer(n)) => Some(n),
+        _ => None,
+    }
+}
+
 /// Appends an expression's hash key; whether it is NULL.
 pub(crate) fn write_key(
     e: &Expr,
@@ -155,7 +215,7 @@ pub(crate) fn write_key(
     cx: &mut Context<'_>,
     out: &mut Vec<u8>,
 ) -> ExecResult<bool> {
-    match cx.text_in_place(e)? {
+    match text(e, cx)? {
         Text::Bytes(text) => {
             hash_key::write_text(text, collation, out);
             return Ok(false);

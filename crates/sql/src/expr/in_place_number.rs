@@ -4,9 +4,10 @@
 //! Only what reads alike everywhere is read here; everything else (TIMESTAMP, which has a zone, unsigned numbers past BIGINT,
 //! rows of earlier forms) is evaluated.
 
-use super::context::{Context, Row};
+use super::context::Context;
 use super::eval::both;
 use super::hash_key;
+use super::in_place::{Lying, Rows};
 use super::node::{Expr, Kind};
 use crate::catalog::codec::Stored;
 use crate::error::ExecResult;
@@ -30,31 +31,22 @@ pub(super) enum Number {
     Other,
 }
 
-impl Context<'_> {
-    /// An expression's number or day, if it lies somewhere.
-    #[inline]
-    pub(super) fn number_in_place(&self, e: &Expr) -> ExecResult<Number> {
-        match &e.kind {
-            Kind::Const(value) => Ok(of_value(value)),
-            Kind::Column { slot, column, utc: false } if is_read_here(e) => {
-                let slot = &self.frame[usize::from(*slot)];
-                let image = match &slot.row {
-                    Row::Image(image) => image,
-                    Row::Keyed(row) => &row.1,
-                    Row::Values(values) => {
-                        return Ok(values.get(usize::from(*column)).map_or(Number::Null, of_value));
-                    }
-                    Row::Nulls | Row::Unset => return Ok(Number::Null),
-                };
-                let Some(table) = &slot.table else { return Ok(Number::Other) };
-                Ok(match table.rows.field(image, usize::from(*column))? {
-                    Stored::Elsewhere => Number::Other,
-                    Stored::Null => Number::Null,
-                    Stored::Field(shape, bytes) => of_field(shape, bytes),
-                })
-            }
-            _ => Ok(Number::Other),
-        }
+/// An expression's number or day, if it lies somewhere.
+#[inline]
+pub(super) fn number(e: &Expr, rows: &impl Rows) -> ExecResult<Number> {
+    match &e.kind {
+        Kind::Const(value) => Ok(of_value(value)),
+        Kind::Column { slot, column, utc: false } if is_read_here(e) => Ok(match rows.row(*slot) {
+            Lying::Image(table, image) => match table.rows.field(image, usize::from(*column))? {
+                Stored::Elsewhere => Number::Other,
+                Stored::Null => Number::Null,
+                Stored::Field(shape, bytes) => of_field(shape, bytes),
+            },
+            Lying::Values(values) => values.get(usize::from(*column)).map_or(Number::Null, of_value),
+            Lying::Nulls => Number::Null,
+            Lying::Elsewhere => Number::Other,
+        }),
+        _ => Ok(Number::Other),
     }
 }
 
@@ -115,12 +107,12 @@ fn integer(bytes: &[u8], unsigned: bool) -> Number {
 
 /// The order of two operands; `None` if they must be evaluated first, `Some(None)` if one is NULL.
 #[inline]
-pub(super) fn order(a: &Expr, b: &Expr, cx: &Context<'_>) -> ExecResult<Option<Option<Ordering>>> {
-    let left = match cx.number_in_place(a)? {
+pub(super) fn order(a: &Expr, b: &Expr, rows: &impl Rows) -> ExecResult<Option<Option<Ordering>>> {
+    let left = match number(a, rows)? {
         Number::Other => return Ok(None),
         left => left,
     };
-    Ok(order_of(&left, &cx.number_in_place(b)?))
+    Ok(order_of(&left, &number(b, rows)?))
 }
 
 /// As [`order`], of what was read.
@@ -145,15 +137,15 @@ pub(super) fn order_of(left: &Number, right: &Number) -> Option<Option<Ordering>
 }
 
 /// Looks a number up in a list of constants; `None` if something must be evaluated.
-pub(super) fn is_in(operand: &Expr, list: &[Expr], cx: &Context<'_>) -> ExecResult<Option<Option<bool>>> {
-    let number = match cx.number_in_place(operand)? {
+pub(super) fn is_in(operand: &Expr, list: &[Expr], rows: &impl Rows) -> ExecResult<Option<Option<bool>>> {
+    let number = match number(operand, rows)? {
         Number::Other => return Ok(None),
         Number::Null => return Ok(Some(None)),
         number => number,
     };
     let mut unknown = false;
     for member in list {
-        cx.tick()?;
+        rows.tick()?;
         let Kind::Const(constant) = &member.kind else { return Ok(None) };
         match order_of(&number, &of_value(constant)) {
             Some(Some(Ordering::Equal)) => return Ok(Some(Some(true))),
@@ -166,25 +158,25 @@ pub(super) fn is_in(operand: &Expr, list: &[Expr], cx: &Context<'_>) -> ExecResu
 }
 
 /// BETWEEN; `None` if something must be evaluated.
-pub(super) fn is_between(args: &[Expr; 3], cx: &Context<'_>) -> ExecResult<Option<Option<bool>>> {
-    let number = match cx.number_in_place(&args[0])? {
+pub(super) fn is_between(args: &[Expr; 3], rows: &impl Rows) -> ExecResult<Option<Option<bool>>> {
+    let value = match number(&args[0], rows)? {
         Number::Other => return Ok(None),
         Number::Null => return Ok(Some(None)),
         number => number,
     };
-    let Some(low) = order_of(&number, &cx.number_in_place(&args[1])?) else { return Ok(None) };
+    let Some(low) = order_of(&value, &number(&args[1], rows)?) else { return Ok(None) };
     let low = low.map(Ordering::is_ge);
     if low == Some(false) {
         return Ok(Some(low));
     }
-    let Some(high) = order_of(&number, &cx.number_in_place(&args[2])?) else { return Ok(None) };
+    let Some(high) = order_of(&value, &number(&args[2], rows)?) else { return Ok(None) };
     Ok(Some(both(low, high.map(Ordering::is_le))))
 }
 
 /// Appends the hash key of an integer or a day; false if it must be evaluated.
 #[inline]
 pub(super) fn write_key(e: &Expr, cx: &Context<'_>, out: &mut Vec<u8>) -> ExecResult<bool> {
-    match cx.number_in_place(e)? {
+    match number(e, cx)? {
         Number::Integer(n) => hash_key::integer(i128::from(n), out),
         Number::Date(day) => hash_key::day(DateTime::from(day), out),
         Number::DateTime(at) => hash_key::day(at, out),

@@ -24,6 +24,11 @@ impl LikeMatcher {
         self.0.prefix()
     }
 
+    /// Whether a text matches that is too short to look for KILL.
+    pub(super) fn matches_short(&self, text: &[u8]) -> bool {
+        self.0.matches(text, |_| Ok::<(), std::convert::Infallible>(())).is_ok_and(|matches| matches)
+    }
+
     /// Whether `text` matches.
     ///
     /// # Errors

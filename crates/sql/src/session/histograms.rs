@@ -12,7 +12,6 @@ use crate::ddl::log_ddl;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::kept_statistics::histogram_key;
 use crate::store::{HeldSnapshot, by_ref, whole_index};
-use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{HistogramChange, Histograms, Ident};
@@ -155,7 +154,7 @@ fn count_histograms(
         if rows.is_multiple_of(PAUSE) {
             result = cx.state.budget.look(0);
         }
-        let row: Bytes = row;
+        let row = row.to_bytes();
         for ((at, ..), collector) in wanted.iter().zip(&mut collectors) {
             match table.decode_column(&row, *at) {
                 Ok(value) => collector.add(&value),

@@ -302,6 +302,7 @@ fn checksum(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<u32
     let mut result: ExecResult<()> = Ok(());
     snapshot.snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |_, row| {
         rows += 1;
+        let row = row.to_bytes();
         result = match rows.is_multiple_of(PAUSE) {
             true => cx.state.budget.look(0).and_then(|()| Ok(add(&row)?)),
             false => add(&row).map_err(Interrupt::from),

@@ -19,6 +19,7 @@ mod foreign_keys;
 pub(crate) mod kept_statistics;
 mod lock;
 mod log;
+mod lookup;
 mod matches;
 mod memory;
 mod near;

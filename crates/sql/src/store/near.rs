@@ -172,7 +172,7 @@ impl Window {
             snapshot.visit(Bound::Included(&from[..]), Bound::Excluded(&end[..]), &mut |key, value| {
                 behind += usize::from(&key[..] >= to);
                 bytes += key.len() + value.len();
-                pairs.push((key.to_bytes(), value));
+                pairs.push((key.to_bytes(), value.to_bytes()));
                 behind < self.ahead && bytes < MOST_BYTES && (behind > 0 || pairs.len() < most)
             })?;
         let known = match self.pairs.last() {

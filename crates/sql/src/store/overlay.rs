@@ -56,7 +56,7 @@ pub(super) fn read_batch(
         let mut room = Room::new(want);
         return snapshot.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, value| {
             let more = room.takes(value.len());
-            out.push((key.to_bytes(), value));
+            out.push((key.to_bytes(), value.to_bytes()));
             more
         });
     }

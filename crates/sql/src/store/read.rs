@@ -289,7 +289,8 @@ impl Trx {
     }
 
     /// The commonest scan: forward over the clustered index, as the snapshot has it, where this
-    /// transaction wrote nothing. As `scan`, without the keys; `None` if it is another kind of scan.
+    /// transaction wrote nothing. As `scan`, without the keys, and without the rows that `keep` refuses; `None` if it is another
+    /// kind of scan.
     ///
     /// # Errors
     /// Damage, KILL.
@@ -298,6 +299,7 @@ impl Trx {
         range: &mut KeyRange,
         want: usize,
         rows: &mut Vec<Bytes>,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
     ) -> ExecResult<Option<bool>> {
         self.changes.writes.settle_all();
         if range.reverse || range.is_empty() || may_have_written(&self.changes.writes, range) {
@@ -305,13 +307,15 @@ impl Trx {
         }
         self.check_kill()?;
         if let Some(pairs) = self.read_ahead(range, want)? {
-            rows.extend(pairs.iter().map(|(_, row)| row.clone()));
+            rows.extend(pairs.iter().filter(|(_, row)| keep(row)).map(|(_, row)| row.clone()));
             return Ok(Some(true));
         }
         let (mut room, mut last) = (Room::new(want.max(1)), None);
         let done = self.view.reader()?.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
             let more = room.takes(row.len());
-            rows.push(row);
+            if keep(&row) {
+                rows.push(row.to_bytes());
+            }
             if !more {
                 last = Some(key.to_bytes());
             }
@@ -395,7 +399,7 @@ pub(super) fn row_mode(lock: LockMode) -> Option<RowMode> {
     }
 }
 
-fn dangling(table: &Table, index: usize) -> SqlError {
+pub(super) fn dangling(table: &Table, index: usize) -> SqlError {
     tracing::error!(table = %table.qualified(), index = %table.def.indexes[index].name, "index entry without a row");
     SqlError::new(
         1034,

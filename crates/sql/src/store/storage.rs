@@ -1,5 +1,6 @@
 //! [`Storage`] over a transaction: what SELECT reads through.
 
+use super::lookup;
 use super::range::{KeyRange, RowAt};
 use super::read::row_mode;
 use super::sequence;
@@ -89,17 +90,17 @@ impl Storage for Trx {
         rows: &mut Vec<Bytes>,
         want: usize,
     ) -> Result<(), Interrupt> {
-        if scan.done {
+        if scan.done || self.fetch_kept(table, scan, rows, want, &mut |_| true)? {
             return Ok(());
         }
         let mut range = range_of(scan);
         if scan.last.is_none() && scan.ahead.is_none() {
             self.begin_scan(table, &range, scan.lock)?;
         }
-        if scan.index == 0
+        if scan.index != 0
             && !table.temporary
             && self.effective_lock(scan.lock) == LockMode::None
-            && let Some(done) = self.scan_rows(&mut range, want, rows)?
+            && let Some(done) = lookup::rows(self, table, scan.index, &mut range, want, rows)?
         {
             scan.done = done;
             note_progress(scan, &range);
@@ -109,6 +110,30 @@ impl Storage for Trx {
         self.fetch_rows(table, scan, (&mut range, scan.lock), want, &mut found)?;
         rows.extend(found.into_iter().map(|found| found.row));
         Ok(())
+    }
+
+    fn fetch_kept(
+        &mut self,
+        table: &Arc<Table>,
+        scan: &mut Scan,
+        rows: &mut Vec<Bytes>,
+        want: usize,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> ExecResult<bool> {
+        if scan.done {
+            return Ok(true);
+        }
+        if scan.index != 0 || table.temporary || self.effective_lock(scan.lock) != LockMode::None {
+            return Ok(false);
+        }
+        let mut range = range_of(scan);
+        if scan.last.is_none() {
+            self.begin_scan(table, &range, LockMode::None)?;
+        }
+        let Some(done) = self.scan_rows(&mut range, want, rows, keep)? else { return Ok(false) };
+        scan.done = done;
+        note_progress(scan, &range);
+        Ok(true)
     }
 
     fn fetch_entries(

@@ -113,6 +113,21 @@ impl KeyCodec {
         build(|out| self.put_prefix(values, out))
     }
 
+    /// As `prefix`, of so many values that are given one by one; `None` if there is none for a part.
+    pub fn prefix_by(&self, parts: usize, value: &mut dyn FnMut(usize) -> Option<Value>) -> Option<Bytes> {
+        let mut all = true;
+        let key = build(|out| {
+            out.extend_from_slice(&self.space);
+            for (at, part) in self.parts.iter().take(parts).enumerate() {
+                match value(at) {
+                    Some(value) => part.encode(&value, out),
+                    None => all = false,
+                }
+            }
+        });
+        all.then_some(key)
+    }
+
     fn put_prefix(&self, values: &[Value], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.space);
         for (part, value) in self.parts.iter().zip(values) {
@@ -179,6 +194,10 @@ impl KeyCodec {
     }
 }
 
+fn no_row_key() -> SqlError {
+    SqlError::new(1034, b"HY000", "Incorrect index entry: no row key")
+}
+
 impl KeyCodec {
     /// The clustered key without its space that an entry of this index leads to.
     fn suffix<'a>(key: &'a [u8], value: &'a [u8]) -> Option<&'a [u8]> {
@@ -197,12 +216,28 @@ impl KeyCodec {
     /// # Errors
     /// The entry is damaged.
     pub fn clustered_of_entry(&self, space: [u8; 4], key: &[u8], value: &[u8]) -> SqlResult<Bytes> {
-        let suffix = KeyCodec::suffix(key, value)
-            .ok_or_else(|| SqlError::new(1034, b"HY000", "Incorrect index entry: no row key"))?;
+        let suffix = KeyCodec::suffix(key, value).ok_or_else(no_row_key)?;
         Ok(build(|out| {
             out.extend_from_slice(&space);
             out.extend_from_slice(suffix);
         }))
+    }
+
+    /// As `clustered_of_entry`, behind what `out` has.
+    ///
+    /// # Errors
+    /// The entry is damaged; `out` is then unchanged.
+    pub fn append_clustered_of_entry(
+        &self,
+        space: [u8; 4],
+        key: &[u8],
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        let suffix = KeyCodec::suffix(key, value).ok_or_else(no_row_key)?;
+        out.extend_from_slice(&space);
+        out.extend_from_slice(suffix);
+        Ok(())
     }
 }
 

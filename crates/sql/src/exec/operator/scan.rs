@@ -22,7 +22,7 @@ pub(super) fn run(
             }
             // With further conditions a LIMIT says nothing about how many rows must be read.
             let limit = limit.filter(|_| path.filter.is_empty());
-            let mut reader = RowReader::open(table, path, *lock, *wait, limit, cx)?;
+            let mut reader = RowReader::open(table, path, *lock, *wait, limit, scan.slot, cx)?;
             while reader.step(scan.slot, cx)? {
                 if joined(cx)? == Flow::Stop {
                     return Ok(Flow::Stop);

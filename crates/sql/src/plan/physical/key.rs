@@ -266,6 +266,34 @@ pub fn range(
     finish(table, index, &values, from, to, exact)
 }
 
+/// The first key, and the one behind the last, of an index whose leading parts equal whole numbers, which are given one by one; `None` if
+/// there is none for a part, or another kind of column: use `range` instead. Joins ask for such a range for each row, so that it is worth
+/// making without vectors of values.
+#[must_use]
+pub fn of_numbers(
+    table: &Table,
+    index: usize,
+    parts: usize,
+    number: &mut dyn FnMut(usize) -> Option<i64>,
+) -> Option<(Bytes, Bytes)> {
+    use ColumnKind as K;
+    let definition = &table.indexes()[index];
+    let from = table.keys[index].prefix_by(parts, &mut |at| {
+        let part = definition.parts.get(at).filter(|part| part.prefix.is_none())?;
+        let ty = &table.columns()[part.column].ty;
+        let kind = ty.kind;
+        if !matches!(kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt) {
+            return None;
+        }
+        match integer(&Value::Int(number(at)?), kind, ty.unsigned) {
+            Fit::Exact(value) => Some(value),
+            _ => None,
+        }
+    })?;
+    let to = successor(&from)?;
+    Some((from, to))
+}
+
 /// The scan between two bounds behind a common prefix; a bound's flag says whether keys that start
 /// with it are inside.
 fn finish(
