@@ -88,7 +88,7 @@ impl Life {
         let seam = if frame.encrypted { encrypted(seam, settings.encrypts())? } else { seam };
         let dir = LogDir::open(DATA, settings.log(seam, mutant)).map_err(|error| text(&error))?;
         let shared = engines.shared();
-        let sql = frame.tables.then(|| Replayer::new(Arc::clone(&shared), &std::env::temp_dir())).transpose();
+        let sql = frame.tables.then(|| Replayer::new(Arc::clone(&shared), &Default::default())).transpose();
         let mut sql = sql.map_err(|error| text(&error))?;
         if let Some(replayer) = sql.as_mut().filter(|_| settings.large > 0) {
             replayer.keep_in_memory(usize::try_from(settings.large).unwrap_or(usize::MAX));

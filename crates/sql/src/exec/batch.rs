@@ -1,4 +1,4 @@
-//! What a reader has read of a table and not given yet, and the conditions that are asked while it reads.
+//! The rows that a reader has read and not given yet, and the conditions that are asked while it reads.
 
 use crate::api::sql_mode;
 use crate::catalog::Table;

@@ -1,5 +1,4 @@
-//! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as
-//! SELECT does.
+//! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as SELECT does.
 
 use super::batch::{self, Batch, Entries};
 use crate::catalog::{Fetched, Table};
@@ -17,8 +16,8 @@ use omnibus_value::Value;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Rows of the first batch; later ones are larger. A batch ends with its range, so that reading ahead
-/// costs something only where the rest is not wanted.
+/// Rows of the first batch; later ones are larger. A batch ends with its range, so that reading ahead costs something
+/// only where the rest is not wanted.
 const FIRST_BATCH: usize = 256;
 /// The same where rows are locked.
 const FIRST_LOCKED: usize = 64;
@@ -413,8 +412,7 @@ impl<'p> RowReader<'p> {
         scan
     }
 
-    /// The next row image that the path yields and whose conditions hold. The row is left in the
-    /// frame's slot.
+    /// The next row image that the path yields and whose conditions hold. The row is left in the frame's slot.
     ///
     /// # Errors
     /// As storage and the conditions.

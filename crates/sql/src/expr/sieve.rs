@@ -20,7 +20,7 @@ use crate::error::ExecResult;
 /// Texts longer than this are matched with patterns where KILL is looked for.
 const LONG_TEXT: usize = 4096;
 
-/// What is known of a row.
+/// The answer of a sieve about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It does not meet the conditions.
