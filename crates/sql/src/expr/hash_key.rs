@@ -15,8 +15,9 @@ pub fn write(value: &Value, collation: u16, out: &mut Vec<u8>) {
         Value::Year(n) | Value::Enum(n) => integer(i128::from(*n), out),
         Value::Decimal(d) => {
             let d = d.as_shown();
-            match d.to_i64() {
-                Ok(n) if Decimal::from_i128(i128::from(n), 0) == d => integer(i128::from(n), out),
+            let whole = d.to_i64().map(i128::from).or_else(|_| d.to_u64().map(i128::from));
+            match whole {
+                Ok(n) if Decimal::from_i128(n, 0) == d => integer(n, out),
                 _ => {
                     out.push(2);
                     d.to_sort_key(out);

@@ -32,12 +32,25 @@ impl Keys {
         &self.bytes[begin..self.ends[at]]
     }
 
-    /// Their numbers in the order of keys: each search then finds most of its way in the processor's caches.
-    fn in_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.ends.len()).collect();
-        order.sort_unstable_by(|a, b| self.get(*a).cmp(self.get(*b)));
-        order
+    /// Their numbers in the order of keys: each search then finds most of its way in the processor's caches. What nearly every comparison
+    /// ends with is beside the number.
+    fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.ends.len();
+        let mut order: Vec<(u128, usize)> = (0..count).map(|at| (beginning(self.get(at)), at)).collect();
+        order.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| self.get(*x).cmp(self.get(*y))));
+        order.into_iter().map(|(_, at)| at)
     }
+}
+
+/// The first 16 bytes behind the index's space, which is the same for all.
+fn beginning(key: &[u8]) -> u128 {
+    let key = key.get(4..).unwrap_or_default();
+    if let Some(bytes) = key.first_chunk() {
+        return u128::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key);
+    u128::from_be_bytes(bytes)
 }
 
 /// Appends up to `want` rows of a range of a secondary index to `rows` and moves the range behind them. Whether the range is
