@@ -64,7 +64,7 @@ fn lookups_find_what_comparing_all_pairs_finds() {
             column,
             ", KEY one (n), KEY two (n, m), KEY down (n DESC, m DESC)",
         );
-        for o in 0..OUTER.len() {
+        for (o, outer) in OUTER.iter().enumerate() {
             for (index, on) in [
                 ("one", "i.n = o.n"),
                 ("one", "i.n <=> o.n"),
@@ -81,7 +81,7 @@ fn lookups_find_what_comparing_all_pairs_finds() {
                     };
                     let looked_up = ids(&format!("FORCE INDEX ({index})"), "1, 2");
                     let compared = ids("IGNORE INDEX (one, two, down)", "1, 2");
-                    assert_eq!(looked_up, compared, "{} {column} {join} {on} by {index}", OUTER[o]);
+                    assert_eq!(looked_up, compared, "{outer} {column} {join} {on} by {index}");
                     found += looked_up.len();
                 }
             }
