@@ -7,6 +7,7 @@ mod batch;
 mod explain;
 mod operator;
 pub mod reader;
+mod whole_numbers;
 
 pub(crate) use explain::{Change, Form, Subject, explain};
 pub use operator::query::run;

@@ -1,12 +1,13 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as SELECT does.
 
 use super::batch::{self, Batch, Entries};
+use super::whole_numbers;
 use crate::catalog::{Fetched, Table};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::is_no_double;
 use crate::expr::sieve::Sieve;
 use crate::expr::types::{BINARY, Family, family};
-use crate::expr::{Context, Expr, Row, in_place};
+use crate::expr::{Context, Expr, Row};
 use crate::plan::physical::key::{self, BoundValue, KeyRange};
 use crate::plan::physical::path::{Access, Among, Bound, IndexRanges, Interval, Part, TableAccess, Tail};
 use crate::rows::held;
@@ -191,7 +192,7 @@ impl<'p> RowReader<'p> {
                     }
                 }
             }
-            Access::Ranges(ranges) => match range_of_numbers(self.table, ranges, cx) {
+            Access::Ranges(ranges) => match whole_numbers::range(self.table, ranges, cx) {
                 Some(range) => {
                     self.fetched.by(Some(ranges.index));
                     self.state = ReadState::Scan(self.prepared(Scan::new(ranges.index, range)));
@@ -567,21 +568,6 @@ impl<'p> RowReader<'p> {
         (self.keys, self.batch.at) = (vec![key], 1);
         Ok(Some(row))
     }
-}
-
-/// The one piece that ranges are, where it is the rows of a whole number for each of some leading parts: what most joins ask for.
-fn range_of_numbers(table: &Table, ranges: &IndexRanges, cx: &Context<'_>) -> Option<(Bytes, Bytes)> {
-    let [interval] = &ranges.intervals[..] else { return None };
-    let (parts, definition) = (interval.parts.len(), &table.indexes()[ranges.index]);
-    // A complete unique key is looked up.
-    let whole = definition.unique() && parts == definition.parts.len();
-    if parts == 0 || whole || !interval.is_equality() {
-        return None;
-    }
-    key::of_numbers(table, ranges.index, parts, &mut |at| match &interval.parts[at] {
-        Part::One(equal) => in_place::whole_number(&equal.expr, cx),
-        Part::Any(_) | Part::Among(_) => None,
-    })
 }
 
 /// A long row counts for as long as anybody has it: each table of a join may have one.
