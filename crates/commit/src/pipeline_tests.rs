@@ -457,7 +457,9 @@ fn late_arrival(swapped: bool) -> Vec<u64> {
 fn the_queue_is_taken_before_the_redo_is_synced() {
     // RECOVER-1: whatever the log has, the engines' redo has too.
     assert_eq!(late_arrival(false), [0u64; 0]);
-    assert_eq!(late_arrival(true), [2], "with the two steps swapped, a transaction is lost by a crash");
+    // So may the first one be, if the leader's sync was over before it came.
+    let lost = late_arrival(true);
+    assert!(lost.contains(&2), "with the two steps swapped, a transaction is lost by a crash: {lost:?}");
 }
 
 #[test]

@@ -18,7 +18,6 @@ use foldhash::quality::FixedState;
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{BufWriter, Error, ErrorKind, Result, Write as _};
-use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 const HEAD: usize = 16;
@@ -267,9 +266,27 @@ impl Run {
 
     fn read_at(&self, at: u64, len: usize) -> Result<Bytes> {
         let mut bytes = vec![0; len];
-        self.file.read_exact_at(&mut bytes, at)?;
+        read_exact_at(&self.file, &mut bytes, at)?;
         Ok(bytes.into())
     }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+/// As the other. Each call names its place, so that threads do not disturb each other.
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !bytes.is_empty() {
+        match file.seek_read(bytes, at)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            n => (bytes, at) = (&mut bytes[n..], at + n as u64),
+        }
+    }
+    Ok(())
 }
 
 /// Takes the first write off a block.

@@ -240,7 +240,7 @@ fn reserve_ids(trx: &mut Trx, current: &Arc<Catalog>) -> SqlResult<()> {
         on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
         ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
     };
-    let ticket = kill.while_committing(|| trx.shared().port.commit_inline(request));
+    let ticket = trx.shared().port.commit_seen(&kill, request);
     kill.settle(ticket).map(|_| ())
 }
 

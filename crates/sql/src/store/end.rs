@@ -97,7 +97,7 @@ impl Trx {
         // Who applies a log commits in its order: one that waited for the device would make all the others wait, and the
         // log would never see two of them at once.
         let ticket = match self.log.in_flight {
-            None => self.budget.kill().while_committing(|| self.shared.port.commit_inline(request)),
+            None => self.shared.port.commit_seen(self.budget.kill(), request),
             // The next one may use what it defines, which is there only then.
             Some(_) if is_definition => Ticket::done(self.shared.port.commit_inline(request).wait()),
             Some(_) => self.shared.port.commit(request),
@@ -164,8 +164,7 @@ impl Trx {
             })),
             ..CommitRequest::new(cache, writes, logged, now_us)
         };
-        let kill = self.budget.kill();
-        let ticket = kill.while_committing(|| self.shared.port.commit_inline(request));
+        let ticket = self.shared.port.commit_seen(self.budget.kill(), request);
         self.end();
         ticket
     }

@@ -1,6 +1,7 @@
 //! What transactions need of the commit coordinator, as a trait so that tests can stand in for the
 //! log. The server's is [`omnibus_commit::Coordinator`].
 
+use crate::api::KillFlag;
 use omnibus_commit::{
     CommitRequest, Coordinator, LogPosition, SnapshotReader, SnapshotWatch, Ticket, TrxCache,
 };
@@ -109,6 +110,13 @@ pub trait CommitPort: Send + Sync + 'static {
     /// The newest installed versions, for holders of the row locks.
     fn latest(&self) -> Box<dyn Snapshot> {
         self.engine().snapshot(CommitNo::MAX)
+    }
+}
+
+impl dyn CommitPort {
+    /// As `commit_inline` for a session, whose process is seen to wait for its commit meanwhile, or for room (SPACE-1).
+    pub(crate) fn commit_seen(&self, kill: &KillFlag, request: CommitRequest) -> Ticket {
+        kill.while_committing(|| self.commit_inline(request))
     }
 }
 

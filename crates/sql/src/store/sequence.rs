@@ -167,7 +167,7 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
         ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
     };
     let kill = trx.budget.kill();
-    let ticket = kill.while_committing(|| trx.shared.port.commit_inline(request));
+    let ticket = trx.shared.port.commit_seen(kill, request);
     kill.settle(ticket).map(|_| ())
 }
 

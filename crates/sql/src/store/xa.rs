@@ -143,8 +143,7 @@ impl Trx {
             on_ordered: Some(Box::new(move |_| take_effect(covers))),
             ..CommitRequest::new(self.log.take_cache(), writes, logged, now_us)
         };
-        let kill = self.budget.kill();
-        let ticket = kill.while_committing(|| self.shared.port.commit_inline(request));
+        let ticket = self.shared.port.commit_seen(self.budget.kill(), request);
         let held = Held {
             owner: None,
             seen: Box::new(self.locks.rows.watch.look().prepared()),
@@ -237,7 +236,7 @@ impl Trx {
         if commit {
             count_rows(&mut held.deltas.clone());
         }
-        Ok(self.budget.kill().while_committing(|| self.shared.port.commit_inline(request)))
+        Ok(self.shared.port.commit_seen(self.budget.kill(), request))
     }
 }
 
