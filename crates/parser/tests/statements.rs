@@ -417,7 +417,7 @@ fn queries() {
         "SELECT 1 FROM DUAL WHERE 1",
         "(SELECT 1)",
         "((SELECT 1) UNION (SELECT 2) ORDER BY 1 LIMIT 1)",
-        "SELECT a x, b AS 'y', c `z`, t.*, s.t.*, * FROM s.t AS u WHERE a GROUP BY b WITH ROLLUP HAVING c ORDER BY d, e DESC LIMIT 5 OFFSET 6",
+        "SELECT a x, b AS 'y', c `z`, t.*, s.t.* FROM s.t AS u WHERE a GROUP BY b WITH ROLLUP HAVING c ORDER BY d, e DESC LIMIT 5 OFFSET 6",
         "SELECT STRAIGHT_JOIN SQL_CALC_FOUND_ROWS HIGH_PRIORITY DISTINCT a FROM t LIMIT 1, 2",
         "SELECT * FROM a JOIN b ON a.x = b.x LEFT OUTER JOIN c USING (y, z) RIGHT JOIN d ON 1 CROSS JOIN e NATURAL LEFT JOIN f STRAIGHT_JOIN g",
         "SELECT * FROM a, b, (c, d) LEFT JOIN e ON 1",

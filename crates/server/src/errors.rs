@@ -310,6 +310,12 @@ pub fn local_variable(name: impl Display) -> SqlError {
 pub fn global_variable(name: impl Display) -> SqlError {
     error(1229, b"HY000", format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"))
 }
+/// 1621.
+#[must_use]
+pub fn read_only_in_session(name: impl Display) -> SqlError {
+    let text = format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value");
+    error(1621, b"HY000", text)
+}
 /// 1232.
 #[must_use]
 pub fn wrong_type_for_var(name: impl Display) -> SqlError {

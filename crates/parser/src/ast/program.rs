@@ -185,6 +185,8 @@ pub struct Program {
     pub cursors: Vec<Cursor>,
     /// A statement in it may have a result set for the client.
     pub returns_rows: bool,
+    /// There is a RETURN in it.
+    pub returns: bool,
     /// Columns of NEW and OLD that a trigger reads.
     pub row_columns: Vec<super::ColumnRef>,
 }

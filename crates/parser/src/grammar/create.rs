@@ -2,10 +2,16 @@
 
 use super::{Parser, Rule};
 use crate::ast::{
-    CreateIndex, CreateTable, DropIndex, DropTable, OnDuplicate, OnlineOptions, ProgramKind, Statement,
+    CreateIndex, CreateTable, DropIndex, DropTable, Ident, OnDuplicate, OnlineOptions, ProgramKind, Statement,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
+
+/// A word as it is written, reserved or not.
+fn any_word(parser: &mut Parser<'_>) -> Rule<Ident> {
+    let token = parser.expect(Tok::Word)?;
+    Ok(String::from_utf8_lossy(parser.text(&token)).into_owned().into())
+}
 
 impl Parser<'_> {
     /// At CREATE.
@@ -109,7 +115,6 @@ impl Parser<'_> {
             table.like = Some(self.object_name()?);
             return Ok(Statement::CreateTable(Box::new(table)));
         }
-        let mut listed = false;
         if self.is(Tok::LParen) && !self.query_follows_paren() && self.peek().kind != Tok::LParen {
             self.advance();
             if self.eat_kw(Kw::LIKE) {
@@ -119,14 +124,13 @@ impl Parser<'_> {
             }
             self.comma_list(|p| p.table_element(&mut table))?;
             self.expect(Tok::RParen)?;
-            listed = true;
         }
-        self.create_table_tail(&mut table, listed)?;
+        self.create_table_tail(&mut table)?;
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
     /// Options and the query. A table without a list of columns is refused by what it is, not as a text.
-    fn create_table_tail(&mut self, table: &mut CreateTable, listed: bool) -> Rule<()> {
+    fn create_table_tail(&mut self, table: &mut CreateTable) -> Rule<()> {
         while let Some(option) = self.table_option()? {
             table.options.push(option);
             self.eat(Tok::Comma);
@@ -141,7 +145,7 @@ impl Parser<'_> {
         }
         if self.eat_kw(Kw::AS) || self.at_query() {
             table.query = Some(Box::new(self.query()?));
-        } else if table.on_duplicate != OnDuplicate::Error || listed && table.columns.is_empty() {
+        } else if table.on_duplicate != OnDuplicate::Error {
             return Err(self.error());
         }
         Ok(())
@@ -210,10 +214,10 @@ impl Parser<'_> {
     pub(super) fn online_option(&mut self, online: &mut OnlineOptions) -> Rule<bool> {
         if self.eat_word("ALGORITHM") {
             self.optional_eq();
-            online.algorithm = Some(self.upper_word()?);
+            online.algorithm = Some(any_word(self)?);
         } else if self.eat_kw(Kw::LOCK) {
             self.optional_eq();
-            online.lock = Some(self.upper_word()?);
+            online.lock = Some(any_word(self)?);
         } else {
             return Ok(false);
         }

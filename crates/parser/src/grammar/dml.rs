@@ -1,5 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
+use super::query::select_items;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
@@ -135,7 +136,7 @@ impl Parser<'_> {
     }
 
     fn returning(&mut self) -> Rule<Vec<SelectItem>> {
-        if self.eat_word("RETURNING") { self.comma_list(Self::select_item) } else { Ok(Vec::new()) }
+        if self.eat_word("RETURNING") { select_items(self) } else { Ok(Vec::new()) }
     }
 
     /// At UPDATE.

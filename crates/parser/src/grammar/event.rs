@@ -103,7 +103,7 @@ impl Parser<'_> {
             clauses.comment = Some(self.string()?);
         }
         if self.eat_word("DO") {
-            clauses.program = Some(self.program(Scopes::new(ProgramKind::Event, &[]), "")?);
+            clauses.program = Some(self.program(Scopes::new(ProgramKind::Event, &[]))?);
         }
         Ok(clauses)
     }

@@ -434,6 +434,8 @@ impl Parser<'_> {
                 Interval::Operand(value, unit) => Some(function("interval", vec![value, Expr::Unit(unit)])),
                 Interval::Call(call) => Some(call),
             }
+        } else if self.is(Tok::Minus) && !self.options.mariadb {
+            return Err(self.error());
         } else {
             Some(self.bit_expr()?)
         };

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::program::other;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{ColumnRef, Ident, ObjectName, Qualifier, UserName};
@@ -64,9 +65,6 @@ impl Parser<'_> {
         if ident.len() > MAX_IDENT && ident.chars().count() > MAX_IDENT {
             return Err(ParseError::IdentifierTooLong(ident.into_string()));
         }
-        if ident.is_empty() {
-            return Err(self.error());
-        }
         Ok(ident)
     }
 
@@ -95,10 +93,9 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is not empty, of the length that an alias may have.
+    /// A name of the length that an alias may have.
     fn named(&mut self) -> Rule<Ident> {
-        let ident = self.any_ident()?;
-        if ident.is_empty() { Err(self.error()) } else { Ok(ident) }
+        self.any_ident()
     }
 
     /// An alias or a name that may be a string: `AS 'x'`.
@@ -132,14 +129,17 @@ impl Parser<'_> {
         // A leading dot means the current database.
         if self.is(Tok::Dot) {
             self.advance();
-            return Ok(ObjectName { schema: None, name: self.ident_after_dot()? });
+            return Ok(ObjectName { schema: None, name: not_empty(self.ident_after_dot()?)? });
         }
         let first = self.ident()?;
         if self.eat(Tok::Dot) {
-            let name = self.ident_after_dot()?;
+            if first.is_empty() {
+                return Err(other(1102, "42000", "Incorrect database name ''"));
+            }
+            let name = not_empty(self.ident_after_dot()?)?;
             return Ok(ObjectName { schema: Some(first), name });
         }
-        Ok(ObjectName { schema: None, name: first })
+        Ok(ObjectName { schema: None, name: not_empty(first)? })
     }
 
     /// `[[schema.]table.]column`
@@ -295,6 +295,11 @@ impl Parser<'_> {
             _ => checked(&text[1..], MAX_ALIAS),
         }
     }
+}
+
+/// A table's name, which has letters.
+fn not_empty(name: Ident) -> Rule<Ident> {
+    if name.is_empty() { Err(other(1103, "42000", "Incorrect table name ''")) } else { Ok(name) }
 }
 
 /// Decimal digits that fit 64 bits.

@@ -89,7 +89,7 @@ struct Sight(usize, usize, usize);
 
 impl Parser<'_> {
     /// A body and what it declares.
-    pub(super) fn program(&mut self, scopes: Scopes, name: &str) -> Rule<Program> {
+    pub(super) fn program(&mut self, scopes: Scopes) -> Rule<Program> {
         if scopes.kind == ProgramKind::Event && self.program.is_some() {
             let message = "Recursion of EVENT DDL statements is forbidden when body is present";
             return Err(other(1576, "HY000", message));
@@ -105,15 +105,13 @@ impl Parser<'_> {
         let body = self.program_node();
         let scopes = self.program.take();
         let (body, Some(scopes)) = (body?, scopes) else { return Err(self.error()) };
-        if scopes.kind == ProgramKind::Function && !scopes.has_return {
-            return Err(other(1320, "42000", format!("No RETURN found in FUNCTION {name}")));
-        }
         Ok(Program {
             text: self.text_since(start),
             body: Box::new(body),
             variables: scopes.variables,
             cursors: scopes.cursors,
             returns_rows: scopes.returns_rows,
+            returns: scopes.has_return,
             row_columns: scopes.trigger.map(|(_, reads)| reads).unwrap_or_default(),
         })
     }
@@ -432,6 +430,11 @@ impl Parser<'_> {
         if let Some(kind) = handler {
             self.advance();
             let handler = self.handler(kind)?;
+            let declared =
+                |condition| block.handlers.iter().any(|other| other.conditions.contains(condition));
+            if handler.conditions.iter().any(declared) {
+                return Err(other(1413, "42000", "Duplicate handler declared in the same block"));
+            }
             block.handlers.push(handler);
             return Ok(());
         }

@@ -11,6 +11,16 @@ use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 use std::sync::Arc;
 
+/// A select list; also RETURNING's. Only its first member may be a star without a table.
+pub(super) fn select_items(parser: &mut Parser<'_>) -> Rule<Vec<SelectItem>> {
+    let first = if parser.eat(Tok::Star) { SelectItem::Wildcard } else { parser.select_item()? };
+    let mut items = vec![first];
+    while parser.eat(Tok::Comma) {
+        items.push(parser.select_item()?);
+    }
+    Ok(items)
+}
+
 impl Parser<'_> {
     /// A query inside of a statement: its rows go to what stands around it, and nowhere else.
     pub(super) fn query(&mut self) -> Rule<Query> {
@@ -180,7 +190,7 @@ impl Parser<'_> {
         self.advance();
         let hints = self.hints();
         let options = self.select_options()?;
-        let items = self.comma_list(Self::select_item)?;
+        let items = select_items(self)?;
         let mut into = self.into()?;
         let from = if self.eat_kw(Kw::FROM) { self.tables_clause()? } else { Vec::new() };
         let filter = self.filter()?;
@@ -226,11 +236,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One select-list member; also RETURNING's.
-    pub(super) fn select_item(&mut self) -> Rule<SelectItem> {
-        if self.eat(Tok::Star) {
-            return Ok(SelectItem::Wildcard);
-        }
+    fn select_item(&mut self) -> Rule<SelectItem> {
         if self.is_ident()
             && let Some(item) = self.table_wildcard()?
         {
@@ -334,7 +340,7 @@ impl Parser<'_> {
     fn limit_value(&mut self) -> Rule<Expr> {
         match self.token.kind {
             Tok::Int | Tok::HexNum => Ok(Expr::Literal(Literal::Int(self.number()?))),
-            Tok::Param | Tok::UserVar | Tok::AtAt => self.simple_expr(),
+            Tok::Param => self.simple_expr(),
             _ if self.program.is_some() && self.at_local() => self.simple_expr(),
             _ => Err(self.error()),
         }

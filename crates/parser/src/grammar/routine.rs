@@ -32,7 +32,7 @@ impl Parser<'_> {
         }
         let characteristics = self.characteristics()?;
         let names: Vec<Ident> = params.iter().map(|param| param.name.clone()).collect();
-        let program = self.program(Scopes::new(kind, &names), &name.name)?;
+        let program = self.program(Scopes::new(kind, &names))?;
         Ok(Statement::CreateRoutine(Box::new(CreateRoutine {
             kind,
             or_replace,
@@ -127,7 +127,7 @@ impl Parser<'_> {
             Some(word) => Some((word == "FOLLOWS", self.ident_or_text()?)),
             None => None,
         };
-        let program = self.program(Scopes::of_trigger(time, event), &name.name)?;
+        let program = self.program(Scopes::of_trigger(time, event))?;
         Ok(Statement::CreateTrigger(Box::new(CreateTrigger {
             or_replace,
             if_not_exists,

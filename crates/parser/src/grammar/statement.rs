@@ -170,7 +170,15 @@ impl Parser<'_> {
             return Ok(Statement::ExecuteImmediate { source, using: self.using()? });
         }
         let name = self.ident()?;
-        Ok(Statement::Execute { name, using: self.using()? })
+        let using = if self.options.mariadb {
+            self.using()?
+        } else if self.eat_kw(Kw::USING) {
+            // MySQL takes variables alone.
+            self.comma_list(|p| Ok(Expr::UserVar(p.user_var()?)))?
+        } else {
+            Vec::new()
+        };
+        Ok(Statement::Execute { name, using })
     }
 
     fn using(&mut self) -> Rule<Vec<Expr>> {

@@ -173,7 +173,10 @@ pub fn create_user(
         let mut account = Account::new(&user, &host);
         let old = table.exact(&user, &host);
         old.as_ref().map_or(Ok(()), |old| current.may_change(old))?;
-        if old.is_some() && !statement.or_replace {
+        let twice = changes.iter().any(|change| {
+            matches!(change, Record::Put(other) if other.user == account.user && other.host == account.host)
+        });
+        if (old.is_some() || twice) && !statement.or_replace {
             if statement.if_clause {
                 notes.push(exists_note(&account));
             } else {

@@ -69,6 +69,9 @@ pub(crate) fn check_target(
     if def.name == "server_id" && !global && dialect == Dialect::Mysql {
         return Err(errors::global_variable(name));
     }
+    if matches!(def.name, "max_allowed_packet" | "net_buffer_length") && !global {
+        return Err(errors::read_only_in_session(def.name));
+    }
     match (global, def.scope) {
         (false, Scope::Global) => return Err(errors::global_variable(name)),
         (true, Scope::Session) => return Err(errors::local_variable(name)),

@@ -11,7 +11,7 @@ use omnibus_value::{ColumnKind as K, ColumnType, Value};
 use omnibus_wire::binary_row::put_binary_row;
 use omnibus_wire::buf::put_lenenc;
 use omnibus_wire::column::{display_length, field_type, is_text};
-use omnibus_wire::consts::{COLLATION_BINARY, ColumnFlag};
+use omnibus_wire::consts::{COLLATION_BINARY, ColumnFlag, FieldType};
 use omnibus_wire::reply::encode_eof;
 use omnibus_wire::text_row::put_text_row;
 use omnibus_wire::{Capability, ColumnDef, OkPacket, OutBuf, OutMark, Status};
@@ -217,6 +217,16 @@ fn in_results(name: &str, result_collation: u16) -> Cow<'_, [u8]> {
     out.into()
 }
 
+/// The type of text that is computed, which goes by its length; labels stay what they are.
+fn computed_type(kind: K, length: u32) -> FieldType {
+    match (kind, length) {
+        (K::Enum | K::Set, _) => field_type(kind),
+        (_, ..=0xFFFF) => FieldType::VarString,
+        (_, ..=0xFF_FFFF) => FieldType::MediumBlob,
+        _ => FieldType::LongBlob,
+    }
+}
+
 fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
     let ty = &column.ty;
     let text = is_text(ty);
@@ -226,10 +236,15 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
         (true, id) => id,
     };
     let char_bytes = crate::charset::by_id(collation).map_or(4, |c| c.max_bytes);
-    let bytes = matches!(ty.kind, K::Binary | K::VarBinary | K::MediumBlob | K::LongBlob);
+    let bytes =
+        matches!(ty.kind, K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob);
     // Text that is computed has no decimals to speak of.
     let computed_text = column.org_name.is_empty() && (text || bytes);
-    let flags = ColumnFlag(column.flags).with(omnibus_wire::column::type_flags(ty));
+    let length = display_length(ty, char_bytes);
+    let mut flags = ColumnFlag(column.flags).with(omnibus_wire::column::type_flags(ty));
+    if computed_text {
+        flags = ColumnFlag(flags.0 & !ColumnFlag::BLOB.0);
+    }
     ColumnDef {
         schema: in_results(&column.schema, result_collation),
         table: in_results(&column.table, result_collation),
@@ -237,8 +252,8 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
         name: in_results(&column.name, result_collation),
         org_name: in_results(&column.org_name, result_collation),
         collation,
-        length: display_length(ty, char_bytes),
-        field_type: field_type(ty.kind),
+        length,
+        field_type: if computed_text { computed_type(ty.kind, length) } else { field_type(ty.kind) },
         flags,
         decimals: if computed_text { TEXT_DECIMALS } else { ty.decimals },
     }

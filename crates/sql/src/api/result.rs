@@ -53,8 +53,6 @@ pub mod flag {
     pub const NO_DEFAULT_VALUE: u16 = 4096;
     /// Changes on update.
     pub const ON_UPDATE_NOW: u16 = 8192;
-    /// A number.
-    pub const NUM: u16 = 32768;
 }
 
 /// Where result rows go. `columns` comes once, before any row.

@@ -53,6 +53,8 @@ pub mod sql_mode {
     pub const REAL_AS_FLOAT: u64 = 1;
     /// Blanks between a function's name and its parenthesis.
     pub const IGNORE_SPACE: u64 = 1 << 3;
+    /// Several modes in one, and SHOW CREATE TABLE without options.
+    pub const ANSI: u64 = 1 << 18;
     /// GROUP BY must determine the select list.
     pub const ONLY_FULL_GROUP_BY: u64 = 1 << 5;
     /// Unsigned minus unsigned may be negative.

@@ -12,7 +12,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::sequence::{SequenceCall, SequenceFunction};
-use crate::expr::types::{ExprType, Family, unify};
+use crate::expr::types::{BINARY, ExprType, Family, unify};
 use crate::expr::{charset, interval};
 use omnibus_parser::ast;
 use omnibus_value::Value;
@@ -103,6 +103,10 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
     if def.name == "NULLIF" {
         return null_if(binder, args);
     }
+    if def.name.starts_with("REGEXP_") {
+        let texts = &args[..args.len().min(if def.name == "REGEXP_REPLACE" { 3 } else { 2 })];
+        refuse_bytes_beside_text(binder, texts, &def.name.to_lowercase())?;
+    }
     let args = if def.name.starts_with("JSON_") || def.name == "MEMBER_OF" {
         args.into_iter().map(|arg| in_utf8(binder, arg)).collect()
     } else if def.traits & (ONE_CHARSET | COLLATES) != 0 {
@@ -126,6 +130,30 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
         refuse_lossy(binder, &chosen, ty.column.collation, &def.name.to_lowercase())?;
     }
     Ok(binder.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
+}
+
+/// Bytes are not matched with text, but those of a BLOB: 3995 in MySQL.
+pub(super) fn refuse_bytes_beside_text(binder: &Binder<'_>, args: &[Expr], name: &str) -> SqlResult<()> {
+    let Some((first, others)) = args.split_first() else { return Ok(()) };
+    let is_string = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null();
+    let is_bytes = |e: &Expr| e.ty.column.collation == BINARY && !e.ty.column.kind.is_lob();
+    let is_text = |e: &Expr| e.ty.column.collation != BINARY;
+    let clashes = |other: &&Expr| {
+        is_string(other) && (is_bytes(first) && is_text(other) || is_text(first) && is_bytes(other))
+    };
+    match others.iter().find(clashes) {
+        Some(other) if is_string(first) && !binder.session.settings.mariadb => {
+            let [first, other] = [first, other].map(|e| charset::collation_name(e.ty.column.collation));
+            Err(SqlError::new(
+                3995,
+                b"HY000",
+                format!(
+                    "Character set '{first}' cannot be used in conjunction with '{other}' in call to {name}."
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A function of regular expressions: it reads UTF-8 and gives text in its argument's character set.

@@ -25,6 +25,15 @@ fn text_type(operand: &ExprType, kind: ColumnKind, length: Option<u32>, collatio
     }
 }
 
+/// An error of a type whose text has no name yet.
+fn named(mut error: SqlError, name: &str) -> SqlError {
+    if error.code != 1426 {
+        return error;
+    }
+    error.message = error.message.replacen("''", &format!("'{name}'"), 1);
+    error
+}
+
 /// The type of `DECIMAL(precision, scale)`.
 fn decimal_type(precision: u8, scale: u8) -> SqlResult<ExprType> {
     if scale > precision {
@@ -71,7 +80,10 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::Time(decimals) => ExprType::time(*decimals).nullable(true),
         CastType::DateTime(decimals) => ExprType::datetime(*decimals).nullable(true),
         CastType::DateTimeAt { .. } => return super::cast_at::bind(binder, operand, e, target),
-        CastType::Decimal { precision, scale } => decimal_type(*precision, *scale)?,
+        CastType::Decimal { precision, scale } => {
+            let written = || String::from_utf8_lossy(&operand.to_sql()).into_owned();
+            decimal_type(*precision, *scale).map_err(|error| named(error, &written()))?
+        }
         CastType::Float(_) => {
             let mut ty = ExprType::double();
             ty.column.kind = ColumnKind::Float;

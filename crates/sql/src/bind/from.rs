@@ -99,11 +99,11 @@ impl<'q> From<'q> {
                 schema && *t.alias == *name.name
             };
             if !tables.iter().any(|table| !table.is_inner() && here(table)) {
-                let message = format!("Unresolved table name {} in locking clause.", name.name);
+                let message = format!("Unresolved table name `{}` in locking clause.", name.name);
                 return Err(SqlError::new(3568, b"HY000", message));
             }
             if named.contains(&&*name.name) {
-                let message = format!("Table {} appears in multiple locking clauses.", name.name);
+                let message = format!("Table `{}` appears in multiple locking clauses.", name.name);
                 return Err(SqlError::new(3569, b"HY000", message));
             }
             named.push(&name.name);

@@ -27,7 +27,7 @@ impl From<'_> {
         nest: &mut Nest,
     ) -> SqlResult<()> {
         let Some(alias) = &tree.alias else {
-            return Err(SqlError::new(3667, b"42000", "Every table function must have an alias."));
+            return Err(SqlError::new(3667, b"42000", "Every table function must have an alias"));
         };
         binder.set_clause(Clause::FieldList);
         let doc = binder.expr(&tree.doc)?;

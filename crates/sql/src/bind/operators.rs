@@ -240,9 +240,10 @@ pub(super) fn regexp(
     pattern: &ast::Expr,
     negated: bool,
 ) -> SqlResult<Expr> {
-    let (text, pattern) = (binder.expr(text)?, binder.expr(pattern)?);
-    let nullable = text.ty.nullable || pattern.ty.nullable;
-    let (text, pattern) = (as_text(text), as_text(pattern));
+    let both = [binder.expr(text)?, binder.expr(pattern)?];
+    super::calls::refuse_bytes_beside_text(binder, &both, "regexp_like")?;
+    let nullable = both.iter().any(|e| e.ty.nullable);
+    let [text, pattern] = both.map(as_text);
     let (text, pattern, collation) = compare::comparable_strings(binder, text, pattern)?;
     let collation = charset::in_utf8(collation);
     let [text, pattern] = [text, pattern].map(|e| compare::in_collation(binder, e, collation));

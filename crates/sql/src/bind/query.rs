@@ -13,6 +13,7 @@ use super::windows;
 use super::{exists, full_group, output_name, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
+use crate::expr::types::{Family, NOT_FIXED};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::logical::hints::{HintPlace, name_indexes};
 use crate::logical::nest::Nest;
@@ -62,8 +63,31 @@ pub(crate) fn changing(
     whole(binder, query)
 }
 
+/// IF and CASE show a DECIMAL with the decimals of the branch that they take, as in MySQL: where nothing keeps or computes with it.
+fn with_decimals_of_branches(e: &mut Expr) {
+    if e.ty.family() != Family::Decimal {
+        return;
+    }
+    match &mut e.kind {
+        Kind::Case { whens, otherwise } => {
+            whens.iter_mut().for_each(|(_, result)| with_decimals_of_branches(result));
+            otherwise.iter_mut().for_each(|e| with_decimals_of_branches(e));
+        }
+        Kind::Call(def, args) if def.name == "IF" => args[1..].iter_mut().for_each(with_decimals_of_branches),
+        _ => return,
+    }
+    e.ty.column.decimals = NOT_FIXED;
+}
+
 /// Plans a whole statement's query.
-fn whole(binder: &mut Binder<'_>, query: logical::Query) -> SqlResult<QueryPlan> {
+fn whole(binder: &mut Binder<'_>, mut query: logical::Query) -> SqlResult<QueryPlan> {
+    if let Body::Block(block) = &mut query.body
+        && !block.distinct
+        && binder.blocks.is_empty()
+        && !binder.session.settings.mariadb
+    {
+        block.outputs.iter_mut().for_each(with_decimals_of_branches);
+    }
     let untyped_params = binder.collected.untyped_params && depends_on_params(&query);
     let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
     let mut plan = planned(binder, query, reader)?;
@@ -263,7 +287,7 @@ pub(super) fn clauses(
             Some(at) => Some(outputs[at].clone()),
             None => grouped_name(binder, &item.expr)?,
         };
-        let key = named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?;
+        let key = named.map_or_else(|| group_key(binder, &item.expr, &select.items, &outputs), Ok)?;
         grouped_outputs.push(place.or_else(|| rollup::output_of(&item.expr, &key, &names, &outputs)));
         group.push(key);
     }
@@ -330,6 +354,22 @@ pub(crate) fn returning(
     }
     let columns = outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     Ok((outputs, columns))
+}
+
+/// An expression to group by, which may have no aggregate: 1056 for one that is selected.
+fn group_key(
+    binder: &mut Binder<'_>,
+    e: &ast::Expr,
+    items: &[SelectItem],
+    outputs: &[Expr],
+) -> SqlResult<Expr> {
+    let selected = |item: &SelectItem| matches!(item, SelectItem::Expr { expr, .. } if expr == e);
+    selected_expr(binder, e, outputs).map_err(|error| match error.code {
+        1111 if items.iter().any(selected) => {
+            SqlError::wrong_group_field(String::from_utf8_lossy(&e.to_sql()))
+        }
+        _ => error,
+    })
 }
 
 /// What a column takes that `*` stands for: its expression, its type, its names.

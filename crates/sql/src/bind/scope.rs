@@ -318,9 +318,9 @@ pub fn type_flags(ty: &ExprType) -> u16 {
         _ => {}
     }
     match ty.family() {
-        // MySQL's clients quote what lacks the number flag: with it they would print bits as digits.
+        // Clients give numbers their own flag themselves.
         _ if column.kind == K::Bit => flags |= flag::UNSIGNED,
-        Family::Integer | Family::Decimal | Family::Real => flags |= flag::NUM | flag::BINARY,
+        Family::Integer | Family::Decimal | Family::Real => flags |= flag::BINARY,
         Family::Date | Family::DateTime | Family::Time | Family::Json => flags |= flag::BINARY,
         Family::String if column.collation == crate::expr::types::BINARY => flags |= flag::BINARY,
         // As MariaDB marks these.

@@ -478,4 +478,4 @@ pub(super) fn refuse_windowed(binder: &Binder<'_>, e: &Expr) -> SqlResult<()> {
 }
 
 const BAD_BOUND: &str = ": frame start or end is negative, NULL or of non-integral type";
-const ONE_ORDER: &str = " with RANGE N PRECEDING/FOLLOWING frame requires exactly one ORDER BY expression, of numeric or temporal type";
+const ONE_ORDER: &str = " with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type";

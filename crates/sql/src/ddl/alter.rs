@@ -25,7 +25,9 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use crate::store::kept_statistics::histogram_key;
 use omnibus_locks::TableMode;
-use omnibus_parser::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, Ident, ObjectName, TableOption};
+use omnibus_parser::ast::{
+    AlterAction, AlterTable, CreateIndex, DropIndex, Expr, Ident, ObjectName, OrderItem, TableOption,
+};
 use omnibus_value::FixedKind;
 use std::sync::Arc;
 
@@ -159,6 +161,7 @@ pub(super) fn edit(ddl: &mut Ddl<'_>, table: &Table, actions: &[AlterAction]) ->
         edit_one(ddl, &mut edit, action, table)?;
     }
     edit.finish_indexes();
+    super::foreign_keys::name_added(&mut edit.tree, &table.def);
     super::functional::add_hidden_columns(ddl, &mut edit, table)?;
     if edit.tree.columns.is_empty() {
         return Err(SqlError::cant_remove_all_fields());
@@ -182,6 +185,7 @@ fn edit_one(ddl: &mut Ddl<'_>, edit: &mut Edit, action: &AlterAction, table: &Ta
             edit.rename = Some(name.clone());
             Ok(())
         }
+        AlterAction::OrderBy(list) => order_rows(ddl, edit, list, table),
         AlterAction::Option(TableOption::AutoIncrement(value)) => {
             edit.auto_increment = Some(*value);
             Ok(())
@@ -227,6 +231,24 @@ fn edit_one(ddl: &mut Ddl<'_>, edit: &mut Edit, action: &AlterAction, table: &Ta
         }
         action => edit.apply(action),
     }
+}
+
+/// ORDER BY, which changes nothing where a key orders the rows already.
+fn order_rows(ddl: &mut Ddl<'_>, edit: &Edit, list: &[OrderItem], table: &Table) -> SqlResult<()> {
+    for item in list.iter().filter(|_| table.def.hidden_key) {
+        if let Expr::Column(column) = &item.expr
+            && edit.find_column(&column.name).is_none()
+        {
+            return Err(SqlError::bad_field(&*column.name, "order clause"));
+        }
+    }
+    if !table.def.hidden_key && !ddl.state.settings.mariadb {
+        let name = &table.def.name;
+        let message =
+            format!("ORDER BY ignored as there is a user-defined clustered index in the table '{name}'");
+        ddl.state.diagnostics.warn(SqlError::new(1105, b"HY000", message));
+    }
+    Ok(())
 }
 
 /// Builds the edited tree; indexes that stay keep their spaces.

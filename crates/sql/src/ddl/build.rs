@@ -13,7 +13,7 @@ use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{
-    ColumnDef, CreateTable, DefaultValue, Expr, Ident, Literal, TableOption, TypeName,
+    ColumnDef, CreateTable, DefaultValue, Expr, Ident, KeyTarget, Literal, TableOption, TypeName,
 };
 use omnibus_value::temporal::{DateMode, Zone};
 use omnibus_value::{ColumnKind, FixedKind, Value};
@@ -114,6 +114,9 @@ pub(crate) fn build_table(
     if columns.is_empty() && context.mariadb {
         return Err(SqlError::table_must_have_columns());
     }
+    if columns.is_empty() {
+        refuse_keys(tree)?;
+    }
     if columns.iter().all(|column| column.invisible) {
         return Err(SqlError::table_must_have_a_visible_column());
     }
@@ -150,6 +153,28 @@ pub(crate) fn build_table(
 pub(crate) fn check_name(name: &str) -> SqlResult<()> {
     check_constraint_name(name)?;
     if name.ends_with(' ') { Err(SqlError::wrong_table_name(name)) } else { Ok(()) }
+}
+
+/// Refuses widths that MariaDB reads over.
+fn refuse_widths(tree: &ColumnDef) -> SqlResult<()> {
+    match (tree.ty.name, tree.ty.length) {
+        (TypeName::Bit, Some(0)) => {
+            let message = format!("Invalid size for column '{}'.", tree.name);
+            Err(SqlError::new(3013, b"HY000", message))
+        }
+        (TypeName::Year, Some(length)) if length != 4 => {
+            Err(SqlError::new(1818, b"HY000", "Invalid display width. Use YEAR instead."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a key where there are no columns.
+fn refuse_keys(tree: &CreateTable) -> SqlResult<()> {
+    match tree.indexes.iter().flat_map(|key| &key.parts).map(|part| &part.target).next() {
+        Some(KeyTarget::Column { name, .. }) => Err(SqlError::key_column_does_not_exist(name)),
+        _ => Ok(()),
+    }
 }
 
 /// Names of constraints may end in a space.
@@ -289,6 +314,9 @@ fn build_column(
         return Err(SqlError::wrong_column_name(&tree.name));
     }
     let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
+    if !context.mariadb {
+        refuse_widths(tree)?;
+    }
     if ty.kind == ColumnKind::Json && context.mariadb {
         ty.kind = ColumnKind::LongText;
     }

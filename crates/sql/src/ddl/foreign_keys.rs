@@ -41,8 +41,19 @@ pub(super) fn build_foreign_keys(
     Ok(keys)
 }
 
+/// Names the keys that a statement adds to a table: the numbers of those that it drops count as well.
+pub(super) fn name_added(tree: &mut CreateTable, def: &TableDef) {
+    let old = def.foreign_keys.iter().map(|key| &*key.name);
+    let given = tree.foreign_keys.iter().filter_map(|key| key.constraint.as_deref());
+    let last = old.chain(given).filter_map(|name| generated(name, &def.name)).max().unwrap_or(0);
+    let unnamed = tree.foreign_keys.iter_mut().filter(|key| key.constraint.is_none());
+    for (key, number) in unnamed.zip(last + 1..) {
+        key.constraint = Some(format!("{}_ibfk_{number}", def.name).into());
+    }
+}
+
 /// The number of a generated name.
-fn generated(name: &str, table: &str) -> Option<u32> {
+pub(super) fn generated(name: &str, table: &str) -> Option<u32> {
     name.strip_prefix(table)?.strip_prefix("_ibfk_")?.parse().ok()
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn build_indexes(
         }
     }
     for key in &tree.foreign_keys {
-        let index = foreign_key_index(key, columns)?;
+        let index = foreign_key_index(key, &tree.name.name, columns)?;
         if !indexes.iter().any(|other| covers(other, &index)) {
             indexes.push(index);
         }
@@ -55,7 +55,7 @@ pub(crate) fn build_indexes(
         check_parts(index, columns)?;
     }
     name_indexes(&mut indexes, columns)?;
-    indexes.sort_by_key(|index| rank(index, columns));
+    indexes.sort_by_key(|index| (rank(index, columns), has_computed(index, columns)));
     cluster(&mut indexes, columns);
     for index in &mut indexes {
         index.space = ids.space(slot);
@@ -88,6 +88,9 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
         ast::IndexKind::FullText => return Err(SqlError::not_supported_yet("FULLTEXT indexes")),
         ast::IndexKind::Spatial => return Err(SqlError::not_supported_yet("SPATIAL indexes")),
     };
+    if let Some(name) = key.name.as_deref().filter(|name| name.is_empty() || name.ends_with(' ')) {
+        return Err(SqlError::new(1280, b"42000", format!("Incorrect index name '{name}'")));
+    }
     if key.parts.len() > MAX_PARTS {
         return Err(SqlError::too_many_key_parts(MAX_PARTS));
     }
@@ -124,7 +127,8 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
 }
 
 /// The index that a foreign key has unless another one will do.
-fn foreign_key_index(key: &ast::ForeignKey, columns: &[Column]) -> SqlResult<Index> {
+fn foreign_key_index(key: &ast::ForeignKey, table: &str, columns: &[Column]) -> SqlResult<Index> {
+    let given = key.constraint.clone().filter(|name| super::foreign_keys::generated(name, table).is_none());
     let part = |name: &ast::Ident| ast::KeyPart {
         target: KeyTarget::Column { name: name.clone(), prefix: None },
         descending: false,
@@ -133,7 +137,7 @@ fn foreign_key_index(key: &ast::ForeignKey, columns: &[Column]) -> SqlResult<Ind
         kind: ast::IndexKind::Index,
         if_not_exists: false,
         constraint: None,
-        name: key.constraint.clone().or_else(|| key.name.clone()),
+        name: given.or_else(|| key.name.clone()),
         parts: key.columns.iter().map(part).collect(),
         algorithm: None,
         comment: None,
@@ -228,7 +232,8 @@ fn name_indexes(indexes: &mut [Index], columns: &[Column]) -> SqlResult<()> {
             continue;
         }
         let base = columns[indexes[at].parts[0].column].name.clone();
-        let taken = |name: &str| indexes.iter().any(|other| same_name(&other.name, name));
+        // A name that a later key has by the statement is not seen yet: that key is refused then, as in MySQL.
+        let taken = |name: &str| indexes[..at].iter().any(|other| same_name(&other.name, name));
         let name = match taken(&base) || same_name(&base, "PRIMARY") {
             false => base,
             true => (2..).map(|n| format!("{base}_{n}")).find(|name| !taken(name)).map_or(base, Arc::from),
@@ -240,6 +245,11 @@ fn name_indexes(indexes: &mut [Index], columns: &[Column]) -> SqlResult<()> {
 
 fn has_null(index: &Index, columns: &[Column]) -> bool {
     index.parts.iter().any(|part| columns[part.column].nullable)
+}
+
+/// Whether a key has columns that are not stored: it stands behind others of its rank, as MySQL sorts them.
+fn has_computed(index: &Index, columns: &[Column]) -> bool {
+    index.parts.iter().any(|part| columns[part.column].generated.as_ref().is_some_and(|made| !made.stored))
 }
 
 fn rank(index: &Index, columns: &[Column]) -> u8 {

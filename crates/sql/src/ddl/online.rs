@@ -72,22 +72,27 @@ impl Online {
             return Ok(Online::default());
         }
         let mariadb = state.settings.mariadb;
-        let algorithm = match tree.algorithm.as_deref() {
+        let upper = |word: &Option<omnibus_parser::ast::Ident>| word.as_deref().map(str::to_ascii_uppercase);
+        let algorithm = match upper(&tree.algorithm).as_deref() {
             None | Some("DEFAULT") => Algorithm::Any,
             Some("INSTANT") => Algorithm::Instant,
             Some("INPLACE") => Algorithm::InPlace,
             Some("NOCOPY") if mariadb => Algorithm::InPlace,
             Some("COPY") => Algorithm::Copy,
-            Some(other) => {
-                return Err(SqlError::new(1800, b"HY000", format!("Unknown ALGORITHM '{other}'")));
+            Some(_) => {
+                let given = tree.algorithm.as_deref().unwrap_or_default();
+                return Err(SqlError::new(1800, b"HY000", format!("Unknown ALGORITHM '{given}'")));
             }
         };
-        let lock = match tree.lock.as_deref() {
+        let lock = match upper(&tree.lock).as_deref() {
             None | Some("DEFAULT") => Lock::Any,
             Some("NONE") => Lock::None,
             Some("SHARED") => Lock::Shared,
             Some("EXCLUSIVE") => Lock::Exclusive,
-            Some(other) => return Err(SqlError::new(1801, b"HY000", format!("Unknown LOCK type '{other}'"))),
+            Some(_) => {
+                let given = tree.lock.as_deref().unwrap_or_default();
+                return Err(SqlError::new(1801, b"HY000", format!("Unknown LOCK type '{given}'")));
+            }
         };
         if !mariadb && algorithm == Algorithm::Instant && lock != Lock::Any {
             let message = format!("Incorrect usage of ALGORITHM=INSTANT and LOCK={}", lock.name());

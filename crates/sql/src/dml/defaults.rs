@@ -43,5 +43,9 @@ pub(crate) fn null_value(column: &Column, lenient: bool, state: &mut SessionStat
         return Err(error);
     }
     state.diagnostics.warn(error);
-    Ok(implicit_default(&column.ty))
+    // A member that is missing is the first; NULL is none of them.
+    match column.ty.kind {
+        ColumnKind::Enum => Ok(Value::Enum(0)),
+        _ => Ok(implicit_default(&column.ty)),
+    }
 }

@@ -85,7 +85,8 @@ impl MultiPlan {
         let Update { with, hints, low_priority: _, ignore, tables, assignments, filter, order_by, limit } =
             tree;
         if !order_by.is_empty() || limit.is_some() {
-            return Err(SqlError::new(1221, b"HY000", "Incorrect usage of UPDATE and ORDER BY or LIMIT"));
+            let clause = if order_by.is_empty() { "LIMIT" } else { "ORDER BY" };
+            return Err(SqlError::new(1221, b"HY000", format!("Incorrect usage of UPDATE and {clause}")));
         }
         let columns = assignments.iter().map(|set| item(Expr::Column(set.column.clone())));
         let values = assignments.iter().filter(|set| !matches!(set.value, Expr::Default));

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::convert::{bytes_as_number, text_in, to_text};
 use super::node::{Expr, Kind};
-use super::types::{BINARY, ExprType, Family};
+use super::types::{BINARY, ExprType, Family, NOT_FIXED};
 use super::{charset, json};
 use crate::error::{ExecResult, SqlError};
 use bytes::Bytes;
@@ -289,6 +289,9 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Context<'_>) -
         (Family::String, Value::Bytes(_)) => value,
         (Family::String, Value::Enum(_) | Value::Set(_)) if e.ty.column == ty.column => value,
         (Family::String, value) => Value::Bytes(text_in(e, value, cx)),
+        (Family::Decimal, value) if ty.column.decimals >= NOT_FIXED => {
+            Value::Decimal(e.to_decimal(value, cx))
+        }
         (Family::Decimal, value) => Value::Decimal(e.to_decimal(value, cx).show(ty.column.decimals)),
         (Family::Real, Value::Float(_) | Value::Double(_)) if ty.column.kind == e.ty.column.kind => value,
         (Family::Real, value) => {

@@ -86,7 +86,9 @@ pub(crate) fn into_column(
     match value.cast_for_column(&column.ty, &context) {
         Err(error) => Err(condition(named(error.0, true))),
         Ok(stored) => {
-            if let Some(problem) = stored.problem {
+            // MySQL says nothing of the date of what becomes a time.
+            let told = mariadb || !matches!((&value, column.ty.kind), (Value::DateTime(_), ColumnKind::Time));
+            if let Some(problem) = stored.problem.filter(|problem| told || *problem != Problem::Rounded) {
                 let problem = named(problem, false);
                 let level = if problem.is_note() { Level::Note } else { Level::Warning };
                 let condition = condition(problem);
@@ -110,6 +112,10 @@ fn in_mysql(problem: Problem, value: &Value, target: &ColumnType, refused: bool)
             Problem::IncorrectNumber("decimal")
         }
         (Problem::Truncated, Value::Bytes(_), ColumnKind::Decimal) => Problem::Rounded,
+        (Problem::Rounded, Value::Bytes(_) | Value::DateTime(_), ColumnKind::Date) => {
+            Problem::Dropped("date")
+        }
+        (Problem::Rounded, Value::Bytes(_), ColumnKind::Time) => Problem::Dropped("time"),
         _ => problem,
     }
 }

@@ -138,6 +138,8 @@ pub struct Grouping {
     pub by: bool,
     /// Rows come group by group.
     pub stream: bool,
+    /// The first row has all that is wanted.
+    pub first: bool,
 }
 
 /// A hash join.

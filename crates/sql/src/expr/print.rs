@@ -92,7 +92,7 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
         Kind::Const(value @ (Value::Date(_) | Value::DateTime(_) | Value::Time(_))) => {
             format!("'{}'", plain(value, e))
         }
-        Kind::Const(value) => plain(value, e),
+        Kind::Const(value) => number(value, e),
         Kind::Param(_) => "?".into(),
         Kind::Local(number) => names.local(*number),
         Kind::Stored(call) => stored_call(call, names),
@@ -162,6 +162,12 @@ pub fn expr(e: &Expr, names: &dyn Names) -> String {
 
 fn stored_call(call: &StoredCall, names: &dyn Names) -> String {
     format!("`{}`.`{}`({})", call.def.db, call.def.name, list(&*call.args, ",", names))
+}
+
+/// A constant, which was a minus with a constant behind it if it is below zero.
+fn number(value: &Value, e: &Expr) -> String {
+    let text = plain(value, e);
+    text.strip_prefix('-').map_or_else(|| text.clone(), |positive| format!("-({positive})"))
 }
 
 fn plain(value: &Value, e: &Expr) -> String {

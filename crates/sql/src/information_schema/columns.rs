@@ -258,6 +258,14 @@ fn default_value(column: &Column) -> Value {
         ColumnDefault::CurrentTimestamp => text(format!("CURRENT_TIMESTAMP({digits})")),
         ColumnDefault::Expression(expr) => text(&*expr.text),
         ColumnDefault::Value(Value::Bit(bits)) => text(format!("b'{bits:b}'")),
+        ColumnDefault::Value(Value::Bytes(bytes))
+            if matches!(column.ty.kind, ColumnKind::Binary | ColumnKind::VarBinary) =>
+        {
+            // MySQL takes the bytes for a text that ends at the first zero.
+            let shown = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            let hex: String = shown.iter().map(|byte| format!("{byte:02X}")).collect();
+            text(if hex.is_empty() { hex } else { format!("0x{hex}") })
+        }
         ColumnDefault::Value(value) => text(charset::text(value, &column.ty)),
     }
 }

@@ -38,6 +38,8 @@ pub(super) enum Ty {
     Int,
     /// DATETIME.
     Time,
+    /// TIMESTAMP(2); rows have the session's time.
+    Hundredths,
     /// CHAR(n).
     Char(u32),
     /// INT.
@@ -345,7 +347,7 @@ pub(super) fn column_type(ty: Ty) -> ColumnType {
         Ty::Text(length) => (ColumnKind::VarChar, length, TEXT_COLLATION),
         Ty::Long => (ColumnKind::LongText, 0, TEXT_COLLATION),
         Ty::UInt | Ty::Int => (ColumnKind::BigInt, 20, 63),
-        Ty::Time => (ColumnKind::DateTime, 0, 63),
+        Ty::Time | Ty::Hundredths => (ColumnKind::DateTime, 0, 63),
         Ty::Char(length) => (ColumnKind::Char, length, TEXT_COLLATION),
         Ty::Int4 | Ty::UInt4 => (ColumnKind::Int, 11, 63),
         Ty::Stamp => (ColumnKind::Timestamp, 0, 63),
@@ -364,6 +366,7 @@ pub(super) fn column_type(ty: Ty) -> ColumnType {
         length,
         decimals: match ty {
             Ty::Stamp => 6,
+            Ty::Hundredths => 2,
             Ty::Seconds => 3,
             _ => 0,
         },

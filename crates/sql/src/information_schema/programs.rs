@@ -150,7 +150,7 @@ pub(super) const DEFS: &[Def] = &[
             ("ACTION_REFERENCE_NEW_TABLE", Ty::Text(0)),
             ("ACTION_REFERENCE_OLD_ROW", Ty::Text(3)),
             ("ACTION_REFERENCE_NEW_ROW", Ty::Text(3)),
-            ("CREATED", Ty::Time),
+            ("CREATED", Ty::Hundredths),
             ("SQL_MODE", Ty::Text(512)),
             ("DEFINER", Ty::Text(288)),
             ("CHARACTER_SET_CLIENT", Ty::Text(64)),

@@ -99,7 +99,8 @@ fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
         text(&index.comment),
         yes_no(!index.invisible),
         match &column.generated {
-            Some(generated) if column.is_hidden() => text(&generated.expr.text),
+            // MySQL shows the text as a literal has it.
+            Some(generated) if column.is_hidden() => text(generated.expr.text.replace('\'', "\\'")),
             _ => Value::Null,
         },
     ]

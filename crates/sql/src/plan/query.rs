@@ -95,7 +95,8 @@ impl Planning<'_> {
                 let logical::Recursive { seeds, steps, distinct, id } = *recursive;
                 let seeds = seeds.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
                 let steps = steps.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
-                let recursive = Recursive { seeds, steps, distinct, id, types: types.clone() };
+                let names = columns.iter().map(|column| column.name.clone()).collect();
+                let recursive = Recursive { seeds, steps, distinct, id, types: types.clone(), names };
                 let yields = Yield { volatile: false, locks: false, rows: cost::OF_RECURSION };
                 (Body::Recursive(Box::new(recursive)), yields)
             }

@@ -12,7 +12,9 @@ use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ParseError;
-use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
+use omnibus_parser::ast::{
+    Ident, MaintenanceKind, ObjectName, PrepareSource, ProgramKind, Show, Spanned, Statement,
+};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
@@ -196,8 +198,10 @@ impl SqlSession {
             | Statement::Handler(_)
             | Statement::SetStatement(_)
             | Statement::Binlog(_) => {
-                let message = "This command is not supported in the prepared statement protocol yet";
-                return Err(SqlError::new(1295, b"HY000", message));
+                return Err(not_to_be_prepared());
+            }
+            other if !self.state.settings.mariadb && is_not_prepared(other) => {
+                return Err(not_to_be_prepared());
             }
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 self.plan(&mut prepared, access, None)?;
@@ -516,4 +520,35 @@ fn variable_text(state: &SessionState, name: &Ident) -> Bytes {
         }
         None => Bytes::from_static(b"NULL"),
     }
+}
+
+/// Whether MySQL runs a statement as a text only.
+fn is_not_prepared(statement: &Statement) -> bool {
+    match statement {
+        Statement::Begin(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::LockTables(_)
+        | Statement::UnlockTables
+        | Statement::LockInstance
+        | Statement::UnlockInstance
+        | Statement::CreateRoutine(_)
+        | Statement::AlterRoutine(_)
+        | Statement::CreateTrigger(_)
+        | Statement::Signal(_)
+        | Statement::GetDiagnostics(_)
+        | Statement::AlterDatabase(_)
+        | Statement::CreateRole(_)
+        | Statement::DropRole { .. }
+        | Statement::Purge(_) => true,
+        Statement::DropProgram(drop) => drop.kind != ProgramKind::Event,
+        Statement::Maintenance(maintenance) => maintenance.kind == MaintenanceKind::Check,
+        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
+        _ => false,
+    }
+}
+
+fn not_to_be_prepared() -> SqlError {
+    SqlError::new(1295, b"HY000", "This command is not supported in the prepared statement protocol yet")
 }

@@ -3,7 +3,7 @@
 
 use super::programs::show::show_create_program;
 use super::{Call, StatementContext, show_query};
-use crate::api::{Outcome, Priv, ResultColumn};
+use crate::api::{Outcome, Priv, ResultColumn, sql_mode};
 use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
@@ -25,7 +25,7 @@ pub(crate) fn answer_column(name: &str, kind: ColumnKind, length: u32) -> Result
         org_name: empty,
         ty: ColumnType {
             kind,
-            unsigned: kind == ColumnKind::BigInt,
+            unsigned: matches!(kind, ColumnKind::BigInt | ColumnKind::Int),
             zerofill: false,
             length,
             decimals: 0,
@@ -83,11 +83,21 @@ fn create_table(
     ])?;
     let (zone, mariadb) = (cx.state.zone(), cx.state.settings.mariadb);
     let mut definition = catalog::show_table_to_user(&table.def, next, zone, mariadb);
+    if has_mode(cx, sql_mode::ANSI) && !mariadb {
+        catalog::leave_out_options(&mut definition);
+    }
+    if has_mode(cx, sql_mode::ANSI_QUOTES) {
+        definition = catalog::in_double_quotes(&definition);
+    }
     if table.temporary {
         definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
     }
     call.sink.row(&[text(&*table.def.name), text(definition)])?;
     Ok(Outcome::rows())
+}
+
+fn has_mode(cx: &StatementContext<'_>, mode: u64) -> bool {
+    cx.state.settings.sql_mode & mode != 0
 }
 
 fn create_view(cx: &mut StatementContext<'_>, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -154,13 +164,19 @@ fn create_database(
     call.access.check(name, None, Priv::Any)?;
     let schema = cx.catalog().schema(name)?.clone();
     let exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let set = charset::charset_name(schema.collation);
+    // Which of utf8mb4's is its own differs between servers.
+    let collation =
+        match set == "utf8mb4" || cx.state.settings.mariadb || charset::is_not_default(schema.collation) {
+            true => format!(" COLLATE {}", charset::collation_name(schema.collation)),
+            false => String::new(),
+        };
     let sql = format!(
-        "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */ /*!80016 DEFAULT ENCRYPTION='{}' */",
+        "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {set}{collation} */ /*!80016 DEFAULT ENCRYPTION='{}' */",
         catalog::quote_ident(name),
-        charset::charset_name(schema.collation),
-        charset::collation_name(schema.collation),
         if crate::api::tables_are_encrypted(&*cx.state.host) { 'Y' } else { 'N' },
     );
+    let sql = if has_mode(cx, sql_mode::ANSI_QUOTES) { catalog::in_double_quotes(&sql) } else { sql };
     call.sink.columns(&[
         answer_column("Database", ColumnKind::VarChar, 64),
         answer_column("Create Database", ColumnKind::VarChar, 1024),
@@ -202,7 +218,7 @@ fn show_conditions(
     }
     call.sink.columns(&[
         answer_column("Level", ColumnKind::VarChar, 7),
-        answer_column("Code", ColumnKind::BigInt, 4),
+        answer_column("Code", ColumnKind::Int, 4),
         answer_column("Message", ColumnKind::VarChar, 512),
     ])?;
     let (offset, count) = window(limit)?;

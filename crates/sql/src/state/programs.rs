@@ -85,6 +85,8 @@ impl TriggerRows {
 pub(crate) struct Signalled {
     pub error: SqlError,
     pub items: Vec<(ConditionItem, Bytes)>,
+    /// It is no RESIGNAL of a condition that was there.
+    pub new: bool,
 }
 
 /// Where statements run that a program has.

@@ -12,6 +12,9 @@ pub enum Problem {
     /// 1265 as a note even in strict mode: a fraction was rounded, a time part was dropped.
     #[error("data rounded")]
     Rounded,
+    /// 1292 as a note: a part of the value was dropped. Carries `date` or `time`, which was taken.
+    #[error("incorrect {0} value")]
+    Dropped(&'static str),
     /// 1292 for a column: no such date or time. Carries `date`, `datetime` or `time`.
     #[error("incorrect {0} value")]
     IncorrectTemporal(&'static str),
@@ -77,6 +80,7 @@ impl Problem {
             Problem::OutOfRange => 1264,
             Problem::Truncated | Problem::Rounded => 1265,
             Problem::IncorrectTemporal(_)
+            | Problem::Dropped(_)
             | Problem::TemporalRange(_)
             | Problem::SkippedTime
             | Problem::IncorrectFixed(_)
@@ -99,6 +103,7 @@ impl Problem {
             Problem::OutOfRange | Problem::InvalidGeometry => "22003",
             Problem::Truncated | Problem::Rounded => "01000",
             Problem::IncorrectTemporal(_)
+            | Problem::Dropped(_)
             | Problem::TemporalRange(_)
             | Problem::SkippedTime
             | Problem::IncorrectFixed(_)
@@ -125,7 +130,7 @@ impl Problem {
 
     /// Never an error, only a note.
     pub fn is_note(self) -> bool {
-        self == Problem::Rounded
+        matches!(self, Problem::Rounded | Problem::Dropped(_))
     }
 
     /// MySQL's message. `value` is the text that was converted, `row` counts from 1.
@@ -137,6 +142,7 @@ impl Problem {
                 format!("Data truncated for column '{column}' at row {row}")
             }
             Problem::IncorrectTemporal(what)
+            | Problem::Dropped(what)
             | Problem::TemporalRange(what)
             | Problem::IncorrectFixed(what)
             | Problem::IncorrectNumber(what) => {

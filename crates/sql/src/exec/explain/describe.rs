@@ -274,8 +274,12 @@ fn group(below: Operator, grouping: &Grouping, out: &mut Outliner<'_>) -> Operat
     if let Some(slot) = grouping.slot {
         out.learn(slot, texts.into_iter());
     }
-    let does =
-        Does::Group(outline::Grouping { aggregates, by: !grouping.keys.is_empty(), stream: grouping.stream });
+    let does = Does::Group(outline::Grouping {
+        aggregates,
+        by: !grouping.keys.is_empty(),
+        stream: grouping.stream,
+        first: grouping.first_only,
+    });
     out.with_inner(over(does, vec![below]), false)
 }
 

@@ -132,13 +132,12 @@ impl Explainer<'_> {
                 inner: asked,
                 ..
             }) if !is_query => {
-                let mut extra = path_columns(&mut row, table, !conditions.is_empty());
+                let mut extra = path_columns(&mut row, table, !conditions.is_empty() || table.implied);
+                // Changes ask their conditions of rows.
+                extra.retain(|words| words != "Using index condition");
                 // One row found for a change is a range of one for MySQL's clients.
                 if matches!(table.access, "const" | "eq_ref") {
                     row[4] = text("range");
-                }
-                if conditions.is_empty() && table.implied {
-                    extra.push("Using where".into());
                 }
                 if does == "DELETE" && table.access == "ALL" && extra.is_empty() && parts.sort.is_none() {
                     extra.push("Deleting all rows".into());
@@ -231,6 +230,9 @@ impl Explainer<'_> {
         if let Some(why) = parts.nothing().filter(|_| matches!(operator.actual, Actual::Unknown)) {
             return self.rows.push(bare_row(id, kind, why));
         }
+        if optimized_away(&parts) {
+            return self.rows.push(bare_row(id, kind, "Select tables optimized away"));
+        }
         let mut extra = Vec::new();
         if parts.group.is_some_and(|group| group.by && !group.stream)
             || parts.distinct
@@ -290,7 +292,10 @@ impl Explainer<'_> {
 
     fn push(&mut self, mut row: Vec<Value>, mut extra: Vec<String>, table: &TableOf<'_>) {
         if table.hashed {
-            extra.push("Using where; Using join buffer (hash join)".into());
+            if !extra.iter().any(|words| words == "Using where") {
+                extra.push("Using where".into());
+            }
+            extra.push("Using join buffer (hash join)".into());
         }
         row[11] = extras(&extra);
         if let Actual::Did(measure) = &table.actual {
@@ -298,6 +303,15 @@ impl Explainer<'_> {
         }
         self.rows.push(row);
     }
+}
+
+/// Whether a MIN or MAX is read off the end of an index, which MySQL does before it plans.
+fn optimized_away(parts: &Parts<'_>) -> bool {
+    let first = parts.group.is_some_and(|group| group.first && !group.by);
+    let bare = |table: &TableOf<'_>| {
+        matches!(table.actual, Actual::Unknown) && table.conditions.is_empty() && table.keyed.is_empty()
+    };
+    first && parts.inner.is_empty() && matches!(&parts.tables[..], [table] if bare(table))
 }
 
 /// MySQL's word for a set operation.
@@ -349,7 +363,13 @@ fn path_columns(row: &mut [Value], table: &Table, has_conditions: bool) -> Vec<S
     if !table.united.is_empty() {
         extra.push(format!("Using union({})", table.united.join(",")));
     }
-    if has_conditions {
+    let primary = table.index.as_ref().is_some_and(|index| index.names.iter().any(|name| name == "PRIMARY"));
+    let ranges = table.access == "range" && table.implied;
+    // Conditions on an index's columns are asked of its entries; a clustered key's rows are its entries.
+    if ranges && !primary && !table.covered {
+        extra.push("Using index condition".into());
+    }
+    if has_conditions || ranges && (primary || table.covered) {
         extra.push("Using where".into());
     }
     if table.covered {

@@ -4,7 +4,8 @@ use super::Consumer;
 use super::set_operation::{key_of, operand};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::subquery::SubqueryState;
-use crate::expr::{Context, ExprType};
+use crate::expr::types::Family;
+use crate::expr::{Context, ExprType, charset};
 use crate::memory::Account;
 use crate::plan::QueryPlan;
 use crate::plan::physical::Recursive;
@@ -38,7 +39,7 @@ pub(super) fn run(recursive: &Recursive, cx: &mut Context<'_>, out: &mut Consume
     let mut found = recursive
         .distinct
         .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
-    let mut rows = step(&recursive.seeds, recursive, &mut found, cx)?;
+    let mut rows = step(&recursive.seeds, recursive, &mut found, cx, false)?;
     let most = cx.session.settings.cte_max_recursion_depth;
     for _ in 0..=most {
         if rows.is_empty() {
@@ -53,7 +54,7 @@ pub(super) fn run(recursive: &Recursive, cx: &mut Context<'_>, out: &mut Consume
         }
         cx.storage.check_killed()?;
         cx.subqueries[recursive.id] = SubqueryState::Table(rows);
-        rows = step(&recursive.steps, recursive, &mut found, cx)?;
+        rows = step(&recursive.steps, recursive, &mut found, cx, true)?;
     }
     Err(SqlError::new(
         3636,
@@ -63,17 +64,44 @@ pub(super) fn run(recursive: &Recursive, cx: &mut Context<'_>, out: &mut Consume
     .into())
 }
 
+/// Cuts a text of a step to what the seeds' column holds: strict mode refuses it.
+fn fit(value: &mut Value, ty: &ExprType, name: &str, number: u64, cx: &Context<'_>) -> ExecResult<()> {
+    let (Family::String, Value::Bytes(text)) = (ty.family(), &*value) else { return Ok(()) };
+    let (longest, collation) = (ty.column.length as usize, ty.column.collation);
+    if ty.column.kind.is_lob() || text.len() <= longest {
+        return Ok(());
+    }
+    let end = charset::char_range(text, 0, longest, collation).end;
+    if end == text.len() {
+        return Ok(());
+    }
+    if cx.session.settings.strict() {
+        return Err(SqlError::data_too_long(name, number).into());
+    }
+    *value = Value::Bytes(text.slice(..end));
+    Ok(())
+}
+
 /// What these parts yield that was not found before.
 fn step(
     parts: &[QueryPlan],
     recursive: &Recursive,
     found: &mut Option<Found>,
     cx: &mut Context<'_>,
+    again: bool,
 ) -> ExecResult<Rc<Rows>> {
     let types = &recursive.types;
     let mut rows = RowsBuilder::new(cx);
+    let narrow = again && !cx.session.settings.mariadb;
+    let mut number = 0;
     for plan in parts {
-        operand(plan, types, cx, &mut |cx, row| {
+        operand(plan, types, cx, &mut |cx, mut row| {
+            number += 1;
+            if narrow {
+                for ((value, ty), name) in row.iter_mut().zip(types).zip(&recursive.names) {
+                    fit(value, ty, name, number, cx)?;
+                }
+            }
             let new = match found {
                 None => true,
                 Some(found) => found.is_new(&row, types, cx)?,

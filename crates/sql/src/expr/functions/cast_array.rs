@@ -3,11 +3,12 @@
 
 use super::Def;
 use super::json::document;
-use crate::error::{ExecResult, SqlError};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, family};
 use crate::expr::{Context, Expr, ExprType};
+use omnibus_value::convert::{Problem, StoreContext};
 use omnibus_value::json::Json;
-use omnibus_value::{ColumnKind, Value};
+use omnibus_value::{ColumnType, Value};
 
 /// No name that a statement can have. Its arguments are the document and a NULL of the members' type.
 pub(crate) const CAST_ARRAY: &str = "\0CAST_ARRAY";
@@ -18,34 +19,71 @@ pub(super) const DEFS: &[Def] =
 fn check(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(doc) = document(args, 0, "cast_as_array", cx)? else { return Ok(Value::Null) };
     let members = match &doc {
+        Json::Object(_) => {
+            return Err(SqlError::not_supported_yet("CAST-ing JSON OBJECT type to array").into());
+        }
         Json::Array(members) => members.as_slice(),
         other => std::slice::from_ref(other),
     };
-    match members.iter().all(|member| is_of(member, ty)) {
-        true => Ok(Value::Null),
-        false => {
-            let message = "Invalid JSON value for CAST for functional index.";
-            Err(SqlError::new(3903, b"22018", message).into())
-        }
+    for member in members {
+        store(scalar(member)?, &ty.column, cx)?;
     }
+    Ok(Value::Null)
 }
 
-/// Whether a member may be a value of a type.
-fn is_of(member: &Json, ty: &ExprType) -> bool {
-    match (family(ty.column.kind), member) {
-        (Family::Integer, Json::Int(n)) => !ty.is_unsigned() || *n >= 0,
-        (Family::Integer, Json::UInt(n)) => ty.is_unsigned() || i64::try_from(*n).is_ok(),
-        (Family::Decimal, Json::Int(_) | Json::UInt(_) | Json::Decimal(_) | Json::Double(_)) => true,
-        (Family::String, Json::String(text)) => {
-            let longest = ty.column.length as usize;
-            longest == 0 || text.chars().count() <= longest
+/// A member as a value to store.
+fn scalar(member: &Json) -> SqlResult<Value> {
+    Ok(match member {
+        Json::Null => return Err(invalid()),
+        Json::Array(_) | Json::Object(_) => {
+            let message = "Cannot store an array or an object in a scalar key part of the index.";
+            return Err(SqlError::new(3908, b"22018", message));
         }
-        (Family::String, Json::Opaque(..)) => {
-            matches!(ty.column.kind, ColumnKind::Binary | ColumnKind::VarBinary)
+        Json::Bool(truth) => Value::Int(i64::from(*truth)),
+        Json::Int(n) => Value::Int(*n),
+        Json::UInt(n) => Value::UInt(*n),
+        Json::Double(n) => Value::Double(*n),
+        Json::Decimal(n) => Value::Decimal(*n),
+        Json::String(text) => Value::Bytes(text.clone().into()),
+        Json::Date(date) => Value::Date(*date),
+        Json::DateTime(at) => Value::DateTime(*at),
+        Json::Time(time) => Value::Time(*time),
+        Json::Opaque(_, bytes) => Value::Bytes(bytes.clone()),
+    })
+}
+
+fn invalid() -> SqlError {
+    SqlError::new(3903, b"22018", "Invalid JSON value for CAST for functional index.")
+}
+
+/// Converts a value as a column of the type would take it.
+fn store(value: Value, ty: &ColumnType, cx: &Context<'_>) -> SqlResult<()> {
+    // CHAR without a length takes any text.
+    if family(ty.kind) == Family::String && ty.length == 0 {
+        return Ok(());
+    }
+    let settings = &cx.session.settings;
+    let context = StoreContext {
+        strict: true,
+        dates: settings.date_mode(),
+        zone: settings.zone,
+        ..StoreContext::default()
+    };
+    let number = family(ty.kind) == Family::Integer;
+    match (value.cast_for_column(ty, &context), &value) {
+        (Ok(_), _) => Ok(()),
+        (Err(_), Value::Double(_)) if number => {
+            let message = "Out of range JSON value for CAST for functional index.";
+            Err(SqlError::new(3904, b"22003", message))
         }
-        (Family::Date, Json::Date(_))
-        | (Family::Time, Json::Time(_))
-        | (Family::DateTime, Json::DateTime(_) | Json::Date(_)) => true,
-        _ => false,
+        (Err(error), _) => Err(match error.0 {
+            Problem::OutOfRange => {
+                SqlError::new(3752, b"22003", "Value is out of range for functional index.")
+            }
+            Problem::TooLong => SqlError::new(3907, b"22001", "Data too long for functional index."),
+            Problem::IncorrectNumber(_) => invalid(),
+            Problem::Truncated if number => invalid(),
+            _ => SqlError::new(3751, b"01000", "Data truncated for functional index."),
+        }),
     }
 }

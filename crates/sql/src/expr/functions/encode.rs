@@ -121,7 +121,7 @@ fn unhex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
     let value = str_arg!(args, 0, cx);
     Ok(match from_hex(&value) {
         Some(bytes) => text(bytes),
-        None => super::no_value("string", &value, "unhex", cx),
+        None => super::no_value("string", &args[0], "unhex", cx),
     })
 }
 

@@ -43,7 +43,7 @@ fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Va
             let high = low.fold(u64::from(*a) << 24, |n, (i, b)| n | u64::from(*b) << (16 - 8 * i));
             Value::UInt(high | u64::from(rest[rest.len() - 1]))
         }
-        _ => super::no_value("string", &value, "inet_aton", cx),
+        _ => super::no_value("string", &args[0], "inet_aton", cx),
     })
 }
 
@@ -51,7 +51,7 @@ fn inet_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Va
     let value = int_arg!(args, 0, cx);
     Ok(match u32::try_from(value) {
         Ok(n) => text(Ipv4Addr::from(n).to_string()),
-        Err(_) => super::no_value("integer", value.to_string().as_bytes(), "inet_ntoa", cx),
+        Err(_) => super::no_value("integer", &args[0], "inet_ntoa", cx),
     })
 }
 
@@ -61,7 +61,7 @@ fn inet6_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     Ok(match address {
         Some(IpAddr::V4(address)) => text(address.octets().to_vec()),
         Some(IpAddr::V6(address)) => text(address.octets().to_vec()),
-        None => super::no_value("string", &value, "inet6_aton", cx),
+        None => super::no_value("string", &args[0], "inet6_aton", cx),
     })
 }
 
@@ -70,7 +70,7 @@ fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     let value = value_arg!(args, 0, cx);
     let bytes = args[0].to_str(&value);
     if args[0].ty.family() != Family::String || args[0].ty.column.collation != BINARY {
-        return Ok(super::no_value("string", &bytes, "inet6_ntoa", cx));
+        return Ok(super::no_value("string", &args[0], "inet6_ntoa", cx));
     }
     if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
         return Ok(text(Ipv4Addr::from(octets).to_string()));
@@ -81,6 +81,6 @@ fn inet6_ntoa(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
             write_v6(Ipv6Addr::from(octets), &mut shown);
             text(shown)
         }
-        Err(_) => super::no_value("string", &bytes, "inet6_ntoa", cx),
+        Err(_) => super::no_value("string", &args[0], "inet6_ntoa", cx),
     })
 }

@@ -136,6 +136,10 @@ fn sleep(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
         Some(seconds) if seconds >= 0.0 => seconds.min(1e9),
         _ => {
             let error = SqlError::wrong_arguments("sleep.");
+            let settings = &cx.session.settings;
+            if !settings.mariadb && settings.strict() {
+                return Err(error.into());
+            }
             cx.complain(error)?;
             return Ok(Value::Int(0));
         }
@@ -154,6 +158,8 @@ fn sleep(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 fn benchmark(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let times = super::int_arg!(args, 0, cx);
     if times < 0 {
+        let message = format!("Incorrect count value: '{times}' for function benchmark");
+        cx.warn(SqlError::new(1411, b"HY000", message));
         return Ok(Value::Null);
     }
     for _ in 0..times {

@@ -305,9 +305,9 @@ pub(crate) mod ty {
 }
 
 /// NULL for an argument that is no value of the kind that a function takes, with MySQL's warning.
-pub(super) fn no_value(kind: &str, value: &[u8], function: &str, cx: &mut Context<'_>) -> Value {
+pub(super) fn no_value(kind: &str, arg: &Expr, function: &str, cx: &mut Context<'_>) -> Value {
     if !cx.session.settings.mariadb {
-        let value = String::from_utf8_lossy(value);
+        let value = crate::expr::print::expr(arg, cx);
         let message = format!("Incorrect {kind} value: '{value}' for function {function}");
         cx.warn(crate::error::SqlError::new(1411, b"HY000", message));
     }

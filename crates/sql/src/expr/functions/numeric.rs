@@ -186,7 +186,7 @@ fn abs(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match value {
         Value::Int(n) => match n.checked_abs() {
             Some(n) => Value::Int(n),
-            None => return Err(SqlError::data_out_of_range("BIGINT", format!("abs({n})")).into()),
+            None => return Err(beyond("BIGINT", "abs", args, cx).into()),
         },
         Value::Decimal(d) => Value::Decimal(d.abs()),
         Value::UInt(_) | Value::Bit(_) => value,
@@ -240,18 +240,15 @@ fn rounded(args: &[Expr], ty: &ExprType, cut: bool, cx: &mut Context<'_>) -> Exe
     let value = value_arg!(args, 0, cx);
     let value = as_number(&args[0], value, cx);
     let places = if args.len() > 1 { int_arg!(args, 1, cx).clamp(-400, 400) as i32 } else { 0 };
-    let beyond = |kind: &str, n: &dyn std::fmt::Display| {
-        SqlError::data_out_of_range(kind, format!("round({n},{places})"))
-    };
     Ok(match value {
         Value::Int(_) | Value::UInt(_) if places >= 0 => value,
         Value::Int(n) => match i64::try_from(round_integer(i128::from(n), places, cut)) {
             Ok(n) => Value::Int(n),
-            Err(_) => return Err(beyond("BIGINT", &n).into()),
+            Err(_) => return Err(beyond("BIGINT", "round", args, cx).into()),
         },
         Value::UInt(n) => match u64::try_from(round_integer(i128::from(n), places, cut)) {
             Ok(n) => Value::UInt(n),
-            Err(_) => return Err(beyond("BIGINT UNSIGNED", &n).into()),
+            Err(_) => return Err(beyond("BIGINT UNSIGNED", "round", args, cx).into()),
         },
         Value::Decimal(d) => {
             let places = places.clamp(-100, 100);
@@ -287,13 +284,18 @@ fn modulo(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     crate::expr::arith::binary(crate::expr::node::ArithOp::Mod, &args[0], &args[1], ty, cx)
 }
 
-fn out_of_range(name: &str) -> SqlError {
-    SqlError::data_out_of_range("DOUBLE", format!("{name}(...)"))
+/// 1690 of a call.
+pub(super) fn beyond(kind: &str, name: &str, args: &[Expr], cx: &Context<'_>) -> SqlError {
+    SqlError::data_out_of_range(kind, format!("{name}({})", crate::expr::print::list(args, ",", cx)))
+}
+
+fn out_of_range(name: &str, args: &[Expr], cx: &Context<'_>) -> SqlError {
+    beyond("DOUBLE", name, args, cx)
 }
 
 fn pow(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let result = real_arg!(args, 0, cx).powf(real_arg!(args, 1, cx));
-    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow").into()) }
+    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range("pow", args, cx).into()) }
 }
 
 fn defined(
@@ -308,7 +310,7 @@ fn defined(
 
 fn finite(args: &[Expr], cx: &mut Context<'_>, f: fn(f64) -> f64, name: &str) -> ExecResult<Value> {
     let result = f(real_arg!(args, 0, cx));
-    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range(name).into()) }
+    if result.is_finite() { Ok(Value::Double(result)) } else { Err(out_of_range(name, args, cx).into()) }
 }
 
 fn bad_logarithm(cx: &mut Context<'_>) -> ExecResult<Value> {

@@ -402,7 +402,7 @@ fn period_add(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     let result = if total == 0 { 0 } else { full_year(total / 12) * 100 + total % 12 + 1 };
     match i64::try_from(result) {
         Ok(result) if total >= 0 => Ok(Value::Int(result)),
-        _ => Err(SqlError::data_out_of_range("BIGINT", format!("period_add({start},{months})")).into()),
+        _ => Err(super::numeric::beyond("BIGINT", "period_add", args, cx).into()),
     }
 }
 
@@ -412,7 +412,7 @@ fn period_diff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<
     let months = period(a, "period_diff")? - period(b, "period_diff")?;
     match i64::try_from(months) {
         Ok(months) => Ok(Value::Int(months)),
-        Err(_) => Err(SqlError::data_out_of_range("BIGINT", format!("period_diff({a},{b})")).into()),
+        Err(_) => Err(super::numeric::beyond("BIGINT", "period_diff", args, cx).into()),
     }
 }
 

@@ -169,11 +169,53 @@ struct Fields {
     month: u32,
     day: u32,
     day_of_year: Option<u32>,
+    /// 1 is Monday.
+    weekday: Option<u32>,
+    week: Option<Week>,
+    /// The year that a week belongs to, and whether its weeks begin on Sunday.
+    week_year: Option<(u32, bool)>,
     hour: u32,
     minute: u32,
     second: u32,
     micros: u32,
     afternoon: Option<bool>,
+}
+
+/// A week by its number.
+#[derive(Clone, Copy)]
+struct Week {
+    number: u32,
+    /// It begins on Sunday.
+    sunday: bool,
+    /// It is counted in a year of its own, `%X` or `%x`.
+    of_own_year: bool,
+}
+
+impl Week {
+    fn read(code: u8, text: &mut &[u8]) -> Option<Week> {
+        let (sunday, of_own_year) = (matches!(code, b'U' | b'V'), matches!(code, b'V' | b'v'));
+        let number = number(text, 2)?.0;
+        let counted = number <= 53 && (number > 0 || !of_own_year);
+        counted.then_some(Week { number, sunday, of_own_year })
+    }
+
+    /// The number of a weekday's day; `year` is that of `%Y`.
+    fn day(self, weekday: u32, year: u32, week_year: Option<(u32, bool)>) -> Option<i64> {
+        let year = match (self.of_own_year, week_year) {
+            (true, Some((year, sunday))) if sunday == self.sunday => year,
+            (false, None) => year,
+            _ => return None,
+        };
+        let first = Date::from_ymd(year, 1, 1)?;
+        let day = i64::from(first.weekday()?);
+        // Weeks of Sundays begin with the first Sunday, others with the first that has four days of the year.
+        let (before, within) = match self.sunday {
+            true => ((day + 1) % 7, i64::from(weekday % 7)),
+            false => (day, i64::from(weekday) - 1),
+        };
+        let skipped = if before == 0 || !self.sunday && before <= 3 { 0 } else { 7 };
+        Some(first.to_days()? + skipped - before + (i64::from(self.number) - 1) * 7 + within)
+    }
 }
 
 fn number(text: &mut &[u8], width: usize) -> Option<(u32, usize)> {
@@ -273,9 +315,15 @@ fn read_one(code: u8, text: &mut &[u8], fields: &mut Fields) -> Option<()> {
             *text = text.get(2..)?;
         }
         b'j' => fields.day_of_year = Some(number(text, 3)?.0),
-        b'W' => drop(name(text, locale::ENGLISH.days(), usize::MAX)?),
-        b'a' => drop(name(text, locale::ENGLISH.days(), 3)?),
-        b'w' => drop(number(text, 1)?),
+        b'W' => fields.weekday = Some(name(text, locale::ENGLISH.days(), usize::MAX)? + 1),
+        b'a' => fields.weekday = Some(name(text, locale::ENGLISH.days(), 3)? + 1),
+        b'w' => match number(text, 1)?.0 {
+            0 => fields.weekday = Some(7),
+            day @ 1..=6 => fields.weekday = Some(day),
+            _ => return None,
+        },
+        b'U' | b'u' | b'V' | b'v' => fields.week = Some(Week::read(code, text)?),
+        b'X' | b'x' => fields.week_year = Some((number(text, 4)?.0, code == b'X')),
         b'H' | b'k' => fields.hour = number(text, 2)?.0,
         b'h' | b'I' | b'l' => {
             fields.hour = number(text, 2)?.0;
@@ -308,6 +356,11 @@ fn short_year(year: u32) -> u32 {
     }
 }
 
+/// A day that is computed, which is none before the year 1.
+fn day_numbered(number: i64) -> Option<Date> {
+    if number > 365 { Date::from_days(number) } else { None }
+}
+
 fn assemble(mut fields: Fields) -> Option<DateTime> {
     if let Some(afternoon) = fields.afternoon {
         fields.hour = fields.hour % 12 + if afternoon { 12 } else { 0 };
@@ -318,7 +371,10 @@ fn assemble(mut fields: Fields) -> Option<DateTime> {
     let mut date = Date::from_ymd(fields.year, fields.month, fields.day)?;
     if let Some(day) = fields.day_of_year.filter(|day| *day > 0) {
         let first = Date::from_ymd(fields.year, 1, 1)?.to_days()?;
-        date = Date::from_days(first + i64::from(day) - 1)?;
+        date = day_numbered(first + i64::from(day) - 1)?;
+    }
+    if let (Some(week), Some(weekday)) = (fields.week, fields.weekday) {
+        date = day_numbered(week.day(weekday, fields.year, fields.week_year)?)?;
     }
     if date.is_full() {
         date.check(omnibus_value::temporal::DateMode::RELAXED).ok()?;

@@ -312,4 +312,6 @@ pub struct Recursive {
     pub id: usize,
     /// Column types.
     pub types: Vec<ExprType>,
+    /// Names of the columns.
+    pub names: Vec<Arc<str>>,
 }

@@ -62,7 +62,8 @@ pub(crate) fn signal(
     if let (Some((_, old)), None) = (&before, signal.state) {
         cx.state.diagnostics.take_out(old);
     }
-    cx.state.programs.signalled = Some(Arc::new(Signalled { error: error.clone(), items }));
+    cx.state.programs.signalled =
+        Some(Arc::new(Signalled { error: error.clone(), items, new: signal.state.is_some() }));
     if error.state.starts_with(b"01") {
         cx.state.diagnostics.warn(error);
         return Ok(Outcome::ok());
@@ -82,7 +83,8 @@ pub(crate) fn get_diagnostics(
             Some(area) => area.clone(),
             None => {
                 let message = "GET STACKED DIAGNOSTICS when handler not active";
-                return Err(SqlError::new(1887, b"0Z002", message).into());
+                let code = if cx.state.settings.mariadb { 1887 } else { 3004 };
+                return Err(SqlError::new(code, b"0Z002", message).into());
             }
         },
     };
@@ -181,9 +183,16 @@ fn item_of(state: &SessionState, item: ConditionItem, error: &SqlError) -> (Valu
         ConditionItem::RowNumber => (Value::Int(0), ExprType::bigint().column),
         ConditionItem::ReturnedSqlstate => text(&error.state),
         ConditionItem::MessageText => text(error.message.as_bytes()),
+        // MySQL knows no origin of what a SIGNAL raises, and makes no difference between the two of its own.
+        ConditionItem::ClassOrigin | ConditionItem::SubclassOrigin
+            if given.is_none() && !state.settings.mariadb && own.is_some_and(|known| known.new) =>
+        {
+            text(b"")
+        }
         ConditionItem::ClassOrigin | ConditionItem::SubclassOrigin if given.is_none() => {
             let standard = matches!(error.state[0], b'0'..=b'4' | b'A'..=b'H')
                 && (item == ConditionItem::ClassOrigin
+                    || !state.settings.mariadb
                     || matches!(error.state[2], b'0'..=b'4' | b'A'..=b'H'));
             text(if standard { b"ISO 9075" } else { b"MySQL" })
         }

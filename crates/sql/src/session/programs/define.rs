@@ -101,6 +101,11 @@ impl ProgramDdl<'_, '_> {
         let routine = Routine { kind: tree.kind, db: &db, name };
         self.ddl.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
+        check::body(tree.kind, &tree.program)?;
+        if tree.kind == ProgramKind::Function && !tree.program.returns {
+            let message = format!("No RETURN found in FUNCTION {db}.{name}");
+            return Err(SqlError::new(1320, b"42000", message).into());
+        }
         check::variables(self.ddl.state, &tree.program)?;
         self.trust(tree)?;
         let mut change = self.ddl.begin(Names::Tables(&[]))?;

@@ -227,6 +227,7 @@ impl SqlSession {
                 self.context().finish_commit(ticket)?;
                 if outcome.result_set {
                     call.sink.result_ends(self.state.diagnostics.count(), false)?;
+                    machine.affected = 0;
                 } else {
                     machine.affected = outcome.affected;
                 }

@@ -64,7 +64,10 @@ impl ProgramDdl<'_, '_> {
             if !tree.if_not_exists {
                 return Err(error.into());
             }
-            self.ddl.state.diagnostics.note(error);
+            let message = format!("Trigger '{name}' already exists on the table '{db}'.'{table_name}'.");
+            let mariadb = self.ddl.state.settings.mariadb;
+            let note = if mariadb { error } else { SqlError::new(4099, b"HY000", message) };
+            self.ddl.state.diagnostics.note(note);
             self.ddl.trx.rollback();
             return Ok(Outcome::ok());
         }
@@ -144,6 +147,7 @@ impl ProgramDdl<'_, '_> {
     /// DROP TRIGGER.
     pub(crate) fn drop_trigger(&mut self, drop: &DropProgram) -> ExecResult<Outcome> {
         let db = self.ddl.schema_of(&drop.name)?;
+        self.ddl.trx.catalog().schema(&db)?;
         let known = self.ddl.trx.catalog().program(ProgramKind::Trigger, &db, &drop.name.name).cloned();
         let Some(known) = known else {
             if !drop.if_exists {
