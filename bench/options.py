@@ -20,7 +20,7 @@ OPTIONS = {
     "performance_schema": ("oltp_point_select", ["--performance-schema=OFF"], ["--performance-schema=ON"]),
     "binlog_encryption": ("oltp_update_index", [], ["--binlog-encryption=ON", "--keyring-file-data={keyring}"]),
     "default_table_encryption": ("oltp_update_index", [], ["--default-table-encryption=ON", "--keyring-file-data={keyring}"]),
-    "default_table_encryption, reads": ("oltp_point_select", [], ["--default-table-encryption=ON", "--keyring-file-data={keyring}"]),
+    "default_table_encryption.reads": ("oltp_point_select", [], ["--default-table-encryption=ON", "--keyring-file-data={keyring}"]),
     "network_driver": ("oltp_update_index", ["--network-driver=epoll"], ["--network-driver=io_uring"]),
     "binlog_transaction_compression": ("oltp_write_only", [], ["--binlog-transaction-compression=ON"]),
 }
