@@ -56,7 +56,7 @@ class Waiter(threading.Thread):
             self.code = error_code(lambda: cursor.execute(self.sql))
 
     def waits(self, states):
-        wait_for(lambda: states().get(self.number) == WAITS, f"{self.sql} does not wait", timeout=60)
+        wait_for(lambda: states().get(self.number) == WAITS, lambda: f"{self.sql} does not wait (it ended with {self.code}): {states()}", timeout=60)
 
     def is_killed(self, server):
         client(server, f"KILL QUERY {self.number}")
