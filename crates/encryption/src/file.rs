@@ -6,15 +6,60 @@
 use crate::header::HEADER;
 use crate::key::{BLOCK, FileKey};
 use crate::scratch::{PIECE, Pool};
-use omnibus_disk::{Metadata, OpenFile};
+use omnibus_disk::{File, Metadata, OpenFile};
 use std::io;
 use std::sync::Arc;
 
 const FRONT: u64 = HEADER as u64;
 
+/// Reads until `bytes` is full or the file ends.
+pub(crate) fn read_full(file: &dyn OpenFile, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// The requests that files of every kind hand on as they are, from behind their header of `FRONT` bytes.
+macro_rules! handed_on {
+    () => {
+        fn front(&self) -> u64 {
+            FRONT
+        }
+
+        fn metadata(&self) -> io::Result<Metadata> {
+            let about = self.file.metadata()?;
+            Ok(Metadata { len: about.len.saturating_sub(FRONT), ..about })
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.file.sync_data()
+        }
+
+        fn sync_all(&self) -> io::Result<()> {
+            self.file.sync_all()
+        }
+
+        fn forget_cached(&self) -> io::Result<()> {
+            self.file.forget_cached()
+        }
+
+        fn try_lock(&self) -> io::Result<bool> {
+            self.file.try_lock()
+        }
+    };
+}
+pub(crate) use handed_on;
+
 #[derive(Debug)]
 pub(crate) struct EncryptedFile {
-    pub(crate) file: Box<dyn OpenFile>,
+    pub(crate) file: File,
     pub(crate) key: FileKey,
     /// The header to be written with direct writes.
     pub(crate) header: Option<[u8; HEADER]>,
@@ -22,35 +67,6 @@ pub(crate) struct EncryptedFile {
 }
 
 impl EncryptedFile {
-    /// Reads until `bytes` is full or the file ends.
-    fn read_raw(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(filled)
-    }
-
-    fn write_raw(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.file.write_at(bytes, offset) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => {
-                    bytes = &bytes[written..];
-                    offset += written as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// Fills partial blocks with zeros before the file is extended, because added space must read as zeros: the rest of
     /// the block that the file ends in, and the part of the block that it will end in.
     fn fill_partial_blocks(&self, len: u64) -> io::Result<()> {
@@ -61,7 +77,7 @@ impl EncryptedFile {
         let zeros = |from: u64, to: u64| {
             let mut zeros = vec![0; to.saturating_sub(from) as usize];
             self.key.apply(&mut zeros, from);
-            self.write_raw(&zeros, from + FRONT)
+            self.file.write_all_at(&zeros, from + FRONT)
         };
         let filled = old.next_multiple_of(BLOCK).min(len);
         zeros(old, filled)?;
@@ -73,13 +89,13 @@ impl OpenFile for EncryptedFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let skip = (offset % BLOCK) as usize;
         if skip == 0 && bytes.len().is_multiple_of(BLOCK as usize) {
-            let read = self.read_raw(bytes, offset + FRONT)?;
+            let read = read_full(&*self.file, bytes, offset + FRONT)?;
             self.key.reveal(&mut bytes[..read], offset);
             return Ok(read);
         }
         let from = offset - skip as u64;
         let mut whole = vec![0; (skip + bytes.len()).next_multiple_of(BLOCK as usize)];
-        let read = self.read_raw(&mut whole, from + FRONT)?;
+        let read = read_full(&*self.file, &mut whole, from + FRONT)?;
         self.key.reveal(&mut whole[..read], from);
         let found = read.saturating_sub(skip).min(bytes.len());
         bytes[..found].copy_from_slice(&whole[skip..skip + found]);
@@ -103,22 +119,13 @@ impl OpenFile for EncryptedFile {
             front.copy_from_slice(header);
             body.copy_from_slice(&bytes[..len]);
             self.key.apply(&mut body[..encrypted], offset);
-            self.write_raw(whole, at)
+            self.file.write_all_at(whole, at)
         })?;
         Ok(len)
     }
 
-    fn front(&self) -> u64 {
-        FRONT
-    }
-
     fn unit(&self) -> u64 {
         BLOCK
-    }
-
-    fn metadata(&self) -> io::Result<Metadata> {
-        let about = self.file.metadata()?;
-        Ok(Metadata { len: about.len.saturating_sub(FRONT), ..about })
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -131,19 +138,5 @@ impl OpenFile for EncryptedFile {
         self.file.reserve(len + FRONT)
     }
 
-    fn sync_data(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.file.sync_all()
-    }
-
-    fn forget_cached(&self) -> io::Result<()> {
-        self.file.forget_cached()
-    }
-
-    fn try_lock(&self) -> io::Result<bool> {
-        self.file.try_lock()
-    }
+    handed_on!();
 }

@@ -202,7 +202,12 @@ impl Encryption {
     }
 
     fn encrypted(&self, file: Box<dyn OpenFile>, password: &Password) -> EncryptedFile {
-        EncryptedFile { file, key: FileKey::of(password), header: None, pool: Arc::clone(&self.pool) }
+        EncryptedFile {
+            file: File::new(file),
+            key: FileKey::of(password),
+            header: None,
+            pool: Arc::clone(&self.pool),
+        }
     }
 }
 

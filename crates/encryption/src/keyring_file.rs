@@ -6,7 +6,7 @@
 //!
 //! Of the lines each is a key, `name=hexadecimal`, and the last one is a checksum.
 
-use crate::key::MasterKey;
+use crate::key::{MasterKey, from_hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,17 +60,6 @@ fn hex(key: &MasterKey) -> String {
     })
 }
 
-fn from_hex(text: &str) -> Option<MasterKey> {
-    let mut key = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(MasterKey(key))
-}
-
 fn parse_lines(text: &str) -> Option<Contents> {
     let (content, checksum) = text.rsplit_once(LINES_CHECKSUM)?;
     if checksum != format!("{:08x}\n", crc32fast::hash(content.as_bytes())) {
@@ -80,7 +69,7 @@ fn parse_lines(text: &str) -> Option<Contents> {
     // No other keys were ever written, and the component's form has a checksum for these only.
     let keys = lines.map(|line| {
         let (name, key) = line.split_once('=').filter(|(name, _)| name.starts_with(LOG_KEYS))?;
-        Some((name.to_owned(), from_hex(key)?))
+        Some((name.to_owned(), MasterKey(from_hex(key)?)))
     });
     Some(Contents { keys: keys.collect::<Option<_>>()?, others: Vec::new() })
 }
@@ -121,7 +110,7 @@ fn master_key(element: &Value) -> Option<Option<(String, MasterKey)>> {
     if fields.len() != 5 || !is_whole {
         return None;
     }
-    Some(from_hex(data).filter(|_| may_be).map(|key| (name.to_owned(), key)))
+    Some(from_hex(data).filter(|_| may_be).map(|key| (name.to_owned(), MasterKey(key))))
 }
 
 #[cfg(test)]

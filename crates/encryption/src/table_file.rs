@@ -1,5 +1,6 @@
 //! Open encrypted table files: their callers see what is behind the header, in clear text.
 
+use crate::file::{handed_on, read_full};
 use crate::key::{BLOCK, FileKey};
 use crate::scratch::{PIECE, Pool};
 use crate::table_header::TABLE_HEADER;
@@ -9,50 +10,6 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const FRONT: u64 = TABLE_HEADER as u64;
-
-/// Reads until `bytes` is full or the file ends.
-pub(crate) fn read_full(file: &dyn OpenFile, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
-/// The requests that both kinds of files hand on as they are.
-macro_rules! handed_on {
-    () => {
-        fn front(&self) -> u64 {
-            FRONT
-        }
-
-        fn metadata(&self) -> io::Result<Metadata> {
-            let about = self.file.metadata()?;
-            Ok(Metadata { len: about.len.saturating_sub(FRONT), ..about })
-        }
-
-        fn sync_data(&self) -> io::Result<()> {
-            self.file.sync_data()
-        }
-
-        fn sync_all(&self) -> io::Result<()> {
-            self.file.sync_all()
-        }
-
-        fn forget_cached(&self) -> io::Result<()> {
-            self.file.forget_cached()
-        }
-
-        fn try_lock(&self) -> io::Result<bool> {
-            self.file.try_lock()
-        }
-    };
-}
 
 /// A file that is written once, from its beginning to its end.
 #[derive(Debug)]

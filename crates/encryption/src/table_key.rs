@@ -5,7 +5,7 @@
 //! `check`, a digest of the key, which tells a wrong master key; `crc32` of the lines before. Written under another name, synced
 //! and renamed: a crash leaves the old file or the new one, and the keyring has the master keys of both.
 
-use crate::key::{MasterKey, Password};
+use crate::key::{MasterKey, Password, from_hex};
 use omnibus_disk::{Disk, Open};
 use sha2::{Digest, Sha512};
 use std::fmt::Write as _;
@@ -118,17 +118,6 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@
 //!
 //! Encryption does not authenticate, as in MySQL: checksums find accidents and not forgery.
 
+use crate::file::read_full;
 use crate::key::{FileKey, Password};
 use crate::keyring::{Keyring, KeyringError};
 use crate::scratch::Pool;
-use crate::table_file::{InOrder, InPlace, read_full};
+use crate::table_file::{InOrder, InPlace};
 use crate::table_header::{TABLE_HEADER, TABLE_MAGIC, TableHeader, Way};
 use crate::table_key::{WrappedKey, password, place};
 use crate::xts::UnitKey;
