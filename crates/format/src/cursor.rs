@@ -178,6 +178,12 @@ impl<'a> Reader<'a> {
 /// Little-endian unsigned integer of at most 8 bytes.
 #[inline]
 pub fn le_uint(bytes: &[u8]) -> u64 {
+    // Columns of every row come here: these are most of them.
+    match *bytes {
+        [a, b, c, d] => return u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c] => return u64::from(u32::from_le_bytes([a, b, c, 0])),
+        _ => {}
+    }
     bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b))
 }
 

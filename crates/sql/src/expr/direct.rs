@@ -6,6 +6,7 @@
 
 use super::node::{CompareOp, Expr, Kind};
 use crate::catalog::Table;
+use omnibus_format::cursor::le_uint;
 use omnibus_format::field::code;
 use omnibus_format::row::ColumnShape;
 use omnibus_value::Value;
@@ -41,7 +42,7 @@ impl Direct {
             Kind::Compare(op, _, pair) if *op != CompareOp::NullSafeEq => {
                 let (column, constant, op) = match (column_of(&pair[0]), column_of(&pair[1])) {
                     (Some(column), None) => (column, &pair[1], *op),
-                    (None, Some(column)) => (column, &pair[0], mirrored(*op)),
+                    (None, Some(column)) => (column, &pair[0], op.flipped()),
                     _ => return None,
                 };
                 Some(Direct { column, first: (op, than(constant, column, table)?), second: None })
@@ -70,17 +71,6 @@ impl Direct {
     pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
         let meets = |(op, than): &(CompareOp, Than)| op.accepts(order(bytes, than));
         meets(&self.first) && self.second.as_ref().is_none_or(meets)
-    }
-}
-
-/// The operator with its operands exchanged.
-fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::Le => CompareOp::Ge,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::Ge => CompareOp::Le,
-        same => same,
     }
 }
 
@@ -131,26 +121,16 @@ fn order(bytes: &[u8], than: &Than) -> Ordering {
     match than {
         Than::Signed(constant) => {
             let shift = 64 - 8 * bytes.len().min(8) as u32;
-            i128::from((little_endian(bytes) << shift) as i64 >> shift).cmp(constant)
+            i128::from((le_uint(bytes) << shift) as i64 >> shift).cmp(constant)
         }
-        Than::Unsigned(constant) => i128::from(little_endian(bytes)).cmp(constant),
-        Than::Day(day) => little_endian(bytes).cmp(&u64::from(*day)),
+        Than::Unsigned(constant) => i128::from(le_uint(bytes)).cmp(constant),
+        Than::Day(day) => le_uint(bytes).cmp(&u64::from(*day)),
         Than::Decimal(constant, zero) => {
             // Other servers' images may have a zero with a sign.
             let negative_zero = || bytes.iter().zip(zero).all(|(byte, zero)| *byte == !*zero);
             let bytes = if bytes.first() == Some(&0x7f) && negative_zero() { zero } else { bytes };
             bytes.cmp(constant)
         }
-    }
-}
-
-/// A number of one to eight bytes.
-#[inline]
-fn little_endian(bytes: &[u8]) -> u64 {
-    match *bytes {
-        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        [a, b, c] => u64::from(u32::from_le_bytes([a, b, c, 0])),
-        _ => bytes.iter().take(8).rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)),
     }
 }
 

@@ -11,6 +11,7 @@ use super::in_place::{Lying, Rows};
 use super::node::{Expr, Kind};
 use crate::catalog::codec::Stored;
 use crate::error::ExecResult;
+use omnibus_format::cursor::le_uint;
 use omnibus_format::field::code;
 use omnibus_format::row::ColumnShape;
 use omnibus_value::decimal::Decimal;
@@ -94,10 +95,7 @@ fn of_field(shape: &ColumnShape, bytes: &[u8]) -> Number {
 /// A little-endian number of up to eight bytes.
 #[inline]
 fn integer(bytes: &[u8], unsigned: bool) -> Number {
-    let bits = match *bytes {
-        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        _ => bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)),
-    };
+    let bits = le_uint(bytes);
     if unsigned {
         return i64::try_from(bits).map_or(Number::Other, Number::Integer);
     }
