@@ -33,10 +33,10 @@ dist: target
 symbols:
 	scripts/symbols $${PROGRAM:-$(OMNIBUS)}
 
-# The Debian package, in target/.
+# The Debian package, in target/: of what `make dist` makes, or of another PROGRAM.
 .PHONY: deb
-deb: all
-	scripts/deb $(OMNIBUS) target
+deb: $(if $(PROGRAM),,dist)
+	scripts/deb $${PROGRAM:-target/dist/omnibus} target
 
 tools:
 	scripts/install-test-tools

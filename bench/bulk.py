@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""What changes of many rows cost, beside Debian's MariaDB: CPU and peak memory of the server, and sizes on disk.
+"""What changes of many rows cost, beside other servers (bench/other_servers.py): CPU and peak memory of the server, and sizes on disk.
 
-One table like TPC-H's lineitem with three secondary indexes, `--rows` of it in a file: LOAD DATA, UPDATE of a third of the rows (a
-column without an index, and one with), INSERT ... SELECT of all, DELETE of a third, each one statement. CPU is the server's own, from
-/proc, with what it does behind the statement until it is quiet; memory the most it had resident during the statement. Sizes are
-of the data directory without logs, when it is quiet.
+One table like TPC-H's lineitem with three secondary indexes, `--rows` of it in a file: LOAD DATA, a fourth index, UPDATE of a third of
+the rows (a column without an index, and one with), INSERT ... SELECT of all, ALTER that copies, DELETE of a third, each one statement. CPU
+is the server's own, from /proc, with what it does behind the statement until it is quiet; memory the most it had resident during the
+statement. Sizes are of the data directory without logs, when it is quiet. With `--memory 1G` each server runs in a memory cgroup of so many
+bytes (needs root), of which the page cache is a part: what does not fit in is killed, and said.
 
-Usage: bulk.py [--rows 600000] [--servers omnibus,mariadb] [--only REGEX] [--output FILE] [--option --engine=..]
+Usage: bulk.py [--rows 600000] [--servers omnibus,newer-mariadb,mysql] [--only REGEX] [--memory SIZE] [--output FILE] [--option --engine=..]
 """
 
 import argparse
@@ -18,10 +19,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lib"))
-from omnibus import MariaDB, Omnibus, connect  # noqa: E402
+sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+import other_servers  # noqa: E402
+from omnibus import Omnibus, connect  # noqa: E402
 
 TICK = os.sysconf("SC_CLK_TCK")
+TICK_S = 1 / TICK
 # The server is quiet when it has used no more than this in so many seconds.
 QUIET_S, QUIET_FOR_S, PATIENCE_S = 0.03, 2, 60
 
@@ -34,9 +37,11 @@ TABLE = """CREATE TABLE {} (l_orderkey INT NOT NULL, l_partkey INT NOT NULL, l_s
 
 STEPS = [
     ("load", "LOAD DATA INFILE '{file}' INTO TABLE lineitem"),
+    ("add_index", "ALTER TABLE lineitem ADD INDEX l_receipt (l_receiptdate)"),
     ("insert_select", "INSERT INTO copied SELECT * FROM lineitem"),
     ("update_third", "UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey % 3 = 0"),
     ("update_third_indexed", "UPDATE lineitem SET l_shipdate = l_shipdate + INTERVAL 1 DAY WHERE l_orderkey % 3 = 1"),
+    ("alter_copy", "ALTER TABLE copied ADD COLUMN l_more INT NOT NULL DEFAULT 7, ALGORITHM=COPY"),
     ("delete_third", "DELETE FROM lineitem WHERE l_orderkey % 3 = 0"),
 ]
 
@@ -83,49 +88,99 @@ def data_mb(server):
     return total / 1e6
 
 
+class Cgroup:
+    """A memory cgroup of version 1 or 2 that a process is put into; nothing if `size` is none."""
+
+    def __init__(self, name, size):
+        self.folder = None
+        if size:
+            base = pathlib.Path("/sys/fs/cgroup")
+            first = (base / "memory").is_dir()
+            self.folder = (base / "memory" if first else base) / f"omnibus-bulk-{os.getpid()}-{name}"
+            self.folder.mkdir()
+            (self.folder / ("memory.limit_in_bytes" if first else "memory.max")).write_text(size)
+
+    def take(self, pid):
+        if self.folder:
+            (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def remove(self):
+        if self.folder:
+            self.folder.rmdir()
+
+
+class Measured:
+    """One server: its steps, each with CPU of the statement, CPU with what came behind it, peak MB and MB of data."""
+
+    def __init__(self, name, home, options):
+        self.name, self.steps, self.cgroup = name, {}, Cgroup(name, options.memory)
+        if name == "omnibus":
+            self.server = Omnibus(home, "--sync-binlog=0", "--secure-file-priv=", *options.option)
+            self.server.start()
+        else:
+            self.server = other_servers.start(name, home, "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--log-bin", "--binlog-format=ROW",
+                                      "--innodb-buffer-pool-size=512M")
+        self.cgroup.take(self.server.process.pid)
+
+    def run(self, file, only):
+        server, cursor = self.server, connect(self.server, autocommit=True).cursor()
+        for sql in ("CREATE DATABASE bench", "USE bench", TABLE.format("lineitem"), TABLE.format("copied")):
+            cursor.execute(sql)
+        for step, sql in STEPS:
+            if not re.search(only, step):
+                continue
+            settle(server)
+            pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
+            before, begun = stat(server), time.monotonic()
+            rows = cursor.execute(sql.format(file=file))
+            cpu, took, peak = stat(server) - before, time.monotonic() - begun, peak_mb(server)
+            settle(server)
+            self.steps[step] = (cpu, stat(server) - before, peak, data_mb(server))
+            print(self.name, step, rows, f"cpu {cpu:.2f} with background {stat(server) - before:.2f}s, took {took:.1f}, peak {peak:,.0f} MB, data {data_mb(server):,.0f} MB", flush=True)
+        server.stop()
+        self.cgroup.remove()
+
+
+def table(all_measured):
+    lines = ["Each cell: " + " / ".join("Omnibus" if one.name == "omnibus" else other_servers.version(one.name) for one in all_measured) + ".", "",
+             "| statement | CPU s | ratio to the best | with background s | ratio to the best | peak MB | data MB behind it |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for step, _ in STEPS:
+        found = [one.steps.get(step) for one in all_measured]
+        if all(found):
+            cells = [" / ".join(format(one[at], form) for one in found) for at, form in enumerate((".2f", ".2f", ",.0f", ",.0f"))]
+            ratios = [f"**{found[0][at] / max(min(one[at] for one in found[1:]), TICK_S):.2f}**" if found[1:] else "" for at in (0, 1)]
+            lines.append(f"| {step} | {cells[0]} | {ratios[0]} | {cells[1]} | {ratios[1]} | {cells[2]} | {cells[3]} |")
+    return lines
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=600_000)
-    parser.add_argument("--servers", default="omnibus,mariadb")
+    parser.add_argument("--servers", default="omnibus,newer-mariadb,mysql", help="as far as they are there")
     parser.add_argument("--only", default="")
+    parser.add_argument("--memory", help="a limit for each server, as the kernel's files take it: 1G")
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
-    measured = {}
+    done = []
     with tempfile.TemporaryDirectory(prefix="bulk-") as directory:
         file = pathlib.Path(directory) / "rows"
         write_rows(file, options.rows)
         os.chmod(directory, 0o755)
-        for name in options.servers.split(","):
-            home = pathlib.Path(directory) / name
-            home.mkdir()
-            server = (Omnibus(home, "--sync-binlog=0", "--secure-file-priv=", *options.option) if name == "omnibus" else
-                      MariaDB(home, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--binlog-format=ROW", "--innodb-buffer-pool-size=512M"))
-            server.start()
-            cursor = connect(server, autocommit=True).cursor()
-            for sql in ("CREATE DATABASE bench", "USE bench", TABLE.format("lineitem"), TABLE.format("copied")):
-                cursor.execute(sql)
-            for step, sql in STEPS:
-                if not re.search(options.only, step):
+        try:
+            for name in options.servers.split(","):
+                if name != "omnibus" and not other_servers.is_there(name):
                     continue
-                settle(server)
-                pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
-                before, begun = stat(server), time.monotonic()
-                rows = cursor.execute(sql.format(file=file))
-                cpu, took, peak = stat(server) - before, time.monotonic() - begun, peak_mb(server)
-                settle(server)
-                measured[name, step] = (cpu, stat(server) - before, peak, data_mb(server))
-                print(name, step, rows, f"cpu {cpu:.2f} with background {stat(server) - before:.2f}s, took {took:.1f}, peak {peak:,.0f} MB, data {data_mb(server):,.0f} MB", flush=True)
-            server.stop()
-    lines = ["| statement | CPU s (O / M) | ratio | with background s (O / M) | ratio | peak MB (O / M) | data MB behind it (O / M) |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    for step, _ in STEPS:
-        o, m = measured.get(("omnibus", step)), measured.get(("mariadb", step))
-        if o and m:
-            lines.append(f"| {step} | {o[0]:.2f} / {m[0]:.2f} | **{o[0] / m[0]:.2f}** | {o[1]:.2f} / {m[1]:.2f} | **{o[1] / m[1]:.2f}** | {o[2]:,.0f} / {m[2]:,.0f} | {o[3]:,.0f} / {m[3]:,.0f} |")
-    if len(lines) > 2:
-        print("\n".join(lines))
-        if options.output:
-            options.output.write_text("\n".join(lines) + "\n")
+                home = pathlib.Path(directory) / name
+                home.mkdir()
+                done.append(Measured(name, home, options))
+                done[-1].run(file, options.only)
+        finally:
+            other_servers.unmount(directory)
+    lines = table(done)
+    print("\n".join(lines))
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

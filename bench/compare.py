@@ -2,22 +2,29 @@
 """Compares Omnibus with other servers: commits per second, the same clients, the same durability, in alternation.
 
 The others are Debian's MariaDB, and where `scripts/peers` has made them (and this runs as root) `newer-mariadb` and `mysql`. A workload
-with `:text` sends texts; the others are prepared once. All servers sync every commit (sync_binlog=1, and innodb_flush_log_at_trx_commit=1), log
-in row format with checksums, and sit on the same file system; clients use a unix socket. For each workload and number
+with `:text` sends texts; the others are prepared once. All servers but one sync every commit (sync_binlog=1, and innodb_flush_log_at_trx_commit=1),
+log in row format with checksums, and sit on the same file system; clients use a unix socket. For each workload and number
 of connections the servers take turns, several rounds; medians are printed with the ratio of the medians. Syncs are
 counted, and in the second part made slower, by a library that this script builds (tests/tools/slow_sync.c).
+
+`one-sync-mariadb` is MariaDB with sync_binlog=0: not as durable as the others, but the best that a server which syncs once for each group
+of commits, in InnoDB's log, can give.
+
+Two machines (clients on another) commit as much as the server's processors allow: `trx per second of server CPU` tells that.
 
 Beside them runs `omnibus bench responder`, which answers by a durable write and nothing else: the limit of the machine. It
 keeps no rows, so it takes part where clients only write one.
 
 Usage: compare.py [--seconds 5] [--rounds 3] [--workloads oltp_insert,...] [--connections 1,8,...] [--slow-us 0,1000]
-                  [--peers mariadb,newer-mariadb,mysql] [--output docs/use/benchmarks.md]
+                  [--peers mariadb,newer-mariadb,one-sync-mariadb,mysql] [--output docs/use/benchmarks.md]
 """
 
 import argparse
 import os
 import pathlib
+import platform
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -28,9 +35,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lib"))
+sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+import other_servers  # noqa: E402
 from device import preload  # noqa: E402
-from omnibus import MariaDB, Omnibus, binary  # noqa: E402
+from omnibus import Omnibus, binary  # noqa: E402
 
 SYSBENCH = ["oltp_update_index", "oltp_update_index:text", "oltp_insert", "oltp_write_only", "oltp_read_write", "oltp_point_select", "oltp_point_select:text"]
 # Of them those that the responder can answer.
@@ -40,7 +48,7 @@ BOTH = ["--log-bin", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "-
         "--innodb-buffer-pool-size=1G", "--back-log=1000", "--binlog-checksum=CRC32", "--max-binlog-size=1G",
         "--table-open-cache=4000", "--open-files-limit=65535", "--max-prepared-stmt-count=1048576"]
 MARIADB = [*BOTH, "--innodb-log-file-size=1G"]
-MYSQL = [*BOTH, "--innodb-redo-log-capacity=2G", "--mysqlx=OFF", "--secure-file-priv=", "--server-id=1"]
+MYSQL = [*BOTH, "--innodb-redo-log-capacity=2G"]
 OMNIBUS = ["--sync-binlog=1", "--max-connections=2000", "--max-binlog-size=1G"]
 
 
@@ -48,6 +56,12 @@ def cpu_s(server):
     """The processor time that a server has taken, in seconds."""
     fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def clients_cpu_s():
+    """The processor time of all that has ended of what this script ran: of the clients, while the servers run on."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Subject:
@@ -62,11 +76,11 @@ class Subject:
         self.server = self.start(own, env)
 
     def start(self, own, env):
-        if self.name in PEER_ROOTS:
-            server = PeerServer(self.name, own, env)
-        else:
-            server = MariaDB(own, *MARIADB, env=env) if self.name == "mariadb" else Omnibus(own, *OMNIBUS, env=env)
+        if self.name == "omnibus":
+            server = Omnibus(own, *OMNIBUS, env=env)
             server.start()
+        else:
+            server = other_servers.start(self.name, own, *(MYSQL if self.name == "mysql" else MARIADB), env=env)
         run = ["mariadb", "--no-defaults", f"--socket={server.socket}", "-uroot", "-e", "CREATE DATABASE sbtest"]
         subprocess.run(run, check=True)
         return server
@@ -92,7 +106,7 @@ class Subject:
              "--mysql-ignore-errors=1213,1205,1020,1062", command], capture_output=True, text=True)
 
     def measure(self, workload, threads, seconds):
-        before = self.counters()
+        before, clients = self.counters(), clients_cpu_s()
         if workload == "mysqlslap_insert":
             result = self.mysqlslap(threads, seconds)
         else:
@@ -109,6 +123,7 @@ class Subject:
         result["switches"] = moved / max(1, result["count"])
         for key in before:
             result[key] = (after[key] - before[key]) / max(1, result["count"])
+        result["clients"] = (clients_cpu_s() - clients) / max(1, result["count"])
         result["group"] = 1 / result["syncs"] if result["syncs"] else 0
         return result
 
@@ -131,59 +146,6 @@ class Subject:
         made = self.sysbench("oltp_write_only", 2, 0, "prepare")
         if made.returncode != 0:
             raise SystemExit(f"sysbench prepare on {self.name} failed:\n{made.stdout}{made.stderr}")
-
-
-# What `scripts/peers` calls them.
-PEER_ROOTS = {"newer-mariadb": "mariadb", "mysql": "mysql"}
-
-
-def peer_root(name):
-    socket = subprocess.run([ROOT / "scripts/peers", PEER_ROOTS[name], "socket"], capture_output=True, text=True, check=True).stdout
-    return pathlib.Path(socket.strip()).parents[3]
-
-
-def is_there(name):
-    return name not in PEER_ROOTS or os.geteuid() == 0 and (peer_root(name) / "usr/sbin").exists()
-
-
-class PeerServer:
-    """A server of another Debian, in its root, with the benchmark's directory at the same path inside and outside."""
-
-    def __init__(self, name, own, env):
-        self.root, self.socket, self.shared = peer_root(name), own / "s.sock", own.parent
-        inside = self.root / self.shared.relative_to("/")
-        if not os.path.ismount(inside):
-            inside.mkdir(parents=True)
-            subprocess.run(["mount", "--bind", self.shared, inside], check=True)
-        if not os.path.ismount(self.root / "proc"):
-            subprocess.run(["mount", "-t", "proc", "proc", self.root / "proc"], check=True)
-        program, options = ("mysqld", MYSQL) if name == "mysql" else ("mariadbd", MARIADB)
-        run = ["chroot", self.root]
-        make = {"mysqld": [program, "--initialize-insecure", "--user=root"],
-                "mariadbd": ["mariadb-install-db", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db", "--force"]}
-        command = [*run, make[program][0], "--no-defaults", *make[program][1:], f"--datadir={own}/data"]
-        (own / "data").mkdir()
-        subprocess.run(command, check=True, capture_output=True)
-        self.process = subprocess.Popen(
-            [*run, program, "--no-defaults", "--user=root", f"--datadir={own}/data", f"--socket={self.socket}", "--skip-networking", *options],
-            env=dict(os.environ, **env), stdout=subprocess.DEVNULL, stderr=open(own / "log", "w"))
-        for _ in range(600):
-            if self.socket.exists():
-                return
-            time.sleep(0.1)
-        raise SystemExit(f"{name} did not start: {(own / 'log').read_text()[-800:]}")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-
-
-def unmount(directory):
-    for name in PEER_ROOTS:
-        inside = peer_root(name) / directory.relative_to("/")
-        if os.path.ismount(inside):
-            subprocess.run(["umount", inside], check=True)
-            inside.rmdir()
 
 
 class Responder(Subject):
@@ -229,13 +191,13 @@ def row(workload, threads, samples):
     spread = lambda s: f"{min(x['tps'] for x in s):,.0f}-{max(x['tps'] for x in s):,.0f}"  # noqa: E731
     each = lambda key, form, scale=1: " / ".join(format(median(s, key) * scale, form) for s in every)  # noqa: E731
     per_cpu = " / ".join(f"{1 / max(median(s, 'cpu'), 1e-9):,.0f}" for s in every)
-    return [workload, str(threads), " / ".join(f"{one:,.0f}" for one in tps), " / ".join(f"**{tps[0] / one:.2f}**" for one in tps[1:]),
+    return [workload, str(threads), " / ".join(f"{one:,.0f}" for one in tps), " / ".join(f"**{tps[0] / one:.2f}**" for one in tps[1:]), per_cpu,
             f"{tps[0] / median(limit, 'tps'):.0%}" if limit else "", " / ".join(map(spread, every)), each("p95", ".2f"),
-            each("cpu", ".0f", 1e6), per_cpu, each("switches", ".2f"), each("syncs", ".3f"), each("group", ".1f"), each("bytes", ",.0f")]
+            each("cpu", ".0f", 1e6), each("clients", ".0f", 1e6), each("switches", ".2f"), each("syncs", ".3f"), each("group", ".1f"), each("bytes", ",.0f")]
 
 
-HEAD = ["workload", "connections", "tps", "ratio", "of the limit", "min-max tps", "p95 ms", "server CPU us per trx",
-        "trx per second of server CPU", "context switches per trx", "syncs per trx", "trx per sync", "bytes written per trx"]
+HEAD = ["workload", "connections", "tps", "ratio", "trx per second of server CPU", "of the limit", "min-max tps", "p95 ms", "server CPU us per trx",
+        "client CPU us per trx", "context switches per trx", "syncs per trx", "trx per sync", "bytes written per trx"]
 
 
 def main():
@@ -245,22 +207,29 @@ def main():
     parser.add_argument("--workloads", default=",".join([*SYSBENCH, "mysqlslap_insert"]))
     parser.add_argument("--connections", default="1,8,32,128,512")
     parser.add_argument("--slow-us", default="0,1000", help="added to each sync, microseconds; one table each")
-    parser.add_argument("--peers", default=",".join(["mariadb", *PEER_ROOTS]), help="servers to compare with, as far as they are there")
+    parser.add_argument("--peers", default=",".join(other_servers.NAMES), help="servers to compare with, as far as they are there")
     parser.add_argument("--output", help="also write the tables to this file")
     args = parser.parse_args()
-    args.servers = ["omnibus", *filter(is_there, args.peers.split(","))]
-    lines = [f"Omnibus ({pathlib.Path(binary()).name}), then {', '.join(map(version, args.servers[1:]))}; {args.rounds} rounds of {args.seconds} s in "
-             f"alternation, medians; {TABLES} tables of {ROWS} rows; clients on the same {len_cores()} cores.", ""]
+    args.servers = ["omnibus", *filter(other_servers.is_there, args.peers.split(","))]
+    lines = [f"{build()}, then {', '.join(map(other_servers.version, args.servers[1:]))}; {args.rounds} rounds of {args.seconds} s in alternation, medians; {TABLES} tables "
+             f"of {ROWS} rows; clients on the same {len_cores()} cores ({machine()}).", ""]
+    print(lines[0], flush=True)
     for slow_us in (int(us) for us in args.slow_us.split(",")):
         lines += part(slow_us, args)
     if args.output:
         pathlib.Path(args.output).write_text("\n".join(lines) + "\n")
 
 
-def version(name):
-    run = ["chroot", peer_root(name)] if name in PEER_ROOTS else []
-    said = subprocess.run([*run, "mysqld" if name == "mysql" else "mariadbd", "--version"], capture_output=True, text=True).stdout
-    return f"{'MySQL' if name == 'mysql' else 'MariaDB'} {said.split('Ver ')[1].split()[0]}"
+def build():
+    """The program and the profile that it was built with, which is its folder's name."""
+    program = pathlib.Path(binary()).resolve()
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return f"{said.strip()} ({'packages, `make dist`' if program.parent.name == 'dist' else f'build `{program.parent.name}`'})"
+
+
+def machine():
+    model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return f"{model[1] if model else platform.machine()}, Linux {platform.release()}"
 
 
 def len_cores():
@@ -298,7 +267,7 @@ def part(slow_us, args):
                 subject.server.process.kill()
                 subject.server.process.wait()
         time.sleep(0.2)
-        unmount(directory)
+        other_servers.unmount(directory)
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -6,6 +6,7 @@ Usage: profiles.py ONE OTHER [--rounds 5] [--seconds 5] [--connections 1,32,128]
 """
 
 import argparse
+import os
 import pathlib
 import re
 import statistics

@@ -1,17 +1,19 @@
 #!/usr/bin/python3
-"""CPU of the server per query, beside Debian's MariaDB: sysbench's reads, the 22 queries of TPC-H, and what the planner's
+"""CPU of the server per query, beside other servers (bench/other_servers.py): sysbench's reads, the 22 queries of TPC-H, and what the planner's
 constants say a row costs (crates/sql/src/plan/cost/price.rs).
 
 The CPU is the server process's own, by its clock, so that a busy machine matters little. Tables and queries of TPC-H are those
 of crates/sql/testdata/explain_tpch.test, at another scale, or with the rows of files that the benchmark's own generator has made
 (`--tables DIRECTORY`: lineitem.tsv and so on, tab-separated). Each query runs until it has used enough CPU to be measured, at
-most so many times, and its cheapest run counts; the answers of both servers are compared. A query that takes longer than LIMIT_S
-is given up and said so.
+most so many times, and its cheapest run counts; the answers of all servers are compared. A query that takes longer than LIMIT_S
+is given up and said so. Ratios are to the better peer; at the end are the totals of TPC-H and the geometric mean of its ratios.
 
-Usage: queries.py [--scale 20] [--tables DIRECTORY] [--only REGEX] [--output FILE]
+Usage: queries.py [--scale 20] [--tables DIRECTORY] [--only REGEX] [--peers mariadb,newer-mariadb,mysql] [--output FILE]
 """
 
 import argparse
+import math
+import os
 import pathlib
 import re
 import sys
@@ -19,8 +21,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lib"))
-from omnibus import MariaDB, Omnibus, connect  # noqa: E402
+sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+import other_servers  # noqa: E402
+from omnibus import Omnibus, connect  # noqa: E402
 from pymysql.err import OperationalError  # noqa: E402
 
 TPCH = ROOT / "crates/sql/testdata/explain_tpch.test"
@@ -70,6 +73,8 @@ def sysbench():
 
 # MariaDB hashes joins only if it is told to: without an index it compares every pair of rows.
 PEER_SETTINGS = {"constant_hash": "SET join_cache_level = 4"}
+OPTIONS = {"omnibus": ["--skip-networking", "--sync-binlog=0", "--local-infile=ON"]}
+PEER_OPTIONS = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=1G", "--local-infile=ON"]
 
 
 def cpu(server):
@@ -96,44 +101,91 @@ def measure(server, cursor, sql):
     return min(runs) * 1e6, answer
 
 
+class Subject:
+    """A server, its session, and what each query of TPC-H has cost it."""
+
+    def __init__(self, name, directory):
+        self.name, home, self.tpch = name, pathlib.Path(directory) / name, {}
+        home.mkdir()
+        if name == "omnibus":
+            self.server = Omnibus(home, *OPTIONS[name])
+            self.server.start()
+        else:
+            self.server = other_servers.start(name, home, *PEER_OPTIONS)
+        self.cursor = connect(self.server, autocommit=True, local_infile=True).cursor()
+        self.is_mariadb = "mariadb" in name
+        self.cursor.execute(f"SET max_statement_time = {LIMIT_S}" if self.is_mariadb else f"SET max_execution_time = {LIMIT_S * 1000}")
+
+    def prepare(self, make):
+        for sql in ("CREATE DATABASE IF NOT EXISTS bench", "USE bench", *make):
+            self.cursor.execute(sql)
+            self.cursor.fetchall()
+
+    def measure(self, name, sql):
+        if self.is_mariadb:
+            self.cursor.execute(PEER_SETTINGS.get(name, "SET join_cache_level = DEFAULT"))
+        us, answer = measure(self.server, self.cursor, sql)
+        if name.startswith("tpch_"):
+            self.tpch[name] = us
+        return us, answer
+
+
+def table(subjects, queries):
+    """The lines of the table, printed as they come."""
+    def say(line):
+        print(line, flush=True)
+        lines.append(line)
+    lines = []
+    say("| query | " + " | ".join(f"{title(subject.name)} us" for subject in subjects) + " | ratio |")
+    say("| --- |" + " --- |" * (len(subjects) + 1))
+    for name, sql in queries:
+        results = [subject.measure(name, sql) for subject in subjects]
+        counts = {len(answer) for us, answer in results if us is not None}
+        differs = f" (numbers of rows: {counts})" if len(counts) > 1 else ""
+        took = " | ".join(f"over {LIMIT_S} s" if us is None else f"{us:,.0f}" for us, _ in results)
+        say(f"| {name}{differs} | {took} | {ratio([us for us, _ in results])} |")
+    asked = [name for name, _ in queries if name.startswith("tpch_")]
+    costs = [[subject.tpch[name] for subject in subjects] for name in asked]
+    if costs and all(us is not None for row in costs for us in row):
+        sums = [sum(column) for column in zip(*costs)]
+        say(f"| all of TPC-H | {' | '.join(f'{one:,.0f}' for one in sums)} | {ratio(sums)} |")
+        if len(subjects) > 1:
+            mean = math.exp(sum(math.log(row[0] / min(row[1:])) for row in costs) / len(costs))
+            print(f"geometric mean of the ratios {mean:.2f}, the worst {max(row[0] / min(row[1:]) for row in costs):.2f}")
+    return lines
+
+
+def title(name):
+    return "Omnibus" if name == "omnibus" else other_servers.version(name)
+
+
+def ratio(costs):
+    others = [us for us in costs[1:] if us is not None]
+    return f"**{costs[0] / min(others):.2f}**" if costs[0] is not None and others else ""
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--tables", type=pathlib.Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--peers", default="mariadb,newer-mariadb,mysql", help="servers to compare with, as far as they are there")
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
-    lines = ["| query | Omnibus us | MariaDB us | ratio |", "| --- | --- | --- | --- |"]
     with tempfile.TemporaryDirectory() as directory:
-        servers = []
-        for name, kind, more in (("o", Omnibus, ("--skip-networking", "--sync-binlog=0", "--local-infile=ON")),
-                                 ("m", MariaDB, ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=1G"))):
-            home = pathlib.Path(directory) / name
-            home.mkdir()
-            server = kind(home, *more)
-            server.start()
-            servers.append((server, connect(server, autocommit=True, local_infile=True).cursor()))
-        servers[0][1].execute(f"SET max_execution_time = {LIMIT_S * 1000}")
-        servers[1][1].execute(f"SET max_statement_time = {LIMIT_S}")
-        queries = []
-        for make, asked in (tpch(options.scale, options.tables), sysbench()):
-            for _, cursor in servers:
-                for sql in ("CREATE DATABASE IF NOT EXISTS bench", "USE bench", *make):
-                    cursor.execute(sql)
-            queries += asked
-        for name, sql in queries:
-            if not re.search(options.only, name):
-                continue
-            servers[1][1].execute(PEER_SETTINGS.get(name, "SET join_cache_level = DEFAULT"))
-            (ours, answer), (theirs, other) = (measure(server, cursor, sql) for server, cursor in servers)
-            both = ours is not None and theirs is not None
-            same = f" ({len(answer)} rows, {len(other)} there)" if both and len(answer) != len(other) else ""
-            took = [f"over {LIMIT_S} s" if us is None else f"{us:,.0f}" for us in (ours, theirs)]
-            line = f"| {name}{same} | {took[0]} | {took[1]} | {f'{ours / theirs:.2f}' if both else ''} |"
-            print(line, flush=True)
-            lines.append(line)
-        for server, _ in servers:
-            server.stop()
+        os.chmod(directory, 0o755)
+        try:
+            subjects = [Subject(name, directory) for name in ("omnibus", *filter(other_servers.is_there, filter(None, options.peers.split(","))))]
+            queries = []
+            for make, asked in (tpch(options.scale, options.tables), sysbench()):
+                for subject in subjects:
+                    subject.prepare(make)
+                queries += [(name, sql) for name, sql in asked if re.search(options.only, name)]
+            lines = table(subjects, queries)
+            for subject in subjects:
+                subject.server.stop()
+        finally:
+            other_servers.unmount(directory)
     if options.output:
         options.output.write_text("\n".join(lines) + "\n")
 

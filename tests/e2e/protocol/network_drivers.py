@@ -3,7 +3,8 @@
 
 With each of them: clients that commit at once get their own answers in order, also when they send many statements before they read; one
 that does not read holds up nobody else, goes by KILL and by `net_write_timeout`, and gets all of its replies if it reads after all; clients
-that vanish with their replies unread do no harm. `auto` falls back where the system call is forbidden, `io_uring` is then
+that vanish with their replies unread do no harm; TLS, compression and packets of 20 MB pass as they are, and connections that wait for their
+client slow nobody. `auto` falls back where the system call is forbidden, `io_uring` is then
 refused, and status variables say which one is used and how many replies left together.
 
 Ring: gate.
@@ -18,9 +19,10 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import Omnibus, Scratch, Session, binary, connect, expect, wait_for  # noqa: E402
+from omnibus import Omnibus, Scratch, Session, binary, client, connect, expect, wait_for  # noqa: E402
 
-CLIENTS, COMMITS = 24, 60
+CLIENTS, COMMITS, IDLE = 24, 60, 1000
+ROOM = (f"--max-connections={IDLE + 100}", "--max-allowed-packet=64M")
 IO_URING_SETUP = 425
 
 
@@ -156,6 +158,29 @@ def timed_out(server, session):
     raw.vanish()
 
 
+def other_ways(server, session):
+    """TLS, compression, both, and texts and rows of more than one packet, whose replies leave by themselves, beside those that leave together."""
+    for number, options in enumerate((["--ssl", "--skip-ssl-verify-server-cert"], ["--compress"], ["--compress", "--ssl", "--skip-ssl-verify-server-cert"])):
+        sql = "; ".join(f"INSERT INTO d.t VALUES ({2_000_000 + number * 100 + k}, -1); SELECT {k}, REPEAT('y', {k * 1000})" for k in range(100))
+        rows = [line.split("\t") for line in client(server, sql, *options).splitlines()]
+        expect([(int(k), text) for k, text in rows] == [(k, "y" * k * 1000) for k in range(100)], f"answers with {options}")
+        expect(session.value("SELECT COUNT(*) FROM d.t WHERE b = -1") == 100 * (number + 1), "their commits")
+    with connect(server, max_allowed_packet=64 << 20).cursor() as cursor:
+        text = "0123456789abcdef" * (20 << 16)
+        cursor.execute(f"SELECT 1, '{text}', 2")
+        expect(cursor.fetchall() == ((1, text, 2),), "a text and a row of 20 MB")
+
+
+def idle(server, session):
+    waiting = [connect(server) for _ in range(IDLE)]
+    expect(int(status(session, "Threads_connected")) > IDLE, "they are there")
+    commits(server)
+    for connection in waiting[::50]:
+        connection.ping(reconnect=False)
+    for connection in waiting:
+        connection._force_close()
+
+
 def vanish(server, session):
     before = session.value("SELECT COUNT(*) FROM d.t")
     for n in range(40):
@@ -183,6 +208,9 @@ def check(server, name):
         expect(together == calls == 0, "every reply leaves by itself")
     pipelined(server)
     slow_reader(server, session)
+    other_ways(server, session)
+    session("DELETE FROM d.t WHERE b >= 0")
+    idle(server, session)
     killed(server, session)
     timed_out(server, session)
     vanish(server, session)
@@ -203,10 +231,10 @@ def main():
             (folder / part).mkdir()
         told = "no io_uring on this machine"
         if has_ring():
-            together, calls = check(Omnibus(folder / "ring", "--network-driver=io_uring"), "io_uring")
+            together, calls = check(Omnibus(folder / "ring", "--network-driver=io_uring", *ROOM), "io_uring")
             told = f"{together / calls:.1f} replies in a call"
-        check(Omnibus(folder / "epoll", "--network-driver=epoll"), "epoll")
-        check(Contained(folder / "contained"), "epoll")
+        check(Omnibus(folder / "epoll", "--network-driver=epoll", *ROOM), "epoll")
+        check(Contained(folder / "contained", *ROOM), "epoll")
         command = [binary(), "serve", "--datadir", str(folder / "none"), "--port", "0", "--network-driver=io_uring"]
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=forbid)
         expect(run.returncode == 1 and "network_driver" in run.stderr, f"io_uring where it is forbidden: {run.returncode} {run.stderr}")

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Statements and what MySQL answers, on both engines: where programs written for MySQL would be wrong in silence with another answer.
+"""Statements and what MySQL answers, on both engines: where programs written for MySQL would be wrong in silence with another answer. All files run
+twice, so that what is kept of a text for its next run (the statement cache) is held to the same answers.
 
     mysql_answers.py                     every golden script in testdata/mysql, against the answers that are recorded
     mysql_answers.py --peer              and against a real MySQL, which `scripts/peers` has (needs root)
@@ -20,7 +21,7 @@ import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import golden
-from omnibus import ROOT, Omnibus, Scratch, expect
+from omnibus import ROOT, Omnibus, Scratch, client, expect
 
 FOLDER = ROOT / "testdata/mysql"
 # Warnings without which nothing is wrong: a document as a truth value (3986), documents sorted (1235), EXPLAIN's query in other words (1003), what MySQL calls deprecated (3135 among them: modes without each other).
@@ -55,6 +56,10 @@ def check(name, files, got):
     return failed
 
 
+def cache_hits(server):
+    return int(client(server, "SHOW GLOBAL STATUS LIKE 'Omnibus_statement_cache_hits'").split()[1])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="*", type=pathlib.Path)
@@ -79,6 +84,9 @@ def main():
             server = Omnibus(folder / engine, "--skip-networking", "--sync-binlog=0")
             server.start()
             failed += check(engine, files, answers(server.socket, engine, files))
+            hits = cache_hits(server)
+            failed += check(f"{engine} again", files, answers(server.socket, engine, files))
+            expect(cache_hits(server) > hits + len(files), f"the second run hits the cache {cache_hits(server) - hits} times")
             server.stop()
     expect(not failed, f"{failed} answers are not as expected")
 
