@@ -19,7 +19,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "lib")]
 import other_servers  # noqa: E402
 from omnibus import Omnibus, connect  # noqa: E402
 

@@ -35,7 +35,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "lib")]
 import other_servers  # noqa: E402
 from device import preload  # noqa: E402
 from omnibus import Omnibus, binary  # noqa: E402

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "lib")]
 from compare import MARIADB, OMNIBUS  # noqa: E402
 from device import preload  # noqa: E402
 from omnibus import MariaDB, Omnibus  # noqa: E402

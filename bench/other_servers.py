@@ -10,7 +10,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "lib"))
+sys.path.append(str(ROOT / "tests" / "lib"))
 from omnibus import MariaDB  # noqa: E402
 
 # What `scripts/peers` calls them.
@@ -49,7 +49,7 @@ class PeerServer:
     """A server of another Debian, in its root, with the benchmark's directory at the same path inside and outside."""
 
     def __init__(self, name, own, options, env):
-        self.root, self.socket, self.shared, self.datadir = root_of(name), own / "s.sock", own.parent, own / "data"
+        self.root, self.socket, self.shared, self.datadir = root_of(name), str(own / "s.sock"), own.parent, own / "data"
         inside = self.root / self.shared.relative_to("/")
         if not os.path.ismount(inside):
             inside.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class PeerServer:
             [*run, program, "--no-defaults", "--user=root", f"--datadir={self.datadir}", f"--socket={self.socket}", "--skip-networking", *options],
             env=dict(os.environ, **env), stdout=subprocess.DEVNULL, stderr=open(own / "log", "w"))
         for _ in range(600):
-            if self.socket.exists():
+            if os.path.exists(self.socket):
                 return
             time.sleep(0.1)
         raise SystemExit(f"{name} did not start: {(own / 'log').read_text()[-800:]}")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "lib")]
 from compare import cpu_s  # noqa: E402
 from omnibus import Omnibus, Scratch, client  # noqa: E402
 

@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "lib"), str(ROOT / "bench")]
+# This folder first: the tests have a `queries` of their own.
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "lib")]
 import bulk  # noqa: E402
 import queries  # noqa: E402
 from omnibus import Omnibus, Scratch, client, connect, wait_for  # noqa: E402
@@ -31,7 +32,7 @@ def commits_and_reads(server, seconds):
     for script in SCRIPTS:
         for prepared in ("auto", "disable"):
             for threads in CONNECTIONS:
-                sysbench(server, script, f"--time={seconds / 2:g}", f"--threads={threads}", f"--db-ps-mode={prepared}", "run")
+                sysbench(server, script, f"--time={max(1, seconds // 2)}", f"--threads={threads}", f"--db-ps-mode={prepared}", "run")
 
 
 def questions(server):

@@ -144,8 +144,15 @@ class World:
                  lambda: f"commits wait for ever\n{self.server.log_tail()}", timeout=60)
         for writer in self.writers:
             writer.ended.set()
+        # They may have filled it once more before they were told to end.
+        deadline = time.monotonic() + 120
+        while any(writer.is_alive() for writer in self.writers):
+            expect(time.monotonic() < deadline, f"commits wait for ever\n{self.server.log_tail()}")
+            if self.status("Disk_full") == "ON":
+                self.purge()
+            for writer in self.writers:
+                writer.join(0.5)
         for writer in self.writers:
-            writer.join(60)
             expect(not writer.failed, f"a commit failed: {writer.failed}\n{self.server.log_tail()}")
         self.done = [writer.done for writer in self.writers]
 
