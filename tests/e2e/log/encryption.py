@@ -11,6 +11,7 @@ Ring: all.
 
 import hashlib
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -72,6 +73,21 @@ def omnibus(*arguments, ok=True):
     return (run.stdout + run.stderr).decode(errors="replace")
 
 
+def shown(program, *arguments):
+    """The rows that a peer's program shows of a file, or of what the server sends of it."""
+    run = subprocess.run([*program, "--no-defaults", "--verbose", "--base64-output=DECODE-ROWS", *map(str, arguments)], capture_output=True)
+    expect(run.returncode == 0, f"{program} {arguments}: {run.stderr[-300:]}")
+    return [line.split(b" /*")[0] for line in run.stdout.splitlines() if line.startswith(b"###")]
+
+
+def mysqlbinlog(*arguments):
+    """MySQL's own program, from its root; it is in the same network."""
+    peers = ROOT / "scripts/peers"
+    subprocess.run([peers, "mysql", "start"], check=True)
+    socket = subprocess.run([peers, "mysql", "socket"], check=True, capture_output=True, text=True).stdout.strip()
+    return shown(["chroot", str(pathlib.Path(socket).parents[3]), "mysqlbinlog"], *arguments)
+
+
 def in_the_files(scratch, method):
     """Everything but crashes, under one way of writing."""
     keyring, temporary = scratch / f"keys-{method}", scratch / f"tmp-{method}"
@@ -119,6 +135,9 @@ def in_the_files(scratch, method):
         read = subprocess.run(["mariadb-binlog", "--no-defaults", "--verify-binlog-checksum", str(copy)], capture_output=True)
         expect(read.returncode == 0 and b"ROLLBACK" in read.stdout, f"{path}: {read.stderr[-300:]}")
         expect(omnibus("binlog", copy) == omnibus("binlog", f"--keyring-file-data={keyring}", path), f"{path} is read differently")
+        remote = ("--read-from-remote-server", "--host=127.0.0.1", f"--port={server.port}", "--user=root", pathlib.Path(path).name)
+        if os.geteuid() == 0:
+            expect(mysqlbinlog(*remote) == shown(["mariadb-binlog"], copy), f"{path} is sent differently to mysqlbinlog")
     said = omnibus("binlog", files[0], ok=False)
     expect("--keyring-file-data" in said, f"without a keyring: {said}")
 
