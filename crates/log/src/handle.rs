@@ -279,6 +279,12 @@ impl LogHandle {
         self.catalog.prepared.reserve.keep();
     }
 
+    /// Makes the reserve whole, or as large as half of the room allows, out of room that the caller has made and still keeps from others.
+    pub fn restore_reserve(&self) {
+        self.wait_for_background();
+        self.catalog.prepared.reserve.restore();
+    }
+
     /// Bytes that a checkpoint on a full disk can be given.
     #[must_use]
     pub fn reserve_bytes(&self) -> u64 {

@@ -50,7 +50,7 @@ impl Reserve {
         if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
             return;
         }
-        match self.resize(there) {
+        match self.resize(there, self.size) {
             Ok(()) => *failed = None,
             Err(error) => {
                 if failed.is_none() {
@@ -62,15 +62,27 @@ impl Reserve {
         }
     }
 
-    fn resize(&self, there: u64) -> io::Result<()> {
+    /// Makes it as large as it is to be, or as half of the room allows, for whoever has made that room and lets nobody else have it yet.
+    /// A disk that is full again before the next housekeeping has something for the next purge then.
+    pub(crate) fn restore(&self) {
+        let mut size = self.size;
+        while size > self.bytes().max(FOR_STARTS) {
+            match self.resize(self.bytes(), size) {
+                Ok(()) => return tracing::info!(bytes = size, "the reserve for a full disk is there again"),
+                Err(_) => size /= 2,
+            }
+        }
+    }
+
+    fn resize(&self, there: u64, size: u64) -> io::Result<()> {
         self.path.parent().map_or(Ok(()), |dir| self.disk.create_dir_all(dir))?;
         let file = self.disk.open(&self.path, Open::Create)?;
-        if there > self.size {
-            return file.set_len(self.size);
+        if there > size {
+            return file.set_len(size);
         }
         // Twice as much and then half of it given back: what takes the last bytes of a disk fills it.
-        match file.reserve(self.size.saturating_mul(2)) {
-            Ok(true) => file.set_len(self.size),
+        match file.reserve(size.saturating_mul(2)) {
+            Ok(true) => file.set_len(size),
             Ok(false) => file.set_len(there).and(Err(io::ErrorKind::Unsupported.into())),
             Err(error) => file.set_len(there).and(Err(error)),
         }

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """A disk that the server's own logs have filled (SPACE-1, SPACE-2, COMMIT-4): it says so wherever somebody looks, reads go on, KILL ends
 what is not decided yet, PURGE BINARY LOGS makes room by itself, also after a kill -9 and a start on the full disk, and everything
-acknowledged is there.
+acknowledged is there. Both engines as below; with `--seed N` one of many kinds of disk, writer, file and moment of the kill instead, which `make hunt` draws.
+
+    full_disk_logs.py [LSM|BTREE] [--seed N]
 
 Ring: gate.
 """
 
+import dataclasses
 import http.client
 import pathlib
+import random
 import sys
 import threading
 import time
@@ -19,24 +23,43 @@ from small_disk import MIB, Disk, allowed  # noqa: E402
 import pymysql  # noqa: E402
 
 ENGINES = ("LSM", "BTREE")
-WRITERS = 3
 SAID, OVER = "the disk is full: can not write", "there is space on the disk again"
 WAITS = "waiting for disk space"
+
+
+@dataclasses.dataclass
+class Kind:
+    """What is filled, by whom; sizes are bytes."""
+
+    engine: str
+    disk: int = 64 * MIB
+    log: int = 2 * MIB
+    memtable: int = MIB
+    cache: int = MIB
+    writers: int = 3
+    value: int = 60000
+    # Seconds between the full disk and the kill.
+    kill_after: float = 0
+
+    @classmethod
+    def drawn(cls, rng):
+        return cls(rng.choice(ENGINES), rng.randrange(80, 140) * MIB, rng.choice((1, 2, 4, 8)) * MIB, rng.choice((1, 2, 8)) * MIB, rng.choice((1, 4)) * MIB,
+                   rng.randrange(1, 9), rng.choice((500, 5000, 60000, 300000)), rng.choice((0, 0.1, 1.5)))
 
 
 class Writer(threading.Thread):
     """Changes one row again and again; `done` is the last value that was acknowledged."""
 
-    def __init__(self, server, row, done):
+    def __init__(self, server, row, done, size):
         super().__init__(daemon=True)
-        self.server, self.row, self.done, self.ended, self.failed = server, row, done, threading.Event(), None
+        self.size, self.server, self.row, self.done, self.ended, self.failed = size, server, row, done, threading.Event(), None
 
     def run(self):
         try:
             with connect(self.server, autocommit=True).cursor() as cursor:
                 while not self.ended.is_set():
                     n = self.done + 1
-                    cursor.execute(f"UPDATE d.t SET n = {n}, v = REPEAT(CHAR(97 + {n} % 26), 60000) WHERE id = {self.row}")
+                    cursor.execute(f"UPDATE d.t SET n = {n}, v = REPEAT(CHAR(97 + {n} % 26), {self.size}) WHERE id = {self.row}")
                     self.done = n
         except pymysql.Error as error:
             self.failed = error
@@ -70,17 +93,17 @@ class Waiter(threading.Thread):
 class World:
     """A server on a small disk that writers fill with logs."""
 
-    def __init__(self, directory, disk, engine):
-        self.port = free_port()
-        self.server = Omnibus(directory, "--max-binlog-size=2M", "--lsm-memtable-size=1M", "--binlog-reserve-size=32M", "--btree-cache-size=1M",
-                              f"--http-address={self.port}", f"--tmpdir={directory}")
+    def __init__(self, directory, disk, kind):
+        self.port, self.kind, engine = free_port(), kind, kind.engine
+        self.server = Omnibus(directory, f"--max-binlog-size={kind.log}", f"--lsm-memtable-size={kind.memtable}", "--binlog-reserve-size=32M",
+                              f"--btree-cache-size={kind.cache}", f"--http-address={self.port}", f"--tmpdir={directory}")
         self.server.datadir = disk.path / "data"
         self.server.start()
         client(self.server, f"CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT, v LONGTEXT) ENGINE={engine}")
         client(self.server, f"CREATE TABLE d.other (id INT PRIMARY KEY) ENGINE={engine}")
-        for row in range(WRITERS):
+        for row in range(kind.writers):
             client(self.server, f"INSERT INTO d.t VALUES ({row}, 0, '')")
-        self.done = [0] * WRITERS
+        self.done = [0] * kind.writers
         wait_for(lambda: int(self.status("Disk_reserve_bytes")) > 0, "there is no reserve", timeout=60)
 
     def status(self, name):
@@ -104,7 +127,7 @@ class World:
 
     def fill(self):
         """Writes until nothing goes on."""
-        self.writers = [Writer(self.server, row, done) for row, done in enumerate(self.done)]
+        self.writers = [Writer(self.server, row, done, self.kind.value) for row, done in enumerate(self.done)]
         for writer in self.writers:
             writer.start()
         self.stands()
@@ -114,7 +137,7 @@ class World:
         seen = []
 
         def stands():
-            full = list(self.states().values()).count(WAITS) >= WRITERS and self.status("Disk_full") == "ON"
+            full = list(self.states().values()).count(WAITS) >= self.kind.writers and self.status("Disk_full") == "ON"
             seen.append([writer.done for writer in self.writers] if full else None)
             return len(seen) > 3 and full and seen[-4:] == seen[-1:] * 4
         wait_for(stands, lambda: f"it is not full\n{self.server.log_tail()}", timeout=120, every=0.5)
@@ -161,10 +184,10 @@ class World:
         rows = client(self.server, "SELECT id, n, CHAR(97 + n % 26) = LEFT(v, 1) OR n = 0, LENGTH(v) FROM d.t ORDER BY id")
         for row, line in enumerate(rows.splitlines()):
             number, n, right, length = map(int, line.split("\t"))
-            expect(number == row and right and length in (0, 60000), f"half of a row: {line}")
+            expect(number == row and right and length in (0, self.kind.value), f"half of a row: {line}")
             expect(n in (self.done[row], self.done[row] + under_way), f"row {row} is {n}, acknowledged is {self.done[row]}")
             self.done[row] = n
-        expect(len(rows.splitlines()) == WRITERS, f"rows that nobody was told of: {rows}")
+        expect(len(rows.splitlines()) == self.kind.writers, f"rows that nobody was told of: {rows}")
 
 
 def reads_and_kills(world):
@@ -173,7 +196,7 @@ def reads_and_kills(world):
     for writer in world.writers:
         expect(not writer.failed, f"{writer.failed}")
     waiting = [state for state in world.states().values() if state == WAITS]
-    expect(len(waiting) == WRITERS, f"who waits: {world.states()}")
+    expect(len(waiting) == world.kind.writers, f"who waits: {world.states()}")
     status, text = world.healthz()
     expect(status == 503 and "disk is full" in text and str(server.datadir) in text, f"/healthz: {status} {text}")
     expect(world.status("Disk_full_reason") != "", "no reason")
@@ -186,16 +209,19 @@ def reads_and_kills(world):
         cursor.execute("SET innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
         started = time.monotonic()
         cursor.execute("SELECT id, n FROM d.t")
-        expect(len(cursor.fetchall()) == WRITERS and time.monotonic() - started < 30, "reads do not go on")
+        expect(len(cursor.fetchall()) == world.kind.writers and time.monotonic() - started < 30, "reads do not go on")
     for waiter in waiters:
         waiter.is_killed(server, lambda: int(world.status("Disk_full_times")) > times)
 
 
-def filled_by_logs(directory, engine):
-    with Disk(directory / "disk", 64 * MIB) as disk:
-        world = World(directory, disk, engine)
+def filled_by_logs(directory, kind):
+    with Disk(directory / "disk", kind.disk) as disk:
+        world = World(directory, disk, kind)
         world.fill()
         reads_and_kills(world)
+        # Twice, so that the second purge has no more than what the first one left it: they fill the disk within moments.
+        world.purge()
+        world.stands()
         world.purge()
         world.goes_on()
         expect(world.said(OVER) >= 1, "nobody says that it is over")
@@ -203,6 +229,7 @@ def filled_by_logs(directory, engine):
         world.check(under_way=0)
         # Killed while it is full, started on the full disk.
         world.fill()
+        time.sleep(kind.kill_after)
         world.server.kill()
         for writer in world.writers:
             writer.join(60)
@@ -224,13 +251,14 @@ def main():
     if not allowed():
         print("full_disk_logs: not run, mounting is not allowed here")
         return
-    for engine in ENGINES:
-        if sys.argv[1:] and engine not in sys.argv[1:]:
-            continue
+    kinds = [Kind(engine) for engine in ENGINES if not sys.argv[1:] or engine in sys.argv[1:]]
+    if "--seed" in sys.argv:
+        kinds = [Kind.drawn(random.Random(int(sys.argv[sys.argv.index("--seed") + 1])))]
+    for kind in kinds:
         started = time.monotonic()
         with Scratch("omnibus-full-") as name:
-            filled_by_logs(pathlib.Path(name), engine)
-        print(f"full_disk_logs: {engine} ok, {time.monotonic() - started:.0f} s", flush=True)
+            filled_by_logs(pathlib.Path(name), kind)
+        print(f"full_disk_logs: {kind} ok, {time.monotonic() - started:.0f} s", flush=True)
 
 
 main()

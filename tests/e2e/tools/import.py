@@ -176,9 +176,5 @@ def from_mariadb(directory):
     moved(directory, newer_mariadb(), "mariadb")
 
 
-def from_mariadb_into_the_mysql_dialect(directory):
-    moved(directory, newer_mariadb(), "mysql")
-
-
 if __name__ == "__main__":
     run_chosen("import", [from_mysql, from_mariadb, from_mysql_without_gtids])

@@ -27,6 +27,9 @@ fn the_reserve_is_made_given_back_in_two_steps_and_made_anew() {
     assert!(log.give_back_room().unwrap());
     log.keep_reserve();
     assert_eq!(log.reserve_bytes(), 4 << 20, "what starts are to have is left");
+    log.restore_reserve();
+    assert_eq!(log.reserve_bytes(), SIZE, "who makes room has it again before others");
+    assert!(log.give_back_room().unwrap());
     drop(making);
     full.waits("somebody", &"can not write: no room");
     log.keep_reserve();

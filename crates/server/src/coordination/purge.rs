@@ -4,8 +4,8 @@
 //! persist what it has, and tries again: commits go on meanwhile.
 //!
 //! On a full disk the purge makes the room for that itself (SPACE-2): it gives back what is kept for later, and what it could
-//! purge already helps, too. Commits that wait for room wait until it has done. So it fails only where there is nothing to give back
-//! and the engine has persisted nothing more.
+//! purge already helps, too, and what it has given back it keeps again of the room that it made. Commits that wait for room wait until it has done. So it
+//! fails only where there is nothing to give back and the engine has persisted nothing more.
 
 use omnibus_commit::Coordinator;
 use omnibus_engine::EngineError;
@@ -52,6 +52,10 @@ pub(super) fn purge(coordinator: &Coordinator, wish: Wish) -> Result<Purged, Pur
             Err(_) => break,
         }
         log.full_disk().room_was_made();
+    }
+    // Commits fill what was made within moments, and the next purge needs the reserve.
+    if log.full_disk().is_full() && !purged.files.is_empty() {
+        log.restore_reserve();
     }
     Ok(purged)
 }
