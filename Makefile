@@ -6,7 +6,7 @@ OMNIBUS := target/release/omnibus
 SIMULATE := target/debug/simulate
 EVERYTHING := omnibus-cli/archive,omnibus-cli/stream
 
-.PHONY: simulate mutants run build all test unit-tests test-all hunt check static bench bench-log bench-replication fuzz tools
+.PHONY: simulate mutants run build all test unit-tests test-all hunt check static bench bench-log bench-replication bench-scale fuzz tools
 
 # Builds and serves on 127.0.0.1:3306; the data directory is .run/data in this folder.
 run: build
@@ -78,6 +78,10 @@ bench: tools build
 	bench/bulk.py
 	bench/options.py
 	bench/replication.py $(ARGS)
+
+# Commits as rows, sizes, tables, indexes and connections grow, and over an hour of writing: docs/use/scale.md. Some two hours and a half.
+bench-scale: tools build
+	bench/scale.py $(ARGS)
 
 # Of it, what replication costs and carries. About ten minutes.
 bench-replication: tools build
