@@ -298,6 +298,13 @@ impl Digests {
         (buckets, failed)
     }
 
+    /// Microseconds that all statements took.
+    pub(crate) fn time_us(&self) -> u64 {
+        let mut took = 0;
+        self.for_each(|kind| took += kind.get(Figure::Time));
+        took
+    }
+
     /// For SHOW STATUS. Vitess asks for the rows by InnoDB's name.
     pub(crate) fn status(&self) -> Vec<(String, String)> {
         [("Innodb_rows_read", &self.examined), ("Performance_schema_digest_lost", &self.lost)]

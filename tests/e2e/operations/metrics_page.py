@@ -62,6 +62,10 @@ def numbers(server, port):
         got = samples[(f"omnibus_{name.lower()}_total", None)]
         expect(got == float(before[name]), f"{name}: {got} and {before[name]}")
     expect(samples[("omnibus_commands_total", "insert")] == float(before["Com_insert"]), "Com_insert")
+    for name in ("disk_free", "disk_size", "binlog_files", "memory_limit"):
+        expect(samples[(f"omnibus_{name}_bytes", None)] > 0 and kinds[f"omnibus_{name}_bytes"] == "gauge", f"{name} is {samples[(f'omnibus_{name}_bytes', None)]}")
+    statements = samples[("omnibus_statement_seconds_count", None)]
+    expect(statements > 0 and samples[("omnibus_statement_seconds_sum", None)] > 0 and kinds["omnibus_statement_seconds"] == "histogram", f"{statements} statements")
     for stage in ("queue", "flush", "sync", "commit"):
         name = f"omnibus_binlog_group_commit_{stage}_seconds"
         expect(kinds[name] == "histogram", f"{name}: {kinds[name]}")
@@ -81,6 +85,10 @@ def dashboard(port):
     wanted = {name for panel in panels for target in panel["targets"] for name in re.findall("omnibus_[a-z_]+", target["expr"])}
     there = {name for name, _ in metrics(port)[0]} | {"omnibus_replica_lag_seconds"}
     expect(len(wanted) > 15 and wanted <= there, f"not in /metrics: {wanted - there}")
+    # What the server's own page plots or lists beside its plots is plotted there, too.
+    titles = {panel["title"] for panel in panels}
+    missing = {"Statement latency", "Reads and errors per second", "Disk", "Hours until the disk is full", "Memory of connections"} - titles
+    expect(not missing, f"no panel for {missing}")
 
 
 def manners(server, port):

@@ -73,15 +73,42 @@ pub(super) fn top(server: &Server) -> Vec<Value> {
     kinds.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Bytes that are free where the data is, and what statements may keep in memory; 0 for what is not known.
-pub(super) fn room(server: &Server) -> Value {
-    let datadir = server.globals.named("datadir");
-    let disk = rustix::fs::statvfs(datadir.as_str()).ok();
-    let (free, size) =
-        disk.map_or((0, 0), |disk| (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize));
-    let files = server.log.coordinator().map(|coordinator| coordinator.log().files().list());
-    let files = files.unwrap_or_default();
-    let log: u64 = files.iter().map(|file| file.size).sum();
-    json!({ "free": free, "size": size, "log": log, "log_limit": server.globals.named("binlog_space_limit").as_u64(),
-            "memory": server.database.memory().used(), "memory_limit": server.globals.named("global_connection_memory_limit").as_u64() })
+/// Bytes that are free and taken; 0 for what is not known, and for a limit that is none.
+pub(super) struct Room {
+    /// Free for the server where the data is.
+    pub free: u64,
+    /// Of that file system.
+    pub size: u64,
+    /// Of the files of the binary log.
+    pub log: u64,
+    /// `binlog_space_limit`.
+    pub log_limit: u64,
+    /// What connections keep.
+    pub memory: u64,
+    /// `global_connection_memory_limit`.
+    pub memory_limit: u64,
+}
+
+impl Room {
+    pub(super) fn of(server: &Server) -> Room {
+        let number = |name| server.globals.named(name).as_u64();
+        let disk = rustix::fs::statvfs(server.globals.named("datadir").as_str()).ok();
+        let (free, size) =
+            disk.map_or((0, 0), |disk| (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize));
+        let files = server.log.coordinator().map(|coordinator| coordinator.log().files().list());
+        Room {
+            free,
+            size,
+            log: files.unwrap_or_default().iter().map(|file| file.size).sum(),
+            log_limit: number("binlog_space_limit"),
+            memory: server.database.memory().used(),
+            memory_limit: number("global_connection_memory_limit"),
+        }
+    }
+
+    /// For the page.
+    pub(super) fn json(&self) -> Value {
+        json!({ "free": self.free, "size": self.size, "log": self.log, "log_limit": self.log_limit,
+                "memory": self.memory, "memory_limit": self.memory_limit })
+    }
 }

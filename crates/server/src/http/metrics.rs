@@ -3,6 +3,7 @@
 //! A counter ends in `_total`, times are in seconds, `Com_` counters are one metric with a label, and the lines of a histogram
 //! (`_le_N`, `_sum`) are a histogram with cumulative buckets.
 
+use super::activity::Room;
 use crate::server::Server;
 use crate::starting::Starting;
 use crate::status::Transport;
@@ -81,8 +82,37 @@ pub(super) fn text(server: &Server) -> String {
     head(&mut out, "omnibus_build_info", "gauge", "The version that runs");
     let _ = writeln!(out, "omnibus_build_info{{version=\"{}\"}} 1", label(version.as_str()));
     lines(&server.status_lines(None, &Transport::default()), &mut out);
+    statements(server, &mut out);
+    room(server, &mut out);
     super::state::lag(server, &mut out);
     out
+}
+
+/// How long statements took, and how many failed: of all that the digests know.
+fn statements(server: &Server, out: &mut String) {
+    let (counts, failed) = server.digests.latencies();
+    let buckets = counts.into_iter().enumerate().map(|(bits, count)| ((1 << bits) - 1, count));
+    let found = Histogram { buckets: buckets.collect(), sum: server.digests.time_us() };
+    histogram("Statement_us", "How long statements took", &found, out);
+    let name = "omnibus_statement_errors_total";
+    head(out, name, "counter", "Statements that failed");
+    let _ = writeln!(out, "{name} {failed}");
+}
+
+fn room(server: &Server, out: &mut String) {
+    let room = Room::of(server);
+    let figures = [
+        ("omnibus_disk_free_bytes", "Bytes that the server may still write where its data is", room.free),
+        ("omnibus_disk_size_bytes", "Bytes of that file system", room.size),
+        ("omnibus_binlog_files_bytes", "Bytes of the files of the binary log", room.log),
+        ("omnibus_binlog_space_limit_bytes", "binlog_space_limit, 0 without one", room.log_limit),
+        ("omnibus_memory_used_bytes", "Bytes that connections keep in memory", room.memory),
+        ("omnibus_memory_limit_bytes", "global_connection_memory_limit", room.memory_limit),
+    ];
+    for (name, help, value) in figures {
+        head(out, name, "gauge", help);
+        let _ = writeln!(out, "{name} {value}");
+    }
 }
 
 fn head(out: &mut String, name: &str, kind: &str, help: &str) {
@@ -142,7 +172,7 @@ fn lines(status: &[(String, String)], out: &mut String) {
         }
     }
     for (name, found) in &histograms {
-        histogram(name, found, out);
+        histogram(name, &format!("Status variables {name}_*"), found, out);
     }
 }
 
@@ -166,13 +196,13 @@ fn is_in(name: &str, patterns: &[&str]) -> bool {
 }
 
 /// Every bucket there can be within a minute, so that none appears later: rates over a bucket that begins to exist are wrong.
-fn histogram(name: &str, found: &Histogram, out: &mut String) {
+fn histogram(name: &str, help: &str, found: &Histogram, out: &mut String) {
     let lower = name.to_ascii_lowercase();
     let (metric, scale) = match lower.strip_suffix("_us") {
         Some(base) => (format!("omnibus_{base}_seconds"), 1e-6),
         None => (format!("omnibus_{lower}"), 1.0),
     };
-    head(out, &metric, "histogram", &format!("Status variables {name}_*"));
+    head(out, &metric, "histogram", help);
     let last = if scale < 1.0 { 26 } else { 14 };
     for bits in 0..=last {
         let bound = (1_u64 << bits) - 1;

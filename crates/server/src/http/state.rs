@@ -50,7 +50,7 @@ pub(super) fn json(server: &Server, history: &History, since: i64) -> String {
         "snapshot": activity::snapshot(server),
         "running": activity::running(server, now),
         "top": activity::top(server),
-        "room": activity::room(server),
+        "room": activity::Room::of(server).json(),
     })
     .to_string()
 }
