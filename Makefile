@@ -79,7 +79,7 @@ bench: tools build
 	bench/options.py
 	bench/replication.py $(ARGS)
 
-# Commits as rows, sizes, tables, indexes and connections grow, and over an hour of writing: docs/use/scale.md. Some two hours and a half.
+# Commits as rows, sizes, tables, indexes and connections grow, and over an hour of writing: a page of plots in docs/use. Some two hours and a half.
 bench-scale: tools build
 	bench/scale.py $(ARGS)
 

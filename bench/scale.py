@@ -7,7 +7,7 @@ line all but one thing is as in BASE. The servers take turns at each point, seve
 does not finish has no mark, and the table below the plots says why.
 
 Usage: scale.py [--seconds 5] [--rounds 3] [--lines rows,bytes,tables,indexes,connections,time] [--largest N] [--minutes 60]
-                [--peers newer-mariadb] [--output docs/use/scale.md]
+                [--peers newer-mariadb] [--output PAGE]
 """
 
 import argparse
@@ -216,7 +216,7 @@ def main():
     parser.add_argument("--largest", type=int, help="bytes of rows that a point may have, for a small disk")
     parser.add_argument("--minutes", type=float, default=60, help="of the line `time`, for each server")
     parser.add_argument("--peers", default="newer-mariadb", help="servers to compare with, as far as they are there")
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/use/scale.md")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs" / "use" / "scale.md")
     args = parser.parse_args()
     directory, servers, results, notes = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-scale-")), [], {}, []
     os.chmod(directory, 0o755)
