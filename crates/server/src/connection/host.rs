@@ -118,7 +118,7 @@ impl SessionShared {
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {
             vars.set_named(name, VarValue::Str(collation.charset.into()));
         }
-        vars.set_named("collation_connection", VarValue::Str(collation.name.into()));
+        vars.put_named("collation_connection", VarValue::Str(collation.name.into()));
     }
 
     /// The settings that execution reads.

@@ -233,7 +233,7 @@ impl Session {
         let name: Arc<str> = computed.unwrap_or(name).into();
         self.sql.state.database = Some(name.clone());
         self.client.process.identity.lock().db = Some(name);
-        self.client.replies.schema_changed = true;
+        self.client.told.schema_changed();
         Ok(())
     }
 
