@@ -5,41 +5,17 @@ use super::codec::text;
 use super::{
     Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, NOT_FIXED, ReferenceAction, TableDef, charset,
 };
+use super::{quote_ident, quote_string};
 use omnibus_parser::OWN_VERSION;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
-
-/// An identifier in backticks.
-#[must_use]
-pub fn quote_ident(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
 
 /// Cuts a definition behind its columns and keys: with `sql_mode=ANSI` the options of a table are not shown.
 pub fn leave_out_options(definition: &mut String) {
     if let Some(end) = definition.rfind("\n)") {
         definition.truncate(end + 2);
     }
-}
-
-/// A string literal that parses back under any sql_mode without NO_BACKSLASH_ESCAPES.
-#[must_use]
-pub fn quote_string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
 }
 
 /// The readers of a definition.
