@@ -1,5 +1,5 @@
-//! What the server and the SQL layer say to each other: settings, result sinks, outcomes,
-//! access checks. Types only; behaviour is in `session`.
+//! The interface between the server and the SQL layer: settings, rights, budgets of a statement, result sinks and outcomes. The server implements
+//! `SessionHost` and `AccessCheck`; statements run in `session`.
 
 mod access;
 mod budget;
