@@ -7,7 +7,7 @@
 
 use crate::device::Device;
 use clap::Args;
-use omnibus_log::{FlushMethod, Space, SyncCall, measure_sync};
+use omnibus_log::{Allocation, FlushMethod, SyncCall, measure_sync};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -35,8 +35,11 @@ pub struct SyncBenchArgs {
     json: bool,
 }
 
-const SPACES: [(Space, &str); 3] =
-    [(Space::Append, "append"), (Space::Reserved, "fallocated"), (Space::ZeroFilled, "zero-filled")];
+const SPACES: [(Allocation, &str); 3] = [
+    (Allocation::Append, "append"),
+    (Allocation::Reserved, "fallocated"),
+    (Allocation::ZeroFilled, "zero-filled"),
+];
 const CALLS: [(SyncCall, &str); 4] = [
     (SyncCall::Fsync, "fsync"),
     (SyncCall::Method(FlushMethod::Fdatasync), "fdatasync"),
@@ -48,7 +51,7 @@ const SIZE_MAX: usize = 64 << 20;
 
 /// One row: times per size, or the reason why there are none.
 struct Row {
-    space: (Space, &'static str),
+    space: (Allocation, &'static str),
     call: (SyncCall, &'static str),
     times: Vec<Vec<Duration>>,
     refused: Option<String>,
@@ -144,7 +147,7 @@ fn measure(row: &mut Row, args: &SyncBenchArgs) {
 }
 
 fn advise(rows: &[Row]) -> Option<Advice> {
-    let cheapest = |space: Space| {
+    let cheapest = |space: Allocation| {
         let usable = rows.iter().filter(|row| row.refused.is_none() && row.space.0 == space);
         let methods = usable.filter_map(|row| match row.call.0 {
             SyncCall::Method(method) => Some((row.cost(), method)),
@@ -152,8 +155,8 @@ fn advise(rows: &[Row]) -> Option<Advice> {
         });
         methods.min_by_key(|(cost, _)| *cost)
     };
-    let (filled, method) = cheapest(Space::ZeroFilled)?;
-    let append = cheapest(Space::Append).map_or(filled, |(cost, _)| cost);
+    let (filled, method) = cheapest(Allocation::ZeroFilled)?;
+    let append = cheapest(Allocation::Append).map_or(filled, |(cost, _)| cost);
     Some(Advice { method, append_factor: append.as_secs_f64() / filled.as_secs_f64().max(1e-9) })
 }
 
@@ -238,7 +241,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn with(median: impl Fn(Space, SyncCall) -> Option<u64>) -> Vec<Row> {
+    fn with(median: impl Fn(Allocation, SyncCall) -> Option<u64>) -> Vec<Row> {
         let mut rows = rows(1);
         for row in &mut rows {
             match median(row.space.0, row.call.0) {
@@ -253,7 +256,7 @@ mod tests {
     fn the_cheapest_method_on_prepared_space_is_recommended() {
         let direct = SyncCall::Method(FlushMethod::ODirectDsync);
         let rows = with(|space, call| {
-            Some(if space == Space::Append {
+            Some(if space == Allocation::Append {
                 80
             } else if call == direct {
                 40

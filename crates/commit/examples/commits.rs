@@ -27,12 +27,8 @@ fn main() {
                             let mut count = 0;
                             while Instant::now() < end {
                                 let request = request(&server.coordinator, &format!("{n}"), &"v".repeat(200));
-                                let ticket = if inline {
-                                    server.coordinator.commit_inline(request)
-                                } else {
-                                    server.coordinator.commit(request)
-                                };
-                                ticket.wait().unwrap();
+                                let request = if inline { request.inline() } else { request };
+                                server.coordinator.commit(request).wait().unwrap();
                                 count += 1;
                             }
                             count

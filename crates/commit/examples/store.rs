@@ -145,6 +145,7 @@ fn put(coordinator: &Coordinator, key: &str, value: &str) -> Result<(), Box<dyn 
         prepared: false,
         staged: None,
         awaited: false,
+        inline: false,
         on_durable: None,
         on_ordered: None,
     });

@@ -139,10 +139,8 @@ fn sessions(count: u64, log_threads: usize, fast_sync_us: u64) {
                     let seen = pipeline.published().number();
                     assert!(seen.0 <= world.durable(), "COMMIT-2: {seen} is published and not durable");
                     let inline = id % 2 == 0;
-                    let request = CommitRequest { awaited: turn == 1, ..request() };
-                    let ticket =
-                        if inline { pipeline.commit_inline(request) } else { pipeline.commit(request) };
-                    let no = ticket.wait().expect("a log without errors");
+                    let request = CommitRequest { awaited: turn == 1, inline, ..request() };
+                    let no = pipeline.commit(request).wait().expect("a log without errors");
                     assert!(no > last && no.0 <= world.durable(), "COMMIT-2: {no} is acknowledged");
                     assert!(pipeline.published().number() >= no, "a session sees its own commit");
                     last = no;

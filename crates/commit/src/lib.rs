@@ -31,7 +31,6 @@
 //! A thread that finds the places in flight taken becomes a follower: the thread whose write is in flight takes over
 //! the transactions that it left. The lock order is flush before order; no lock is held across a write, except in
 //! [`Pipeline::with_quiet_log`] and at rotation.
-//! in [`Pipeline::with_quiet_log`] and at rotation.
 //!
 //! # Invariants
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.

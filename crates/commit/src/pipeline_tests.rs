@@ -237,6 +237,7 @@ fn request() -> CommitRequest {
         prepared: false,
         staged: None,
         awaited: false,
+        inline: false,
         on_durable: None,
         on_ordered: None,
     }
@@ -249,9 +250,7 @@ fn storm(pipeline: &Arc<Pipeline<Test>>, world: &Arc<World>, threads: u64, each:
             scope.spawn(|| {
                 let mut last = CommitNo::ZERO;
                 for _ in 0..each {
-                    let ticket =
-                        if inline { pipeline.commit_inline(request()) } else { pipeline.commit(request()) };
-                    let no = ticket.wait().unwrap();
+                    let no = pipeline.commit(CommitRequest { inline, ..request() }).wait().unwrap();
                     assert!(no > last, "a session's commits are in its order");
                     assert!(world.durable.load(Ordering::SeqCst) >= no.0, "COMMIT-2");
                     assert!(pipeline.published().number() >= no, "a session sees its own commit");
@@ -286,7 +285,7 @@ fn committing_threads_may_lead() {
     world.appended.lock().clear();
     world.installed.lock().clear();
     for _ in 0..100 {
-        pipeline.commit_inline(request()).wait().unwrap();
+        pipeline.commit(request().inline()).wait().unwrap();
     }
     assert!(pipeline.stats().inline_groups.load(Ordering::Relaxed) > 0);
     world.appended.lock().clear();
@@ -296,12 +295,8 @@ fn committing_threads_may_lead() {
             let (pipeline, world) = (&a, &b);
             scope.spawn(move || {
                 for _ in 0..2000 {
-                    let ticket = if n % 2 == 0 {
-                        pipeline.commit_inline(request())
-                    } else {
-                        pipeline.commit(request())
-                    };
-                    let no = ticket.wait().unwrap();
+                    let request = CommitRequest { inline: n % 2 == 0, ..request() };
+                    let no = pipeline.commit(request).wait().unwrap();
                     assert!(world.durable.load(Ordering::SeqCst) >= no.0, "COMMIT-2");
                 }
             });
@@ -347,7 +342,7 @@ fn a_lone_committer_that_leads_still_rotates() {
     let pipeline =
         start(&world, CommitSettings { fast_sync_us: u64::MAX.into(), ..CommitSettings::default() });
     for _ in 0..100 {
-        pipeline.commit_inline(request()).wait().unwrap();
+        pipeline.commit(request().inline()).wait().unwrap();
     }
     assert!(pipeline.stats().inline_groups.load(Ordering::Relaxed) > 0);
     assert!(world.rotations.load(Ordering::Relaxed) >= 5);

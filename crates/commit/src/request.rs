@@ -46,6 +46,9 @@ pub struct CommitRequest {
     /// Another session may wait for its locks, which are released once it has its place in the log: it gets that at
     /// once, even while no write can start.
     pub awaited: bool,
+    /// The committing thread may do the work of its group itself, if nobody else is committing and the device is fast; see
+    /// [`CommitRequest::inline`].
+    pub inline: bool,
     /// See [`OnOrdered`].
     pub on_ordered: Option<OnOrdered>,
     /// See [`OnDurable`].
@@ -65,9 +68,17 @@ impl CommitRequest {
             prepared: false,
             staged: None,
             awaited: false,
+            inline: false,
             on_ordered: None,
             on_durable: None,
         }
+    }
+
+    /// For a caller that waits for its commit anyway: it may do the work of its group itself, which saves two thread switches, and then blocks
+    /// for about one device sync. Without this a commit never waits for the device.
+    #[must_use]
+    pub fn inline(self) -> CommitRequest {
+        CommitRequest { inline: true, ..self }
     }
 
     /// Returns whether [`crate::Coordinator::commit`] will take long and block.

@@ -16,7 +16,7 @@ fn commit_many(server: &Server, threads: usize, each: usize) {
                 for n in 0..each {
                     let value = "v".repeat(n % 300);
                     let request = request(&server.coordinator, &format!("{thread}-{n}"), &value);
-                    server.coordinator.commit_inline(request).wait().unwrap();
+                    server.coordinator.commit(request.inline()).wait().unwrap();
                 }
             });
         }

@@ -5,7 +5,6 @@
 
 use crate::{Disk, FileSystem, Metadata, Open, OpenFile};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -176,14 +175,6 @@ impl FileSystem for Counted {
         self.files.metadata(path)
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
-        self.files.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.files.create_dir_all(dir)
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.files.rename(from, to)?;
         let mut map = self.uses.map();
@@ -193,27 +184,13 @@ impl FileSystem for Counted {
         Ok(())
     }
 
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.files.hard_link(from, to)
-    }
-
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.files.remove(path)?;
         self.uses.map().remove(path);
         Ok(())
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.files.sync_dir(dir)
-    }
-
-    fn pause(&self, time: Duration) {
-        self.files.pause(time);
-    }
-
-    fn announce(&self) -> Box<dyn FnOnce() + Send> {
-        self.files.announce()
-    }
+    crate::handed_on_to_files!();
 }
 
 impl OpenFile for CountedFile {

@@ -210,6 +210,36 @@ pub trait FileSystem: Debug + Send + Sync {
     }
 }
 
+/// The requests that a file system over another one, its `files`, hands on as they are: those about directories and about time.
+#[macro_export]
+macro_rules! handed_on_to_files {
+    () => {
+        fn list(&self, dir: &::std::path::Path) -> ::std::io::Result<::std::vec::Vec<::std::ffi::OsString>> {
+            self.files.list(dir)
+        }
+
+        fn create_dir_all(&self, dir: &::std::path::Path) -> ::std::io::Result<()> {
+            self.files.create_dir_all(dir)
+        }
+
+        fn hard_link(&self, from: &::std::path::Path, to: &::std::path::Path) -> ::std::io::Result<()> {
+            self.files.hard_link(from, to)
+        }
+
+        fn sync_dir(&self, dir: &::std::path::Path) -> ::std::io::Result<()> {
+            self.files.sync_dir(dir)
+        }
+
+        fn pause(&self, time: ::std::time::Duration) {
+            self.files.pause(time);
+        }
+
+        fn announce(&self) -> ::std::boxed::Box<dyn FnOnce() + Send> {
+            self.files.announce()
+        }
+    };
+}
+
 /// An open file. Positions are the caller's: there is none in here.
 pub trait OpenFile: Debug + Send + Sync {
     /// Reads at a position; may read less than there is room for, and nothing only at the end.

@@ -16,12 +16,10 @@ use crate::keyring::{Keyring, KeyringError};
 use crate::scratch::Pool;
 use omnibus_disk::{Disk, File, FileSystem, Metadata, Open, OpenFile};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The first bytes of a log in clear text.
 const PLAIN: [u8; 4] = [0xfe, b'b', b'i', b'n'];
@@ -291,14 +289,6 @@ impl FileSystem for Encryption {
         self.files.copy_start(from, to, keep + front)
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
-        self.files.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.files.create_dir_all(dir)
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.files.rename(from, to)?;
         let mut secret = locked(&self.secret);
@@ -308,27 +298,13 @@ impl FileSystem for Encryption {
         Ok(())
     }
 
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.files.hard_link(from, to)
-    }
-
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.files.remove(path)?;
         locked(&self.secret).remove(path);
         Ok(())
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.files.sync_dir(dir)
-    }
-
-    fn pause(&self, time: Duration) {
-        self.files.pause(time);
-    }
-
-    fn announce(&self) -> Box<dyn FnOnce() + Send> {
-        self.files.announce()
-    }
+    omnibus_disk::handed_on_to_files!();
 }
 
 #[cfg(test)]

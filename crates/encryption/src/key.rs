@@ -4,7 +4,7 @@ use aes::Aes256;
 use aes::cipher::block_padding::NoPadding;
 use aes::cipher::{BlockDecryptMut, BlockEncryptMut, KeyIvInit, StreamCipher, StreamCipherSeek};
 use sha2::{Digest, Sha512};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 
 /// AES's block.
@@ -142,6 +142,14 @@ fn written(bytes: &[u8]) -> usize {
 
 pub(crate) fn is_blank(block: &[u8]) -> bool {
     block.iter().all(|byte| *byte == 0)
+}
+
+/// Bytes as hexadecimal digits in lower case.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Bytes that are written in hexadecimal digits.

@@ -6,10 +6,9 @@
 //!
 //! Of the lines each is a key, `name=hexadecimal`, and the last one is a checksum.
 
-use crate::key::{MasterKey, from_hex};
+use crate::key::{MasterKey, from_hex, to_hex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 const VERSION: &str = "1.0";
 /// The type of a master key.
@@ -40,7 +39,7 @@ impl Contents {
     /// The file that holds this, in the component's form.
     pub(crate) fn render(&self) -> String {
         let keys = self.keys.iter().map(|(name, key)| {
-            let hex = hex(key);
+            let hex = to_hex(&key.0).to_uppercase();
             let sum = format!("{CHECKSUM}{}", checksum(name, &hex));
             json!({"user": "", "data_id": name, "data_type": AES, "data": hex, "extension": [sum]})
         });
@@ -51,13 +50,6 @@ impl Contents {
 
 fn checksum(name: &str, hex: &str) -> String {
     format!("{:08x}", crc32fast::hash(format!("{name}={hex}").as_bytes()))
-}
-
-fn hex(key: &MasterKey) -> String {
-    key.0.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02X}");
-        text
-    })
 }
 
 fn parse_lines(text: &str) -> Option<Contents> {

@@ -5,7 +5,7 @@
 //! `check`, a digest of the key, which tells a wrong master key; `crc32` of the lines before. Written under another name, synced
 //! and renamed: a crash leaves the old file or the new one, and the keyring has the master keys of both.
 
-use crate::key::{MasterKey, Password, from_hex};
+use crate::key::{MasterKey, Password, from_hex, to_hex};
 use omnibus_disk::{Disk, Open};
 use sha2::{Digest, Sha512};
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ impl WrappedKey {
     }
 
     fn render(&self) -> String {
-        let (iv, key, check) = (hex(&self.iv), hex(&self.wrapped), hex(&self.check));
+        let (iv, key, check) = (to_hex(&self.iv), to_hex(&self.wrapped), to_hex(&self.check));
         let mut text = format!("{FIRST}master {}\niv {iv}\nkey {key}\ncheck {check}\n", self.master);
         let _ = writeln!(text, "{CHECKSUM}{:08x}", crc32fast::hash(text.as_bytes()));
         text
@@ -111,13 +111,6 @@ pub(crate) fn place(datadir: &Path) -> PathBuf {
 pub fn damaged_table_key(disk: &Disk, datadir: &Path) -> io::Result<Option<String>> {
     let read = WrappedKey::read(disk, datadir)?;
     Ok(read.filter(Option::is_none).map(|_| format!("{}: it is damaged", place(datadir).display())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -20,11 +20,9 @@ use crate::table_header::{TABLE_HEADER, TABLE_MAGIC, TableHeader, Way};
 use crate::table_key::{WrappedKey, password, place};
 use crate::xts::UnitKey;
 use omnibus_disk::{Disk, File, FileSystem, Metadata, Open, OpenFile};
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Why a data directory's table key is not available.
 #[derive(Debug, thiserror::Error)]
@@ -328,37 +326,15 @@ impl FileSystem for TableEncryption {
         Ok(Metadata { len: about.len.saturating_sub(front), ..about })
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
-        self.files.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.files.create_dir_all(dir)
-    }
-
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.files.rename(from, to)
-    }
-
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.files.hard_link(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.files.remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.files.sync_dir(dir)
-    }
-
-    fn pause(&self, time: Duration) {
-        self.files.pause(time);
-    }
-
-    fn announce(&self) -> Box<dyn FnOnce() + Send> {
-        self.files.announce()
-    }
+    omnibus_disk::handed_on_to_files!();
 }
 
 #[cfg(test)]

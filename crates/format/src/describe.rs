@@ -150,7 +150,7 @@ pub fn summary(event: &RawEvent<'_>) -> Result<String, DecodeError> {
 /// An identifier in backquotes.
 #[must_use]
 pub fn identifier(name: &[u8]) -> String {
-    format!("`{}`", lossy(name).replace('`', "``"))
+    omnibus_value::literal::name(&lossy(name))
 }
 
 /// ", statement end" if these are the last rows of their statement.
@@ -238,7 +238,12 @@ fn table_map(map: &TableMap) -> String {
 
 fn xa_prepare(xa: &XaPrepare<'_>) -> String {
     let (verb, end) = if xa.one_phase { ("COMMIT", " ONE PHASE") } else { ("PREPARE", "") };
-    format!("XA {verb} X'{}',X'{}',{}{end}", hex(xa.gtrid), hex(xa.bqual), xa.format_id)
+    format!(
+        "XA {verb} X'{}',X'{}',{}{end}",
+        omnibus_value::hex::lower(xa.gtrid),
+        omnibus_value::hex::lower(xa.bqual),
+        xa.format_id
+    )
 }
 
 fn user_var(var: &UserVar<'_>) -> String {
@@ -278,9 +283,4 @@ fn private(private: Option<Private<'_>>) -> String {
         Some(Private::Log(LogPrivate::Filler(len))) => format!("filler, {len} bytes"),
         Some(Private::Unknown { kind, version }) => format!("private, kind {kind} version {version}"),
     }
-}
-
-/// Returns bytes as hex digits in lower case, as XA statements in QUERY events have them.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -33,20 +33,6 @@ impl FromStr for ServerUuid {
 
     /// 32 hex digits, with dashes in the usual places or without any, optionally in braces.
     fn from_str(text: &str) -> Result<Self, GtidParseError> {
-        let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
-        let dashed = inner.len() == 36
-            && inner.bytes().enumerate().all(|(i, b)| (b == b'-') == matches!(i, 8 | 13 | 18 | 23));
-        if !dashed && (inner.len() != 32 || inner.contains('-')) {
-            return Err(malformed(text));
-        }
-        let mut digits = inner.chars().filter(|&c| c != '-').map(|c| c.to_digit(16));
-        let mut uuid = [0; 16];
-        for byte in &mut uuid {
-            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
-                return Err(malformed(text));
-            };
-            *byte = (high << 4 | low) as u8;
-        }
-        Ok(Self(uuid))
+        omnibus_value::uuid::parse(text.as_bytes()).map(Self).ok_or_else(|| malformed(text))
     }
 }

@@ -115,10 +115,10 @@ fn put_row(out: &mut Vec<u8>, mut row: RowView<'_>, forms: &[Form]) -> Result<()
             (None, _) => out.extend_from_slice(b"NULL"),
             // Only what is a number stands there without quotes, whatever a source says.
             (Some(value), Form::Number) if is_number(value) => out.extend_from_slice(value),
-            (Some(value), Form::Number | Form::Quoted) => quote::put(out, value),
+            (Some(value), Form::Number | Form::Quoted) => quote::put(value, out),
             (Some(value), Form::Bytes) => {
                 out.extend_from_slice(b"_binary");
-                quote::put(out, value);
+                quote::put(value, out);
             }
         }
     }

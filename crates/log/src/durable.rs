@@ -4,7 +4,7 @@ use crate::buffer::BufferPool;
 use crate::error::{IoFailure, WriteError};
 use crate::position::LogPosition;
 use crate::recent::Recent;
-use crate::space::Space;
+use crate::space::DiskRoom;
 use omnibus_disk::FullDisk;
 use omnibus_sync::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -102,7 +102,7 @@ pub(crate) struct Shared {
     pub(crate) poison: Poison,
     pub(crate) durable: DurableEnd,
     pub(crate) recent: Arc<Recent>,
-    pub(crate) space: Space,
+    pub(crate) space: DiskRoom,
     idle: Mutex<()>,
     done: Condvar,
     waiting: AtomicBool,
@@ -111,7 +111,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(durable: DurableEnd, full_disk: Arc<FullDisk>) -> Shared {
         Shared {
-            space: Space::new(full_disk),
+            space: DiskRoom::new(full_disk),
             pool: BufferPool::default(),
             poison: Poison::default(),
             durable,

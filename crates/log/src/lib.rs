@@ -105,7 +105,7 @@ pub use groups::{Behind, GroupedFile, GroupsEnd};
 pub use handle::{FileEntry, LogHandle};
 pub use job::{WriteJob, jobs_overlap};
 pub use lock::DirLock;
-pub use measure::{Space, SyncCall, measure_sync};
+pub use measure::{Allocation, SyncCall, measure_sync};
 pub use omnibus_disk::{Disk, File, FileSystem, FullDisk, Metadata, Open, OpenFile, Overlay};
 pub use position::{FileNames, FileSeq, LogOffset, LogPosition};
 pub use prealloc::room_to_start;

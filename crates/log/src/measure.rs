@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The state of the space before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
+pub enum Allocation {
     /// There is none; each write makes the file longer.
     Append,
     /// Reserved by the file system, never written.
@@ -49,7 +49,7 @@ impl Drop for Scratch {
 /// The method does not work in this directory, or the operating system refuses.
 pub fn measure_sync(
     dir: &Path,
-    space: Space,
+    space: Allocation,
     call: SyncCall,
     size: usize,
     count: usize,
@@ -61,11 +61,11 @@ pub fn measure_sync(
     let total = (size * (count + 1)) as u64;
     let go_on = &mut |_| ControlFlow::Continue(());
     let prepared = match space {
-        Space::Append => disk.open(path, Open::CreateNew).map(|_| ()),
-        Space::Reserved => {
+        Allocation::Append => disk.open(path, Open::CreateNew).map(|_| ()),
+        Allocation::Reserved => {
             prepare_file(disk, path, total, Preparation::Reserve, go_on).map(|_| ()).map_err(io::Error::other)
         }
-        Space::ZeroFilled => prepare_file(disk, path, total, Preparation::ZeroFill, go_on)
+        Allocation::ZeroFilled => prepare_file(disk, path, total, Preparation::ZeroFill, go_on)
             .map(|_| ())
             .map_err(io::Error::other),
     };

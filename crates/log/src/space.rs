@@ -19,7 +19,7 @@ pub(crate) const WHO: &str = "the binary log";
 
 /// Whether to wait, and how many do.
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(crate) struct DiskRoom {
     disk: Arc<FullDisk>,
     waiting: Mutex<usize>,
     changed: Condvar,
@@ -27,7 +27,7 @@ pub(crate) struct Space {
     spare: Mutex<Option<Spare>>,
 }
 
-/// See [`Space::start_with`].
+/// See [`DiskRoom::start_with`].
 pub(crate) struct Spare(Box<dyn Fn() -> bool + Send>);
 
 impl std::fmt::Debug for Spare {
@@ -36,9 +36,9 @@ impl std::fmt::Debug for Spare {
     }
 }
 
-impl Space {
-    pub(crate) fn new(disk: Arc<FullDisk>) -> Space {
-        Space { disk, waiting: Mutex::new(0), changed: Condvar::new(), spare: Mutex::new(None) }
+impl DiskRoom {
+    pub(crate) fn new(disk: Arc<FullDisk>) -> DiskRoom {
+        DiskRoom { disk, waiting: Mutex::new(0), changed: Condvar::new(), spare: Mutex::new(None) }
     }
 
     /// Makes a full disk an error from now on, also for writes that wait already.

@@ -22,7 +22,7 @@ pub use digest::Digest;
 pub use error::ParseError;
 pub use options::ParseOptions;
 pub use params::{fill_params, load_file_span};
-pub use print::{Facts, Meaning, Stored, ViewText, quote_ident, quote_string};
+pub use print::{Facts, Meaning, Stored, ViewText};
 pub use redact::{redact, redact_with};
 pub use roles::{accounts_and_roles, name_current_role};
 pub use template::{Constant, Template};

@@ -2,9 +2,10 @@
 //!
 //! Whoever reads the statement in a log has no role in force, or another one.
 
+use crate::ParseOptions;
 use crate::ast::{GrantWhat, Statement, UserName};
 use crate::lexer::{Lexer, Tok, Token};
-use crate::{ParseOptions, quote_ident};
+use omnibus_value::literal::write_name;
 
 /// The accounts and roles of GRANT, REVOKE, CREATE ROLE and DROP ROLE that CURRENT_ROLE may stand for.
 pub fn accounts_and_roles(statement: &mut Statement) -> Vec<&mut UserName> {
@@ -48,7 +49,7 @@ pub fn name_current_role(sql: &[u8], options: &ParseOptions, role: &str) -> Vec<
             token = lexer.next();
         }
         out.extend_from_slice(&sql[copied..start]);
-        quote_ident(role, &mut out);
+        write_name(role.as_bytes(), &mut out);
         copied = end;
     }
     out.extend_from_slice(&sql[copied..]);

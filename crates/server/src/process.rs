@@ -55,7 +55,7 @@ pub fn kept_attributes(given: &[(Vec<u8>, Vec<u8>)], most: usize) -> Attributes 
 pub struct Process {
     /// Connection id.
     pub id: u32,
-    /// Who.
+    /// Its user, host and database.
     pub identity: Mutex<Identity>,
     /// KILL sets it, the running statement reads it.
     pub kill: Arc<KillFlag>,
@@ -321,7 +321,7 @@ impl Process {
 pub struct ProcessLine {
     /// Connection id.
     pub id: u32,
-    /// Who.
+    /// Its user, host and database.
     pub identity: Identity,
     /// Command column.
     pub command: &'static str,

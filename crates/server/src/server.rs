@@ -185,7 +185,7 @@ impl Server {
         let admin = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
         for process in self.processes.clients() {
             let name = process.identity.lock().account.clone();
-            if table.by_plain_name(&name).is_some_and(|account| !account.privileges.any(admin)) {
+            if table.by_plain_name(&name).is_some_and(|account| !account.grants.privileges.any(admin)) {
                 process.kill_connection();
             }
         }

@@ -11,10 +11,10 @@ pub(crate) const RESTART: u8 = 16;
 /// Who that is for one server. Nobody watches over an embedded one: what the environment says is about the program around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Supervisor {
-    /// Whom the environment names, if anybody.
+    /// The one that the environment names, if it names one.
     #[default]
     OfProcess,
-    /// Nobody.
+    /// No supervisor is told anything.
     None,
 }
 

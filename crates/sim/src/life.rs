@@ -261,7 +261,7 @@ impl Life {
             let tickets = Arc::clone(&self.tickets);
             self.work(move |coordinator| {
                 let ticket = match wanted.request(coordinator) {
-                    Ok(request) => coordinator.commit_inline(request),
+                    Ok(request) => coordinator.commit(request.inline()),
                     Err(reason) => Ticket::done(Err(CommitError::Cache(reason.into()))),
                 };
                 tickets.lock().push((id, ticket));

@@ -28,14 +28,11 @@ impl CommitPort for Port {
     fn engine(&self) -> &Arc<dyn Engine> {
         self.coordinator.engine()
     }
-    fn commit_inline(&self, request: CommitRequest) -> Ticket {
-        if self.mutant == Some(Mutant::AnswerEarly) {
-            drop(self.coordinator.commit(request));
+    fn commit(&self, request: CommitRequest) -> Ticket {
+        if self.mutant == Some(Mutant::AnswerEarly) && request.inline {
+            drop(self.coordinator.commit(CommitRequest { inline: false, ..request }));
             return Ticket::done(Ok(self.coordinator.numbered()));
         }
-        self.coordinator.commit_inline(request)
-    }
-    fn commit(&self, request: CommitRequest) -> Ticket {
         self.coordinator.commit(request)
     }
     fn wait_published(&self, no: CommitNo) -> Ticket {

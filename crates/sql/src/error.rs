@@ -372,18 +372,32 @@ impl Level {
     }
 }
 
+/// The conditions that a session keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptConditions {
+    /// `sql_notes`: without it there are no notes.
+    pub notes: bool,
+    /// `max_error_count`: how many are listed; those past it are counted only.
+    pub most: usize,
+}
+
+impl Default for KeptConditions {
+    fn default() -> KeptConditions {
+        KeptConditions { notes: true, most: 1024 }
+    }
+}
+
 /// The diagnostics area of a session: what SHOW WARNINGS lists.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     conditions: Vec<(Level, SqlError)>,
+    wanted: KeptConditions,
     /// All conditions, also those past the limit.
     total: u64,
     /// Those of them that the statement before left for this one to show.
     before: u64,
 }
 
-/// How many conditions are kept (`max_error_count`'s default).
-const KEPT: usize = 1024;
 /// Bytes of a message that are kept: some have the value that they complain of.
 const LONGEST_MESSAGE: usize = 512;
 
@@ -393,6 +407,17 @@ fn kept(message: &str) -> &str {
 }
 
 impl Diagnostics {
+    /// One without conditions that keeps what this one does.
+    #[must_use]
+    pub fn emptied(&self) -> Diagnostics {
+        Diagnostics { wanted: self.wanted, ..Diagnostics::default() }
+    }
+
+    /// From now on keeps only what the session's variables ask for.
+    pub fn keep_only(&mut self, wanted: KeptConditions) {
+        self.wanted = wanted;
+    }
+
     /// Forgets everything, as the start of a statement does.
     pub fn clear(&mut self) {
         self.conditions.clear();
@@ -406,8 +431,11 @@ impl Diagnostics {
 
     /// Adds a condition.
     pub fn push(&mut self, level: Level, mut condition: SqlError) {
+        if level == Level::Note && !self.wanted.notes {
+            return;
+        }
         self.total += 1;
-        if self.conditions.len() < KEPT {
+        if self.conditions.len() < self.wanted.most {
             if condition.message.len() > LONGEST_MESSAGE {
                 condition.message = kept(&condition.message).to_owned();
             }

@@ -37,7 +37,9 @@ pub use api::{
 };
 pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;
-pub use error::{Diagnostics, ExecResult, Interrupt, Level, ServerStatement, SqlError, SqlResult, is_full};
+pub use error::{
+    Diagnostics, ExecResult, Interrupt, KeptConditions, Level, ServerStatement, SqlError, SqlResult, is_full,
+};
 pub use information_schema::{InformationSchema, computed_columns};
 pub use session::{Database, GivenGtid, Prepared, ReadText, SqlSession, SystemTables, check_flush};
 pub use state::{NewInsertId, SessionState};

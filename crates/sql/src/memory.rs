@@ -11,6 +11,7 @@
 //! is for those who hold much: who holds little may go on until all have an eighth more, and does not notice what others do before
 //! that (MEMORY-1).
 
+pub use crate::api::MemoryLimits;
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
 use omnibus_value::Value;
@@ -28,32 +29,6 @@ const BEYOND: u64 = 8;
 const MOST: u64 = 1 << 50;
 /// What an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
 const LEAST: u64 = 256 << 10;
-
-/// What those who ask may have.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryLimits {
-    /// `connection_memory_limit`.
-    pub connection: u64,
-    /// `global_connection_memory_limit`.
-    pub server: u64,
-}
-
-impl Default for MemoryLimits {
-    fn default() -> MemoryLimits {
-        MemoryLimits { connection: u64::MAX, server: u64::MAX }
-    }
-}
-
-impl MemoryLimits {
-    /// Those of a session.
-    #[must_use]
-    pub fn of(settings: &SessionSettings) -> MemoryLimits {
-        MemoryLimits {
-            connection: settings.connection_memory_limit,
-            server: settings.global_connection_memory_limit,
-        }
-    }
-}
 
 /// The root: all sessions of a database, and what their temporary files are counted by.
 #[derive(Debug, Default)]
@@ -346,8 +321,7 @@ mod tests {
 
     fn settings(own: u64, all: u64) -> SessionSettings {
         SessionSettings {
-            connection_memory_limit: own,
-            global_connection_memory_limit: all,
+            memory_limits: MemoryLimits { connection: own, server: all },
             ..SessionSettings::default()
         }
     }

@@ -125,7 +125,7 @@ fn a_transaction_has_a_bound() {
     let mut client = Client::new(&database);
     fill(&mut client);
     client.ok("CREATE TABLE u LIKE t");
-    client.session.state.settings.connection_memory_limit = 400 << 10;
+    client.session.state.settings.memory_limits.connection = 400 << 10;
     client.ok("BEGIN");
     client.ok("INSERT INTO u SELECT * FROM t WHERE id < 200");
     let (code, message) = client.error(
@@ -176,7 +176,7 @@ fn what_has_no_file_fails_at_the_limit() {
     let mut client = Client::new(&database);
     fill(&mut client);
     let wanted = client.rows("SELECT id FROM t ORDER BY pad, id");
-    client.session.state.settings.connection_memory_limit = 64 << 10;
+    client.session.state.settings.memory_limits.connection = 64 << 10;
     client.session.state.settings.group_concat_max_len = 1 << 30;
     for sql in [
         "SELECT JSON_ARRAYAGG(pad) FROM t",
@@ -193,7 +193,7 @@ fn what_has_no_file_fails_at_the_limit() {
     }
     assert_eq!(client.rows("SELECT id FROM t ORDER BY pad, id"), wanted, "a sort takes what there is");
     client.session.state.settings.group_concat_max_len = 1024;
-    client.session.state.settings.connection_memory_limit = 1 << 20;
+    client.session.state.settings.memory_limits.connection = 1 << 20;
     let (_, rows) = client.run("SELECT LENGTH(GROUP_CONCAT(pad ORDER BY pad)) FROM t").unwrap();
     assert_eq!(rows.text(), [["1024"]], "only what is shown is kept");
 }

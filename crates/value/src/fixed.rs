@@ -4,6 +4,7 @@
 //! on request. Addresses are ordered by their bytes; UUIDs have an order of their own ([`Fixed::sort_key`]).
 
 use crate::column::ColumnKind;
+use crate::uuid;
 use std::cmp::Ordering;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -110,26 +111,11 @@ impl FixedKind {
     #[must_use]
     pub fn parse(self, text: &[u8]) -> Option<Fixed> {
         match self {
-            FixedKind::Uuid => self.from_bytes(&parse_uuid(text)?),
+            FixedKind::Uuid => self.from_bytes(&uuid::parse_loose(text)?),
             FixedKind::Inet4 => self.from_bytes(&parse_v4(text)?.octets()),
             FixedKind::Inet6 => self.from_bytes(&parse_v6(text)?.octets()),
         }
     }
-}
-
-/// 32 hexadecimal digits with any dashes between them.
-fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
-    if text.first() == Some(&b'-') || text.last() == Some(&b'-') {
-        return None;
-    }
-    let mut out = [0; 16];
-    let mut count = 0;
-    for &byte in text.iter().filter(|byte| **byte != b'-') {
-        let digit = char::from(byte).to_digit(16)? as u8;
-        *out.get_mut(count / 2)? |= digit << (4 * (1 - count % 2));
-        count += 1;
-    }
-    (count == 32).then_some(out)
 }
 
 /// Four numbers of at most three digits each: 01.2.3.4 is an address.
@@ -241,23 +227,12 @@ impl Fixed {
     pub fn write_text(&self, out: &mut Vec<u8>) {
         let b = &self.bytes;
         match self.kind {
-            FixedKind::Uuid => write_uuid(b, out),
+            FixedKind::Uuid => uuid::write(b, out),
             FixedKind::Inet4 => {
                 out.extend_from_slice(Ipv4Addr::new(b[0], b[1], b[2], b[3]).to_string().as_bytes());
             }
             FixedKind::Inet6 => write_v6(Ipv6Addr::from(*b), out),
         }
-    }
-}
-
-/// Appends a UUID with its dashes, in small letters.
-pub fn write_uuid(bytes: &[u8; 16], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            out.push(b'-');
-        }
-        out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
 }
 

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod convert;
 pub mod decimal;
 pub mod fixed;
+pub mod hex;
 pub mod json;
 pub mod key;
 pub mod literal;
@@ -18,6 +19,7 @@ pub mod pace;
 pub mod stack;
 pub mod temporal;
 pub mod text;
+pub mod uuid;
 pub mod value;
 
 pub use column::{ColumnKind, ColumnType};

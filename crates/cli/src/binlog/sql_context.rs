@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use omnibus_format::events::{UserVar, UserVarValue};
 use omnibus_replication::model::StatementView;
-use omnibus_value::collation;
+use omnibus_value::{collation, literal};
 
 /// The known settings of the session that executes the output.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,14 +45,11 @@ impl Context {
         let database = view.database();
         if !database.is_empty() && !view.independent_of_database() && self.database != database {
             self.database = database.to_vec();
-            write!(out, "use `")?;
-            out.write_all(
-                &database
-                    .iter()
-                    .flat_map(|b| if *b == b'`' { vec![b'`'; 2] } else { vec![*b] })
-                    .collect::<Vec<u8>>(),
-            )?;
-            write!(out, "`{END}")?;
+            let mut name = Vec::new();
+            literal::write_name(database, &mut name);
+            write!(out, "use ")?;
+            out.write_all(&name)?;
+            write!(out, "{END}")?;
         }
         if self.thread_id.replace(view.thread_id()) != Some(view.thread_id()) {
             write!(out, "SET @@session.pseudo_thread_id={}{END}", view.thread_id())?;
@@ -160,8 +157,8 @@ impl Context {
 
 /// `SET @a := ..` with exactly the value of the event.
 pub(super) fn user_variable(variable: &UserVar<'_>, out: &mut impl Write) -> io::Result<()> {
-    let name = String::from_utf8_lossy(variable.name).replace('`', "``");
-    write!(out, "SET @`{name}`:=")?;
+    let name = literal::name(&String::from_utf8_lossy(variable.name));
+    write!(out, "SET @{name}:=")?;
     match variable.value {
         UserVarValue::Null => write!(out, "NULL")?,
         UserVarValue::Real(real) => write!(out, "{real:e}")?,

@@ -3,7 +3,7 @@
 //!
 //! A file loses its name as soon as it is open, so that nothing stays behind however the program ends.
 
-use omnibus_log::{FlushMethod, Space, SyncCall, measure_sync};
+use omnibus_log::{Allocation, FlushMethod, SyncCall, measure_sync};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -57,8 +57,8 @@ impl Variant {
 /// Syncs per second over `count` writes.
 pub(super) fn rate(variant: Variant, dir: &Path, size: u64, count: u64, wait: u64) -> io::Result<f64> {
     let (space, call) = match variant {
-        Variant::Reserved => (Space::Reserved, SyncCall::Method(FlushMethod::Fdatasync)),
-        Variant::Log => (Space::ZeroFilled, SyncCall::Method(FlushMethod::ODirectDsync)),
+        Variant::Reserved => (Allocation::Reserved, SyncCall::Method(FlushMethod::Fdatasync)),
+        Variant::Log => (Allocation::ZeroFilled, SyncCall::Method(FlushMethod::ODirectDsync)),
         _ => {
             let rate = plain_rate(variant, dir, size, count, wait);
             if variant != Variant::Growing {

@@ -166,7 +166,7 @@ fn commit(world: &World) -> Result<(Duration, u64), String> {
     let request = world.insert().map_err(|error| error.to_string())?;
     let own = own_bytes(&request);
     let started = Instant::now();
-    world.coordinator.commit_inline(request).wait().map_err(|error| error.to_string())?;
+    world.coordinator.commit(request.inline()).wait().map_err(|error| error.to_string())?;
     Ok((started.elapsed(), own))
 }
 

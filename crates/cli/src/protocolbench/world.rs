@@ -202,7 +202,7 @@ mod tests {
                 let request = world.insert().unwrap();
                 let keys = request.writes.len();
                 assert_eq!(keys, 2, "the row and its secondary key");
-                world.coordinator.commit_inline(request).wait().unwrap();
+                world.coordinator.commit(request.inline()).wait().unwrap();
                 let prepared = world.coordinator.engine().stats().redo_syncs;
                 assert_eq!(
                     prepared > 0,

@@ -118,21 +118,13 @@ impl Coordinator {
         if self.settings.protocol.is_two_phase() {
             return self.commit_in_two_phases(request);
         }
-        if request.is_large()
-            && let Err(error) = self.make_ready(&mut request)
-        {
-            return Ticket::done(Err(error));
+        if request.is_large() {
+            if let Err(error) = self.make_ready(&mut request) {
+                return Ticket::done(Err(error));
+            }
+            request.inline = false;
         }
         self.pipeline.commit(request)
-    }
-
-    /// As `commit`, possibly doing the work of the group on this thread; see
-    /// [`Pipeline::commit_inline`].
-    pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
-        if request.is_large() || self.settings.protocol.is_two_phase() {
-            return self.commit(request);
-        }
-        self.pipeline.commit_inline(request)
     }
 
     /// See [`Pipeline::lead`].

@@ -45,7 +45,7 @@ impl Coordinator {
             }
             return Ticket::done(Err(error));
         }
-        let ticket = self.pipeline().commit_inline(request);
+        let ticket = self.pipeline().commit(request.inline());
         if alone.is_none() {
             return ticket;
         }

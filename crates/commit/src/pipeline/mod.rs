@@ -112,16 +112,10 @@ impl<E: Env> Pipeline<E> {
         Ok(Pipeline { shared, threads })
     }
 
-    /// Hands a transaction over. It is committed when the ticket completes with success.
+    /// Hands a transaction over. It is committed when the ticket completes with success. Blocks only if the request is
+    /// [inline](CommitRequest::inline).
     pub fn commit(&self, request: CommitRequest) -> Ticket {
-        self.shared.enrol(request, false)
-    }
-
-    /// As [`Pipeline::commit`], but when nobody else is committing and the device is fast, this thread
-    /// itself does the work of the group, which saves two thread switches. It then blocks for about
-    /// one device sync.
-    pub fn commit_inline(&self, request: CommitRequest) -> Ticket {
-        self.shared.enrol(request, true)
+        self.shared.enrol(request)
     }
 
     /// Does the work of one group on this thread; returns false if there was none to do. For callers that run without

@@ -143,7 +143,7 @@ pub(super) fn start<E: Env>(shared: &Arc<Shared<E>>) -> std::io::Result<Vec<Join
 }
 
 impl<E: Env> Shared<E> {
-    pub(super) fn enrol(&self, request: CommitRequest, inline: bool) -> Ticket {
+    pub(super) fn enrol(&self, request: CommitRequest) -> Ticket {
         if self.idle.is_shut_down() {
             let (completer, ticket) = ticket();
             self.turn_away(&request, completer, CommitError::ShuttingDown);
@@ -151,6 +151,7 @@ impl<E: Env> Shared<E> {
         }
         let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
         let (awaited, long, prepared) = (request.awaited, is_long(&request), request.prepared_xid());
+        let inline = request.inline;
         let roll_back = prepared.map(|xid| {
             let env = self.env.clone();
             Box::new(move || env.rollback_prepared(xid)) as RollBack

@@ -255,6 +255,7 @@ pub fn request_rows(coordinator: &Coordinator, rows: &[(String, String)], logged
         prepared: false,
         staged: None,
         awaited: false,
+        inline: false,
         on_durable: None,
         on_ordered: None,
     }

@@ -11,6 +11,7 @@ use crate::cursor::Reader;
 use crate::error::DecodeError;
 use crate::event_type::EventType;
 use crate::header::EventHeader;
+use omnibus_value::literal;
 
 /// The first event of a file of version 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ impl<'a> OldLoad<'a> {
         let mut sql = b"LOAD DATA ".to_vec();
         let from = sql.len() as u32;
         sql.extend_from_slice(b"INFILE ");
-        quote(self.file_name, &mut sql);
+        literal::write_quoted(self.file_name, &mut sql);
         sql.extend_from_slice(match self.duplicate_handling() {
             1 => b" IGNORE",
             2 => b" REPLACE",
@@ -161,7 +162,7 @@ impl<'a> OldLoad<'a> {
         sql.extend_from_slice(b" INTO");
         let to = sql.len() as u32;
         sql.extend_from_slice(b" TABLE ");
-        identifier(self.table, &mut sql);
+        literal::write_name(self.table, &mut sql);
         let [fields, enclosed, lines, starting, escaped] = self.separators;
         let optionally = self.options & OPTIONALLY_ENCLOSED != 0;
         clause(b" FIELDS TERMINATED BY ", fields, &mut sql);
@@ -176,7 +177,7 @@ impl<'a> OldLoad<'a> {
         }
         for (n, column) in self.columns.iter().enumerate() {
             sql.extend_from_slice(if n == 0 { b" (" } else { b", " });
-            identifier(column, &mut sql);
+            literal::write_name(column, &mut sql);
         }
         if !self.columns.is_empty() {
             sql.push(b')');
@@ -205,22 +206,7 @@ fn separators<'a>(r: &mut Reader<'a>, single: bool) -> Result<([&'a [u8]; 5], u8
 
 fn clause(words: &[u8], text: &[u8], sql: &mut Vec<u8>) {
     sql.extend_from_slice(words);
-    quote(text, sql);
-}
-
-fn quote(text: &[u8], sql: &mut Vec<u8>) {
-    omnibus_value::literal::write_quoted(text, sql);
-}
-
-fn identifier(name: &[u8], sql: &mut Vec<u8>) {
-    sql.push(b'`');
-    for &byte in name {
-        sql.push(byte);
-        if byte == b'`' {
-            sql.push(byte);
-        }
-    }
-    sql.push(b'`');
+    literal::write_quoted(text, sql);
 }
 
 /// Converts the QUERY events of a stream that may be of version 3 to version 4.

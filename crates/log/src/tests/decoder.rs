@@ -48,7 +48,7 @@ fn finished_and_recovered_files_and_the_active_one_up_to_its_end_are_read_by_sta
 #[test]
 fn every_way_of_writing_can_be_measured() {
     let dir = tempfile::tempdir().unwrap();
-    for space in [Space::Append, Space::Reserved, Space::ZeroFilled] {
+    for space in [Allocation::Append, Allocation::Reserved, Allocation::ZeroFilled] {
         for method in METHODS {
             assert_eq!(measure_sync(dir.path(), space, SyncCall::Method(method), 700, 5).unwrap().len(), 5);
         }

@@ -49,20 +49,9 @@ pub(crate) fn digits_ok(kind: Tok, digits: &[u8]) -> bool {
     }
 }
 
-fn nibble(b: u8) -> u8 {
-    match b {
-        b'0'..=b'9' => b - b'0',
-        _ => (b | 0x20).wrapping_sub(b'a').wrapping_add(10) & 15,
-    }
-}
-
 /// Hex digits to bytes; an odd number is padded at the front, as `0x` literals are.
 pub(crate) fn hex(digits: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(digits.len().div_ceil(2));
-    let (odd, pairs) = digits.split_at(digits.len() % 2);
-    out.extend(odd.iter().map(|&b| nibble(b)));
-    out.extend(pairs.chunks_exact(2).map(|p| nibble(p[0]) << 4 | nibble(p[1])));
-    out
+    omnibus_value::hex::parse(digits).unwrap_or_default()
 }
 
 /// Bit digits to bytes, padded at the front.

@@ -1,7 +1,8 @@
 //! Calls back to SQL: aggregates, windows, casts, and functions with a grammar of their own.
 
-use super::{Printer, quote_string};
+use super::Printer;
 use crate::ast::{Aggregate, CastType, Expr, FunctionCall, Literal, WindowCall};
+use omnibus_value::literal::write_escaped;
 
 /// The arguments of calls that have a grammar of their own; false for others.
 pub(super) fn own_grammar(printer: &mut Printer<'_>, call: &FunctionCall) -> bool {
@@ -69,7 +70,7 @@ impl Printer<'_> {
         });
         if let Some(separator) = separator {
             self.put(" separator ");
-            quote_string(separator, &mut self.out);
+            write_escaped(separator, &mut self.out);
         }
         self.limit(limit.as_ref());
         self.put(")");

@@ -14,6 +14,7 @@ pub use facts::Facts;
 pub use query::{Meaning, ViewText};
 
 use bytes::Bytes;
+use omnibus_value::literal::{write_escaped, write_name};
 
 use crate::ast::{
     BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
@@ -59,35 +60,6 @@ pub struct Stored<'a> {
     pub bytes: bool,
 }
 
-/// Appends an identifier in backquotes.
-pub fn quote_ident(name: &str, out: &mut Vec<u8>) {
-    out.push(b'`');
-    for b in name.bytes() {
-        if b == b'`' {
-            out.push(b'`');
-        }
-        out.push(b);
-    }
-    out.push(b'`');
-}
-
-/// Appends a string literal with its escapes.
-pub fn quote_string(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'\'');
-    for &b in text {
-        match b {
-            0 => out.extend(b"\\0"),
-            b'\n' => out.extend(b"\\n"),
-            b'\r' => out.extend(b"\\r"),
-            26 => out.extend(b"\\Z"),
-            b'\\' => out.extend(b"\\\\"),
-            b'\'' => out.extend(b"\\'"),
-            _ => out.push(b),
-        }
-    }
-    out.push(b'\'');
-}
-
 #[derive(Default)]
 struct Printer<'a> {
     out: Vec<u8>,
@@ -104,7 +76,7 @@ impl Printer<'_> {
     }
 
     fn ident(&mut self, name: &str) {
-        quote_ident(name, &mut self.out);
+        write_name(name.as_bytes(), &mut self.out);
     }
 
     fn list(&mut self, list: &[Expr]) {
@@ -138,7 +110,7 @@ impl Printer<'_> {
                         self.put(" ");
                         self.literal(&Literal::Hex(written(text).into()));
                     }
-                    (_, Literal::Str(text)) => quote_string(text, &mut self.out),
+                    (_, Literal::Str(text)) => write_escaped(text, &mut self.out),
                     (_, literal) => {
                         self.put(" ");
                         self.literal(literal);
@@ -423,7 +395,7 @@ impl Printer<'_> {
             Literal::Decimal(text) => self.out.extend_from_slice(text),
             Literal::Float(f) => self.put(&format!("{f:e}")),
             Literal::Str(text) => match self.stored {
-                None => quote_string(text, &mut self.out),
+                None => write_escaped(text, &mut self.out),
                 Some(stored) => {
                     self.put(if std::str::from_utf8(text).is_ok() { "_utf8mb4" } else { "_binary" });
                     self.utf8(text, stored.bytes);
@@ -431,7 +403,7 @@ impl Printer<'_> {
             },
             Literal::National(text) => {
                 self.put("N");
-                quote_string(text, &mut self.out);
+                write_escaped(text, &mut self.out);
             }
             Literal::Hex(bytes) => {
                 self.put("x'");
@@ -455,13 +427,13 @@ impl Printer<'_> {
             self.put(" ");
             self.literal(&Literal::Hex(text.clone()));
         } else {
-            quote_string(text, &mut self.out);
+            write_escaped(text, &mut self.out);
         }
     }
 
     fn temporal(&mut self, word: &str, text: &[u8]) {
         self.put(word);
-        quote_string(text, &mut self.out);
+        write_escaped(text, &mut self.out);
     }
 
     fn column(&mut self, column: &ColumnRef) {
@@ -538,7 +510,7 @@ fn cast(printer: &mut Printer, expr: &Expr, ty: &CastType) {
         // MySQL knows one zone here, by two names, and prints this one.
         let zone = if zone.eq_ignore_ascii_case("UTC") { "+00:00" } else { zone };
         printer.put(" AT TIME ZONE ");
-        quote_string(zone.as_bytes(), &mut printer.out);
+        write_escaped(zone.as_bytes(), &mut printer.out);
     }
     printer.put(" as ");
     printer.cast_type(ty);

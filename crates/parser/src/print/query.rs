@@ -3,15 +3,16 @@
 //! Whoever has bound a query says what its names mean ([`Meaning`]), by the places of the tree's nodes in memory; with that, the text
 //! means the same wherever it is read: tables and columns have their databases, `*` is a list, NATURAL and USING are conditions.
 
+use super::Printer;
 use super::facts::Facts;
 use super::shown::{self, is_bare};
-use super::{Printer, quote_ident};
 use crate::ast::{
     CastType, ColumnRef, Derived, Expr, FrameBound, FunctionCall, Ident, IndexHintKind, IndexHintScope, Join,
     JoinCondition, JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, JsonValue, JsonValueInstead,
     Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp,
     TableFactor, TableRef, WindowSpec, With,
 };
+use omnibus_value::literal::{doubled, write_name};
 use std::collections::{HashMap, HashSet};
 
 /// What the names of a query mean. Good for one tree, as long as that stays where it is.
@@ -417,9 +418,8 @@ impl Printer<'_> {
     }
 
     fn json_text(&mut self, text: &[u8]) {
-        let text = String::from_utf8_lossy(text).replace('\\', "\\\\").replace('\'', "''");
         self.put("'");
-        self.put(&text);
+        self.put(&doubled(&String::from_utf8_lossy(text)));
         self.put("'");
     }
 
@@ -581,9 +581,9 @@ impl Printer<'_> {
 
     fn object(&mut self, name: &ObjectName) {
         if let Some(schema) = name.schema.as_ref().filter(|schema| !self.is_home(schema)) {
-            quote_ident(schema, &mut self.out);
+            write_name(schema.as_bytes(), &mut self.out);
             self.put(".");
         }
-        quote_ident(&name.name, &mut self.out);
+        write_name(name.name.as_bytes(), &mut self.out);
     }
 }

@@ -337,7 +337,7 @@ fn shown_literal(printer: &mut Printer<'_>, literal: &Literal) -> bool {
             printer.put("0x");
             bytes.iter().for_each(|byte| printer.put(&format!("{byte:02x}")));
         }
-        Literal::National(text) => super::quote_string(text, &mut printer.out),
+        Literal::National(text) => omnibus_value::literal::write_escaped(text, &mut printer.out),
         Literal::Decimal(text) if text.starts_with(b".") => {
             printer.put("0");
             printer.out.extend_from_slice(text);

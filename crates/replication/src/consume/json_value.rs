@@ -96,27 +96,7 @@ impl Line {
     }
 
     pub fn text(&mut self, text: &str) {
-        self.bytes.push(b'"');
-        let mut copied = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            let escape: &[u8] = match byte {
-                b'"' => b"\\\"",
-                b'\\' => b"\\\\",
-                b'\n' => b"\\n",
-                b'\r' => b"\\r",
-                b'\t' => b"\\t",
-                0..0x20 => b"",
-                _ => continue,
-            };
-            self.bytes.extend_from_slice(&text.as_bytes()[copied..at]);
-            copied = at + 1;
-            match escape {
-                b"" => drop(write!(self.bytes, "\\u{byte:04x}")),
-                escape => self.bytes.extend_from_slice(escape),
-            }
-        }
-        self.bytes.extend_from_slice(&text.as_bytes()[copied..]);
-        self.bytes.push(b'"');
+        omnibus_value::json::write_quoted(text, &mut self.bytes);
         self.comma = true;
     }
 

@@ -1,27 +1,19 @@
 //! Accounts: who may connect, and what they may do.
 //!
-//! - `privilege` names privileges. - `host` matches host patterns. - `table` is the immutable table
-//!   that every session checks against; a change makes a new one and swaps the `Arc`. - `store` is
-//!   where accounts are kept (the `mysql` schema). - `manage` turns CREATE USER, GRANT and the like
-//!   into changes, `roles` those of roles, `plan` what a whole statement changes. - `show` prints SHOW GRANTS and SHOW CREATE USER.
+//! - `credentials` is how an account proves who it is, `grants` what it has; `table` has the account and the immutable table
+//!   that every session checks against; a change makes a new one and swaps the `Arc`. - `rights` says what an account may with its roles, `roles`
+//!   which roles those are. - `store` is where accounts are kept (the `mysql` schema). - `statements` turns CREATE USER, GRANT and the like into
+//!   changes and prints SHOW. - `usage` counts what accounts use up. Each uses only those before it.
 //!
 //! - ACCOUNT-1 No password, clear or hashed, reaches a log.
 
+mod attributes;
+mod credentials;
+mod grants;
 mod host;
-mod manage;
-mod manage_grant;
-mod objects;
-mod options;
-mod passwords;
-mod plan;
-mod privilege;
-mod proxies;
-mod requirement;
-mod restrictions;
-mod role_rows;
+mod rights;
 mod roles;
-mod show;
-pub mod show_mariadb;
+mod statements;
 mod store;
 mod system_store;
 mod table;
@@ -29,25 +21,17 @@ mod table;
 mod tests;
 mod usage;
 
-pub use host::HostPattern;
-pub use manage::{
-    NewPassword, SetPassword, alter_user, create_user, drop_user, has_discarded, has_retained, rename_user,
-    resolve, set_password,
+pub use credentials::{PasswordDefaults, random as random_password};
+pub use grants::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
+pub use roles::{AccountName, RoleRules, at_login, available, with_roles};
+pub use statements::{
+    By, NewPassword, RoleContext, SetPassword, choose, password_hash, plan_users, privilege_rows, resolve,
+    role_rows, set_password, show_create_user, show_grants, show_mariadb, system_rows, with_hashes,
+    with_own_roles,
 };
-pub use manage_grant::{grant, revoke};
-pub use options::clauses_of;
-pub use passwords::{PasswordDefaults, random as random_password};
-pub use plan::{By, password_hash, plan_users, with_hashes};
-pub use privilege::{COLUMN_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
-pub use role_rows::{role_rows, system_rows};
-pub use roles::{
-    AccountName, RoleContext, RoleRules, at_login, available, choose, create_role, default_role_text,
-    drop_role, give_roles, grant_roles, put_defaults, revoke_roles, set_default_role, with_roles,
-};
-pub use show::{privilege_rows, show_create_user, show_grants, with_own_roles};
 pub use store::{AccountStore, MemoryStore, Record};
 pub use system_store::SystemStore;
-pub use table::{AccessTable, Account, quote};
+pub use table::{AccessTable, Account};
 pub use usage::{OwnConnection, Usage};
 
 use omnibus_engine::CommitNo;

@@ -3,13 +3,11 @@
 //! The columns are the SQL layer's (its bootstrap makes the tables): global privileges are a list of
 //! names, as are those of a database, a table or a routine.
 
-use super::objects::{RoleGrant, RoutineGrant, TableGrant};
-use super::options;
-use super::passwords::OldPassword;
-use super::privilege::{self, Privileges};
-use super::proxies::ProxyGrant;
+use super::attributes::{attributes, read_attributes};
+use super::credentials::{Credentials, OldPassword};
+use super::grants::{self, DbGrant, Privileges, ProxyGrant, RoleGrant, RoutineGrant, TableGrant};
 use super::store::{AccountStore, Record};
-use super::table::{Account, DbGrant};
+use super::table::Account;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_parser::ast::ProgramKind;
@@ -95,7 +93,7 @@ fn value(s: &str) -> Value {
 
 /// Names this version does not know are passed over, as a newer version may have written them.
 fn parse(names: &str, grant_option: bool) -> Privileges {
-    let known = names.split(',').filter_map(|n| privilege::by_name(n.trim()));
+    let known = names.split(',').filter_map(|n| grants::by_name(n.trim()));
     let set = known.fold(Privileges::NONE, Privileges::with);
     if grant_option { set.with(Privileges::GRANT_OPTION) } else { set }
 }
@@ -110,13 +108,13 @@ fn grant_option(set: Privileges) -> Value {
 
 fn account_of(row: &[Value]) -> Account {
     let mut account = Account::new(&text(row, user::USER), &text(row, user::HOST));
-    account.privileges = parse(&text(row, user::PRIVILEGES), number(row, user::GRANT_OPTION) != 0);
+    account.grants.privileges = parse(&text(row, user::PRIVILEGES), number(row, user::GRANT_OPTION) != 0);
     account.is_role = number(row, user::IS_ROLE) != 0;
-    account.plugin = text(row, user::PLUGIN);
-    account.auth = text(row, user::AUTH).into_bytes();
+    account.credentials.plugin = text(row, user::PLUGIN);
+    account.credentials.auth = text(row, user::AUTH).into_bytes();
     account.locked = number(row, user::LOCKED) != 0;
     let kind = text(row, user::SSL_TYPE);
-    options::read_attributes(&mut account, &text(row, user::ATTRIBUTES), &kind);
+    read_attributes(&mut account, &text(row, user::ATTRIBUTES), &kind);
     account.options.resources.at_once = u32::try_from(number(row, user::AT_ONCE)).unwrap_or(0);
     account.options.expired = number(row, user::EXPIRED) != 0;
     account.options.changed = match row.get(user::CHANGED) {
@@ -131,17 +129,17 @@ fn user_row(account: &Account) -> Vec<Value> {
     vec![
         value(account.host.as_str()),
         value(&account.user),
-        value(&names(account.privileges)),
-        grant_option(account.privileges),
+        value(&names(account.grants.privileges)),
+        grant_option(account.grants.privileges),
         Value::Int(i64::from(account.is_role)),
         value(account.require.kind()),
         Value::UInt(account.options.resources.at_once.into()),
-        value(&account.plugin),
-        Value::Bytes(account.auth.clone().into()),
+        value(&account.credentials.plugin),
+        Value::Bytes(account.credentials.auth.clone().into()),
         Value::Int(i64::from(account.options.expired)),
         Value::Int(i64::from(account.locked)),
         changed.map_or(Value::Null, Value::DateTime),
-        options::attributes(account).map_or(Value::Null, |text| value(&text)),
+        attributes(account).map_or(Value::Null, |text| value(&text)),
     ]
 }
 
@@ -162,7 +160,7 @@ fn object_rows(account: &Account) -> Vec<Vec<Value>> {
         let head = [account.host.as_str(), &account.user, kind, db, name, what].map(value);
         head.into_iter().chain([option, columns]).collect()
     };
-    let tables = account.tables.iter().map(|grant| {
+    let tables = account.grants.tables.iter().map(|grant| {
         let columns =
             Json::object(grant.columns.iter().map(|(name, own)| (name.clone(), Json::String(names(*own)))));
         let mut text = Vec::new();
@@ -171,24 +169,24 @@ fn object_rows(account: &Account) -> Vec<Vec<Value>> {
         let own = grant.privileges;
         row(TABLE, &grant.db, &grant.table, &names(own), grant_option(own), columns)
     });
-    let routines = account.routines.iter().map(|grant| {
+    let routines = account.grants.routines.iter().map(|grant| {
         let own = grant.privileges;
         row(grant.kind.name(), &grant.db, &grant.name, &names(own), grant_option(own), Value::Null)
     });
-    let roles = account.roles.iter().map(|role| {
+    let roles = account.grants.roles.iter().map(|role| {
         let what = [(role.granted, GRANTED), (role.default, DEFAULT)];
         let what: Vec<_> = what.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         let admin = Value::Int(i64::from(role.admin));
         row(ROLE, &role.host, &role.user, &what.join(","), admin, Value::Null)
     });
-    let passwords = account.passwords.iter().enumerate().map(|(at, old)| {
+    let passwords = account.credentials.passwords.iter().enumerate().map(|(at, old)| {
         let auth = Value::Bytes(old.auth.clone().into());
         row(PASSWORD, &old.set_us.to_string(), &at.to_string(), "", Value::Int(0), auth)
     });
-    let proxies = account
-        .proxies
-        .iter()
-        .map(|own| row(PROXY, &own.host, &own.user, "", Value::Int(own.grant_option.into()), Value::Null));
+    let proxies =
+        account.grants.proxies.iter().map(|own| {
+            row(PROXY, &own.host, &own.user, "", Value::Int(own.grant_option.into()), Value::Null)
+        });
     tables.chain(routines).chain(roles).chain(passwords).chain(proxies).collect()
 }
 
@@ -197,7 +195,7 @@ fn add_object(account: &mut Account, row: &[Value]) {
     let (db, name, what) = (text(row, object::DB), text(row, object::NAME), text(row, object::PRIVILEGES));
     let option = number(row, object::GRANT_OPTION) != 0;
     let mut routine = |kind, db, name| {
-        account.routines.push(RoutineGrant { kind, db, name, privileges: parse(&what, option) });
+        account.grants.routines.push(RoutineGrant { kind, db, name, privileges: parse(&what, option) });
     };
     match text(row, object::KIND).as_str() {
         TABLE => {
@@ -211,20 +209,25 @@ fn add_object(account: &mut Account, row: &[Value]) {
             };
             let mut columns: Vec<_> = columns.into_iter().filter_map(column).collect();
             columns.sort();
-            account.tables.push(TableGrant { db, table: name, privileges: parse(&what, option), columns });
+            account.grants.tables.push(TableGrant {
+                db,
+                table: name,
+                privileges: parse(&what, option),
+                columns,
+            });
         }
         "PROCEDURE" => routine(ProgramKind::Procedure, db, name),
         "FUNCTION" => routine(ProgramKind::Function, db, name),
         ROLE => {
             let is = |word| what.split(',').any(|own| own == word);
             let (default, granted) = (is(DEFAULT), is(GRANTED));
-            account.roles.push(RoleGrant { user: name, host: db, admin: option, default, granted });
+            account.grants.roles.push(RoleGrant { user: name, host: db, admin: option, default, granted });
         }
-        PROXY => account.proxies.push(ProxyGrant { user: name, host: db, grant_option: option }),
+        PROXY => account.grants.proxies.push(ProxyGrant { user: name, host: db, grant_option: option }),
         PASSWORD => {
             let (set_us, auth) = (db.parse().unwrap_or(0), text(row, object::COLUMNS).into_bytes());
-            account.passwords.push(OldPassword { set_us, auth });
-            account.passwords.sort_by_key(|old| old.set_us);
+            account.credentials.passwords.push(OldPassword { set_us, auth });
+            account.credentials.passwords.sort_by_key(|old| old.set_us);
         }
         _ => {}
     }
@@ -248,7 +251,7 @@ impl SystemStore {
 
     /// Puts the first account into a new data directory; not for replicas, which have their own.
     pub fn create_root(&self, plugin: &str) -> SqlResult<()> {
-        let root = Account { plugin: plugin.into(), ..Account::root() };
+        let root = Account { credentials: Credentials::new(plugin), ..Account::root() };
         self.change(&[Record::Put(Box::new(root))], b"", false)
     }
 }
@@ -291,7 +294,7 @@ fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
         Record::Put(account) => {
             tables.put("user", &user_row(account))?;
             object_rows(account).iter().try_for_each(|row| tables.put("object_grants", row))?;
-            account.databases.iter().try_for_each(|grant| tables.put("db", &db_row(account, grant)))
+            account.grants.databases.iter().try_for_each(|grant| tables.put("db", &db_row(account, grant)))
         }
         Record::Delete { .. } => {
             tables.delete("user", &user_row(&Account::new(name, host)))?;
@@ -308,7 +311,7 @@ impl AccountStore for SystemStore {
             let (name, host) = (text(&row, db::USER), text(&row, db::HOST));
             let owner = accounts.iter_mut().find(|a| a.is(&name, &host));
             if let Some(account) = owner.filter(|_| text(&row, db::TABLE).is_empty()) {
-                account.databases.push(DbGrant {
+                account.grants.databases.push(DbGrant {
                     pattern: text(&row, db::DB),
                     privileges: parse(&text(&row, db::PRIVILEGES), number(&row, db::GRANT_OPTION) != 0),
                 });

@@ -1,39 +1,16 @@
 //! The table of accounts that sessions check against. Immutable; shared by `Arc`.
 
-use super::host::{HostPattern, covers, like};
-use super::objects::{RoleGrant, RoutineGrant, TableGrant};
-use super::options::AccountOptions;
-use super::passwords::OldPassword;
-use super::privilege::{self, Privileges};
-use super::proxies::ProxyGrant;
-use super::requirement::Requirement;
-use super::restrictions::Restrictions;
+use super::credentials::{AccountOptions, Credentials, Requirement};
+use super::grants::{Grants, Privileges};
+use super::host::HostPattern;
 use crate::errors;
 use crate::net::ClientHost;
 use omnibus_sql::SqlResult;
+use omnibus_value::literal::{doubled as quote, name as backquoted};
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Privileges on a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DbGrant {
-    /// Name, or a pattern with `%` and `_`.
-    pub pattern: String,
-    /// What is granted there.
-    pub privileges: Privileges,
-}
-
-impl DbGrant {
-    fn matches(&self, db: &str, literal: bool) -> bool {
-        self.pattern == db || (!literal && like(db.as_bytes(), self.pattern.as_bytes()))
-    }
-
-    fn has_wildcard(&self) -> bool {
-        self.pattern.contains(['%', '_'])
-    }
-}
 
 /// One account.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,33 +19,13 @@ pub struct Account {
     pub user: String,
     /// Where from.
     pub host: HostPattern,
-    /// Authentication plugin.
-    pub plugin: String,
-    /// What the plugin checks against; empty is no password.
-    pub auth: Vec<u8>,
-    /// A second password of the same plugin, which is good as well: RETAIN CURRENT PASSWORD keeps it. Empty is none.
-    pub second_auth: Vec<u8>,
-    /// Passwords that still count for PASSWORD HISTORY and REUSE INTERVAL, the newest last.
-    pub passwords: Vec<OldPassword>,
-    /// Global privileges.
-    pub privileges: Privileges,
-    /// Databases in which some of them do not hold; of a session's account, those in which its roles do not give them either.
-    pub restrictions: Restrictions,
-    /// Database privileges.
-    pub databases: Vec<DbGrant>,
-    /// Whether the names of databases there are no patterns, as `partial_revokes` has it.
-    pub literal: bool,
-    /// Accounts that it may act as.
-    pub proxies: Vec<ProxyGrant>,
-    /// Privileges on tables, views and columns.
-    pub tables: Vec<TableGrant>,
-    /// Privileges on routines.
-    pub routines: Vec<RoutineGrant>,
-    /// The roles that it has.
-    pub roles: Vec<RoleGrant>,
+    /// What a login is checked against.
+    pub credentials: Credentials,
+    /// What it has by itself.
+    pub grants: Grants,
     /// Made by CREATE ROLE.
     pub is_role: bool,
-    /// The roles in force, and those that they have: of a session's account, never of one in the table. `privileges` has theirs.
+    /// The roles in force, and those that they have: of a session's account, never of one in the table. The global privileges have theirs.
     pub active: Vec<Arc<Account>>,
     /// May not connect.
     pub locked: bool,
@@ -94,23 +51,13 @@ impl Account {
         Account {
             user: user.to_owned(),
             host: HostPattern::new(host),
-            plugin: omnibus_wire::auth::CACHING_SHA2.to_owned(),
-            auth: Vec::new(),
-            privileges: Privileges::NONE,
-            restrictions: Restrictions::default(),
-            databases: Vec::new(),
-            literal: false,
-            proxies: Vec::new(),
-            tables: Vec::new(),
-            routines: Vec::new(),
-            roles: Vec::new(),
+            credentials: Credentials::new(CACHING_SHA2),
+            grants: Grants::default(),
             is_role: false,
             active: Vec::new(),
             locked: false,
             require: Requirement::Nothing,
             attribute: None,
-            second_auth: Vec::new(),
-            passwords: Vec::new(),
             options: AccountOptions::default(),
         }
     }
@@ -118,13 +65,13 @@ impl Account {
     /// The one account of a new server: everything, from this machine, without a password.
     #[must_use]
     pub fn root() -> Account {
-        Account { privileges: privilege::all(), ..Account::new("root", "localhost") }
+        Account { grants: Grants::of_everything(), ..Account::new("root", "localhost") }
     }
 
     /// Whoever comes in under --skip-grant-tables, by MySQL's name for it. No table has it.
     #[must_use]
     pub fn anybody() -> Account {
-        Account { privileges: privilege::all(), ..Account::new("skip-grants user", "skip-grants host") }
+        Account { grants: Grants::of_everything(), ..Account::new("skip-grants user", "skip-grants host") }
     }
 
     /// Whether this is that one.
@@ -145,67 +92,28 @@ impl Account {
         format!("'{}'@'{}'", quote(&self.user), quote(self.host.as_str()))
     }
 
+    /// The same in backticks.
+    #[must_use]
+    pub fn backquoted(&self) -> String {
+        format!("{}@{}", backquoted(&self.user), backquoted(self.host.as_str()))
+    }
+
     /// `user@host`, as CURRENT_USER() has it.
     #[must_use]
     pub fn plain(&self) -> String {
         format!("{}@{}", self.user, self.host.as_str())
     }
 
-    /// Privileges on a database: the global ones and those of the most specific grant, the account's and each role's.
-    #[must_use]
-    pub fn on_database(&self, db: &str) -> Privileges {
-        let granted = self.most_specific(db, |grant| grant.matches(db, self.literal));
-        let own = self.privileges.without(self.restrictions.of(db)).with(granted);
-        self.active.iter().fold(own, |set, role| set.with(role.on_database(db)))
-    }
-
-    /// Privileges on every database that a pattern may mean: whoever gives them away must have them on all of these.
-    #[must_use]
-    pub fn on_databases_of(&self, pattern: &str) -> Privileges {
-        let covering =
-            |grant: &DbGrant| grant.pattern == pattern || (!self.literal && covers(&grant.pattern, pattern));
-        let own = self.privileges.without(self.restrictions.of(pattern));
-        let own = own.with(self.most_specific(pattern, covering));
-        self.active.iter().fold(own, |set, role| set.with(role.on_databases_of(pattern)))
-    }
-
-    fn most_specific(&self, name: &str, matches: impl Fn(&DbGrant) -> bool) -> Privileges {
-        let found = self.databases.iter().filter(|grant| matches(grant));
-        let first =
-            found.min_by_key(|g| (g.pattern != name, g.has_wildcard(), std::cmp::Reverse(g.pattern.len())));
-        first.map_or(Privileges::NONE, |grant| grant.privileges)
-    }
-
     /// Fails with 1227 if `other` is an administrator's account (SYSTEM_USER) and this one is not: the privilege to make
     /// accounts is not the one to take over the server.
     pub fn may_change(&self, other: &Account) -> SqlResult<()> {
-        if other.privileges.has(Privileges::SYSTEM_USER) && !self.privileges.has(Privileges::SYSTEM_USER) {
+        if other.grants.privileges.has(Privileges::SYSTEM_USER)
+            && !self.grants.privileges.has(Privileges::SYSTEM_USER)
+        {
             return Err(errors::specific_access_denied("SYSTEM_USER"));
         }
         Ok(())
     }
-
-    /// Whether the account may know that a database exists.
-    #[must_use]
-    pub fn sees_database(&self, db: &str) -> bool {
-        let restricted = self.restrictions.of(db).with(Privileges::GRANT_OPTION);
-        let anything = self.privileges.without(restricted);
-        let global = Privileges(privilege::DB_PRIVILEGES.0).with(Privileges::SHOW_DATABASES);
-        anything.any(global) || self.on_database(db).any(privilege::DB_PRIVILEGES) || self.has_objects_in(db)
-    }
-
-    /// Whether the account may know that a table is there, and what it looks like.
-    #[must_use]
-    pub fn sees_table(&self, db: &str, table: &str) -> bool {
-        let any = privilege::DB_PRIVILEGES.without(Privileges::GRANT_OPTION);
-        self.on_any_column(db, table).any(any)
-    }
-}
-
-/// Doubles quotes and backslashes, for `'...'`.
-#[must_use]
-pub fn quote(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('\'', "''")
 }
 
 /// All accounts, most specific first.
@@ -223,12 +131,12 @@ impl AccessTable {
     /// Sorts accounts into a table. `literal`: names of databases are no patterns; they never are while something is restricted.
     #[must_use]
     pub fn build(mut accounts: Vec<Account>, literal: bool) -> AccessTable {
-        let literal = literal || accounts.iter().any(|account| !account.restrictions.is_empty());
-        accounts.iter_mut().for_each(|account| account.literal = literal);
-        let native = accounts.iter().filter(|account| account.plugin == NATIVE).count();
+        let literal = literal || accounts.iter().any(|account| !account.grants.restrictions.is_empty());
+        accounts.iter_mut().for_each(|account| account.grants.literal = literal);
+        let native = accounts.iter().filter(|account| account.credentials.plugin == NATIVE).count();
         let secret = accounts
             .iter()
-            .map(|account| account.auth.clone())
+            .map(|account| account.credentials.auth.clone())
             .min_by_key(|auth| (auth.is_empty(), auth.clone()));
         let secret = secret.unwrap_or_default();
         let mut table = AccessTable { count: accounts.len(), native, secret, ..AccessTable::default() };
@@ -295,7 +203,17 @@ impl AccessTable {
     /// Whether some account has less in a database than everywhere.
     #[must_use]
     pub fn has_restrictions(&self) -> bool {
-        self.by_user.values().flatten().any(|account| !account.restrictions.is_empty())
+        self.by_user.values().flatten().any(|account| !account.grants.restrictions.is_empty())
+    }
+
+    /// The account that this one acts as: the first that is there.
+    #[must_use]
+    pub fn proxied_by(&self, account: &Account) -> Option<Arc<Account>> {
+        account
+            .grants
+            .proxies
+            .iter()
+            .find_map(|own| self.exact(&own.user, &own.host).filter(|_| !own.user.is_empty()))
     }
 
     /// How many there are.

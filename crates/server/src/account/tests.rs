@@ -1,9 +1,9 @@
 //! Accounts: matching, privileges, statements.
 #![allow(clippy::unwrap_used)]
 
-use super::host::{covers, like};
-use super::privilege::{self, DB_PRIVILEGES, Privileges, by_name};
-use super::table::{AccessTable, Account, DbGrant};
+use super::grants::{self, DB_PRIVILEGES, DbGrant, Privileges, by_name};
+use super::host::{HostPattern, covers, like};
+use super::table::{AccessTable, Account};
 use super::*;
 use crate::net::ClientHost;
 use std::net::IpAddr;
@@ -64,11 +64,11 @@ fn a_pattern_covers_what_it_cannot_miss() {
 fn nobody_gives_away_more_databases_than_they_have() {
     let mut a = Account::new("u", "%");
     let all = DB_PRIVILEGES;
-    a.databases.push(DbGrant { pattern: "a_".into(), privileges: all });
-    assert_eq!(a.on_databases_of("a%"), Privileges::NONE);
-    assert_eq!(a.on_databases_of("a\\_"), all);
-    a.databases.push(DbGrant { pattern: "b%".into(), privileges: all });
-    assert_eq!(a.on_databases_of("b_c"), all);
+    a.grants.databases.push(DbGrant { pattern: "a_".into(), privileges: all });
+    assert_eq!(a.rights().on_databases_of("a%"), Privileges::NONE);
+    assert_eq!(a.rights().on_databases_of("a\\_"), all);
+    a.grants.databases.push(DbGrant { pattern: "b%".into(), privileges: all });
+    assert_eq!(a.rights().on_databases_of("b_c"), all);
 }
 
 #[test]
@@ -76,7 +76,10 @@ fn names_without_an_account_have_plugins_as_accounts_have() {
     // AUTH-1
     let account = |n: usize| {
         let plugin = if n < 3 { "mysql_native_password" } else { "caching_sha2_password" };
-        Account { plugin: plugin.into(), auth: vec![n as u8], ..Account::new(&format!("u{n}"), "%") }
+        let mut account = Account::new(&format!("u{n}"), "%");
+        account.credentials.plugin = plugin.into();
+        account.credentials.auth = vec![n as u8];
+        account
     };
     let table = AccessTable::build((0..10).map(account).collect(), false);
     let plugin = |n: usize| table.decoy_plugin(&format!("name{n}"));
@@ -89,7 +92,7 @@ fn names_without_an_account_have_plugins_as_accounts_have() {
 #[test]
 fn administrators_are_changed_by_administrators() {
     let (root, mut clerk) = (Account::root(), Account::new("clerk", "%"));
-    clerk.privileges = Privileges::CREATE_USER;
+    clerk.grants.privileges = Privileges::CREATE_USER;
     assert_eq!(clerk.may_change(&root).unwrap_err().code, 1227);
     assert!(clerk.may_change(&Account::new("u", "%")).is_ok() && root.may_change(&root).is_ok());
 }
@@ -152,22 +155,23 @@ fn root_is_reachable_from_this_machine_only() {
 #[test]
 fn database_grants_add_to_global_ones() {
     let mut a = Account::new("u", "%");
-    a.databases.push(DbGrant { pattern: "app\\_%".into(), privileges: Privileges::SELECT });
-    a.databases.push(DbGrant { pattern: "app_1".into(), privileges: Privileges::INSERT });
-    assert_eq!(a.on_database("app_2"), Privileges::SELECT);
-    assert_eq!(a.on_database("app_1"), Privileges::INSERT, "the exact name hides the pattern");
-    assert_eq!(a.on_database("appx1"), Privileges::INSERT, "an unescaped underscore is a wildcard");
-    assert!(a.sees_database("app_2") && !a.sees_database("mysql"));
-    a.privileges = Privileges::UPDATE;
-    assert!(a.on_database("app_2").has(Privileges::UPDATE.with(Privileges::SELECT)));
+    a.grants.databases.push(DbGrant { pattern: "app\\_%".into(), privileges: Privileges::SELECT });
+    a.grants.databases.push(DbGrant { pattern: "app_1".into(), privileges: Privileges::INSERT });
+    assert_eq!(a.rights().on_database("app_2"), Privileges::SELECT);
+    assert_eq!(a.rights().on_database("app_1"), Privileges::INSERT, "the exact name hides the pattern");
+    assert_eq!(a.rights().on_database("appx1"), Privileges::INSERT, "an unescaped underscore is a wildcard");
+    assert!(a.rights().sees_database("app_2") && !a.rights().sees_database("mysql"));
+    a.grants.privileges = Privileges::UPDATE;
+    assert!(a.rights().on_database("app_2").has(Privileges::UPDATE.with(Privileges::SELECT)));
 }
 
 #[test]
 fn grants_are_printed_as_statements() {
     let mut a = Account::new("it's", "%");
     assert_eq!(show_grants(&a), ["GRANT USAGE ON *.* TO `it's`@`%`"]);
-    a.privileges = Privileges::SELECT.with(Privileges::BINLOG_ADMIN).with(Privileges::GRANT_OPTION);
-    a.databases
+    a.grants.privileges = Privileges::SELECT.with(Privileges::BINLOG_ADMIN).with(Privileges::GRANT_OPTION);
+    a.grants
+        .databases
         .push(DbGrant { pattern: "d".into(), privileges: DB_PRIVILEGES.without(Privileges::GRANT_OPTION) });
     assert_eq!(
         show_grants(&a),
@@ -187,7 +191,7 @@ fn grants_are_printed_as_statements() {
 #[test]
 fn every_privilege_has_one_bit_and_a_name() {
     let sum: u32 = PRIVILEGES.iter().map(|p| p.bit.0.count_ones()).sum();
-    assert_eq!(privilege::all().0.count_ones(), sum);
+    assert_eq!(grants::all().0.count_ones(), sum);
     for p in PRIVILEGES {
         assert_eq!(by_name(p.name), Some(p.bit));
     }

@@ -1,7 +1,7 @@
 //! What accounts use up and how often they were refused: connections, statements an hour, wrong passwords in a row. In memory, as
 //! MySQL keeps it: a restart, FLUSH PRIVILEGES and ALTER USER .. ACCOUNT UNLOCK begin anew. One short mutex.
 
-use super::options::{LoginLock, Resources};
+use super::credentials::{LoginLock, Resources};
 use super::table::Account;
 use crate::errors;
 use omnibus_sql::SqlResult;

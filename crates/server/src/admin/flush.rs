@@ -104,7 +104,7 @@ fn forgive_hosts(server: &Server) {
 /// TRUNCATE of a table that is not there: what `mysqladmin flush-hosts` sends from MySQL 8.4 on.
 pub(super) fn truncate_host_cache(server: &Server, account: &Account) -> SqlResult<()> {
     let droppers = Privileges::DROP.with(Privileges::RELOAD);
-    if !account.on_database(PERFORMANCE_SCHEMA).any(droppers) {
+    if !account.rights().on_database(PERFORMANCE_SCHEMA).any(droppers) {
         return Err(errors::command_denied("DROP", &account.user, account.host.as_str(), HOST_CACHE));
     }
     forgive_hosts(server);
@@ -113,7 +113,7 @@ pub(super) fn truncate_host_cache(server: &Server, account: &Account) -> SqlResu
 
 /// TRUNCATE performance_schema.events_statements_summary_by_digest.
 pub(super) fn truncate_digests(server: &Server, account: &Account) -> SqlResult<()> {
-    if !account.on_database(PERFORMANCE_SCHEMA).any(Privileges::DROP) {
+    if !account.rights().on_database(PERFORMANCE_SCHEMA).any(Privileges::DROP) {
         return Err(errors::command_denied("DROP", &account.user, account.host.as_str(), DIGESTS));
     }
     server.digests.forget();

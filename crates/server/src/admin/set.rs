@@ -22,7 +22,7 @@ enum Checked {
 
 pub(crate) async fn set_statement(admin: &mut Admin<'_>, items: &[SetItem]) -> SqlResult<()> {
     // Values may tell of the conditions that the statement before left.
-    let (mut checked, mut own) = (Vec::with_capacity(items.len()), Diagnostics::default());
+    let (mut checked, mut own) = (Vec::with_capacity(items.len()), admin.sql.state.diagnostics.emptied());
     for item in items {
         checked.push(check_item(admin, item, &mut own).await?);
     }

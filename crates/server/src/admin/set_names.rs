@@ -42,10 +42,10 @@ pub(super) fn set_character_set(admin: &mut Admin<'_>, charset: Option<&str>) ->
         for name in ["character_set_client", "character_set_results"] {
             vars.set_named(name, VarValue::Str(chosen.charset.into()));
         }
-        for part in ["character_set", "collation"] {
-            let database = vars.named(&format!("{part}_database")).clone();
-            vars.set_named(&format!("{part}_connection"), database);
-        }
+        let (charset, collation) =
+            (vars.named("character_set_database").clone(), vars.named("collation_database").clone());
+        vars.set_named("character_set_connection", charset);
+        vars.put_named("collation_connection", collation);
     }
     admin.apply_settings();
     Ok(())

@@ -36,7 +36,7 @@ pub(super) fn update_setup(
     update: &Update,
 ) -> Option<SqlResult<()>> {
     let table = table_of(update, database)?;
-    if !account.on_table(PERFORMANCE_SCHEMA, table).has(Privileges::UPDATE) {
+    if !account.rights().on_table(PERFORMANCE_SCHEMA, table).has(Privileges::UPDATE) {
         return Some(Err(errors::command_denied("UPDATE", &account.user, account.host.as_str(), table)));
     }
     let columns = omnibus_sql::computed_columns(PERFORMANCE_SCHEMA, table);

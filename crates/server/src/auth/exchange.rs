@@ -76,7 +76,7 @@ pub async fn authenticate(
 ) -> Result<Authenticated, AuthFailure> {
     let account = server.table.find(user, client);
     let wanted = match &account {
-        Some(account) => account.plugin.clone(),
+        Some(account) => account.credentials.plugin.clone(),
         None => server.table.decoy_plugin(user).to_owned(),
     };
     let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
@@ -105,7 +105,8 @@ pub async fn authenticate(
     if !account.require.is_met(&channel.stream.transport()) {
         return Err(denied());
     }
-    let acts_as = server.table.proxied_by(&account).filter(|_| server.proxies && account.plugin == NATIVE);
+    let acts_as =
+        server.table.proxied_by(&account).filter(|_| server.proxies && account.credentials.plugin == NATIVE);
     Ok(match acts_as {
         Some(other) => Authenticated { account: other, proxy: Some(account) },
         None => Authenticated { account, proxy: None },
@@ -130,8 +131,8 @@ impl Exchange<'_, '_> {
     /// What its passwords are checked against: the first, and the second if there is one; none without an account.
     fn stored(&self) -> Vec<Vec<u8>> {
         let Some(account) = &self.account else { return Vec::new() };
-        let second = Some(&account.second_auth).filter(|second| !second.is_empty());
-        [Some(&account.auth), second].into_iter().flatten().cloned().collect()
+        let second = Some(&account.credentials.second_auth).filter(|second| !second.is_empty());
+        [Some(&account.credentials.auth), second].into_iter().flatten().cloned().collect()
     }
 
     fn native(&self, answer: &[u8]) -> bool {

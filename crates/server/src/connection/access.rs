@@ -157,7 +157,7 @@ impl SessionAccess {
 
     /// Fails with 1227 unless the account has one of these globally.
     pub fn require(&self, any_of: Privileges) -> SqlResult<()> {
-        if self.account.privileges.any(any_of) {
+        if self.account.grants.privileges.any(any_of) {
             return Ok(());
         }
         let names: Vec<_> = any_of.names().collect();
@@ -167,7 +167,7 @@ impl SessionAccess {
     /// Whether it has one of these globally.
     #[must_use]
     pub fn has(&self, any_of: Privileges) -> bool {
-        self.account.privileges.any(any_of)
+        self.account.grants.privileges.any(any_of)
     }
 
     /// Whether `read_only` does not hold it back.
@@ -200,8 +200,8 @@ fn is_innodb(db: &str, table: Option<&str>) -> bool {
 pub fn may_see(account: &Account, db: &str, table: Option<&str>) -> bool {
     match table {
         _ if is_virtual(db) => true,
-        Some(table) => account.sees_table(db, table),
-        None => account.sees_database(db),
+        Some(table) => account.rights().sees_table(db, table),
+        None => account.rights().sees_database(db),
     }
 }
 
@@ -262,8 +262,8 @@ fn needed(privilege: Priv) -> Privileges {
 /// What an account has on a table. LOCK TABLES is of databases.
 fn on_table(account: &Account, db: &str, table: &str, privilege: Priv) -> Privileges {
     match privilege {
-        Priv::LockTables | Priv::CreateTemporary => account.on_database(db),
-        _ => account.on_table(db, table),
+        Priv::LockTables | Priv::CreateTemporary => account.rights().on_database(db),
+        _ => account.rights().on_table(db, table),
     }
 }
 
@@ -387,11 +387,11 @@ impl AccessCheck for SessionAccess {
     ) -> SqlResult<()> {
         let Routine { kind, db, name } = routine;
         let own = definer.is_some_and(|definer| self.account.is(&definer.user, &definer.host));
-        let held = self.account.on_routine(kind, db, name);
+        let held = self.account.rights().on_routine(kind, db, name);
         let routines = Privileges::EXECUTE.with(Privileges::CREATE_ROUTINE).with(Privileges::ALTER_ROUTINE);
         let allowed = match privilege {
             Priv::Any => own || held.any(routines) || self.reads_bodies().is_ok(),
-            Priv::CreateRoutine => self.account.on_database(db).has(Privileges::CREATE_ROUTINE),
+            Priv::CreateRoutine => self.account.rights().on_database(db).has(Privileges::CREATE_ROUTINE),
             other => own || held.has(needed(other)),
         };
         if allowed {
@@ -417,7 +417,7 @@ impl AccessCheck for SessionAccess {
             Ok(()) => return Ok(Columns::All),
             Err(denied) => denied,
         };
-        let names = self.account.columns_with(db, table, needed(privilege));
+        let names = self.account.rights().columns_with(db, table, needed(privilege));
         if names.is_empty()
             || !COLUMN_PRIVILEGES.has(needed(privilege))
             || writes_system(db, Some(table), privilege)
@@ -437,7 +437,7 @@ impl AccessCheck for SessionAccess {
             Priv::AnyOfAll => match table {
                 Some(table) if !virtual_schema => {
                     let any = TABLE_PRIVILEGES.without(Privileges::GRANT_OPTION);
-                    self.account.on_table(db, table).any(any)
+                    self.account.rights().on_table(db, table).any(any)
                 }
                 _ => may_see(&self.account, db, table),
             },
@@ -447,7 +447,7 @@ impl AccessCheck for SessionAccess {
             _ if virtual_schema => false,
             _ => match table {
                 Some(table) => on_table(&self.account, db, table, privilege).has(needed),
-                None => self.account.on_database(db).has(needed),
+                None => self.account.rights().on_database(db).has(needed),
             },
         };
         match (allowed, table) {

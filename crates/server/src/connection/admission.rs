@@ -39,7 +39,7 @@ impl ConnectionPlace {
             return Ok(place);
         }
         let now = server.counters.connect();
-        let extra = u64::from(account.privileges.any(ADMIN));
+        let extra = u64::from(account.grants.privileges.any(ADMIN));
         if now > server.max_connections() + extra {
             server.counters.refused_max.fetch_add(1, Ordering::Relaxed);
             return Err(errors::too_many_connections());
@@ -62,10 +62,10 @@ impl ConnectionPlace {
 
 /// What an account needs for a connection more, wherever it has a place: also after COM_CHANGE_USER.
 fn own_connection(server: &Server, account: &Account, gate: Gate) -> SqlResult<OwnConnection> {
-    if gate == Gate::Admin && !account.privileges.has(Privileges::SERVICE_CONNECTION_ADMIN) {
+    if gate == Gate::Admin && !account.grants.privileges.has(Privileges::SERVICE_CONNECTION_ADMIN) {
         return Err(errors::specific_access_denied("SERVICE_CONNECTION_ADMIN"));
     }
-    if server.globals.named("offline_mode").as_bool() && !account.privileges.any(ADMIN) {
+    if server.globals.named("offline_mode").as_bool() && !account.grants.privileges.any(ADMIN) {
         return Err(errors::offline());
     }
     let max = server.globals.named("max_user_connections").as_u64();

@@ -88,16 +88,16 @@ impl SessionShared {
         let mut vars = self.vars.lock();
         if let Some(suffix) = def.name.strip_prefix("collation_") {
             if let Some(collation) = charset::by_name(value.as_str()) {
-                vars.set_named(&format!("character_set_{suffix}"), VarValue::Str(collation.charset.into()));
+                vars.put_named(&format!("character_set_{suffix}"), VarValue::Str(collation.charset.into()));
             }
         } else if let Some(suffix @ ("connection" | "server" | "database")) =
             def.name.strip_prefix("character_set_")
             && let Some(collation) = charset::of_charset(value.as_str())
         {
-            vars.set_named(&format!("collation_{suffix}"), VarValue::Str(collation.name.into()));
+            vars.put_named(&format!("collation_{suffix}"), VarValue::Str(collation.name.into()));
         } else if def.name == "max_join_size" {
             // Who sets a bound wants it to act.
-            vars.set_named("sql_big_selects", VarValue::Bool(value.as_u64() == u64::MAX));
+            vars.put_named("sql_big_selects", VarValue::Bool(value.as_u64() == u64::MAX));
         }
         vars.set(id, value);
     }
@@ -161,6 +161,17 @@ fn not_inside(name: &str) -> SqlResult<()> {
     Err(SqlError { code: 1765, state: *b"HY000", message })
 }
 
+/// The first name of `session_track_system_variables` that no variable has: it is passed over.
+fn unknown_tracked(def: &VarDef, value: &VarValue) -> Option<SqlError> {
+    if def.name != "session_track_system_variables" || value.as_str().trim() == "*" {
+        return None;
+    }
+    let mut names = value.as_str().split(',').map(str::trim).filter(|name| !name.is_empty());
+    let unknown = names.find(|name| Registry::get().find(name).is_none())?;
+    let message = format!("{unknown} is not a valid system variable and will be ignored.");
+    Some(SqlError { code: 1231, state: *b"42000", message })
+}
+
 pub(crate) fn checked_value(
     id: VarId,
     global: bool,
@@ -170,5 +181,6 @@ pub(crate) fn checked_value(
     let def = Registry::get().def(id);
     let (value, warning) = coerce(def, given)?;
     crate::sysvars::refuse_unsupported(def, &value)?;
+    let warning = warning.or_else(|| unknown_tracked(def, &value));
     Ok(Assignment { id, global, keep: Keep::of(scope), value, warning })
 }

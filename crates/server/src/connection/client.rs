@@ -1,8 +1,8 @@
 //! The connection itself: its socket and buffers, its entry in the process list, and how it ends.
 
-use super::gtids::Gtids;
 use super::host::SessionShared;
 use super::replies::Replies;
+use super::told::Told;
 use crate::dump::RegisteredGuard;
 use crate::net::{Channel, NetError};
 use crate::process::{Process, Watched};
@@ -21,8 +21,8 @@ pub(crate) struct Client {
     pub(crate) channel: Channel,
     pub(crate) process: Arc<Process>,
     pub(crate) replies: Replies,
-    /// What it is told of global transaction ids.
-    pub(crate) told: Gtids,
+    /// The changes of the session's state that its replies tell.
+    pub(crate) told: Told,
     /// COM_REGISTER_SLAVE: it is in SHOW REPLICAS for as long as this is here.
     pub(crate) registered: Option<RegisteredGuard>,
 }
@@ -50,7 +50,7 @@ impl Client {
             replies: Replies::new(floor, channel.caps.has(Capability::MULTI_STATEMENTS)),
             channel,
             process,
-            told: Gtids::default(),
+            told: Told::default(),
             registered: None,
         }
     }

@@ -100,7 +100,7 @@ impl SessionShared {
             }
             let mut vars = self.vars.lock();
             before.push((id, vars.get(id).clone()));
-            vars.set(id, value);
+            vars.put(id, value);
         }
         self.hinted.lock().push(before);
         (self.settings_again(&settings), warnings)
@@ -111,7 +111,7 @@ impl SessionShared {
         let values = self.hinted.lock().pop().unwrap_or_default();
         let mut vars = self.vars.lock();
         for (id, value) in values {
-            vars.set(id, value);
+            vars.put(id, value);
         }
         drop(vars);
         self.settings_again(before)

@@ -118,7 +118,7 @@ impl SessionShared {
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {
             vars.set_named(name, VarValue::Str(collation.charset.into()));
         }
-        vars.set_named("collation_connection", VarValue::Str(collation.name.into()));
+        vars.put_named("collation_connection", VarValue::Str(collation.name.into()));
     }
 
     /// The settings that execution reads.
@@ -464,7 +464,7 @@ impl SessionHost for SessionShared {
     }
 
     fn column_rights(&self, db: &str, table: &str, column: &str) -> String {
-        let rights = self.account.lock().on_column(db, table, column);
+        let rights = self.account.lock().rights().on_column(db, table, column);
         let held = COLUMN_RIGHTS.iter().filter(|(right, _)| rights.has(*right));
         held.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
     }
@@ -479,7 +479,7 @@ impl SessionHost for SessionShared {
         let account = self.account.lock().clone();
         let readers = Privileges::SELECT.with(Privileges::REPLICATION_CLIENT).with(Privileges::SUPER);
         let schema = if table.starts_with("gtid_") { "mysql" } else { "performance_schema" };
-        if !account.on_table(schema, table).any(readers) {
+        if !account.rights().on_table(schema, table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
         if let Some(rows) = gtid::table(&*self.server.log, || self.slave_position(), table) {
@@ -499,7 +499,7 @@ impl SessionHost for SessionShared {
 
     fn system_table(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         let own = self.account.lock().clone();
-        if !own.on_table("mysql", table).has(Privileges::SELECT) {
+        if !own.rights().on_table("mysql", table).has(Privileges::SELECT) {
             return Err(SqlError::tableaccess_denied("SELECT", &own.user, own.host.as_str(), table));
         }
         Ok(account::system_rows(&self.server.accounts.table(), table))
@@ -507,14 +507,14 @@ impl SessionHost for SessionShared {
 
     fn monitoring(&self, table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
         let account = self.account.lock().clone();
-        let all = account.privileges.any(Privileges::PROCESS);
+        let all = account.grants.privileges.any(Privileges::PROCESS);
         let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
         let own_account = table == "session_account_connect_attrs";
         let own_threads =
             own_account || matches!(table, "threads" | "events_statements_current" | "events_stages_current");
         // Tables of information_schema were asked for with PROCESS.
         let checked = own_threads || table.starts_with("INNODB_");
-        if !checked && !account.on_table("performance_schema", table).any(readers) {
+        if !checked && !account.rights().on_table("performance_schema", table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }
         let own = account.plain();
@@ -536,7 +536,7 @@ impl SessionHost for SessionShared {
         if let Some(rows) = account::role_rows(&accounts, &own, &rules, &roles, table) {
             return rows;
         }
-        let all = own.on_database("mysql").has(Privileges::SELECT);
+        let all = own.rights().on_database("mysql").has(Privileges::SELECT);
         let accounts = self.server.accounts.table().all().into_iter();
         let seen = accounts.filter(|account| all || account.is(&own.user, own.host.as_str()));
         seen.flat_map(|account| crate::account::privilege_rows(&account, table)).collect()
@@ -545,7 +545,8 @@ impl SessionHost for SessionShared {
     fn user_attributes(&self) -> Vec<[Value; 3]> {
         let own = self.account.lock().clone();
         let readers = Privileges::SELECT.with(Privileges::UPDATE);
-        let all = own.on_database("mysql").any(readers) || own.privileges.has(Privileges::CREATE_USER);
+        let all = own.rights().on_database("mysql").any(readers)
+            || own.grants.privileges.has(Privileges::CREATE_USER);
         let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
         let accounts = self.server.accounts.table().all().into_iter();
         let seen = accounts.filter(|account| all || account.is(&own.user, own.host.as_str()));
@@ -556,7 +557,7 @@ impl SessionHost for SessionShared {
     fn processlist(&self) -> Vec<[Value; 8]> {
         let now = crate::clock::now_us();
         let account = self.account.lock().clone();
-        let all = account.privileges.any(Privileges::PROCESS);
+        let all = account.grants.privileges.any(Privileges::PROCESS);
         let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
         let lines = self.server.processes.all().into_iter().map(|p| p.line(now));
         let visible = lines.filter(|line| all || line.identity.user == account.user);

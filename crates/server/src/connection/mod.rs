@@ -3,15 +3,14 @@
 //!
 //! - `client`: the socket, the entry in the process list; with `replies`, `settle`, `local_file`: what goes over it. - `login`: whose it is, with
 //!   `access` and `rule`: what the account may do. - `admission`: its place among the connections. - `settings`: its variables as they act; `host`,
-//!   `hints` and `assign`: what the SQL layer asks of variables and the server. - `evaluate`: values without a statement. - `gtids`: what
-//!   the client is told of ids. - `sink`: rows to packets.
+//!   `hints` and `assign`: what the SQL layer asks of variables and the server. - `evaluate`: values without a statement. - `told`: what
+//!   the client is told of the session's state. - `sink`: rows to packets.
 
 mod access;
 mod admission;
 mod assign;
 mod client;
 mod evaluate;
-mod gtids;
 mod hints;
 mod host;
 mod local_file;
@@ -21,6 +20,7 @@ mod rule;
 mod settings;
 mod settle;
 mod sink;
+mod told;
 
 pub(crate) use access::SessionAccess;
 pub(crate) use admission::{ConnectionPlace, has_to_change_password};

@@ -4,7 +4,6 @@ use super::client::Client;
 use super::sink::{ReplySink, RowFormat};
 use crate::result_set::ResultSet;
 use omnibus_sql::{Floor, Level, Outcome, RowSink, SqlError, SqlResult, SqlSession};
-use omnibus_wire::session_state::StateChange;
 use omnibus_wire::{Capability, OkPacket, Status};
 use std::sync::Arc;
 
@@ -23,8 +22,6 @@ pub(crate) struct Replies {
     pub(crate) floor: Arc<Floor>,
     /// Several statements in one COM_QUERY are allowed.
     pub(crate) multi_statements: bool,
-    /// The next OK tells clients that track it of a new default database.
-    pub(crate) schema_changed: bool,
     /// Rows that the client has got so far.
     pub(crate) rows_sent: u64,
     /// Rows that the last statement changed.
@@ -51,7 +48,6 @@ impl Replies {
         Replies {
             floor,
             multi_statements,
-            schema_changed: false,
             rows_sent: 0,
             rows_affected: 0,
             failed: false,
@@ -119,14 +115,10 @@ impl Client {
         }
         self.replies.rows_affected = outcome.affected;
         let caps = self.channel.caps;
-        let track = std::mem::take(&mut self.replies.schema_changed) && caps.has(Capability::SESSION_TRACK);
-        let database = sql.state.database.clone().filter(|_| track);
-        let change = StateChange::Schema(database.as_deref().unwrap_or_default().as_bytes());
-        let mut changes = if track { vec![change] } else { Vec::new() };
-        let gtid = self.tracked_gtid();
-        if let Some(gtid) = &gtid {
-            changes.push(StateChange::Gtids(gtid.as_bytes()));
-        }
+        let tracks = caps.has(Capability::SESSION_TRACK);
+        let coordinator = self.server.log.coordinator().filter(|_| tracks).map(|log| &**log);
+        let changes = self.told.take(sql.state.database.as_deref(), coordinator);
+        let changes = if tracks { changes.as_packets() } else { Vec::new() };
         let packet = OkPacket {
             affected: outcome.affected,
             last_insert_id: outcome.last_insert_id,
@@ -136,13 +128,6 @@ impl Client {
             changes: changes.as_slice(),
         };
         self.channel.out.packet(|out| packet.encode(out, caps, false));
-    }
-
-    /// The ids of the statement for a client that tracks them.
-    fn tracked_gtid(&mut self) -> Option<String> {
-        let tracks = self.channel.caps.has(Capability::SESSION_TRACK);
-        let coordinator = self.server.log.coordinator().filter(|_| tracks);
-        self.told.take_told(coordinator.map(|coordinator| &**coordinator))
     }
 
     /// Adds the packet that ends rows.

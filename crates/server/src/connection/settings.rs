@@ -88,8 +88,9 @@ impl Settings {
     pub(crate) fn apply(&mut self, client: &mut Client, access: &SessionAccess, sql: &mut SqlSession) {
         let settings = Settings::of_execution(&self.shared, client.channel.caps, access);
         self.watch = Watch::of(&self.shared.vars.lock());
-        client.told.track(self.shared.vars.lock().named("session_track_gtids").as_str());
+        client.told.follow(&mut self.shared.vars.lock());
         let state = &mut sql.state;
+        state.diagnostics.keep_only(settings.conditions);
         state.settings = settings;
         state.settings.insert_id = self.insert_id;
         client.set_up(&self.shared, state);
@@ -109,12 +110,12 @@ impl Settings {
     /// After a statement: what holds for one is used up.
     pub(crate) fn statement_is_over(&mut self, sql: &mut SqlSession) {
         if sql.state.settings.insert_id.is_none() && self.insert_id.take().is_some() {
-            self.shared.vars.lock().set_named("insert_id", VarValue::UInt(0));
+            self.shared.vars.lock().put_named("insert_id", VarValue::UInt(0));
         }
         // `gtid_seq_no` is for one transaction.
         if self.sequence_given && !sql.gtid_waits() {
             self.sequence_given = false;
-            self.shared.vars.lock().set_named("gtid_seq_no", VarValue::UInt(0));
+            self.shared.vars.lock().put_named("gtid_seq_no", VarValue::UInt(0));
         }
     }
 

@@ -81,10 +81,10 @@ impl LogLimits {
     }
 }
 
-/// What is left to do after a variable was applied.
+/// The work that is left after a variable was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// Nothing.
+    /// It holds already.
     Done,
     /// It holds from the next file on, which should begin now.
     Rotate,

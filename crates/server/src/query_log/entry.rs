@@ -4,6 +4,7 @@ use super::audit::Record;
 use crate::clock::compact_stamp;
 use bytes::Bytes;
 use omnibus_parser::redact;
+use omnibus_value::literal::write_lower_hex;
 use omnibus_value::temporal::{DateTime, Zone};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -230,9 +231,9 @@ pub(super) fn insert(entries: &[&Entry], style: Style) -> Vec<u8> {
         let (table, row) = match entry {
             Entry::General { at_us, who, id, command, text } => {
                 let mut row = format!("('{}',", plain_stamp(*at_us)).into_bytes();
-                put_hex(who.as_bytes(), &mut row);
+                write_lower_hex(who.as_bytes(), &mut row);
                 row.extend_from_slice(format!(",{id},{},'{command}',", style.server_id).as_bytes());
-                put_hex(&general_argument(text, style), &mut row);
+                write_lower_hex(&general_argument(text, style), &mut row);
                 ("general_log", row)
             }
             Entry::Slow(slow) => ("slow_log", slow_row(slow, style)),
@@ -255,25 +256,15 @@ fn slow_row(slow: &Slow, style: Style) -> Vec<u8> {
     let time = |us: u64| format!("SEC_TO_TIME({})", seconds(us.min(3_020_399_000_000)));
     let int = |n: u64| n.min(i32::MAX as u64);
     let mut row = format!("('{}',", plain_stamp(slow.begun_us)).into_bytes();
-    put_hex(slow.who.as_bytes(), &mut row);
+    write_lower_hex(slow.who.as_bytes(), &mut row);
     let (sent, examined) = (int(slow.rows_sent), int(slow.rows_examined));
     let times = format!(",{},{},{sent},{examined},", time(slow.took_us()), time(slow.lock_us));
     row.extend_from_slice(times.as_bytes());
-    put_hex(slow.database.as_deref().unwrap_or_default().as_bytes(), &mut row);
+    write_lower_hex(slow.database.as_deref().unwrap_or_default().as_bytes(), &mut row);
     row.extend_from_slice(format!(",{},0,{},", int(slow.last_insert_id), style.server_id).as_bytes());
-    put_hex(&slow.argument(), &mut row);
+    write_lower_hex(&slow.argument(), &mut row);
     row.extend_from_slice(format!(",{}", slow.id).as_bytes());
     row
-}
-
-/// As a literal that any bytes can be.
-fn put_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"x'");
-    for byte in bytes {
-        out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-    }
-    out.push(b'\'');
 }
 
 #[cfg(test)]

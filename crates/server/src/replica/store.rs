@@ -11,7 +11,7 @@ use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{
     Database, ExecResult, Interrupt, KillFlag, Mode, SqlError, SqlResult, SqlSession, SystemTables,
 };
-use omnibus_value::Value;
+use omnibus_value::{Value, hex};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -75,18 +75,11 @@ pub(crate) fn check_passwords(folder: &Path) -> SqlResult<()> {
 /// By channel. In the file: a line each, name and password in hexadecimal digits.
 struct Passwords(BTreeMap<String, String>);
 
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(text: &str) -> Option<String> {
-    let bytes = text.as_bytes().chunks(2).map(|pair| {
-        std::str::from_utf8(pair)
-            .ok()
-            .filter(|pair| pair.len() == 2)
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-    });
-    String::from_utf8(bytes.collect::<Option<Vec<u8>>>()?).ok()
+    if !text.len().is_multiple_of(2) {
+        return None;
+    }
+    String::from_utf8(hex::parse(text.as_bytes())?).ok()
 }
 
 impl Passwords {
@@ -108,7 +101,9 @@ impl Passwords {
     }
 
     fn write(&self, folder: &Path) -> SqlResult<()> {
-        let lines = self.0.iter().map(|(name, secret)| format!("{} {}\n", hex(name), hex(secret)));
+        let lines = self.0.iter().map(|(name, secret)| {
+            format!("{} {}\n", hex::lower(name.as_bytes()), hex::lower(secret.as_bytes()))
+        });
         let path = folder.join(FILE);
         let text: String = lines.collect();
         crate::net::write_private(&path, &sealed::seal(&text)).map_err(|error| failed(&path, &error))
@@ -156,7 +151,7 @@ mod tests {
             let error = Passwords::read(folder.path()).map(|_| ()).unwrap_err();
             assert!(error.message.contains(FILE), "{at}: {error}");
         }
-        std::fs::write(&path, format!("{} {}\n", hex("one"), hex("older"))).unwrap();
+        std::fs::write(&path, format!("{} {}\n", hex::lower(b"one"), hex::lower(b"older"))).unwrap();
         assert_eq!(
             Passwords::read(folder.path()).unwrap().0["one"],
             "older",

@@ -233,7 +233,7 @@ impl Session {
         let name: Arc<str> = computed.unwrap_or(name).into();
         self.sql.state.database = Some(name.clone());
         self.client.process.identity.lock().db = Some(name);
-        self.client.replies.schema_changed = true;
+        self.client.told.schema_changed();
         Ok(())
     }
 
@@ -371,14 +371,9 @@ fn statistics(channel: &mut Channel, shared: &SessionShared) {
 
 /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
 fn field_list(client: &mut Client, sql: &mut SqlSession, access: &SessionAccess, table: &[u8]) {
-    let mut text = b"SELECT * FROM `".to_vec();
-    for &byte in table {
-        text.push(byte);
-        if byte == b'`' {
-            text.push(byte);
-        }
-    }
-    text.extend_from_slice(b"` LIMIT 0");
+    let mut text = b"SELECT * FROM ".to_vec();
+    omnibus_value::literal::write_name(table, &mut text);
+    text.extend_from_slice(b" LIMIT 0");
     let text = Bytes::from(text);
     let prepared = match parse(sql, &text) {
         Ok((parsed, _)) => plan_prepared(sql, access, &parsed),

@@ -170,11 +170,11 @@ impl Session {
             let sessions = {
                 let mut vars = self.settings.shared.vars.lock();
                 let sessions = vars.named("sql_mode").clone();
-                vars.set_named("sql_mode", programs);
+                vars.put_named("sql_mode", programs);
                 sessions
             };
             let replied = self.run_statement(&parsed, true).await;
-            self.settings.shared.vars.lock().set_named("sql_mode", sessions);
+            self.settings.shared.vars.lock().put_named("sql_mode", sessions);
             self.client.replies.inside.depth -= 1;
             self.client.replies.inside.binary = outer;
             if let Some(own) = own {

@@ -124,7 +124,7 @@ pub(super) fn passes_over(account: &Account, sql: &mut SqlSession, statement: &S
             (tables.iter().map(|table| format!("mysql.{}", table.name.as_str())).collect(), needed)
         }
     };
-    if !account.on_database("mysql").has(needed) || can_be_granted(sql, statement) {
+    if !account.rights().on_database("mysql").has(needed) || can_be_granted(sql, statement) {
         return false;
     }
     let diagnostics = &mut sql.state.diagnostics;

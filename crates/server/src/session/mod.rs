@@ -124,12 +124,14 @@ impl Session {
         let mut sql = Box::new(SqlSession::new(server.database.clone(), process.id, process.kill.clone()));
         fill_in(&mut sql.state, (&login.user, &login.account), host.name(), shared.clone());
         sql.state.settings = Settings::of_execution(&shared, channel.caps, &access);
+        sql.state.diagnostics.keep_only(sql.state.settings.conditions);
         let waiter = sql.watch();
         process.set_kill_hook(Box::new(move || waiter.kill()));
         process.set_transaction(sql.watch());
         process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
         let mut client = Client::new(server.clone(), channel, process, sql.floor().clone());
         client.set_up(&shared, &sql.state);
+        client.told.begin(&mut shared.vars.lock());
         Session {
             client,
             login: Login { host, user: login.user, access, place: login.place },

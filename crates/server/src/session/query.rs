@@ -155,7 +155,7 @@ impl Session {
         self.settings.note_conditions(&self.sql);
         if matches!(parsed.statement.node, Statement::Use(_) | Statement::DropDatabase { .. }) {
             self.client.process.identity.lock().db = self.sql.state.database.clone();
-            self.client.replies.schema_changed = true;
+            self.client.told.schema_changed();
         }
         // Rows do not begin or end a transaction that has a snapshot of its own.
         if !matches!(

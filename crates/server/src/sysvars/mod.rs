@@ -124,6 +124,12 @@ pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlRes
         ("binlog_row_value_options", options) if !options.is_empty() => {
             refuse(format!("{}={options}", def.name))
         }
+        // No client has said that it can do without columns: this server does not offer it.
+        ("resultset_metadata", "NONE") => Err(omnibus_sql::SqlError::new(
+            3640,
+            b"HY000",
+            "The client doesn't support optional metadata transfer",
+        )),
         // Nobody could log in.
         ("protocol_compression_algorithms", "") => {
             Err(omnibus_sql::SqlError::wrong_value_for_var(def.name, ""))

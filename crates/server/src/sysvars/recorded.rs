@@ -161,26 +161,87 @@ fn bounds_of_integers_are_those_of_mysql() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
+/// Names in backticks, some of families: `innodb_*`.
+fn named_on(page: &str) -> Vec<&str> {
+    page.split('`').skip(1).step_by(2).collect()
+}
+
+fn is_named(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|said| match said.split_once('*') {
+        Some((start, end)) => name.starts_with(start) && name.ends_with(end) && !start.is_empty(),
+        None => *said == name,
+    })
+}
+
+/// Those that act, as `docs/use/sql.md` and the options' lines have them.
+fn acting() -> Vec<&'static VarDef> {
+    let page = include_str!("../../../../docs/use/sql.md");
+    let (_, list) = page.split_once("Those that act:").unwrap();
+    let (list, _) = list.split_once("Refused with 1235").unwrap();
+    let names = named_on(list);
+    let acts = |def: &&VarDef| is_named(def.name, &names) || super::about(def.name).is_some();
+    Registry::get().iter().map(|(_, def)| def).filter(acts).collect()
+}
+
 /// `docs/use/variables.md` says of each variable without effect, by its name or its family's, what a user should know.
 #[test]
 fn variables_without_effect_are_documented() {
-    let page = include_str!("../../../../docs/use/variables.md");
-    let names: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
-    let documented = |name: &str| {
-        names.iter().any(|said| match said.split_once('*') {
-            Some((start, end)) => name.starts_with(start) && name.ends_with(end) && !start.is_empty(),
-            None => *said == name,
-        })
+    let inert = named_on(include_str!("../../../../docs/use/variables.md"));
+    let acting: Vec<&str> = acting().into_iter().map(|def| def.name).collect();
+    let all = Registry::get().iter().map(|(_, def)| def.name);
+    let missing: Vec<_> = all.filter(|name| !acting.contains(name) && !is_named(name, &inert)).collect();
+    assert!(missing.is_empty(), "neither inert nor acting: {missing:?}");
+}
+
+/// Sources that list names of variables and do not read their values.
+const LISTS: &[&str] = &[
+    "bind/uses.rs",
+    "connection/hints.rs",
+    "session/set_for.rs",
+    "sysvars/mod.rs",
+    "sysvars/persisted.rs",
+    "sysvars/recorded.rs",
+    "sysvars/renamed.rs",
+    "sysvars/rights.rs",
+];
+/// Those that are read by names which are put together.
+const READ_BY_PARTS: &[&str] =
+    &["character_set_", "collation_", "rpl_semi_sync_source_", super::AUDIT_PREFIX];
+/// Those whose value is what another one makes of it.
+const READ_AS_OTHERS: &[(&str, &str)] =
+    &[("expire_logs_days", "binlog_expire_logs_seconds"), ("log_bin_basename", "binlog_name")];
+
+fn sources(folder: &std::path::Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.to_string_lossy().replace('\\', "/");
+        if path.is_dir() {
+            sources(&path, text);
+        } else if name.ends_with(".rs")
+            && !name.contains("/sysvars/list_")
+            && !LISTS.iter().any(|list| name.ends_with(list))
+        {
+            text.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+/// A variable that is said to act is read somewhere.
+#[test]
+fn variables_that_act_have_a_reader() {
+    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    sources(&server.join("src"), &mut text);
+    sources(&server.join("../sql/src"), &mut text);
+    let is_read = |name: &str| {
+        READ_BY_PARTS.iter().any(|part| name.starts_with(part)) || text.contains(&format!("\"{name}\""))
     };
-    let families = [
-        super::list_mysql::VARS,
-        super::list_mariadb::VARS,
-        super::list_performance::VARS,
-        super::list_wsrep::VARS,
-        super::list_innodb::VARS,
-        super::list_compat::VARS,
-    ];
-    let missing: Vec<_> =
-        families.into_iter().flatten().map(|def| def.name).filter(|name| !documented(name)).collect();
-    assert!(missing.is_empty(), "{missing:?}");
+    let read_as =
+        |name: &str| READ_AS_OTHERS.iter().find(|(as_is, _)| *as_is == name).map_or("", |found| found.1);
+    let unread: Vec<_> = acting()
+        .into_iter()
+        .map(|def| def.name)
+        .filter(|name| !is_read(name) && !is_read(read_as(name)))
+        .collect();
+    assert!(unread.is_empty(), "{unread:?}");
 }

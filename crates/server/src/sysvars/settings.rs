@@ -4,7 +4,10 @@
 use super::{GlobalVars, SessionVars, VarValue};
 use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
-use omnibus_sql::api::{BinlogFormat, DEFAULT_ENGINE, Isolation, RowImage, SessionSettings, TimeLimits};
+use omnibus_sql::KeptConditions;
+use omnibus_sql::api::{
+    BinlogFormat, DEFAULT_ENGINE, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits,
+};
 use omnibus_temporary::TempFolder;
 use omnibus_value::locale;
 use omnibus_value::temporal::{UTC, Zone};
@@ -167,6 +170,18 @@ fn time_limits(vars: &SessionVars, globals: &GlobalVars) -> TimeLimits {
     }
 }
 
+fn memory_limits(vars: &SessionVars, globals: &GlobalVars) -> MemoryLimits {
+    if !vars.named("global_connection_memory_tracking").as_bool() {
+        return MemoryLimits::default();
+    }
+    let server = match globals.named("global_connection_memory_limit").as_u64() {
+        // A server that was given no limit and did not look for one has 0.
+        0 => u64::MAX,
+        bytes => bytes,
+    };
+    MemoryLimits { connection: vars.named("connection_memory_limit").as_u64(), server }
+}
+
 /// Where temporary files are made: encrypted, if tables are.
 pub(crate) fn temp_folder(globals: &GlobalVars) -> TempFolder {
     let encrypted = globals.named("default_table_encryption").as_bool();
@@ -186,8 +201,6 @@ pub fn session_settings(
     may_write_read_only: bool,
 ) -> SessionSettings {
     let v = |name: &str| vars.named(name);
-    let limited = v("global_connection_memory_tracking").as_bool();
-    let limit = |value: &VarValue| if limited { value.as_u64() } else { u64::MAX };
     let read_only = globals.named("super_read_only").as_bool()
         || (globals.named("read_only").as_bool() && !may_write_read_only);
     SessionSettings {
@@ -227,11 +240,10 @@ pub fn session_settings(
         sort_buffer_size: v("sort_buffer_size").as_u64(),
         join_buffer_size: v("join_buffer_size").as_u64(),
         tmp_table_size: v("tmp_table_size").as_u64().min(v("max_heap_table_size").as_u64()),
-        connection_memory_limit: limit(v("connection_memory_limit")),
-        // 0 is what a server has that was given no limit and did not look for one.
-        global_connection_memory_limit: match limit(&globals.named("global_connection_memory_limit")) {
-            0 => u64::MAX,
-            bytes => bytes,
+        memory_limits: memory_limits(vars, globals),
+        conditions: KeptConditions {
+            notes: v("sql_notes").as_bool(),
+            most: usize::try_from(v("max_error_count").as_u64()).unwrap_or(usize::MAX),
         },
         tmpdir: temp_folder(globals),
         group_concat_max_len: v("group_concat_max_len").as_u64(),

@@ -87,13 +87,15 @@ impl GlobalVars {
 pub struct SessionVars {
     base: Arc<Vec<VarValue>>,
     changed: Vec<(VarId, VarValue)>,
+    /// Those that were set since `take_set`, each once.
+    set: Vec<VarId>,
 }
 
 impl SessionVars {
     /// A new session's, which starts from the server's present values.
     #[must_use]
     pub fn new(globals: &GlobalVars) -> SessionVars {
-        SessionVars { base: globals.snapshot(), changed: Vec::new() }
+        SessionVars { base: globals.snapshot(), changed: Vec::new(), set: Vec::new() }
     }
 
     /// One value.
@@ -112,8 +114,28 @@ impl SessionVars {
         }
     }
 
-    /// Changes one value.
+    /// Changes one value, as a SET does.
     pub fn set(&mut self, id: VarId, value: VarValue) {
+        if !self.set.contains(&id) {
+            self.set.push(id);
+        }
+        self.put(id, value);
+    }
+
+    /// As `put`, by name.
+    pub fn put_named(&mut self, name: &str, value: VarValue) {
+        if let Some(id) = Registry::get().find(name) {
+            self.put(id, value);
+        }
+    }
+
+    /// The variables that were set since the last time.
+    pub fn take_set(&mut self) -> Vec<VarId> {
+        std::mem::take(&mut self.set)
+    }
+
+    /// Changes one value for a while or for the server's own ends: clients that track variables are not told.
+    pub fn put(&mut self, id: VarId, value: VarValue) {
         match self.changed.iter_mut().find(|(changed, _)| *changed == id) {
             Some((_, old)) => *old = value,
             None => self.changed.push((id, value)),

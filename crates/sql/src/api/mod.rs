@@ -1,5 +1,5 @@
-//! What the server and the SQL layer say to each other: settings, result sinks, outcomes,
-//! access checks. Types only; behaviour is in `session`.
+//! The interface between the server and the SQL layer: settings, rights, budgets of a statement, result sinks and outcomes. The server implements
+//! `SessionHost` and `AccessCheck`; statements run in `session`.
 
 mod access;
 mod budget;
@@ -25,7 +25,7 @@ pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};
 pub use result::{Outcome, ResultColumn, RowSink, flag};
-pub use settings::{BinlogFormat, Isolation, RowImage, SessionSettings, TimeLimits, sql_mode};
+pub use settings::{BinlogFormat, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits, sql_mode};
 pub use tally::{Tallied, Tally};
 pub use trx_seen::{EndedTrx, TrxKind, TrxSeen};
 pub use turns::Turns;

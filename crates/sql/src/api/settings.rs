@@ -1,5 +1,6 @@
 //! The session variables that execution reads. The server parses and sets them.
 
+use crate::error::KeptConditions;
 use omnibus_parser::ParseOptions;
 use omnibus_temporary::TempFolder;
 use omnibus_value::locale::{self, Locale};
@@ -109,6 +110,29 @@ impl Default for TimeLimits {
     }
 }
 
+/// The bytes that statements may keep in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryLimits {
+    /// `connection_memory_limit`: those of the session.
+    pub connection: u64,
+    /// `global_connection_memory_limit`: those of all sessions.
+    pub server: u64,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> MemoryLimits {
+        MemoryLimits { connection: u64::MAX, server: u64::MAX }
+    }
+}
+
+impl MemoryLimits {
+    /// Those of a session.
+    #[must_use]
+    pub fn of(settings: &SessionSettings) -> MemoryLimits {
+        settings.memory_limits
+    }
+}
+
 /// The session variables that execution reads. The server parses and sets them.
 #[derive(Clone, Debug)]
 pub struct SessionSettings {
@@ -175,10 +199,10 @@ pub struct SessionSettings {
     pub join_buffer_size: u64,
     /// The lesser of `tmp_table_size` and `max_heap_table_size`: bytes of groups, distinct rows or derived rows in memory.
     pub tmp_table_size: u64,
-    /// `connection_memory_limit`: bytes that the session's statements may keep in all.
-    pub connection_memory_limit: u64,
-    /// `global_connection_memory_limit`: the same of all sessions.
-    pub global_connection_memory_limit: u64,
+    /// The bytes that statements may keep in all.
+    pub memory_limits: MemoryLimits,
+    /// `sql_notes` and `max_error_count`.
+    pub conditions: KeptConditions,
     /// `tmpdir`: where temporary files are, and whether they are encrypted (`default_table_encryption`).
     pub tmpdir: TempFolder,
     /// `group_concat_max_len`.
@@ -267,8 +291,8 @@ impl Default for SessionSettings {
             sort_buffer_size: 8 << 20,
             join_buffer_size: 8 << 20,
             tmp_table_size: 16 << 20,
-            connection_memory_limit: u64::MAX,
-            global_connection_memory_limit: u64::MAX,
+            memory_limits: MemoryLimits::default(),
+            conditions: KeptConditions::default(),
             tmpdir: TempFolder::default(),
             group_concat_max_len: 1024,
             sql_select_limit: u64::MAX,

@@ -101,10 +101,10 @@ struct Ongoing {
     swapped: Option<((u32, u32), TemporaryTables)>,
 }
 
-/// What a transaction has done here.
+/// How far a transaction has come here.
 #[derive(Default)]
 enum Stage {
-    /// Nothing.
+    /// It has changed nothing yet.
     #[default]
     Begun,
     /// Changes, each to its end.

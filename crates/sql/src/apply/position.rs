@@ -84,6 +84,6 @@ fn commit(database: &Database, writes: WriteSet) -> SqlResult<()> {
     let mut cache = port.new_cache();
     write_set_event(&mut cache, &writes)?;
     let now = omnibus_commit::now_us();
-    let ticket = port.commit_inline(CommitRequest::new(cache, writes, false, now));
+    let ticket = port.commit(CommitRequest::new(cache, writes, false, now).inline());
     ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
 }

@@ -5,82 +5,17 @@ use super::codec::text;
 use super::{
     Check, Column, ColumnDefault, ForeignKey, Index, IndexKind, NOT_FIXED, ReferenceAction, TableDef, charset,
 };
+use super::{quote_ident, quote_string};
 use omnibus_parser::OWN_VERSION;
 use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
-
-/// An identifier in backticks.
-#[must_use]
-pub fn quote_ident(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// A definition with its identifiers in double quotes, as `sql_mode=ANSI_QUOTES` has them; those of expressions stay as they are, as in MySQL.
-#[must_use]
-pub fn in_double_quotes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut quote = None;
-    // Open parentheses of an expression.
-    let mut inside = 0u32;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            // Two of them are one in a name.
-            (Some('`'), '`') if inside == 0 && chars.next_if_eq(&'`').is_some() => out.push('`'),
-            (Some('`'), '"') if inside == 0 => out.push_str("\"\""),
-            (Some(open), c) if open == c => {
-                out.push(if c == '`' && inside == 0 { '"' } else { c });
-                quote = None;
-            }
-            (Some('\''), '\\') => out.extend([Some(c), chars.next()].into_iter().flatten()),
-            (None, '`' | '\'') => {
-                out.push(if c == '`' && inside == 0 { '"' } else { c });
-                quote = Some(c);
-            }
-            (None, '(') => {
-                inside += u32::from(inside > 0 || expression_follows(&out));
-                out.push(c);
-            }
-            (None, ')') => {
-                inside = inside.saturating_sub(1);
-                out.push(c);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-/// Whether a parenthesis behind a part of a definition begins an expression: a column's, a check's or a key's.
-fn expression_follows(text: &str) -> bool {
-    ["GENERATED ALWAYS AS ", "DEFAULT ", "CHECK ", "(", ","].iter().any(|end| text.ends_with(end))
-}
 
 /// Cuts a definition behind its columns and keys: with `sql_mode=ANSI` the options of a table are not shown.
 pub fn leave_out_options(definition: &mut String) {
     if let Some(end) = definition.rfind("\n)") {
         definition.truncate(end + 2);
     }
-}
-
-/// A string literal that parses back under any sql_mode without NO_BACKSLASH_ESCAPES.
-#[must_use]
-pub fn quote_string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
 }
 
 /// The readers of a definition.

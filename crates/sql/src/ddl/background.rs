@@ -353,7 +353,7 @@ fn commit_chunk(ddl: &mut Ddl<'_>, chunk: &mut WriteSet, least: usize) -> ExecRe
         let mut cache = port.new_cache();
         write_set_event(&mut cache, &writes)?;
         let request = CommitRequest::new(cache, writes, false, omnibus_commit::now_us());
-        port.commit_inline(request).wait().map_err(SqlError::of_commit)?;
+        port.commit(request.inline()).wait().map_err(SqlError::of_commit)?;
         Ok(())
     })
 }

@@ -11,10 +11,10 @@ use crate::state::SessionState;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::OnlineOptions;
 
-/// What a change of a definition does to the table's rows.
+/// The way in which a change of a definition treats the table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Nothing.
+    /// They are not looked at.
     Instant,
     /// They stay where they are, and are read for new indexes, while others write them.
     Beside,

@@ -63,12 +63,12 @@ pub trait Subplan: std::fmt::Debug + Send + Sync {
     fn outline(&self, out: &mut Outliner<'_>) -> Operator;
 }
 
-/// What is asked of the subquery.
+/// The question that a subquery answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubqueryKind {
     /// A value of its one row.
     Scalar {
-        /// Which.
+        /// The position of its column.
         column: usize,
     },
     /// Whether it has a row.

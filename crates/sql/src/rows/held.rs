@@ -57,7 +57,7 @@ mod tests {
         assert_eq!((&part[..], session.memory.used()), (&b"xx"[..], once));
         drop(part);
         assert_eq!(session.memory.used(), 0);
-        session.settings.connection_memory_limit = LONG as u64;
+        session.settings.memory_limits.connection = LONG as u64;
         assert_eq!(hold(vec![b'x'; 2 * LONG].into(), &session).unwrap_err().code, 3170);
         assert!(hold(Bytes::from_static(b"short"), &session).is_ok());
     }

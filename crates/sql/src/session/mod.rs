@@ -14,6 +14,7 @@ mod hints;
 mod histograms;
 mod load;
 mod maintenance;
+mod name_quotes;
 mod prepared;
 pub(crate) mod programs;
 mod query;

@@ -1,9 +1,10 @@
 //! The SHOW statements that need only the session and the catalog: WARNINGS, ERRORS, CREATE TABLE,
 //! CREATE DATABASE. Others are queries of computed tables (`crate::information_schema`).
 
+use super::name_quotes::{self, NameQuotes};
 use super::programs::show::show_create_program;
 use super::{Call, StatementContext, show_query};
-use crate::api::{Outcome, Priv, ResultColumn, sql_mode};
+use crate::api::{Outcome, Priv, ResultColumn, VariableScope, sql_mode};
 use crate::bind;
 use crate::catalog::{self, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
@@ -86,14 +87,20 @@ fn create_table(
     if has_mode(cx, sql_mode::ANSI) && !mariadb {
         catalog::leave_out_options(&mut definition);
     }
-    if has_mode(cx, sql_mode::ANSI_QUOTES) {
-        definition = catalog::in_double_quotes(&definition);
-    }
+    definition = name_quotes::requoted(&definition, quotes(cx));
     if table.temporary {
         definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
     }
     call.sink.row(&[text(&*table.def.name), text(definition)])?;
     Ok(Outcome::rows())
+}
+
+fn quotes(cx: &StatementContext<'_>) -> NameQuotes {
+    let all = cx.state.host.variable(VariableScope::Session, "sql_quote_show_create");
+    NameQuotes {
+        double: has_mode(cx, sql_mode::ANSI_QUOTES),
+        needed_only: matches!(all, Ok((Value::Int(0) | Value::UInt(0), _))),
+    }
 }
 
 fn has_mode(cx: &StatementContext<'_>, mode: u64) -> bool {
@@ -113,6 +120,10 @@ fn create_view(cx: &mut StatementContext<'_>, name: &ObjectName, call: &mut Call
         }
         cx.state.diagnostics.warn(error);
     }
+    let mut definition = view.def.show_create(cx.state.database.as_deref(), !cx.state.settings.mariadb);
+    if has_mode(cx, sql_mode::ANSI) && !cx.state.settings.mariadb {
+        leave_out_security(&mut definition);
+    }
     call.sink.columns(&[
         answer_column("View", ColumnKind::VarChar, 64),
         answer_column("Create View", ColumnKind::VarChar, 1024),
@@ -121,11 +132,20 @@ fn create_view(cx: &mut StatementContext<'_>, name: &ObjectName, call: &mut Call
     ])?;
     call.sink.row(&[
         text(&*view.def.name),
-        text(view.def.show_create(cx.state.database.as_deref(), !cx.state.settings.mariadb)),
+        text(name_quotes::requoted_view(&definition, quotes(cx))),
         text(charset::charset_name(client)),
         text(charset::collation_name(connection)),
     ])?;
     Ok(Outcome::rows())
+}
+
+/// With `sql_mode=ANSI` a view is shown without its algorithm and its definer.
+fn leave_out_security(definition: &mut String) {
+    let head = "CREATE ".len();
+    let end = definition.find(" SQL SECURITY ").and_then(|at| Some(at + definition[at..].find("VIEW ")?));
+    if let Some(end) = end {
+        definition.replace_range(head..end, "");
+    }
 }
 
 fn create_sequence(
@@ -176,7 +196,7 @@ fn create_database(
         catalog::quote_ident(name),
         if crate::api::tables_are_encrypted(&*cx.state.host) { 'Y' } else { 'N' },
     );
-    let sql = if has_mode(cx, sql_mode::ANSI_QUOTES) { catalog::in_double_quotes(&sql) } else { sql };
+    let sql = name_quotes::requoted(&sql, quotes(cx));
     call.sink.columns(&[
         answer_column("Database", ColumnKind::VarChar, 64),
         answer_column("Create Database", ColumnKind::VarChar, 1024),

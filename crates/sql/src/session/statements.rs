@@ -435,7 +435,7 @@ mod tests {
         while memory.used() < MOST_KEPT as u64 * 3 / 4 {
             cache.parse(&list(cache.recent.len(), 20), &settings, false, &mut account).unwrap();
         }
-        settings.connection_memory_limit = MOST_KEPT as u64 + (128 << 10);
+        settings.memory_limits.connection = MOST_KEPT as u64 + (128 << 10);
         let large = list(0, 300);
         cache.parse(&large, &settings, false, &mut account).unwrap();
         assert!(cache.recent.is_empty());

@@ -99,7 +99,7 @@ impl Trx {
         let ticket = match self.log.in_flight {
             None => self.shared.port.commit_seen(self.budget.kill(), request),
             // The next one may use what it defines, which is there only then.
-            Some(_) if is_definition => Ticket::done(self.shared.port.commit_inline(request).wait()),
+            Some(_) if is_definition => Ticket::done(self.shared.port.commit(request.inline()).wait()),
             Some(_) => self.shared.port.commit(request),
         };
         self.end();

@@ -112,7 +112,7 @@ pub fn store(port: &dyn CommitPort, table: u64, statistics: &Statistics) -> SqlR
     let mut cache = port.new_cache();
     write_set_event(&mut cache, &writes)?;
     let now = omnibus_commit::now_us();
-    let ticket = port.commit_inline(CommitRequest::new(cache, writes, false, now));
+    let ticket = port.commit(CommitRequest::new(cache, writes, false, now).inline());
     ticket.wait().map(|_| ()).map_err(SqlError::of_commit)
 }
 

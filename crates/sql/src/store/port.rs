@@ -70,12 +70,9 @@ pub trait CommitPort: Send + Sync + 'static {
     fn hold(&self) -> Box<dyn SnapshotHold>;
     /// The engine.
     fn engine(&self) -> &Arc<dyn Engine>;
-    /// Hands a finished transaction over; may do its group's work itself, which saves two thread switches where nobody else commits.
-    fn commit_inline(&self, request: CommitRequest) -> Ticket;
-    /// As `commit_inline`, and never waits for the device: for who has more to hand over before this is durable.
-    fn commit(&self, request: CommitRequest) -> Ticket {
-        self.commit_inline(request)
-    }
+    /// Hands a finished transaction over. Only an [inline](CommitRequest::inline) one may wait for the device: not that of a caller who has more to
+    /// hand over before this is durable.
+    fn commit(&self, request: CommitRequest) -> Ticket;
     /// Completes when everything up to `no` is published: durable, or with `sync_binlog` other than 1 at least written.
     fn wait_published(&self, no: CommitNo) -> Ticket;
     /// Everything up to here is published.
@@ -114,9 +111,9 @@ pub trait CommitPort: Send + Sync + 'static {
 }
 
 impl dyn CommitPort {
-    /// As `commit_inline` for a session, whose process is seen to wait for its commit meanwhile, or for room (SPACE-1).
+    /// As `commit` for a session that waits, whose process is seen to wait for its commit meanwhile, or for room (SPACE-1).
     pub(crate) fn commit_seen(&self, kill: &KillFlag, request: CommitRequest) -> Ticket {
-        kill.while_committing(|| self.commit_inline(request))
+        kill.while_committing(|| self.commit(request.inline()))
     }
 }
 
@@ -129,9 +126,6 @@ impl CommitPort for Coordinator {
     }
     fn engine(&self) -> &Arc<dyn Engine> {
         Coordinator::engine(self)
-    }
-    fn commit_inline(&self, request: CommitRequest) -> Ticket {
-        Coordinator::commit_inline(self, request)
     }
     fn commit(&self, request: CommitRequest) -> Ticket {
         Coordinator::commit(self, request)

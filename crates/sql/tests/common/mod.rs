@@ -115,7 +115,10 @@ impl CommitPort for TestPort {
     fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
-    fn commit_inline(&self, mut request: CommitRequest) -> Ticket {
+    fn commit(&self, mut request: CommitRequest) -> Ticket {
+        if !request.inline {
+            self.enrolled.fetch_add(1, Ordering::Relaxed);
+        }
         let _order = self.order.lock();
         if request.logged && self.refuse.swap(false, Ordering::Relaxed) {
             return Ticket::done(Err(CommitError::Withdrawn));
@@ -131,10 +134,6 @@ impl CommitPort for TestPort {
         }
         self.engine.commit_ordered(no);
         Ticket::done(Ok(no))
-    }
-    fn commit(&self, request: CommitRequest) -> Ticket {
-        self.enrolled.fetch_add(1, Ordering::Relaxed);
-        self.commit_inline(request)
     }
     fn wait_published(&self, no: CommitNo) -> Ticket {
         Ticket::done(Ok(no))

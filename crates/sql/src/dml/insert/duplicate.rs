@@ -22,8 +22,8 @@ impl InsertPlan {
         counts: &mut Counts,
     ) -> ExecResult<bool> {
         let table = &self.target.table;
-        counts.duplicates += 1;
         if self.replace {
+            counts.duplicates += 1;
             let old = table.decode(&duplicate.existing.row)?;
             let fire = |time, run: &mut Run<'_>| match &self.expressions {
                 Some(one) => one.fire((time, TriggerEvent::Delete), Some(&old), None, run),
@@ -39,6 +39,7 @@ impl InsertPlan {
             self.update_existing(run, values, beside, duplicate, counts)?;
             return Ok(false);
         }
+        counts.duplicates += 1;
         let error = duplicate_error(table, duplicate.index, values);
         if !self.ignore {
             return Err(error.into());
@@ -93,11 +94,14 @@ impl InsertPlan {
         if written != Written::Refused {
             self.give_back(run, &new, counts)?;
         }
-        counts.affected += match written {
-            Written::Same => u64::from(run.state.settings.found_rows),
-            Written::Refused => 0,
-            Written::Changed => 2,
+        let found = u64::from(run.state.settings.found_rows);
+        let (affected, duplicates) = match written {
+            Written::Same => (found, found),
+            Written::Refused => (0, 0),
+            Written::Changed => (2, 1),
         };
+        counts.affected += affected;
+        counts.duplicates += duplicates;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::auto_increment::is_auto_key;
 use super::before;
 use super::plan::InsertPlan;
 use super::source::Source;
+use crate::api::VariableScope;
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{default_value, has_no_default, implicit_default, null_value};
 use crate::dml::returning::Returned;
@@ -123,10 +124,10 @@ impl InsertPlan {
             None => counts.last_value,
         };
         let single = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
-        let info = if single {
+        let warnings = run.state.diagnostics.count();
+        let info = if single && (warnings == 0 || !tells_warnings(run)) {
             String::new()
         } else {
-            let warnings = run.state.diagnostics.count();
             format!("Records: {}  Duplicates: {}  Warnings: {warnings}", counts.records, counts.duplicates)
         };
         Effect { affected: counts.affected, last_insert_id, info, rows: None }
@@ -362,4 +363,10 @@ fn add_numbered(
         }
     }
     Ok(true)
+}
+
+/// `sql_warnings`: a row by itself is told of as several are.
+fn tells_warnings(run: &Run<'_>) -> bool {
+    let on = run.state.host.variable(VariableScope::Session, "sql_warnings");
+    !matches!(on, Ok((Value::Int(0) | Value::UInt(0), _)) | Err(_))
 }

@@ -64,18 +64,9 @@ fn write(json: &Json, depth: usize, out: &mut String) {
 }
 
 fn quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            c if c < ' ' => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    omnibus_value::json::write_quoted(text, &mut quoted);
+    out.push_str(&String::from_utf8_lossy(&quoted));
 }
 
 /// The document of a statement; `ran`: what happened is shown, too.

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 /// One aggregate of a query block.
 #[derive(Clone, Debug)]
 pub struct AggregateSpec {
-    /// Which.
+    /// The function.
     pub kind: Kind,
     /// DISTINCT.
     pub distinct: bool,

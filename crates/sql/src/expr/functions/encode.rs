@@ -4,7 +4,7 @@ use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr, ExprType};
 use bytes::Bytes;
-use omnibus_value::{Value, base64};
+use omnibus_value::{Value, base64, hex, uuid};
 
 use crate::expr::types::{Family, bytes};
 
@@ -57,16 +57,6 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
     Ok(Value::Bytes(weights.into()))
 }
 
-/// Upper-case hexadecimal digits of `bytes`.
-pub(super) fn to_hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 * bytes.len());
-    out.extend(bytes.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]));
-    out
-}
-
-const UPPER: &[u8; 16] = b"0123456789ABCDEF";
-pub(super) const LOWER: &[u8; 16] = b"0123456789abcdef";
-
 fn hex_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
     let length = match args[0].ty.family() {
         Family::Integer | Family::Decimal | Family::Real => 16,
@@ -81,7 +71,7 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
         Value::Int(n) => text(format!("{n:X}")),
         Value::UInt(n) | Value::Bit(n) => text(format!("{n:X}")),
         Value::Year(n) => text(format!("{n:X}")),
-        Value::Fixed(v) => text(to_hex(v.bytes(), UPPER)),
+        Value::Fixed(v) => text(hex::upper(v.bytes())),
         Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
             // Half of one is away from zero, unlike where an integer is wanted.
             let n = args[0].to_f64(&value, cx).round();
@@ -95,31 +85,14 @@ fn hex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
                 return Ok(Value::Null);
             }
             cx.ask(value.len().saturating_mul(2))?;
-            text(to_hex(&value, UPPER))
+            text(hex::upper(&value))
         }
     })
 }
 
-fn digit(byte: u8) -> Option<u8> {
-    (byte as char).to_digit(16).map(|d| d as u8)
-}
-
-/// Bytes that hexadecimal digits stand for; an odd first digit stands alone.
-pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(digits.len() / 2 + 1);
-    let odd = digits.len() % 2;
-    if odd == 1 {
-        out.push(digit(digits[0])?);
-    }
-    for pair in digits[odd..].chunks_exact(2) {
-        out.push(digit(pair[0])? << 4 | digit(pair[1])?);
-    }
-    Some(out)
-}
-
 fn unhex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    Ok(match from_hex(&value) {
+    Ok(match hex::parse(&value) {
         Some(bytes) => text(bytes),
         None => super::no_value("string", &args[0], "unhex", cx),
     })
@@ -239,7 +212,7 @@ fn new_uuid() -> [u8; 16] {
 
 fn dashed(bytes: &[u8; 16]) -> Vec<u8> {
     let mut out = Vec::with_capacity(36);
-    omnibus_value::fixed::write_uuid(bytes, &mut out);
+    uuid::write(bytes, &mut out);
     out
 }
 
@@ -251,21 +224,8 @@ fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     Ok(Value::UInt(server | start << 24 | COUNTER.fetch_add(1, Ordering::Relaxed) & 0xff_ffff))
 }
 
-/// The 16 bytes behind a UUID's text: 32 digits, with dashes or braces or without.
-fn parse_uuid(value: &[u8]) -> Option<[u8; 16]> {
-    let inner = value.strip_prefix(b"{").and_then(|v| v.strip_suffix(b"}")).unwrap_or(value);
-    let digits: Vec<u8> = match inner.len() {
-        32 => inner.to_vec(),
-        36 if [8, 13, 18, 23].iter().all(|i| inner[*i] == b'-') => {
-            inner.iter().copied().filter(|b| *b != b'-').collect()
-        }
-        _ => return None,
-    };
-    from_hex(&digits)?.try_into().ok()
-}
-
 fn is_uuid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(super::boolean(parse_uuid(&str_arg!(args, 0, cx)).is_some()))
+    Ok(super::boolean(uuid::parse(&str_arg!(args, 0, cx)).is_some()))
 }
 
 /// Swaps the time fields so that later UUIDs sort later, or back.
@@ -286,7 +246,7 @@ fn swapped(bytes: [u8; 16], to_stored: bool) -> [u8; 16] {
 fn uuid_to_bin(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let swap = args.len() > 1 && args[1].eval_bool(cx)? == Some(true);
-    let Some(bytes) = parse_uuid(&value) else { return Err(bad_uuid(&value, "uuid_to_bin").into()) };
+    let Some(bytes) = uuid::parse(&value) else { return Err(bad_uuid(&value, "uuid_to_bin").into()) };
     Ok(text(if swap { swapped(bytes, true) } else { bytes }.to_vec()))
 }
 

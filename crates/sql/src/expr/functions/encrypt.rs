@@ -1,18 +1,17 @@
 //! Digests and checksums: MD5, SHA1, SHA2, CRC32, RANDOM_BYTES, STATEMENT_DIGEST.
 
-use super::encode::{LOWER, to_hex};
 use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::BINARY;
 use crate::expr::{BindContext, Context, Expr, ExprType};
 use crate::state::SessionState;
 use md5::Md5;
-use omnibus_value::Value;
+use omnibus_value::{Value, hex};
 use sha1::Digest;
 
 pub(super) const DEFS: &[Def] = &[
     Def::new("MD5", 1, 1, ty::ascii::<32>, |a, _, cx| {
-        Ok(text(to_hex(&Md5::digest(&*str_arg!(a, 0, cx)), LOWER)))
+        Ok(text(hex::lower(&Md5::digest(&*str_arg!(a, 0, cx)))))
     }),
     Def::new("SHA1", 1, 1, ty::ascii::<40>, sha1),
     Def::new("SHA", 1, 1, ty::ascii::<40>, sha1),
@@ -27,16 +26,16 @@ pub(super) const DEFS: &[Def] = &[
 
 fn sha1(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
-    Ok(text(to_hex(&sha1::Sha1::digest(&value), LOWER)))
+    Ok(text(hex::lower(&sha1::Sha1::digest(&value))))
 }
 
 fn sha2(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     Ok(match int_arg!(args, 1, cx) {
-        224 => text(to_hex(&sha2::Sha224::digest(&value), LOWER)),
-        0 | 256 => text(to_hex(&sha2::Sha256::digest(&value), LOWER)),
-        384 => text(to_hex(&sha2::Sha384::digest(&value), LOWER)),
-        512 => text(to_hex(&sha2::Sha512::digest(&value), LOWER)),
+        224 => text(hex::lower(&sha2::Sha224::digest(&value))),
+        0 | 256 => text(hex::lower(&sha2::Sha256::digest(&value))),
+        384 => text(hex::lower(&sha2::Sha384::digest(&value))),
+        512 => text(hex::lower(&sha2::Sha512::digest(&value))),
         _ => Value::Null,
     })
 }
@@ -50,7 +49,7 @@ fn statement_digest_text(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> E
 fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let sql = str_arg!(args, 0, cx);
     let digest = digest_of(&sql, cx)?;
-    Ok(text(to_hex(&sha2::Sha256::digest(digest.as_bytes()), LOWER)))
+    Ok(text(hex::lower(&sha2::Sha256::digest(digest.as_bytes()))))
 }
 
 fn digest_of(sql: &[u8], cx: &mut Context<'_>) -> SqlResult<String> {

@@ -49,10 +49,10 @@ pub struct Among {
     pub cost: f64,
 }
 
-/// What is asked of the index part behind the leading ones.
+/// The condition on the index part behind the leading ones.
 #[derive(Clone, Debug)]
 pub enum Tail {
-    /// Nothing.
+    /// Every value of it is read.
     Whole,
     /// It lies between bounds.
     Between {

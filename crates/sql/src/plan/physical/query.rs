@@ -201,13 +201,13 @@ pub struct ScanNode {
     pub keep: Option<Keep>,
 }
 
-/// What a scan reads.
+/// The rows that a scan reads.
 pub enum NodeSource {
     /// A stored table.
     Table {
-        /// Which.
+        /// The table.
         table: Arc<Table>,
-        /// How.
+        /// The way to its rows.
         path: TableAccess,
         /// Locks.
         lock: LockMode,
@@ -227,7 +227,7 @@ pub enum NodeSource {
     },
     /// A computed table.
     Virtual {
-        /// Which.
+        /// The table.
         table: Arc<dyn VirtualTable>,
         /// Conditions on its rows.
         filter: Vec<Expr>,

@@ -133,7 +133,8 @@ impl SqlSession {
         run: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<T>,
     ) -> ExecResult<T> {
         self.context().enter();
-        let diagnostics = std::mem::take(&mut self.state.diagnostics);
+        let empty = self.state.diagnostics.emptied();
+        let diagnostics = std::mem::replace(&mut self.state.diagnostics, empty);
         let (row_count, found_rows) = (self.state.row_count, self.state.found_rows);
         let (last_insert_id, set) = (self.state.last_insert_id, self.state.last_insert_id_set.take());
         let inside = std::mem::replace(&mut self.state.programs.inside, Inside::Statement);

@@ -1,12 +1,11 @@
 //! Accounts and roles as rows: information_schema's tables of roles, and tables of the `mysql` schema as other servers have them, which
 //! dump programs and tools read. They are made up when they are read.
 
-use super::objects::{RoutineGrant, TableGrant};
-use super::passwords::OldPassword;
-use super::privilege::{PRIVILEGES, Privileges};
-use super::proxies::ProxyGrant;
-use super::roles::{AccountName, RoleRules, available};
-use super::table::{AccessTable, Account};
+use crate::account::attributes::attributes;
+use crate::account::credentials::OldPassword;
+use crate::account::grants::{PRIVILEGES, Privileges, ProxyGrant, RoutineGrant, TableGrant};
+use crate::account::roles::{AccountName, RoleRules, available};
+use crate::account::table::{AccessTable, Account};
 use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::temporal::DateTime;
@@ -45,7 +44,8 @@ pub fn role_rows(
         "ADMINISTRABLE_ROLE_AUTHORIZATIONS" => applicable(table, me, &stored, rules, |admin| admin),
         "ENABLED_ROLES" => {
             let row = |(user, host): &AccountName| {
-                let default = stored.roles.iter().any(|r| r.default && r.user == *user && r.host == *host);
+                let default =
+                    stored.grants.roles.iter().any(|r| r.default && r.user == *user && r.host == *host);
                 let mandatory = rules.mandatory.contains(&(user.clone(), host.clone()));
                 texts(&[user, host, yes(default), yes(mandatory)])
             };
@@ -77,7 +77,7 @@ fn applicable(
             available(table, &holder, &RoleRules::default())
         };
         for (user, host) in names {
-            let grant = holder.roles.iter().find(|role| role.user == user && role.host == host);
+            let grant = holder.grants.roles.iter().find(|role| role.user == user && role.host == host);
             let (admin, default) = grant.map_or((false, false), |role| (role.admin, role.default));
             let mandatory = rules.mandatory.contains(&(user.clone(), host.clone()));
             if shown(admin) {
@@ -123,7 +123,7 @@ fn object_grants(role: &Account, name: &str) -> Rows {
                 let set = as_set(grant.privileges.without(Privileges::GRANT_OPTION));
                 texts(&[&head[..], &[&grant.db, &grant.table, &set, option(grant.privileges)]].concat())
             };
-            role.tables.iter().map(row).collect()
+            role.grants.tables.iter().map(row).collect()
         }
         "ROLE_COLUMN_GRANTS" => {
             let row = |grant: &TableGrant| -> Rows {
@@ -133,7 +133,7 @@ fn object_grants(role: &Account, name: &str) -> Rows {
                 };
                 grant.columns.iter().map(column).collect()
             };
-            role.tables.iter().flat_map(row).collect()
+            role.grants.tables.iter().flat_map(row).collect()
         }
         _ => {
             let row = |grant: &RoutineGrant| {
@@ -141,7 +141,7 @@ fn object_grants(role: &Account, name: &str) -> Rows {
                 let (db, name) = (grant.db.as_str(), grant.name.as_str());
                 texts(&[&head[..], &[db, name, "def", db, name, &set, option(grant.privileges)]].concat())
             };
-            role.routines.iter().map(row).collect()
+            role.grants.routines.iter().map(row).collect()
         }
     }
 }
@@ -164,7 +164,7 @@ fn of_account(account: &Account, name: &str) -> Rows {
                 row.push(Value::Bytes(old.auth.clone().into()));
                 row
             };
-            account.passwords.iter().rev().map(row).collect()
+            account.credentials.passwords.iter().rev().map(row).collect()
         }
         "proxies_priv" => {
             let row = |own: &ProxyGrant| {
@@ -172,7 +172,7 @@ fn of_account(account: &Account, name: &str) -> Rows {
                 row.extend([Value::Int(own.grant_option.into()), text(""), Value::Null]);
                 row
             };
-            account.proxies.iter().map(row).collect()
+            account.grants.proxies.iter().map(row).collect()
         }
         "tables_priv" => {
             let row = |grant: &TableGrant| {
@@ -181,7 +181,7 @@ fn of_account(account: &Account, name: &str) -> Rows {
                 row.extend([Value::Null, text(&as_set(grant.privileges)), text(&columns)]);
                 row
             };
-            account.tables.iter().map(row).collect()
+            account.grants.tables.iter().map(row).collect()
         }
         "columns_priv" => {
             let row = |grant: &TableGrant| -> Rows {
@@ -192,7 +192,7 @@ fn of_account(account: &Account, name: &str) -> Rows {
                 };
                 grant.columns.iter().map(column).collect()
             };
-            account.tables.iter().flat_map(row).collect()
+            account.grants.tables.iter().flat_map(row).collect()
         }
         "procs_priv" => {
             let row = |grant: &RoutineGrant| {
@@ -202,20 +202,20 @@ fn of_account(account: &Account, name: &str) -> Rows {
                 row.push(Value::Null);
                 row
             };
-            account.routines.iter().map(row).collect()
+            account.grants.routines.iter().map(row).collect()
         }
         "role_edges" => {
-            let granted = account.roles.iter().filter(|role| role.granted);
+            let granted = account.grants.roles.iter().filter(|role| role.granted);
             granted.map(|role| texts(&[&role.host, &role.user, host, user, y(role.admin)])).collect()
         }
         "default_roles" => {
-            let default = account.roles.iter().filter(|role| role.default);
+            let default = account.grants.roles.iter().filter(|role| role.default);
             default.map(|role| texts(&[host, user, &role.host, &role.user])).collect()
         }
         // A role has no host part there.
         "roles_mapping" => {
             let host = if account.is_role { "" } else { host };
-            let granted = account.roles.iter().filter(|role| role.granted);
+            let granted = account.grants.roles.iter().filter(|role| role.granted);
             granted.map(|role| texts(&[host, user, &role.user, y(role.admin)])).collect()
         }
         _ => Vec::new(),
@@ -256,7 +256,7 @@ const COLUMNS: [Privileges; 29] = [
 ];
 
 fn user_row(account: &Account) -> Vec<Value> {
-    let own = |bit: Privileges| text(y(account.privileges.has(bit)));
+    let own = |bit: Privileges| text(y(account.grants.privileges.has(bit)));
     let limits = &account.options.resources;
     let mut row = texts(&[account.host.as_str(), &account.user]);
     row.extend(COLUMNS.map(own));
@@ -265,17 +265,17 @@ fn user_row(account: &Account) -> Vec<Value> {
     row.extend(
         [limits.queries, limits.updates, limits.connections, limits.at_once].map(|n| Value::UInt(n.into())),
     );
-    row.push(text(&account.plugin));
-    row.push(Value::Bytes(account.auth.clone().into()));
+    row.push(text(&account.credentials.plugin));
+    row.push(Value::Bytes(account.credentials.auth.clone().into()));
     row.push(text(y(account.options.expired)));
     row.push(text(y(account.locked)));
     row.extend([own(Privileges::CREATE_ROLE), own(Privileges::DROP_ROLE)]);
     let rules = &account.options.passwords;
     row.extend([rules.history, rules.reuse_days].map(|n| n.map_or(Value::Null, |n| Value::UInt(n.into()))));
     row.push(rules.require_current.map_or(Value::Null, |asked| text(y(asked))));
-    row.push(super::options::attributes(account).map_or(Value::Null, |attributes| text(&attributes)));
+    row.push(attributes(account).map_or(Value::Null, |attributes| text(&attributes)));
     row.push(text(y(account.is_role)));
-    let default = account.roles.iter().find(|role| role.default);
+    let default = account.grants.roles.iter().find(|role| role.default);
     row.push(text(default.map_or("", |role| &role.user)));
     row
 }

@@ -1,9 +1,9 @@
 //! REQUIRE: what a connection has to be like for an account.
 
-use super::table::quote;
 use crate::net::Transport;
 use omnibus_parser::ast::Require;
 use omnibus_value::json::Json;
+use omnibus_value::literal::doubled as quote;
 use std::fmt::Write;
 
 /// What REQUIRE says.

@@ -1,14 +1,14 @@
 //! GRANT and REVOKE of privileges: global ones, and those of databases, tables, columns and routines.
 
-use super::manage::resolve;
-use super::objects::{RoutineGrant, TableGrant};
-use super::privilege::{
-    self, COLUMN_PRIVILEGES, DB_PRIVILEGES, Privileges, ROUTINE_PRIVILEGES, TABLE_PRIVILEGES,
+use super::names::resolve;
+use super::{proxies, users};
+use crate::account::credentials::Requirement;
+use crate::account::grants::{
+    self, COLUMN_PRIVILEGES, DB_PRIVILEGES, DbGrant, Privileges, ROUTINE_PRIVILEGES, Restrictions,
+    RoutineGrant, TABLE_PRIVILEGES, TableGrant,
 };
-use super::requirement::Requirement;
-use super::restrictions::Restrictions;
-use super::store::Record;
-use super::table::{AccessTable, Account, DbGrant};
+use crate::account::store::Record;
+use crate::account::table::{AccessTable, Account};
 use crate::errors;
 use omnibus_parser::ast::{
     Auth, AuthSecret, Grant, GrantTarget, GrantWhat, ObjectName, Privilege, ProgramKind, Revoke, UserName,
@@ -19,12 +19,16 @@ use omnibus_sql::{SqlError, SqlResult};
 fn give(account: &mut Account, place: &GrantLevel, mut listed: Listed, grantor: &Account) {
     match place {
         GrantLevel::Global => {
-            account.restrictions.granted(account.privileges, listed.set, &grantor.restrictions);
+            account.grants.restrictions.granted(
+                account.grants.privileges,
+                listed.set,
+                &grantor.grants.restrictions,
+            );
         }
         GrantLevel::Database(db) => {
             let back = listed.set;
-            listed.set = back.without(account.restrictions.of(db));
-            account.restrictions.change(db, |own| own.without(back));
+            listed.set = back.without(account.grants.restrictions.of(db));
+            account.grants.restrictions.change(db, |own| own.without(back));
         }
         _ => {}
     }
@@ -36,12 +40,12 @@ fn give(account: &mut Account, place: &GrantLevel, mut listed: Listed, grantor: 
 /// REVOKE from one account; whether it had anything there. With `partial`, what it has everywhere is taken away in one database.
 fn take(account: &mut Account, place: &GrantLevel, listed: &Listed, partial: bool) -> bool {
     match place {
-        GrantLevel::Global => account.restrictions.revoked(listed.set),
+        GrantLevel::Global => account.grants.restrictions.revoked(listed.set),
         GrantLevel::Database(db) if partial => {
-            let held = account.privileges.without(account.restrictions.of(db));
+            let held = account.grants.privileges.without(account.grants.restrictions.of(db));
             let everywhere = Privileges(held.0 & listed.set.0 & DB_PRIVILEGES.0);
             if everywhere != Privileges::NONE {
-                account.restrictions.change(db, |own| own.with(everywhere));
+                account.grants.restrictions.change(db, |own| own.with(everywhere));
                 change(account, place, listed, Privileges::without);
                 return true;
             }
@@ -91,7 +95,7 @@ struct Listed {
 /// its administrators were made.
 fn listed(list: &[Privilege], place: &GrantLevel, grantor: &Account) -> SqlResult<Listed> {
     let allowed = match place {
-        GrantLevel::Global => privilege::all(),
+        GrantLevel::Global => grants::all(),
         GrantLevel::Database(_) => DB_PRIVILEGES,
         GrantLevel::Table(..) => TABLE_PRIVILEGES,
         GrantLevel::Routine(..) => ROUTINE_PRIVILEGES,
@@ -99,11 +103,11 @@ fn listed(list: &[Privilege], place: &GrantLevel, grantor: &Account) -> SqlResul
     let mut listed = Listed::default();
     for item in list {
         if item.name.is("ALL") || item.name.is("ALL PRIVILEGES") {
-            let missing = privilege::all_dynamic().without(grantor.privileges);
+            let missing = grants::all_dynamic().without(grantor.grants.privileges);
             listed.set = listed.set.with(allowed.without(missing.with(Privileges::GRANT_OPTION)));
             continue;
         }
-        let bit = privilege::by_name(&item.name).ok_or_else(|| SqlError {
+        let bit = grants::by_name(&item.name).ok_or_else(|| SqlError {
             code: 3619,
             state: *b"HY000",
             message: format!("Illegal privilege level specified for {}", item.name.as_str()),
@@ -129,18 +133,22 @@ fn check_grantor(grantor: &Account, place: &GrantLevel, listed: &Listed) -> SqlR
     let needed = listed.set.with(Privileges::GRANT_OPTION);
     let (user, host) = (&grantor.user, grantor.host.as_str());
     match place {
-        GrantLevel::Global if !grantor.privileges.has(needed) => Err(errors::access_denied(user, host, true)),
-        GrantLevel::Database(pattern) if !grantor.on_databases_of(pattern).has(needed) => {
+        GrantLevel::Global if !grantor.grants.privileges.has(needed) => {
+            Err(errors::access_denied(user, host, true))
+        }
+        GrantLevel::Database(pattern) if !grantor.rights().on_databases_of(pattern).has(needed) => {
             Err(SqlError::dbaccess_denied(user, host, pattern))
         }
         GrantLevel::Table(db, table) => {
-            let own = |(column, bit): &(String, Privileges)| grantor.on_column(db, table, column).has(*bit);
-            if grantor.on_table(db, table).has(needed) && listed.columns.iter().all(own) {
+            let own = |(column, bit): &(String, Privileges)| {
+                grantor.rights().on_column(db, table, column).has(*bit)
+            };
+            if grantor.rights().on_table(db, table).has(needed) && listed.columns.iter().all(own) {
                 return Ok(());
             }
             Err(SqlError::tableaccess_denied("GRANT", user, host, table))
         }
-        GrantLevel::Routine(kind, db, name) if !grantor.on_routine(*kind, db, name).has(needed) => {
+        GrantLevel::Routine(kind, db, name) if !grantor.rights().on_routine(*kind, db, name).has(needed) => {
             Err(errors::routine_denied("grant", user, host, db, name))
         }
         _ => Ok(()),
@@ -155,49 +163,60 @@ fn change(account: &mut Account, place: &GrantLevel, listed: &Listed, f: Change)
     let set = listed.set;
     match place {
         GrantLevel::Global => {
-            account.privileges = f(account.privileges, set);
+            account.grants.privileges = f(account.grants.privileges, set);
             true
         }
         GrantLevel::Database(db) => {
-            let at = account.databases.iter().position(|g| g.pattern == *db);
+            let at = account.grants.databases.iter().position(|g| g.pattern == *db);
             let had = at.is_some();
             let at = at.unwrap_or_else(|| {
-                account.databases.push(DbGrant { pattern: db.clone(), privileges: Privileges::NONE });
-                account.databases.len() - 1
+                account.grants.databases.push(DbGrant { pattern: db.clone(), privileges: Privileges::NONE });
+                account.grants.databases.len() - 1
             });
-            let grant = &mut account.databases[at];
+            let grant = &mut account.grants.databases[at];
             grant.privileges = f(grant.privileges, set);
-            account.databases.retain(|grant| grant.privileges != Privileges::NONE);
+            account.grants.databases.retain(|grant| grant.privileges != Privileges::NONE);
             had
         }
         GrantLevel::Table(db, table) => change_table(account, (db, table), listed, f),
         GrantLevel::Routine(kind, db, name) => {
-            let at = account.routines.iter().position(|grant| grant.is(*kind, db, name));
+            let at = account.grants.routines.iter().position(|grant| grant.is(*kind, db, name));
             let had = at.is_some();
             let at = at.unwrap_or_else(|| {
                 let (db, name) = (db.clone(), name.clone());
-                account.routines.push(RoutineGrant { kind: *kind, db, name, privileges: Privileges::NONE });
-                account.routines.len() - 1
+                account.grants.routines.push(RoutineGrant {
+                    kind: *kind,
+                    db,
+                    name,
+                    privileges: Privileges::NONE,
+                });
+                account.grants.routines.len() - 1
             });
-            let grant = &mut account.routines[at];
+            let grant = &mut account.grants.routines[at];
             grant.privileges = f(grant.privileges, set);
-            account.routines.retain(|grant| grant.privileges != Privileges::NONE);
+            account.grants.routines.retain(|grant| grant.privileges != Privileges::NONE);
             had
         }
     }
 }
 
 fn change_table(account: &mut Account, (db, table): (&str, &str), listed: &Listed, f: Change) -> bool {
-    let at = account.tables.iter().position(|grant| grant.db == db && grant.table == table);
+    let at = account.grants.tables.iter().position(|grant| grant.db == db && grant.table == table);
     // Each column that is named has to have something, too.
     let has = |grant: &TableGrant, column: &str| grant.columns.iter().any(|(name, _)| name == column);
-    let had = at.is_some_and(|at| listed.columns.iter().all(|(column, _)| has(&account.tables[at], column)));
+    let had =
+        at.is_some_and(|at| listed.columns.iter().all(|(column, _)| has(&account.grants.tables[at], column)));
     let at = at.unwrap_or_else(|| {
         let (db, table) = (db.to_owned(), table.to_owned());
-        account.tables.push(TableGrant { db, table, privileges: Privileges::NONE, columns: Vec::new() });
-        account.tables.len() - 1
+        account.grants.tables.push(TableGrant {
+            db,
+            table,
+            privileges: Privileges::NONE,
+            columns: Vec::new(),
+        });
+        account.grants.tables.len() - 1
     });
-    let grant = &mut account.tables[at];
+    let grant = &mut account.grants.tables[at];
     grant.privileges = f(grant.privileges, listed.set);
     for (column, bit) in &listed.columns {
         grant.change_column(column, |own| f(own, *bit));
@@ -207,14 +226,14 @@ fn change_table(account: &mut Account, (db, table): (&str, &str), listed: &Liste
         *own = Privileges(own.0 & f(*own, listed.set).0);
     }
     grant.columns.retain(|(_, own)| *own != Privileges::NONE);
-    account.tables.retain(|grant| !grant.is_empty());
+    account.grants.tables.retain(|grant| !grant.is_empty());
     had
 }
 
 /// Adds what another account has on databases, tables and routines.
 pub(super) fn add_grants(account: &mut Account, other: &Account) {
     let all = |set| Listed { set, columns: Vec::new() };
-    for grant in &other.databases {
+    for grant in &other.grants.databases {
         change(
             account,
             &GrantLevel::Database(grant.pattern.clone()),
@@ -222,11 +241,11 @@ pub(super) fn add_grants(account: &mut Account, other: &Account) {
             Privileges::with,
         );
     }
-    for grant in &other.tables {
+    for grant in &other.grants.tables {
         let listed = Listed { set: grant.privileges, columns: grant.columns.clone() };
         change(account, &GrantLevel::Table(grant.db.clone(), grant.table.clone()), &listed, Privileges::with);
     }
-    for grant in &other.routines {
+    for grant in &other.grants.routines {
         let place = GrantLevel::Routine(grant.kind, grant.db.clone(), grant.name.clone());
         change(account, &place, &all(grant.privileges), Privileges::with);
     }
@@ -251,7 +270,7 @@ pub fn grant(
 ) -> SqlResult<Vec<Record>> {
     let (privileges, target) = match &statement.what {
         GrantWhat::Privileges { privileges, target } => (privileges, target),
-        GrantWhat::Proxy(proxied) => return super::proxies::grant(table, grantor, proxied, statement),
+        GrantWhat::Proxy(proxied) => return proxies::grant(table, grantor, proxied, statement),
         GrantWhat::Everything | GrantWhat::Roles(_) => {
             return Err(SqlError::internal("a GRANT of no privileges"));
         }
@@ -290,8 +309,9 @@ fn is_own(auth: &Auth, old: &Account) -> SqlResult<bool> {
         return Ok(false);
     }
     let mut said = Account::clone(old);
-    super::manage::apply_auth(&mut said, auth, "mysql_native_password")?;
-    Ok((said.plugin, said.auth) == (old.plugin.clone(), old.auth.clone()))
+    users::apply_auth(&mut said, auth, "mysql_native_password")?;
+    Ok((said.credentials.plugin, said.credentials.auth)
+        == (old.credentials.plugin.clone(), old.credentials.auth.clone()))
 }
 
 /// REVOKE.
@@ -303,7 +323,7 @@ pub fn revoke(
     partial: bool,
 ) -> SqlResult<Vec<Record>> {
     if let GrantWhat::Proxy(proxied) = &statement.what {
-        return super::proxies::revoke(table, grantor, proxied, statement);
+        return proxies::revoke(table, grantor, proxied, statement);
     }
     let mut changes = Vec::new();
     for name in &statement.users {
@@ -312,14 +332,14 @@ pub fn revoke(
         let mut account = Account::clone(&old);
         match &statement.what {
             GrantWhat::Everything => {
-                if !grantor.privileges.any(Privileges::CREATE_USER) {
+                if !grantor.grants.privileges.any(Privileges::CREATE_USER) {
                     return Err(errors::specific_access_denied("CREATE USER"));
                 }
-                account.privileges = Privileges::NONE;
-                account.restrictions = Restrictions::default();
-                account.databases.clear();
-                account.tables.clear();
-                account.routines.clear();
+                account.grants.privileges = Privileges::NONE;
+                account.grants.restrictions = Restrictions::default();
+                account.grants.databases.clear();
+                account.grants.tables.clear();
+                account.grants.routines.clear();
             }
             GrantWhat::Privileges { privileges, target } => {
                 let place = place(target, database)?;

@@ -1,8 +1,8 @@
 //! Partial revokes: what an account has everywhere but in some databases. REVOKE on a database takes away there what was granted on
 //! everything, under `partial_revokes`; a GRANT on the database gives it back.
 
+use super::Grants;
 use super::privilege::{DB_PRIVILEGES, PRIVILEGES, Privileges};
-use super::table::Account;
 use omnibus_value::json::Json;
 
 /// Databases by their exact names, in order, with the global privileges that do not hold there.
@@ -57,13 +57,13 @@ impl Restrictions {
     }
 
     /// Of an account and its roles together: what none of them holds in a database.
-    pub fn together<'a>(accounts: impl Iterator<Item = &'a Account> + Clone) -> Restrictions {
+    pub fn together<'a>(all_grants: impl Iterator<Item = &'a Grants> + Clone) -> Restrictions {
         let mut all = Restrictions::default();
         let names: Vec<String> =
-            accounts.clone().flat_map(|one| one.restrictions.0.iter().map(|(db, _)| db.clone())).collect();
+            all_grants.clone().flat_map(|one| one.restrictions.0.iter().map(|(db, _)| db.clone())).collect();
         for db in names {
-            let sum = |part: fn(&Account, Privileges) -> Privileges| {
-                let parts = accounts.clone().map(|one| part(one, one.restrictions.of(&db)));
+            let sum = |part: fn(&Grants, Privileges) -> Privileges| {
+                let parts = all_grants.clone().map(|one| part(one, one.restrictions.of(&db)));
                 parts.fold(Privileges::NONE, Privileges::with)
             };
             let restricted = sum(|_, own| own);
@@ -113,7 +113,6 @@ impl Restrictions {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::sync::Arc;
 
     const READ: Privileges = Privileges::SELECT;
     const WRITE: Privileges = Privileges::INSERT;
@@ -138,15 +137,14 @@ mod tests {
 
     #[test]
     fn a_role_gives_what_its_holder_lacks() {
-        let account = |set, restricted: Privileges| {
-            let mut account = Account { privileges: set, ..Account::new("u", "%") };
-            account.restrictions.change("a", |_| restricted);
-            Arc::new(account)
+        let grants = |set, restricted: Privileges| {
+            let mut grants = Grants { privileges: set, ..Grants::default() };
+            grants.restrictions.change("a", |_| restricted);
+            grants
         };
-        let of =
-            |accounts: &[Arc<Account>]| Restrictions::together(accounts.iter().map(|one| &**one)).of("a");
-        let own = account(READ.with(WRITE), READ.with(WRITE));
-        assert_eq!(of(&[own.clone(), account(READ, Privileges::NONE)]), WRITE);
-        assert_eq!(of(&[own, account(READ, READ)]), READ.with(WRITE));
+        let of = |all: &[Grants]| Restrictions::together(all.iter()).of("a");
+        let own = grants(READ.with(WRITE), READ.with(WRITE));
+        assert_eq!(of(&[own.clone(), grants(READ, Privileges::NONE)]), WRITE);
+        assert_eq!(of(&[own, grants(READ, READ)]), READ.with(WRITE));
     }
 }

@@ -1,40 +1,22 @@
 //! PROXY: who may act as whom. It acts where `check_proxy_users` and the plugin's own variable say that the server itself finds the
 //! account to act as.
 
-use super::manage::resolve;
-use super::privilege::Privileges;
-use super::roles::AccountName;
-use super::store::Record;
-use super::table::{AccessTable, Account};
+use super::names::resolve;
+use crate::account::grants::{Privileges, ProxyGrant};
+use crate::account::roles::AccountName;
+use crate::account::store::Record;
+use crate::account::table::{AccessTable, Account};
 use crate::errors;
 use omnibus_parser::ast::{Grant, Revoke, UserName};
 use omnibus_sql::SqlResult;
-use std::sync::Arc;
-
-/// An account that another one may act as.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProxyGrant {
-    /// Its name; empty is anybody.
-    pub user: String,
-    /// And its host part.
-    pub host: String,
-    /// WITH GRANT OPTION.
-    pub grant_option: bool,
-}
-
-impl ProxyGrant {
-    fn is(&self, (user, host): &AccountName) -> bool {
-        self.user == *user && self.host == *host
-    }
-}
 
 /// One's own account, what one has with GRANT OPTION, and for administrators all.
 fn check_grantor(grantor: &Account, proxied: &AccountName) -> SqlResult<()> {
     let given = |own: &&ProxyGrant| own.grant_option && (own.is(proxied) || own.user.is_empty());
     let administrator = Privileges::SUPER.with(Privileges::GRANT_OPTION);
     if grantor.is(&proxied.0, &proxied.1)
-        || grantor.proxies.iter().any(|own| given(&own))
-        || grantor.privileges.has(administrator)
+        || grantor.grants.proxies.iter().any(|own| given(&own))
+        || grantor.grants.privileges.has(administrator)
     {
         return Ok(());
     }
@@ -56,10 +38,10 @@ pub fn grant(
         let old = table.exact(&user, &host).ok_or_else(errors::cant_create_user_with_grant)?;
         grantor.may_change(&old)?;
         let mut account = Account::clone(&old);
-        account.proxies.retain(|own| !own.is(&proxied));
+        account.grants.proxies.retain(|own| !own.is(&proxied));
         let (user, host) = proxied.clone();
-        account.proxies.push(ProxyGrant { user, host, grant_option: statement.grant_option });
-        account.proxies.sort_by(|a, b| (&a.user, &a.host).cmp(&(&b.user, &b.host)));
+        account.grants.proxies.push(ProxyGrant { user, host, grant_option: statement.grant_option });
+        account.grants.proxies.sort_by(|a, b| (&a.user, &a.host).cmp(&(&b.user, &b.host)));
         changes.push(Record::Put(Box::new(account)));
     }
     Ok(changes)
@@ -85,22 +67,11 @@ pub fn revoke(
         };
         grantor.may_change(&old)?;
         let mut account = Account::clone(&old);
-        account.proxies.retain(|own| !own.is(&proxied));
-        if account.proxies.len() == old.proxies.len() && !statement.if_exists {
+        account.grants.proxies.retain(|own| !own.is(&proxied));
+        if account.grants.proxies.len() == old.grants.proxies.len() && !statement.if_exists {
             return Err(errors::nonexisting_grant(user, host));
         }
         changes.push(Record::Put(Box::new(account)));
     }
     Ok(changes)
-}
-
-impl AccessTable {
-    /// The account that this one acts as: the first that is there.
-    #[must_use]
-    pub fn proxied_by(&self, account: &Account) -> Option<Arc<Account>> {
-        account
-            .proxies
-            .iter()
-            .find_map(|own| self.exact(&own.user, &own.host).filter(|_| !own.user.is_empty()))
-    }
 }

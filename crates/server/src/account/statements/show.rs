@@ -1,17 +1,13 @@
 //! SHOW GRANTS and SHOW CREATE USER as text.
 
-use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, TABLE_PRIVILEGES};
-use super::proxies::ProxyGrant;
-use super::table::{Account, quote};
+use super::grant::add_grants;
+use super::options;
+use crate::account::grants::{
+    self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, ProxyGrant, TABLE_PRIVILEGES,
+};
+use crate::account::table::Account;
 use omnibus_value::Value;
-
-pub(super) fn backquoted(text: &str) -> String {
-    format!("`{}`", text.replace('`', "``"))
-}
-
-pub(super) fn who(account: &Account) -> String {
-    format!("{}@{}", backquoted(&account.user), backquoted(account.host.as_str()))
-}
+use omnibus_value::literal::{doubled as quote, name as backquoted};
 
 pub(super) fn with_grant(set: Privileges) -> &'static str {
     if set.has(Privileges::GRANT_OPTION) { " WITH GRANT OPTION" } else { "" }
@@ -33,8 +29,8 @@ pub(super) fn list(set: Privileges, whole: Privileges, dynamic: bool) -> String 
 /// The lines of SHOW GRANTS, as MySQL 8.4 prints them.
 #[must_use]
 pub fn show_grants(account: &Account) -> Vec<String> {
-    let who = who(account);
-    let set = account.privileges;
+    let who = account.backquoted();
+    let set = account.grants.privileges;
     // MySQL spells the static privileges out; so do tools that compare grants.
     let fixed = list(set.fixed(), Privileges(u128::MAX), false);
     let mut lines = vec![format!("GRANT {fixed} ON *.* TO {who}{}", with_grant(set))];
@@ -42,7 +38,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     if !dynamic.is_empty() {
         lines.push(format!("GRANT {} ON *.* TO {who}{}", dynamic.join(","), with_grant(set)));
     }
-    let mut databases: Vec<_> = account.databases.iter().collect();
+    let mut databases: Vec<_> = account.grants.databases.iter().collect();
     databases.sort_by(|a, b| a.pattern.cmp(&b.pattern));
     for grant in databases {
         let what = list(grant.privileges, DB_PRIVILEGES, false);
@@ -53,7 +49,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     lines.extend(object_lines(account, &who));
     lines.extend(proxy_lines(account, &who));
     for (admin, option) in [(false, ""), (true, " WITH ADMIN OPTION")] {
-        let roles = account.roles.iter().filter(|role| role.granted && role.admin == admin);
+        let roles = account.grants.roles.iter().filter(|role| role.granted && role.admin == admin);
         let mut names: Vec<_> =
             roles.map(|role| format!("{}@{}", backquoted(&role.user), backquoted(&role.host))).collect();
         names.sort();
@@ -71,7 +67,7 @@ pub(super) fn restriction_lines(account: &Account, who: &str) -> Vec<String> {
         names.sort_by_key(|name| *name == "GRANT OPTION");
         format!("REVOKE {} ON {}.* FROM {who}", names.join(", "), backquoted(db))
     };
-    account.restrictions.iter().map(line).collect()
+    account.grants.restrictions.iter().map(line).collect()
 }
 
 /// Whom it may act as.
@@ -81,7 +77,7 @@ pub(super) fn proxy_lines(account: &Account, who: &str) -> Vec<String> {
         let proxied = format!("{}@{}", backquoted(&own.user), backquoted(&own.host));
         format!("GRANT PROXY ON {proxied} TO {who}{option}")
     };
-    account.proxies.iter().map(line).collect()
+    account.grants.proxies.iter().map(line).collect()
 }
 
 /// What an account has with the roles in force, as if it were its own: for SHOW GRANTS.
@@ -89,8 +85,8 @@ pub(super) fn proxy_lines(account: &Account, who: &str) -> Vec<String> {
 pub fn with_own_roles(account: &Account) -> Account {
     let mut all = Account { active: Vec::new(), ..account.clone() };
     for role in &account.active {
-        all.privileges = all.privileges.with(role.privileges);
-        super::manage_grant::add_grants(&mut all, role);
+        all.grants.privileges = all.grants.privileges.with(role.grants.privileges);
+        add_grants(&mut all, role);
     }
     all
 }
@@ -98,7 +94,7 @@ pub fn with_own_roles(account: &Account) -> Account {
 /// What is granted on tables and routines, as both dialects print it.
 pub(super) fn object_lines(account: &Account, who: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut tables: Vec<_> = account.tables.iter().collect();
+    let mut tables: Vec<_> = account.grants.tables.iter().collect();
     tables.sort_by(|a, b| (&a.db, &a.table).cmp(&(&b.db, &b.table)));
     for grant in tables {
         let set = grant.privileges;
@@ -124,7 +120,7 @@ pub(super) fn object_lines(account: &Account, who: &str) -> Vec<String> {
         let on = format!("{}.{}", backquoted(&grant.db), backquoted(&grant.table));
         lines.push(format!("GRANT {} ON {on} TO {who}{}", what.join(", "), with_grant(set)));
     }
-    let mut routines: Vec<_> = account.routines.iter().collect();
+    let mut routines: Vec<_> = account.grants.routines.iter().collect();
     routines.sort_by(|a, b| (a.kind.name(), &a.db, &a.name).cmp(&(b.kind.name(), &b.db, &b.name)));
     for grant in routines {
         // Neither server says ALL of a routine.
@@ -156,18 +152,22 @@ pub fn privilege_rows(account: &Account, table: &str) -> Vec<Vec<Value>> {
         names.into_iter().map(row).collect()
     };
     match table {
-        "USER_PRIVILEGES" => granted(account.privileges, &[]),
-        "SCHEMA_PRIVILEGES" => {
-            account.databases.iter().flat_map(|grant| granted(grant.privileges, &[&grant.pattern])).collect()
-        }
+        "USER_PRIVILEGES" => granted(account.grants.privileges, &[]),
+        "SCHEMA_PRIVILEGES" => account
+            .grants
+            .databases
+            .iter()
+            .flat_map(|grant| granted(grant.privileges, &[&grant.pattern]))
+            .collect(),
         "TABLE_PRIVILEGES" => account
+            .grants
             .tables
             .iter()
             .flat_map(|grant| granted(grant.privileges, &[&grant.db, &grant.table]))
             .collect(),
         "COLUMN_PRIVILEGES" => {
             let mut rows = Vec::new();
-            for grant in &account.tables {
+            for grant in &account.grants.tables {
                 let option = Privileges(grant.privileges.0 & Privileges::GRANT_OPTION.0);
                 for (column, own) in &grant.columns {
                     rows.extend(granted(own.with(option), &[&grant.db, &grant.table, column]));
@@ -182,21 +182,22 @@ pub fn privilege_rows(account: &Account, table: &str) -> Vec<Vec<Value>> {
 impl Privileges {
     /// The part that is not dynamic.
     fn fixed(self) -> Privileges {
-        Privileges(self.0 & privilege::all_static().0)
+        Privileges(self.0 & grants::all_static().0)
     }
 }
 
 /// SHOW CREATE USER. The stored hash is shown, as MySQL does to whoever may see `mysql.user`.
 #[must_use]
 pub fn show_create_user(account: &Account) -> String {
-    let who = who(account);
-    let auth = if account.auth.is_empty() {
+    let who = account.backquoted();
+    let auth = if account.credentials.auth.is_empty() {
         String::new()
     } else {
-        format!(" AS '{}'", quote(&String::from_utf8_lossy(&account.auth)))
+        format!(" AS '{}'", quote(&String::from_utf8_lossy(&account.credentials.auth)))
     };
     let require = account.require.clause(false);
     let mut default: Vec<String> = account
+        .grants
         .roles
         .iter()
         .filter(|role| role.default)
@@ -207,7 +208,7 @@ pub fn show_create_user(account: &Account) -> String {
         if default.is_empty() { String::new() } else { format!(" DEFAULT ROLE {}", default.join(",")) };
     format!(
         "CREATE USER {who} IDENTIFIED WITH '{}'{auth}{default} REQUIRE {require}{}",
-        account.plugin,
-        super::options::shown(account)
+        account.credentials.plugin,
+        options::shown(account)
     )
 }

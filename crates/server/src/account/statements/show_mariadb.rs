@@ -2,12 +2,13 @@
 //!
 //! What MariaDB has not (its own privileges' counterparts apart) stands in a comment of ours, which it passes over.
 
-use super::options::{AccountOptions, Lifetime};
-use super::privilege::{self, DB_PRIVILEGES, PRIVILEGES, Privileges};
-use super::requirement::Requirement;
-use super::show::{backquoted, list, who, with_grant};
-use super::table::{Account, quote};
+use super::options;
+use super::show::{list, with_grant};
+use crate::account::credentials::{AccountOptions, Lifetime, Requirement};
+use crate::account::grants::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges};
+use crate::account::table::Account;
 use omnibus_parser::OWN_VERSION;
+use omnibus_value::literal::{doubled as quote, name as backquoted};
 
 /// Privileges that have another name there, in the order in which they are listed behind the others.
 const RENAMED: [(Privileges, &str); 5] = [
@@ -25,8 +26,8 @@ fn identity(account: &Account) -> String {
     if account.is_role {
         return String::new();
     }
-    let secret = quote(&String::from_utf8_lossy(&account.auth));
-    let mut text = match (account.plugin.as_str(), account.auth.is_empty()) {
+    let secret = quote(&String::from_utf8_lossy(&account.credentials.auth));
+    let mut text = match (account.credentials.plugin.as_str(), account.credentials.auth.is_empty()) {
         ("mysql_native_password", true) => String::new(),
         ("mysql_native_password", false) => format!(" IDENTIFIED BY PASSWORD '{secret}'"),
         (plugin, true) => format!(" IDENTIFIED VIA {plugin}"),
@@ -58,7 +59,7 @@ fn limits(account: &Account) -> String {
 #[must_use]
 pub fn show_create_user(account: &Account) -> String {
     let AccountOptions { expired, lifetime, .. } = &account.options;
-    let mut text = format!("CREATE USER {}{}", who(account), identity(account));
+    let mut text = format!("CREATE USER {}{}", account.backquoted(), identity(account));
     let limits = limits(account);
     if !limits.is_empty() {
         text.push_str(" WITH");
@@ -73,7 +74,7 @@ pub fn show_create_user(account: &Account) -> String {
         (false, Lifetime::Never) => text.push_str(" PASSWORD EXPIRE NEVER"),
         (false, Lifetime::Days(days)) => text.push_str(&format!(" PASSWORD EXPIRE INTERVAL {days} DAY")),
     }
-    let own = super::options::own_clauses(account);
+    let own = options::own_clauses(account);
     if !own.is_empty() {
         text.push_str(&format!(" /*!{OWN_VERSION}{own} */"));
     }
@@ -83,9 +84,9 @@ pub fn show_create_user(account: &Account) -> String {
 /// The lines of SHOW GRANTS.
 #[must_use]
 pub fn show_grants(account: &Account) -> Vec<String> {
-    let (who, set) = (holder(account), account.privileges);
+    let (who, set) = (holder(account), account.grants.privileges);
     let renamed = RENAMED.iter().fold(Privileges::NONE, |all, (bit, _)| all.with(*bit));
-    let every = privilege::all_static().without(Privileges::GRANT_OPTION).without(NO_WORD).with(renamed);
+    let every = grants::all_static().without(Privileges::GRANT_OPTION).without(NO_WORD).with(renamed);
     let mut names: Vec<&str> = PRIVILEGES
         .iter()
         .filter(|p| !p.dynamic && set.has(p.bit) && !NO_WORD.has(p.bit) && p.bit != Privileges::GRANT_OPTION)
@@ -106,15 +107,14 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     let mut lines = role_lines(account, &who);
     lines.push(format!("GRANT {names} ON *.* TO {who}{}{with}", identity(account)));
     // ALL PRIVILEGES is all of them here, too.
-    let unknown = |p: &&super::PrivilegeInfo| {
-        set.has(p.bit) && (p.dynamic && !renamed.has(p.bit) || NO_WORD.has(p.bit))
-    };
+    let unknown =
+        |p: &&PrivilegeInfo| set.has(p.bit) && (p.dynamic && !renamed.has(p.bit) || NO_WORD.has(p.bit));
     let own: Vec<_> = PRIVILEGES.iter().filter(unknown).map(|p| p.name).collect();
     if !own.is_empty() && !set.has(every) {
         let grant = with_grant(set);
         lines.push(format!("/*!{OWN_VERSION} GRANT {} ON *.* TO {who}{grant} */", own.join(", ")));
     }
-    let mut databases: Vec<_> = account.databases.iter().collect();
+    let mut databases: Vec<_> = account.grants.databases.iter().collect();
     databases.sort_by(|a, b| a.pattern.cmp(&b.pattern));
     for grant in databases {
         let what = list(grant.privileges, DB_PRIVILEGES, false);
@@ -125,7 +125,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     lines.extend(restrictions.iter().map(|line| format!("/*!{OWN_VERSION} {line} */")));
     lines.extend(super::show::object_lines(account, &who));
     lines.extend(super::show::proxy_lines(account, &who));
-    for role in account.roles.iter().filter(|role| role.default) {
+    for role in account.grants.roles.iter().filter(|role| role.default) {
         lines.push(format!("SET DEFAULT ROLE {} FOR {who}", backquoted(&role.user)));
     }
     lines
@@ -133,11 +133,11 @@ pub fn show_grants(account: &Account) -> Vec<String> {
 
 /// Who has something: a role has no host part there.
 fn holder(account: &Account) -> String {
-    if account.is_role { backquoted(&account.user) } else { who(account) }
+    if account.is_role { backquoted(&account.user) } else { account.backquoted() }
 }
 
 fn role_lines(account: &Account, who: &str) -> Vec<String> {
-    let mut roles: Vec<_> = account.roles.iter().filter(|role| role.granted).collect();
+    let mut roles: Vec<_> = account.grants.roles.iter().filter(|role| role.granted).collect();
     roles.sort_by(|a, b| a.user.cmp(&b.user));
     let option = |admin| if admin { " WITH ADMIN OPTION" } else { "" };
     roles
@@ -149,16 +149,16 @@ fn role_lines(account: &Account, who: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::table::DbGrant;
+    use crate::account::grants::DbGrant;
 
     /// As a MariaDB 10.11 prints them.
     #[test]
     fn accounts_are_printed_as_mariadb_does() {
         let mut a = Account::new("a", "%");
-        a.plugin = "mysql_native_password".into();
+        a.credentials.plugin = "mysql_native_password".into();
         assert_eq!(show_create_user(&a), "CREATE USER `a`@`%`");
         assert_eq!(show_grants(&a), ["GRANT USAGE ON *.* TO `a`@`%`"]);
-        a.auth = b"*B6".to_vec();
+        a.credentials.auth = b"*B6".to_vec();
         a.require = Requirement::Tls;
         a.locked = true;
         a.options.lifetime = Lifetime::Days(5);
@@ -169,12 +169,12 @@ mod tests {
             "CREATE USER `a`@`%` IDENTIFIED BY PASSWORD '*B6' REQUIRE SSL WITH MAX_QUERIES_PER_HOUR 5 MAX_USER_CONNECTIONS 2 \
              ACCOUNT LOCK PASSWORD EXPIRE INTERVAL 5 DAY"
         );
-        a.privileges = Privileges::RELOAD
+        a.grants.privileges = Privileges::RELOAD
             .with(Privileges::REPLICATION_CLIENT)
             .with(Privileges::BINLOG_ADMIN)
             .with(Privileges::BACKUP_ADMIN)
             .with(Privileges::GRANT_OPTION);
-        a.databases.push(DbGrant { pattern: "p".into(), privileges: Privileges::SELECT });
+        a.grants.databases.push(DbGrant { pattern: "p".into(), privileges: Privileges::SELECT });
         let told = "TO `a`@`%` IDENTIFIED BY PASSWORD '*B6' REQUIRE SSL WITH GRANT OPTION MAX_QUERIES_PER_HOUR 5 MAX_USER_CONNECTIONS 2";
         assert_eq!(
             show_grants(&a),

@@ -1,29 +1,18 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD: from a statement and the present
 //! table to the changes to store. Pure, apart from random salts.
 
-use super::options;
-use super::passwords::{self, PasswordDefaults};
-use super::store::Record;
-use super::table::{AccessTable, Account};
+use super::holders::{follow, follow_dropped};
+use super::names::{absent_note, check_name, exists_note, failed, resolve};
+use super::{options, passwords};
+use crate::account::credentials::{PasswordDefaults, stored_form};
+use crate::account::host::HostPattern;
+use crate::account::store::Record;
+use crate::account::table::{AccessTable, Account};
 use crate::errors;
 use omnibus_parser::ast::{Auth, AuthSecret, CreateUser, UserName};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::auth::{CACHING_SHA2, NATIVE, caching_sha2, native};
 use std::sync::Arc;
-
-/// Longest user name, in characters.
-const MAX_USER: usize = 32;
-
-/// The account that a name in a statement means.
-#[must_use]
-pub fn resolve(name: &UserName, current: &Account) -> (String, String) {
-    match name {
-        // Statements that may have it name the role before they run.
-        UserName::CurrentRole => ("CURRENT_ROLE".to_owned(), "%".to_owned()),
-        UserName::CurrentUser => (current.user.clone(), current.host.as_str().to_owned()),
-        UserName::Named { user, host } => (user.as_str().to_owned(), host.to_ascii_lowercase()),
-    }
-}
 
 /// Checks a password's plugin and makes the stored form.
 pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &str) -> SqlResult<()> {
@@ -33,26 +22,28 @@ pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &st
         if plugin != CACHING_SHA2 && plugin != NATIVE {
             return Err(errors::plugin_not_loaded(plugin));
         }
-        account.plugin = plugin;
-    } else if account.plugin.is_empty() {
-        account.plugin = default_plugin.to_owned();
+        account.credentials.plugin = plugin;
+    } else if account.credentials.plugin.is_empty() {
+        account.credentials.plugin = default_plugin.to_owned();
     }
     match &auth.secret {
-        AuthSecret::None => account.auth.clear(),
-        AuthSecret::Clear(password) => account.auth = stored_form(&account.plugin, password)?,
+        AuthSecret::None => account.credentials.auth.clear(),
+        AuthSecret::Clear(password) => {
+            account.credentials.auth = stored_form(&account.credentials.plugin, password)?
+        }
         AuthSecret::Stored(text) => {
             // MariaDB's IDENTIFIED BY PASSWORD '*...' names no plugin and means the native one.
             if auth.plugin.is_none() && native::parse_hash(text).is_some() {
-                account.plugin = NATIVE.to_owned();
+                account.credentials.plugin = NATIVE.to_owned();
             }
-            let fits = match account.plugin.as_str() {
+            let fits = match account.credentials.plugin.as_str() {
                 NATIVE => native::parse_hash(text).is_some(),
                 _ => caching_sha2::is_hash(text),
             };
             if !fits && !text.is_empty() {
                 return Err(errors::bad_password_hash());
             }
-            account.auth = text.to_vec();
+            account.credentials.auth = text.to_vec();
         }
         // Whoever runs the statement has put the password in its place.
         AuthSecret::Random => return Err(SqlError::internal("a random password that nobody made")),
@@ -71,42 +62,37 @@ pub fn follow_password(old: &Account, new: &mut Account, retain: bool) -> SqlRes
         Err(SqlError::new(code, b"HY000", message))
     };
     if retain {
-        if new.plugin != old.plugin {
+        if new.credentials.plugin != old.credentials.plugin {
             return cannot(3894, "authentication plugin is being changed");
         }
-        if new.auth.is_empty() {
+        if new.credentials.auth.is_empty() {
             return cannot(3895, "new password is empty");
         }
-        if old.auth.is_empty() {
+        if old.credentials.auth.is_empty() {
             let message =
                 format!("Empty password can not be retained as second password for user {}.", old.quoted());
             return Err(SqlError::new(3878, b"HY000", message));
         }
-        new.second_auth.clone_from(&old.auth);
-    } else if new.plugin != old.plugin || new.auth.is_empty() {
-        new.second_auth.clear();
+        new.credentials.second_auth.clone_from(&old.credentials.auth);
+    } else if new.credentials.plugin != old.credentials.plugin || new.credentials.auth.is_empty() {
+        new.credentials.second_auth.clear();
     }
     Ok(())
 }
 
 /// Whether a change has made the old password the second one.
 pub fn has_retained(old: &Account, new: &Account) -> bool {
-    !new.second_auth.is_empty() && new.second_auth == old.auth && new.second_auth != old.second_auth
+    !new.credentials.second_auth.is_empty()
+        && new.credentials.second_auth == old.credentials.auth
+        && new.credentials.second_auth != old.credentials.second_auth
 }
 
 /// Whether a change has taken the second password away, and nothing else of how one logs in.
 pub fn has_discarded(old: &Account, new: &Account) -> bool {
-    new.second_auth.is_empty()
-        && !old.second_auth.is_empty()
-        && (&new.auth, &new.plugin) == (&old.auth, &old.plugin)
-}
-
-/// Whether a stored form is this password's; its form tells whose plugin's it is.
-pub(super) fn is_password(stored: &[u8], password: &[u8]) -> bool {
-    match native::parse_hash(stored) {
-        Some(_) => native::hash_text(password).as_bytes() == stored,
-        None => caching_sha2::check_full(stored, password),
-    }
+    new.credentials.second_auth.is_empty()
+        && !old.credentials.second_auth.is_empty()
+        && (&new.credentials.auth, &new.credentials.plugin)
+            == (&old.credentials.auth, &old.credentials.plugin)
 }
 
 /// The text of a password, where a statement has it.
@@ -115,45 +101,6 @@ fn clear_text(auth: &Auth) -> Option<&[u8]> {
         AuthSecret::Clear(password) => Some(password),
         _ => None,
     }
-}
-
-/// What an account keeps of a clear password.
-pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
-    if password.len() > caching_sha2::MAX_PASSWORD {
-        return Err(SqlError::wrong_arguments("IDENTIFIED BY (password longer than 256 bytes)"));
-    }
-    Ok(match plugin {
-        NATIVE => native::hash_text(password).into_bytes(),
-        _ => {
-            let mut salt = [0; caching_sha2::SALT_LEN];
-            crate::random::random_bytes(&mut salt);
-            caching_sha2::hash_text(password, &salt)
-        }
-    })
-}
-
-pub(super) fn check_name(user: &str, host: &str) -> SqlResult<()> {
-    if user.chars().count() > MAX_USER {
-        return Err(SqlError {
-            code: 1470,
-            state: *b"HY000",
-            message: format!(
-                "String '{user}' is too long for user name (should be no longer than {MAX_USER})"
-            ),
-        });
-    }
-    if host.chars().count() > 255 {
-        return Err(SqlError {
-            code: 1470,
-            state: *b"HY000",
-            message: format!("String '{host}' is too long for host name (should be no longer than 255)"),
-        });
-    }
-    Ok(())
-}
-
-pub(super) fn failed(operation: &str, names: &[String]) -> SqlResult<()> {
-    if names.is_empty() { Ok(()) } else { Err(errors::cannot_user(operation, names.join(","))) }
 }
 
 /// CREATE USER. Notes for accounts that exist under IF NOT EXISTS go to `notes`.
@@ -184,7 +131,7 @@ pub fn create_user(
             }
             continue;
         }
-        account.plugin = default_plugin.to_owned();
+        account.credentials.plugin = default_plugin.to_owned();
         account.options.password_was_set();
         if let Some(auth) = &spec.auth {
             apply_auth(&mut account, auth, default_plugin)?;
@@ -197,22 +144,6 @@ pub fn create_user(
     }
     failed("CREATE USER", &bad)?;
     Ok(changes)
-}
-
-pub(super) fn exists_note(account: &Account) -> SqlError {
-    SqlError {
-        code: 3163,
-        state: *b"HY000",
-        message: format!("Authorization ID {} already exists.", account.quoted()),
-    }
-}
-
-pub(super) fn absent_note(user: &str, host: &str) -> SqlError {
-    SqlError {
-        code: 3162,
-        state: *b"HY000",
-        message: format!("Authorization ID '{user}'@'{host}' does not exist."),
-    }
 }
 
 /// ALTER USER.
@@ -239,7 +170,7 @@ pub fn alter_user(
                     follow_password(&old, &mut account, spec.retain_current)?;
                 }
                 if spec.discard_old {
-                    account.second_auth.clear();
+                    account.credentials.second_auth.clear();
                 }
                 options::apply(&mut account, statement)?;
                 if let Some(auth) = &spec.auth {
@@ -277,7 +208,7 @@ pub fn drop_user(
         }
     }
     failed("DROP USER", &bad)?;
-    super::roles::follow_dropped(table, &mut changes);
+    follow_dropped(table, &mut changes);
     Ok(changes)
 }
 
@@ -298,12 +229,12 @@ pub fn rename_user(
                 current.may_change(&old)?;
                 let renamed = Account {
                     user: new_user.clone(),
-                    host: super::HostPattern::new(&new_host),
+                    host: HostPattern::new(&new_host),
                     ..Account::clone(&old)
                 };
                 changes.push(Record::Delete { user, host });
                 changes.push(Record::Put(Box::new(renamed)));
-                super::roles::follow(table, &mut changes, &old, Some(&(new_user, new_host)));
+                follow(table, &mut changes, &old, Some(&(new_user, new_host)));
             }
             _ => bad.push(format!("'{user}'@'{host}'")),
         }
@@ -344,7 +275,11 @@ pub fn set_password(
     let mut account = Account::clone(&old);
     let clear = match password {
         NewPassword::Clear(password) => {
-            account.auth = if password.is_empty() { Vec::new() } else { stored_form(&old.plugin, password)? };
+            account.credentials.auth = if password.is_empty() {
+                Vec::new()
+            } else {
+                stored_form(&old.credentials.plugin, password)?
+            };
             Some(*password)
         }
         NewPassword::Hash(hash) => {
@@ -352,7 +287,8 @@ pub fn set_password(
                 let message = "Password hash should be a 41-digit hexadecimal number";
                 return Err(SqlError::new(1372, b"HY000", message));
             }
-            (account.plugin, account.auth) = (NATIVE.into(), hash.to_ascii_uppercase());
+            (account.credentials.plugin, account.credentials.auth) =
+                (NATIVE.into(), hash.to_ascii_uppercase());
             None
         }
     };

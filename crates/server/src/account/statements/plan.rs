@@ -1,11 +1,17 @@
 //! What a statement about accounts changes, whoever runs it, a session or an applier: the new records, and the statement for the
 //! log, which holds hashes and no clear password.
 
-use super::{
-    AccessTable, Account, NewPassword, PasswordDefaults, Record, RoleContext, RoleRules, SetPassword,
-};
+use super::options::clauses_of;
+use super::roles::RoleContext;
+use super::users::{NewPassword, SetPassword, has_discarded, has_retained};
+use super::{grant, roles as role_statements, users as user_statements};
+use crate::account::credentials::PasswordDefaults;
+use crate::account::roles::RoleRules;
+use crate::account::store::Record;
+use crate::account::table::{AccessTable, Account};
 use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordValue, RoleSet, SetItem, Statement, UserName};
 use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::literal::doubled as quote;
 
 /// On whose behalf accounts are changed.
 pub struct By<'a> {
@@ -35,45 +41,48 @@ pub fn plan_users(
     let roles = RoleContext { table, me, rules, mariadb };
     let records = match statement {
         Statement::CreateUser(s) => {
-            let mut records = super::create_user(table, me, s, plugin, &passwords, notes)?;
+            let mut records = user_statements::create_user(table, me, s, plugin, &passwords, notes)?;
             put_default_roles(&roles, s, &mut records)?;
             let mut text = with_hashes("CREATE USER", &records, table);
-            text.extend_from_slice(super::clauses_of(s, true).as_bytes());
+            text.extend_from_slice(clauses_of(s, true).as_bytes());
             return Ok((records, text));
         }
         Statement::AlterUser(s) => {
-            let mut records = super::alter_user(table, me, s, plugin, &passwords, notes)?;
+            let mut records = user_statements::alter_user(table, me, s, plugin, &passwords, notes)?;
             put_default_roles(&roles, s, &mut records)?;
             let mut text = altered(s, &records, table);
-            text.extend_from_slice(super::clauses_of(s, false).as_bytes());
+            text.extend_from_slice(clauses_of(s, false).as_bytes());
             return Ok((records, text));
         }
-        Statement::DropUser { if_exists, users } => super::drop_user(table, me, users, *if_exists, notes)?,
-        Statement::RenameUser(pairs) => super::rename_user(table, me, pairs)?,
+        Statement::DropUser { if_exists, users } => {
+            user_statements::drop_user(table, me, users, *if_exists, notes)?
+        }
+        Statement::RenameUser(pairs) => user_statements::rename_user(table, me, pairs)?,
         Statement::Set(items) if let Some((user, hash)) = password_hash(items) => {
             let statement = SetPassword { user, ..SetPassword::default() };
-            let records = super::set_password(table, me, &statement, &NewPassword::Hash(hash), &passwords)?;
+            let records =
+                user_statements::set_password(table, me, &statement, &NewPassword::Hash(hash), &passwords)?;
             let text = with_hashes("ALTER USER", &records, table);
             return Ok((records, text));
         }
-        Statement::CreateRole(s) => super::create_role(&roles, s, plugin, notes)?,
+        Statement::CreateRole(s) => role_statements::create_role(&roles, s, plugin, notes)?,
         Statement::DropRole { if_exists, roles: names } => {
-            super::drop_role(&roles, names, *if_exists, notes)?
+            role_statements::drop_role(&roles, names, *if_exists, notes)?
         }
         Statement::SetDefaultRole(s) => {
-            let records = super::set_default_role(&roles, s)?;
-            let text = super::default_role_text(&records, mariadb);
+            let records = role_statements::set_default_role(&roles, s)?;
+            let text = role_statements::default_role_text(&records, mariadb);
             return Ok((records, text.into_bytes()));
         }
         Statement::Grant(s) => match &s.what {
-            GrantWhat::Roles(names) => super::grant_roles(&roles, names, s)?,
-            _ => super::grant(table, me, s, database)?,
+            GrantWhat::Roles(names) => role_statements::grant_roles(&roles, names, s)?,
+            _ => grant::grant(table, me, s, database)?,
         },
         Statement::Revoke(s) => match &s.what {
-            GrantWhat::Roles(names) => super::revoke_roles(&roles, names, s)?,
+            GrantWhat::Roles(names) => role_statements::revoke_roles(&roles, names, s)?,
             _ => {
                 let partial = rules.partial_revokes || !passwords.enforced;
-                super::revoke(table, me, s, database, partial)?
+                grant::revoke(table, me, s, database, partial)?
             }
         },
         _ => return Err(SqlError::internal("a statement that is not about accounts")),
@@ -91,10 +100,10 @@ fn put_default_roles(
     for record in records {
         let Record::Put(account) = record else { continue };
         if let (RoleSet::List(names), None) = (set, roles.table.exact(&account.user, account.host.as_str())) {
-            super::give_roles(roles, account, names)?;
+            role_statements::give_roles(roles, account, names)?;
         }
-        let chosen = super::choose(roles, account, set)?;
-        super::put_defaults(account, chosen);
+        let chosen = role_statements::choose(roles, account, set)?;
+        role_statements::put_defaults(account, chosen);
     }
     Ok(())
 }
@@ -117,7 +126,10 @@ fn altered(statement: &CreateUser, records: &[Record], before: &AccessTable) -> 
             let named = user.as_str() == account.user && host.as_str() == account.host.as_str();
             named && spec.auth.is_some()
         });
-        says_all || said || old.auth != account.auth || old.plugin != account.plugin
+        says_all
+            || said
+            || old.credentials.auth != account.credentials.auth
+            || old.credentials.plugin != account.credentials.plugin
     })
 }
 
@@ -139,16 +151,16 @@ fn with_some_hashes(
         let separator = if text.is_empty() { verb.to_owned() + " " } else { ", ".into() };
         let old = before.exact(&account.user, account.host.as_str());
         text.push_str(&format!("{separator}{}", account.quoted()));
-        if old.as_ref().is_some_and(|old| super::has_discarded(old, account)) {
+        if old.as_ref().is_some_and(|old| has_discarded(old, account)) {
             text.push_str(" DISCARD OLD PASSWORD");
             continue;
         }
         if old.as_ref().is_some_and(|old| !wanted(old, account)) {
             continue;
         }
-        let hash = super::quote(&String::from_utf8_lossy(&account.auth));
-        text.push_str(&format!(" IDENTIFIED WITH '{}' AS '{hash}'", account.plugin));
-        if old.is_some_and(|old| super::has_retained(&old, account)) {
+        let hash = quote(&String::from_utf8_lossy(&account.credentials.auth));
+        text.push_str(&format!(" IDENTIFIED WITH '{}' AS '{hash}'", account.credentials.plugin));
+        if old.is_some_and(|old| has_retained(&old, account)) {
             text.push_str(" RETAIN CURRENT PASSWORD");
         }
     }
