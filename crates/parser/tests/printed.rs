@@ -463,7 +463,7 @@ fn every_query_parses_again() {
 
 /// Text literals of definitions have introducers, which the tree had not: only the text is compared.
 fn wrong_in_table(sql: &str, bytes: bool, options: &ParseOptions) -> Result<(), String> {
-    let stored = Stored { table: "t", written: &|text| text.to_vec(), bytes };
+    let stored = Stored { table: "t", written: &|text| text.to_vec(), shown: false, bytes };
     let print = |tree: &Expr| String::from_utf8(tree.to_stored_sql(&stored)).unwrap();
     let text = print(&parse_expr(sql.as_bytes(), options).map_err(|error| format!("{sql}: {error}"))?);
     let again = parse_expr(text.as_bytes(), &mysql()).map_err(|error| format!("{sql}: {text}: {error}"))?;

@@ -127,6 +127,8 @@ errors! {
     duplicated_value_in_type(column, value, kind) = 1291, b"HY000", "Column '{column}' has duplicated value '{value}' in {kind}";
     truncated_wrong_value(kind, value) = 1292, b"22007", "Truncated incorrect {kind} value: '{value}'";
     incorrect_value(kind, value, column, row) = 1292, b"22007", "Incorrect {kind} value: '{value}' for column '{column}' at row {row}";
+    collation_charset_mismatch(collation, charset) = 1253, b"42000", "COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'";
+    conflicting_declarations(one, other) = 1302, b"HY000", "Conflicting declarations: 'CHARACTER SET {one}' and 'CHARACTER SET {other}'";
     sp_badstatement(what) = 1314, b"0A000", "{what} is not allowed in stored procedures";
     sp_wrong_no_of_args(kind, name, expected, given) = 1318, b"42000", "Incorrect number of arguments for {kind} {name}; expected {expected}, got {given}";
     sp_noreturnend(name) = 1321, b"2F005", "FUNCTION {name} ended without RETURN";

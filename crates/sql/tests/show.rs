@@ -319,3 +319,18 @@ fn counts_of_conditions_are_those_of_the_statement_before() {
     assert_eq!(client.rows("SELECT @@warning_count FROM t2"), [[""; 0]; 0]);
     assert_eq!(client.rows("SELECT @@warning_count"), [["0"]]);
 }
+
+#[test]
+fn columns_of_base_tables_are_called_as_the_query_calls_them() {
+    let mut client = client();
+    let names = titles(&mut client, "SELECT user, Host FROM information_schema.processlist");
+    assert_eq!(names, ["user", "Host"]);
+    let names = titles(&mut client, "SELECT p.engine FROM information_schema.engines p");
+    assert_eq!(names, ["engine"]);
+    let names = titles(&mut client, "SELECT trx_ID FROM information_schema.innodb_trx");
+    assert_eq!(names, ["trx_ID"]);
+    let names = titles(&mut client, "SELECT table_name FROM information_schema.tables");
+    assert_eq!(names, ["TABLE_NAME"], "a view in MySQL");
+    let names = titles(&mut client, "SELECT variable_name FROM performance_schema.global_variables");
+    assert_eq!(names, ["variable_name"]);
+}

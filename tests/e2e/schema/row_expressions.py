@@ -181,7 +181,7 @@ def shown(server):
     enforced = run(c, "SELECT ENFORCED FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_NAME = 'off' AND CONSTRAINT_TYPE = 'CHECK'")
     expect(enforced == (("NO",),), enforced)
     column = run(c, "SELECT EXTRA, GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE COLUMN_NAME = 'g'")
-    expect(column == (("VIRTUAL GENERATED", "concat(`n`,_latin1 x'e4',_utf8mb4'ß')"),), column)
+    expect(column == (("VIRTUAL GENERATED", "concat(`n`,_latin1 x\\'e4\\',_utf8mb4\\'ß\\')"),), column)
     for sql, code in (("ALTER TABLE t1 RENAME COLUMN n TO m", 3108), ("ALTER TABLE t1 RENAME COLUMN c2 TO m", 3959), ("ALTER TABLE t1 DROP CHECK nope", 3821),
                       ("ALTER TABLE t1 DROP c3", 3959), ("ALTER TABLE t1 DROP CHECK t1_chk_4, DROP c3", 0), ("ALTER TABLE t1 ALTER CHECK off ENFORCED", 3819),
                       ("CREATE TABLE k (a INT AS (1) VIRTUAL PRIMARY KEY)", 3106), ("CREATE TABLE k (a INT AS (@x))", 3765), ("CREATE TABLE k (a INT DEFAULT (@x))", 3772),

@@ -85,6 +85,11 @@ pub enum AlterAction {
         name: Ident,
         enforced: bool,
     },
+    /// As `AlterCheck`, of a constraint of any kind.
+    AlterConstraint {
+        name: Ident,
+        enforced: bool,
+    },
     Rename(ObjectName),
     Option(TableOption),
     ConvertCharset {

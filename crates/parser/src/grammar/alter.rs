@@ -4,7 +4,8 @@ use super::create::Constraint;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    AlterAction, AlterDatabase, AlterTable, ColumnPosition, Ident, OnlineOptions, ProgramKind, Statement,
+    AlterAction, AlterDatabase, AlterTable, ColumnPosition, Expr, Ident, OnlineOptions, OrderItem,
+    ProgramKind, Statement,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -141,7 +142,9 @@ impl Parser<'_> {
                 Ok(())
             }
             Kw::ORDER => {
-                let list = self.order_by()?;
+                self.advance();
+                self.expect_kw(Kw::BY)?;
+                let list = self.comma_list(ordering_column)?;
                 alter.actions.push(AlterAction::OrderBy(list));
                 Ok(())
             }
@@ -319,11 +322,16 @@ impl Parser<'_> {
             alter.actions.push(AlterAction::SetIndexVisibility { name, invisible });
             return Ok(());
         }
-        if self.eat_kw(Kw::CHECK) || self.eat_kw(Kw::CONSTRAINT) {
+        let constraint = self.is_kw(Kw::CONSTRAINT);
+        if constraint || self.is_kw(Kw::CHECK) {
+            self.advance();
             let name = self.ident()?;
             let enforced = !self.eat_kw(Kw::NOT);
             self.expect_word("ENFORCED")?;
-            alter.actions.push(AlterAction::AlterCheck { name, enforced });
+            alter.actions.push(match constraint {
+                true => AlterAction::AlterConstraint { name, enforced },
+                false => AlterAction::AlterCheck { name, enforced },
+            });
             return Ok(());
         }
         self.eat_kw(Kw::COLUMN);
@@ -387,4 +395,14 @@ impl Parser<'_> {
         alter.actions.push(AlterAction::ConvertCharset { charset, collation });
         Ok(())
     }
+}
+
+/// A column in ORDER BY: there are no expressions there.
+fn ordering_column(parser: &mut Parser<'_>) -> Rule<OrderItem> {
+    let expr = Expr::Column(parser.column_ref()?);
+    let descending = parser.eat_kw(Kw::DESC);
+    if !descending {
+        parser.eat_kw(Kw::ASC);
+    }
+    Ok(OrderItem { expr, descending })
 }

@@ -63,7 +63,7 @@ impl Parser<'_> {
                     return Err(other(1641, "42000", message));
                 }
                 self.expect(Tok::Eq)?;
-                items.push((item, self.expr()?));
+                items.push((item, plain_value(self)?));
                 if !self.eat(Tok::Comma) {
                     break;
                 }
@@ -92,7 +92,7 @@ impl Parser<'_> {
         }
         self.expect_word("DIAGNOSTICS")?;
         let what = if self.eat_kw(Kw::CONDITION) {
-            let number = self.simple_expr()?;
+            let number = plain_value(self)?;
             DiagnosticsPart::Condition(number, self.comma_list(|p| p.diagnostic(Self::condition_item))?)
         } else {
             DiagnosticsPart::Statement(self.comma_list(|p| p.diagnostic(Self::statement_item))?)
@@ -113,4 +113,26 @@ impl Parser<'_> {
             None => Err(self.error()),
         }
     }
+}
+
+/// A literal or a variable, which is what these statements have instead of an expression.
+fn plain_value(parser: &mut Parser<'_>) -> Rule<Expr> {
+    let start = parser.mark();
+    let begins = !matches!(parser.token.kind, Tok::LParen | Tok::Minus | Tok::Plus);
+    let value = parser.simple_expr()?;
+    let plain = matches!(
+        value,
+        Expr::Literal(_)
+            | Expr::Introduced(_)
+            | Expr::Param(_)
+            | Expr::Column(_)
+            | Expr::UserVar(_)
+            | Expr::SysVar { .. }
+            | Expr::Local(_)
+    );
+    if begins && plain {
+        return Ok(value);
+    }
+    parser.reset(start);
+    Err(parser.error())
 }

@@ -252,6 +252,9 @@ impl Parser<'_> {
 
     fn drop_other(&mut self) -> Rule<Statement> {
         if self.eat_word("TEMPORARY") {
+            if self.eat_word("TABLES") {
+                return Ok(Statement::DropTable(self.drop_names(true)?));
+            }
             return self.drop_table(true);
         }
         if self.eat_word("TABLES") {

@@ -283,6 +283,10 @@ impl Parser<'_> {
             }
             _ => Ident::from(anywhere),
         };
+        if !self.options.mariadb {
+            short_enough(&user, "user", 32)?;
+            short_enough(&host, "host", 255)?;
+        }
         Ok(UserName::Named { user, host: host.to_ascii_lowercase().into() })
     }
 
@@ -295,6 +299,15 @@ impl Parser<'_> {
             _ => checked(&text[1..], MAX_ALIAS),
         }
     }
+}
+
+/// A part of an account's name of a length that it may have.
+fn short_enough(name: &Ident, what: &str, max: usize) -> Rule<()> {
+    if name.len() <= max || name.chars().count() <= max {
+        return Ok(());
+    }
+    let message = format!("String '{name}' is too long for {what} name (should be no longer than {max})");
+    Err(other(1470, "HY000", message))
 }
 
 /// A table's name, which has letters.

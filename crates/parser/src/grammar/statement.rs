@@ -278,6 +278,12 @@ impl Parser<'_> {
             let mark = self.mark();
             self.eat_kw(Kw::DEFAULT);
             if let Some(charset) = self.type_charset()? {
+                if let Some(other) = options.charset.filter(|other| !same_charset(other, &charset)) {
+                    let message = format!(
+                        "Conflicting declarations: 'CHARACTER SET {other}' and 'CHARACTER SET {charset}'"
+                    );
+                    return Err(super::program::other(1302, "HY000", message));
+                }
                 options.charset = Some(charset);
             } else if self.eat_kw(Kw::COLLATE) {
                 self.optional_eq();
@@ -297,4 +303,11 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// Whether two names mean one character set; `utf8` is `utf8mb3`.
+fn same_charset(one: &str, other: &str) -> bool {
+    let full =
+        |name: &str| if name.eq_ignore_ascii_case("utf8") { "utf8mb3".into() } else { name.to_lowercase() };
+    full(one) == full(other)
 }

@@ -59,7 +59,7 @@ impl Parser<'_> {
     ) -> Rule<Statement> {
         let security = self.security()?;
         self.expect_word("VIEW")?;
-        let if_not_exists = !alter && self.if_not_exists();
+        let if_not_exists = !alter && (self.options.mariadb || !or_replace) && self.if_not_exists();
         let name = self.object_name()?;
         let columns = if self.is(Tok::LParen) { self.ident_list()? } else { Vec::new() };
         self.expect_kw(Kw::AS)?;

@@ -375,8 +375,7 @@ impl<'a> Lexer<'a> {
             return self.skip_to_comment_end(pos, false);
         }
         pos += 1;
-        let digits = self.digits(pos).min(pos + 6) - pos;
-        let digits = if digits >= 5 { digits } else { 0 };
+        let digits = self.version_digits(pos);
         let version = self.src[pos..pos + digits].iter().fold(0u32, |n, b| n * 10 + u32::from(b - b'0'));
         if self.in_version > 0 || !self.runs(version, mariadb) {
             return self.skip_to_comment_end(pos, true);
@@ -389,7 +388,16 @@ impl<'a> Lexer<'a> {
     /// The digits of the version comment that the last token is in; empty if it names no version.
     pub(crate) fn version_comment(&self) -> Option<&'a [u8]> {
         let from = self.in_version as usize;
-        (from > 0).then(|| &self.src[from..self.digits(from)])
+        (from > 0).then(|| &self.src[from..from + self.version_digits(from)])
+    }
+
+    /// How many digits at `pos` are a version: five, or six; to MySQL the sixth is one of the statement unless white space follows.
+    fn version_digits(&self, pos: usize) -> usize {
+        match self.digits(pos).min(pos + 6) - pos {
+            6 if !self.options.mariadb && !matches!(self.byte(pos + 6), b' ' | b'\t'..=b'\r') => 5,
+            digits @ 5.. => digits,
+            _ => 0,
+        }
     }
 
     /// Whether a version comment is executed here.

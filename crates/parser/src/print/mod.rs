@@ -56,6 +56,8 @@ pub struct Stored<'a> {
     pub table: &'a str,
     /// The bytes that the client sent for a literal with an introducer.
     pub written: &'a dyn Fn(&[u8]) -> Vec<u8>,
+    /// In MySQL's words: as it is told, rather than as it is kept.
+    pub shown: bool,
     /// Text that is not ASCII is written as its bytes: no client's character set changes it then.
     pub bytes: bool,
 }

@@ -223,6 +223,10 @@ fn instead_of_call(call: &FunctionCall) -> Option<Expr> {
         return Some(Expr::Function(Box::new(FunctionCall::built_in(name, call.args.clone()))));
     }
     match (&*call.name, &call.args[..]) {
+        ("atan2", [_, _]) => {
+            Some(Expr::Function(Box::new(FunctionCall::built_in("atan", call.args.clone()))))
+        }
+        ("isnull", [value]) => Some(Expr::IsNull { expr: Box::new(value.clone()), negated: false }),
         ("mod", [a, b]) => Some(binary(BinaryOp::Mod, a.clone(), b.clone())),
         ("instr", [text, part]) => {
             let args = vec![part.clone(), text.clone()];
@@ -239,7 +243,7 @@ fn instead_of_call(call: &FunctionCall) -> Option<Expr> {
 }
 
 pub(super) fn is_shown(printer: &Printer<'_>) -> bool {
-    printer.view.is_some_and(|view| view.shown)
+    printer.view.is_some_and(|view| view.shown) || printer.stored.is_some_and(|stored| stored.shown)
 }
 
 /// A condition of WHERE, HAVING or ON.

@@ -39,7 +39,7 @@ pub use computed::{ComputedContext, LastStatement, computed};
 pub use def::{Change, Kind, Scope, VarDef};
 pub(crate) use list_server::AUDIT_PREFIX;
 pub(crate) use renamed::in_other_unit;
-pub(crate) use settings::temp_folder;
+pub(crate) use settings::{collation_of_utf8mb4, temp_folder};
 pub use settings::{isolation_name, session_settings, sql_mode_bits, sql_mode_text};
 pub use store::{GlobalVars, SessionVars};
 pub use value::{VarValue, double_type, integer_type, text_type};

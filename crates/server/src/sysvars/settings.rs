@@ -6,7 +6,8 @@ use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::KeptConditions;
 use omnibus_sql::api::{
-    BinlogFormat, DEFAULT_ENGINE, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits,
+    BinlogFormat, DEFAULT_ENGINE, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings,
+    TimeLimits,
 };
 use omnibus_temporary::TempFolder;
 use omnibus_value::locale;
@@ -191,6 +192,14 @@ pub(crate) fn temp_folder(globals: &GlobalVars) -> TempFolder {
     }
 }
 
+/// The name of the collation that utf8mb4 has where none is named.
+pub(crate) fn collation_of_utf8mb4(vars: &SessionVars) -> &str {
+    match vars.named("character_set_collations").as_str().split_once('=') {
+        Some((_, name)) => name,
+        None => vars.named("default_collation_for_utf8mb4").as_str(),
+    }
+}
+
 /// The struct for a session. `found_rows` is the login's CLIENT_FOUND_ROWS; `may_write_read_only` is
 /// the account's privilege to write although the server is `read_only`.
 #[must_use]
@@ -211,10 +220,7 @@ pub fn session_settings(
         sql_auto_is_null: v("sql_auto_is_null").as_bool(),
         collation_database: (*v("collation_database") != globals.named("collation_database"))
             .then(|| collation(v("collation_database").as_str())),
-        default_collation_for_utf8mb4: match v("character_set_collations").as_str().split_once('=') {
-            Some((_, name)) => collation(name),
-            None => collation(v("default_collation_for_utf8mb4").as_str()),
-        },
+        default_collation_for_utf8mb4: collation(collation_of_utf8mb4(vars)),
         autocommit: v("autocommit").as_bool(),
         isolation: isolation(v("transaction_isolation")),
         read_only: v("transaction_read_only").as_bool(),
@@ -264,7 +270,10 @@ pub fn session_settings(
         },
         default_week_format: v("default_week_format").as_u64() as u8,
         time_limits: time_limits(vars, globals),
-        explicit_defaults_for_timestamp: v("explicit_defaults_for_timestamp").as_bool(),
+        definitions: DefinitionSettings {
+            explicit_defaults_for_timestamp: v("explicit_defaults_for_timestamp").as_bool(),
+            restrict_fk_on_non_standard_key: v("restrict_fk_on_non_standard_key").as_bool(),
+        },
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,
         pseudo_thread_id: u32::try_from(v("pseudo_thread_id").as_u64()).ok().filter(|id| *id != 0),

@@ -25,7 +25,10 @@ pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};
 pub use result::{Outcome, ResultColumn, RowSink, flag};
-pub use settings::{BinlogFormat, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits, sql_mode};
+pub use settings::{
+    BinlogFormat, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits,
+    sql_mode,
+};
 pub use tally::{Tallied, Tally};
 pub use trx_seen::{EndedTrx, TrxKind, TrxSeen};
 pub use turns::Turns;

@@ -133,6 +133,21 @@ impl MemoryLimits {
     }
 }
 
+/// Variables that definitions alone ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefinitionSettings {
+    /// `explicit_defaults_for_timestamp`.
+    pub explicit_defaults_for_timestamp: bool,
+    /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
+    pub restrict_fk_on_non_standard_key: bool,
+}
+
+impl Default for DefinitionSettings {
+    fn default() -> Self {
+        Self { explicit_defaults_for_timestamp: true, restrict_fk_on_non_standard_key: true }
+    }
+}
+
 /// The session variables that execution reads. The server parses and sets them.
 #[derive(Clone, Debug)]
 pub struct SessionSettings {
@@ -229,8 +244,8 @@ pub struct SessionSettings {
     pub default_week_format: u8,
     /// How long statements may take, and what they run.
     pub time_limits: TimeLimits,
-    /// `explicit_defaults_for_timestamp`.
-    pub explicit_defaults_for_timestamp: bool,
+    /// Variables that definitions alone ask.
+    pub definitions: DefinitionSettings,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
@@ -306,7 +321,7 @@ impl Default for SessionSettings {
             max_join_size: u64::MAX,
             default_week_format: 0,
             time_limits: TimeLimits::default(),
-            explicit_defaults_for_timestamp: true,
+            definitions: DefinitionSettings::default(),
             div_precision_increment: 4,
             server_read_only: false,
             pseudo_thread_id: None,

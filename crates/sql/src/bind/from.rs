@@ -173,7 +173,7 @@ impl<'q> From<'q> {
             binder.note(|noted| noted.bits |= uses::SYSTEM_TABLE);
             let columns = table.columns();
             let mut scope = computed(binder.new_slot(), alias, columns);
-            scope.schema = Arc::from(schema);
+            scope.schema = Arc::from(schema.to_ascii_lowercase());
             binder.mean(|meaning| meaning.set_table(factor, schema.into()));
             return self.add(binder, scope, ItemSource::Virtual(table), Vec::new(), nest);
         }

@@ -1,7 +1,7 @@
 //! Names of the outputs of a select list that has no alias for them.
 
 use super::binder::Binder;
-use super::scope::{Source, same};
+use super::scope::{ScopeTable, Source, same};
 use omnibus_parser::ast::{ColumnRef, Expr, Literal, UnaryOp};
 use std::sync::Arc;
 
@@ -31,12 +31,47 @@ pub(super) fn of(expr: &Expr, text: &[u8], mariadb: bool) -> Arc<str> {
 pub(super) fn of_column(binder: &Binder<'_>, column: &ColumnRef) -> Arc<str> {
     let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
     let mut others = tables.iter().filter(|table| {
-        !matches!(table.source, Source::Table(_)) && column.table().is_none_or(|name| *table.alias == **name)
+        !has_names_as_written(table) && column.table().is_none_or(|name| *table.alias == **name)
     });
     let own = others.find_map(|table| {
         (0..table.width()).map(|at| table.column_name(at)).find(|name| same(name, &column.name)).cloned()
     });
     own.filter(|_| !binder.session.settings.mariadb).unwrap_or_else(|| Arc::from(&*column.name))
+}
+
+/// Tables of `information_schema` that are no views in MySQL.
+const BASE_TABLES: &[&str] = &[
+    "COLUMN_PRIVILEGES",
+    "ENGINES",
+    "OPTIMIZER_TRACE",
+    "PLUGINS",
+    "PROCESSLIST",
+    "PROFILING",
+    "SCHEMA_PRIVILEGES",
+    "TABLESPACES",
+    "TABLE_PRIVILEGES",
+    "USER_PRIVILEGES",
+];
+
+/// Views of `information_schema` among those whose names begin with INNODB_.
+const INNODB_VIEWS: &[&str] = &[
+    "INNODB_DATAFILES",
+    "INNODB_FIELDS",
+    "INNODB_FOREIGN",
+    "INNODB_FOREIGN_COLS",
+    "INNODB_TABLESPACES_BRIEF",
+];
+
+/// Whether a table's columns are called as the query calls them: those of stored tables, and of what is no view in MySQL.
+fn has_names_as_written(table: &ScopeTable) -> bool {
+    let Source::Columns(columns) = &table.source else { return matches!(table.source, Source::Table(_)) };
+    let Some(of) = columns.first().map(|column| &*column.org_table) else { return false };
+    match &*table.schema {
+        "performance_schema" | "mysql" => true,
+        "information_schema" if of.starts_with("INNODB_") => !INNODB_VIEWS.contains(&of),
+        "information_schema" => BASE_TABLES.contains(&of),
+        _ => false,
+    }
 }
 
 /// MySQL keeps names in utf8mb3.

@@ -156,9 +156,7 @@ pub(crate) fn pick_collation(
     if let Some(default) = by_charset
         && charset::charset_name(default) != charset::charset_name(id)
     {
-        let message =
-            format!("COLLATION '{name}' is not valid for CHARACTER SET '{}'", charset::charset_name(default));
-        return Err(SqlError::new(1253, b"42000", message));
+        return Err(SqlError::collation_charset_mismatch(name, charset::charset_name(default)));
     }
     Ok(Some(id))
 }

@@ -5,7 +5,7 @@
 //! ones dropped. What each clause does to the tree is in `alter_edit`. Only when rows themselves change are they copied (`copy`).
 
 use super::alter_edit::{Added, Edit};
-use super::build::{BuildContext, build_table, pick_engine};
+use super::build::{BuildContext, build_table, pick_engine, refuse_conflicts};
 use super::copy::{self, ColumnSource};
 use super::counted::counted;
 use super::exec::{Change, Ddl, ids};
@@ -157,6 +157,7 @@ pub(super) fn edit(ddl: &mut Ddl<'_>, table: &Table, actions: &[AlterAction]) ->
     if actions.iter().any(|action| matches!(action, AlterAction::Option(option) if redefines(option))) {
         edit.keep_collations(table);
     }
+    refuse_conflicts(&stated_sets(actions))?;
     for action in actions {
         edit_one(ddl, &mut edit, action, table)?;
     }
@@ -167,6 +168,19 @@ pub(super) fn edit(ddl: &mut Ddl<'_>, table: &Table, actions: &[AlterAction]) ->
         return Err(SqlError::cant_remove_all_fields());
     }
     Ok(edit)
+}
+
+/// The character sets and collations that clauses name, in their order.
+fn stated_sets(actions: &[AlterAction]) -> Vec<TableOption> {
+    let of = |action: &AlterAction| match action {
+        AlterAction::Option(option) => vec![option.clone()],
+        AlterAction::ConvertCharset { charset, collation } => {
+            let charset = charset.clone().map(TableOption::Charset);
+            charset.into_iter().chain(collation.clone().map(TableOption::Collate)).collect()
+        }
+        _ => Vec::new(),
+    };
+    actions.iter().flat_map(of).collect()
 }
 
 fn edit_one(ddl: &mut Ddl<'_>, edit: &mut Edit, action: &AlterAction, table: &Table) -> SqlResult<()> {
@@ -201,19 +215,18 @@ fn edit_one(ddl: &mut Ddl<'_>, edit: &mut Edit, action: &AlterAction, table: &Ta
             Ok(())
         }
         AlterAction::DropConstraint { name, if_exists: false } if !ddl.state.settings.mariadb => {
-            match edit.constraints_named(name) {
-                0 => {
-                    let message = format!("Constraint '{name}' does not exist.");
-                    Err(SqlError::new(3940, b"HY000", message))
-                }
-                1 => edit.apply(action),
-                _ => {
-                    let message = format!(
-                        "Table has multiple constraints with the name '{name}'. Please use constraint specific 'DROP' clause."
-                    );
-                    Err(SqlError::new(3939, b"HY000", message))
-                }
+            one_constraint(edit, name, "DROP")?;
+            edit.apply(action)
+        }
+        AlterAction::AlterConstraint { name, .. } => {
+            one_constraint(edit, name, "ALTER")?;
+            if edit.find_check(name).is_some() {
+                return edit.apply(action);
             }
+            let message = format!(
+                "Altering constraint enforcement is not supported for the constraint '{name}'. Enforcement state alter is not supported for the PRIMARY, UNIQUE and FOREIGN KEY type constraints."
+            );
+            Err(SqlError::new(3941, b"HY000", message))
         }
         AlterAction::DropIndex { name, if_exists: true } if edit.find_index(name).is_none() => {
             ddl.state.diagnostics.note(SqlError::cant_drop_field_or_key(name));
@@ -230,6 +243,20 @@ fn edit_one(ddl: &mut Ddl<'_>, edit: &mut Edit, action: &AlterAction, table: &Ta
             Ok(())
         }
         action => edit.apply(action),
+    }
+}
+
+/// Refuses a name that no constraint has, or several of different kinds.
+fn one_constraint(edit: &Edit, name: &str, clause: &str) -> SqlResult<()> {
+    match edit.constraints_named(name) {
+        0 => Err(SqlError::new(3940, b"HY000", format!("Constraint '{name}' does not exist."))),
+        1 => Ok(()),
+        _ => {
+            let message = format!(
+                "Table has multiple constraints with the name '{name}'. Please use constraint specific '{clause}' clause."
+            );
+            Err(SqlError::new(3939, b"HY000", message))
+        }
     }
 }
 
@@ -406,9 +433,9 @@ fn finish(
     if def.name != table.def.name || def.db != table.def.db {
         super::triggers::move_triggers(ddl, change, table, &def.db, &def.name)?;
     }
-    rename_own(table, &mut def, &edit.renamed);
+    rename_own(table, &mut def, &edit.renamed)?;
     if edit.rename.is_some() {
-        rename_checks(&table.def, &mut def);
+        rename_checks(&table.def, &mut def)?;
     }
     super::foreign_keys::follow_names(ddl, change, table, &def, &edit.renamed);
     drop_histograms(ddl, change, table, &def, &edit.sources);

@@ -188,16 +188,7 @@ impl Edit {
                 let at = self.primary().ok_or_else(|| SqlError::cant_drop_field_or_key("PRIMARY"))?;
                 self.drop_index(at);
             }
-            AlterAction::RenameIndex { old, new } => {
-                let at = self
-                    .find_index(old)
-                    .ok_or_else(|| SqlError::key_does_not_exist(old, &self.tree.name.name))?;
-                if self.find_index(new).is_some_and(|other| other != at) {
-                    return Err(SqlError::dup_keyname(new));
-                }
-                self.tree.indexes[at].name = Some(new.clone());
-                self.tree.indexes[at].of_foreign_key = false;
-            }
+            AlterAction::RenameIndex { old, new } => rename_index(self, old, new)?,
             AlterAction::SetIndexVisibility { name, invisible } => {
                 let at = self
                     .find_index(name)
@@ -234,7 +225,7 @@ impl Edit {
                 let at = self.find_check(name).ok_or_else(|| no_check(name))?;
                 self.tree.checks.remove(at);
             }
-            AlterAction::AlterCheck { name, enforced } => {
+            AlterAction::AlterCheck { name, enforced } | AlterAction::AlterConstraint { name, enforced } => {
                 let at = self.find_check(name).ok_or_else(|| no_check(name))?;
                 self.tree.checks[at].enforced = *enforced;
             }
@@ -372,6 +363,25 @@ impl Edit {
         self.sources.insert(to, source);
         Ok(())
     }
+}
+
+/// RENAME INDEX: a primary key has no other name, and no other key has its.
+fn rename_index(edit: &mut Edit, old: &Ident, new: &Ident) -> SqlResult<()> {
+    let is_primary = |name: &Ident| same_name(name, "PRIMARY");
+    if is_primary(old) && edit.primary().is_some() {
+        return Err(SqlError::wrong_name_for_index(old));
+    }
+    let found = edit.find_index(old);
+    let at = found.ok_or_else(|| SqlError::key_does_not_exist(old, &edit.tree.name.name))?;
+    if is_primary(new) {
+        return Err(SqlError::wrong_name_for_index(new));
+    }
+    if edit.find_index(new).is_some_and(|other| other != at) {
+        return Err(SqlError::dup_keyname(new));
+    }
+    edit.tree.indexes[at].name = Some(new.clone());
+    edit.tree.indexes[at].of_foreign_key = false;
+    Ok(())
 }
 
 fn no_check(name: &str) -> SqlError {

@@ -4,12 +4,13 @@
 //! catalog does so at start for every stored table.
 
 use super::defaults;
-use super::expressions;
+use super::expressions::{self, Writer};
 use super::keys;
 use super::not_built::{self, without_unsupported};
+use crate::api::sql_mode;
 use crate::bind::types::{column_type, pick_collation};
-use crate::catalog::sequence;
-use crate::catalog::{Column, ColumnDefault, Generated, TableDef, same_name};
+use crate::catalog::{Column, ColumnDefault, Generated, Index, TableDef, same_name};
+use crate::catalog::{charset, sequence};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 const MAX_COLUMNS: usize = 1017;
 const MAX_IDENT: usize = 64;
+/// Characters of a column's or an index's comment.
+const MAX_COMMENT: usize = 1024;
 
 /// Hands out ids that are never reused.
 pub(crate) struct Ids<'a> {
@@ -52,7 +55,7 @@ pub(crate) struct BuildContext<'a> {
     pub dates: DateMode,
     /// Of the TIMESTAMPs in its defaults.
     pub zone: Zone,
-    pub no_engine_substitution: bool,
+    pub sql_mode: u64,
     /// `explicit_defaults_for_timestamp`.
     pub explicit_timestamps: bool,
     /// The dialect: JSON is another name for LONGTEXT on MariaDB, and constraints have other names.
@@ -61,8 +64,8 @@ pub(crate) struct BuildContext<'a> {
     pub uuids: bool,
     /// Engines there are; none if a stored definition says whatever it says.
     pub engines: Vec<EngineInfo>,
-    /// The collation of the statement's text.
-    pub client: u16,
+    /// How its expressions are written.
+    pub writer: Writer,
     /// What is not built is a warning, no error.
     pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
@@ -111,11 +114,8 @@ pub(crate) fn build_table(
         }
         columns.push(build_column(column, &name.name, options.collation, context)?);
     }
-    if columns.is_empty() && context.mariadb {
-        return Err(SqlError::table_must_have_columns());
-    }
     if columns.is_empty() {
-        refuse_keys(tree)?;
+        refuse_keys(tree, context.mariadb)?;
     }
     if columns.iter().all(|column| column.invisible) {
         return Err(SqlError::table_must_have_a_visible_column());
@@ -123,7 +123,8 @@ pub(crate) fn build_table(
     if columns.len() > MAX_COLUMNS {
         return Err(SqlError::too_many_fields());
     }
-    let indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
+    let mut indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
+    fit_comments(&mut columns, &mut indexes, context)?;
     for (column, tree) in columns.iter_mut().zip(column_trees) {
         finish_default(column, tree)?;
     }
@@ -136,7 +137,7 @@ pub(crate) fn build_table(
         name: Arc::from(name.name.as_str()),
         indexes,
         foreign_keys: super::foreign_keys::build_foreign_keys(tree, &columns, context)?,
-        checks: expressions::build_checks(tree, context.client, context.mariadb)?,
+        checks: expressions::build_checks(tree, context.writer, context.mariadb)?,
         columns,
         hidden_key,
         collation: options.collation,
@@ -169,8 +170,11 @@ fn refuse_widths(tree: &ColumnDef) -> SqlResult<()> {
     }
 }
 
-/// Refuses a key where there are no columns.
-fn refuse_keys(tree: &CreateTable) -> SqlResult<()> {
+/// Refuses a key where there are no columns, and in MariaDB that there are none.
+fn refuse_keys(tree: &CreateTable, mariadb: bool) -> SqlResult<()> {
+    if mariadb {
+        return Err(SqlError::table_must_have_columns());
+    }
     match tree.indexes.iter().flat_map(|key| &key.parts).map(|part| &part.target).next() {
         Some(KeyTarget::Column { name, .. }) => Err(SqlError::key_column_does_not_exist(name)),
         _ => Ok(()),
@@ -237,18 +241,57 @@ fn table_options(tree: &CreateTable, context: &mut BuildContext<'_>) -> SqlResul
     if let Some(id) = stated_collation(&tree.options, context.utf8mb4)? {
         options.collation = id;
     }
-    if options.comment.chars().count() > 2048 {
-        return Err(SqlError::new(
-            1628,
-            b"HY000",
-            format!("Comment for table '{}' is too long (max = 2048)", tree.name.name),
-        ));
-    }
+    let table = &tree.name.name;
+    fit_comment(&mut options.comment, 2048, context, || {
+        SqlError::new(1628, b"HY000", format!("Comment for table '{table}' is too long (max = 2048)"))
+    })?;
     Ok(options)
+}
+
+/// A comment that is too long is refused, or where `sql_mode` is not strict cut, with a warning. A stored one is as it is.
+fn fit_comment(
+    comment: &mut Arc<str>,
+    max: usize,
+    context: &mut BuildContext<'_>,
+    error: impl FnOnce() -> SqlError,
+) -> SqlResult<()> {
+    let end = comment.char_indices().nth(max).map(|(at, _)| at);
+    let Some(end) = end.filter(|_| !context.engines.is_empty()) else { return Ok(()) };
+    if context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0 {
+        return Err(error());
+    }
+    context.diagnostics.warn(error());
+    *comment = Arc::from(&comment[..end]);
+    Ok(())
+}
+
+/// Of all columns and indexes.
+fn fit_comments(
+    columns: &mut [Column],
+    indexes: &mut [Index],
+    context: &mut BuildContext<'_>,
+) -> SqlResult<()> {
+    for column in columns {
+        fit_comment(&mut column.comment, MAX_COMMENT, context, || {
+            let message = format!(
+                "The maximum supported character limit for the field, '{}', has been exceeded (max = {MAX_COMMENT})",
+                column.name
+            );
+            SqlError::new(1629, b"HY000", message)
+        })?;
+    }
+    for index in indexes {
+        fit_comment(&mut index.comment, MAX_COMMENT, context, || {
+            let message = format!("Comment for index '{}' is too long (max = {MAX_COMMENT})", index.name);
+            SqlError::new(1688, b"HY000", message)
+        })?;
+    }
+    Ok(())
 }
 
 /// The collation that options of a table name.
 pub(crate) fn stated_collation(options: &[TableOption], utf8mb4: u16) -> SqlResult<Option<u16>> {
+    refuse_conflicts(options)?;
     let (mut charset, mut collation): (Option<&Ident>, Option<&Ident>) = (None, None);
     for option in options {
         match option {
@@ -258,6 +301,28 @@ pub(crate) fn stated_collation(options: &[TableOption], utf8mb4: u16) -> SqlResu
         }
     }
     pick_collation(charset, collation, utf8mb4)
+}
+
+/// Refuses a character set, or a collation of one, beside another one that was named before it.
+pub(super) fn refuse_conflicts<'a>(options: impl IntoIterator<Item = &'a TableOption>) -> SqlResult<()> {
+    let mut stated = None;
+    for option in options {
+        let id = match option {
+            TableOption::Charset(name) => charset::default_collation(name),
+            TableOption::Collate(name) => charset::collation_id(name),
+            _ => continue,
+        };
+        let Some(name) = id.map(charset::charset_name) else { continue };
+        match (stated.filter(|other| *other != name), option) {
+            (Some(other), TableOption::Collate(collation)) => {
+                return Err(SqlError::collation_charset_mismatch(collation, other));
+            }
+            (Some(other), _) => return Err(SqlError::conflicting_declarations(other, name)),
+            (None, _) => {}
+        }
+        stated = Some(name);
+    }
+    Ok(())
 }
 
 fn named(engine: EngineInfo) -> (Arc<str>, u8) {
@@ -291,7 +356,7 @@ pub(crate) fn pick_engine(
         return Ok(named(context.engines[0]));
     }
     if !crate::api::is_foreign_engine(name) {
-        if context.no_engine_substitution {
+        if context.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0 {
             return Err(SqlError::unknown_storage_engine(name));
         }
         context.diagnostics.warn(SqlError::unknown_storage_engine(name));
@@ -357,7 +422,7 @@ fn build_column(
     expressions::refuse_beside_generated(tree)?;
     if let Some(generated) = &tree.generated {
         let owner = || format!("Expression of generated column '{}'", tree.name);
-        let expr = expressions::stored(&generated.expr, table, context.client, (3102, &owner))?;
+        let expr = expressions::stored(&generated.expr, table, context.writer, (3102, &owner))?;
         column.generated = Some(Generated { expr, stored: generated.stored });
     }
     if let Some(default) = &tree.default {
@@ -402,7 +467,7 @@ fn finish_default(column: &mut Column, tree: &ColumnDef) -> SqlResult<()> {
     Ok(())
 }
 
-fn check_auto_column(columns: &[Column], indexes: &[crate::catalog::Index]) -> SqlResult<()> {
+fn check_auto_column(columns: &[Column], indexes: &[Index]) -> SqlResult<()> {
     use ColumnKind as K;
     let mut autos = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
     let Some((at, column)) = autos.next() else { return Ok(()) };

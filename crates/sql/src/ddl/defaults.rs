@@ -31,7 +31,7 @@ pub(crate) fn build(
         DefaultValue::Expression(expr) if constant(expr).is_some() && !column.is_blob() => expr,
         DefaultValue::Expression(expr) => {
             let owner = || format!("Default value expression of column '{}'", column.name);
-            let expr = expressions::stored(expr, table, context.client, (3769, &owner))?;
+            let expr = expressions::stored(expr, table, context.writer, (3769, &owner))?;
             return Ok(ColumnDefault::Expression(expr));
         }
     };
@@ -58,7 +58,7 @@ pub(crate) fn build(
         return Ok(ColumnDefault::Expression(expressions::stored(
             expr,
             table,
-            context.client,
+            context.writer,
             (1101, &String::new),
         )?));
     }

@@ -6,8 +6,9 @@
 //! can use a table by a definition that is not current. Runs in blocking mode only.
 
 use super::build::{BuildContext, Ids};
+use super::expressions::Writer;
 use super::loaded::Loaded;
-use crate::api::{AccessCheck, Outcome, Priv, SessionSettings, sql_mode};
+use crate::api::{AccessCheck, Outcome, Priv, SessionSettings};
 use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
 use crate::error::{ExecResult, SqlResult};
 use crate::state::SessionState;
@@ -94,13 +95,16 @@ impl Ddl<'_> {
             utf8mb4: self.state.settings.default_collation_for_utf8mb4,
             dates: default_dates(&self.state.settings),
             zone: self.state.zone(),
-            explicit_timestamps: self.state.settings.explicit_defaults_for_timestamp,
-            no_engine_substitution: self.state.settings.sql_mode & sql_mode::NO_ENGINE_SUBSTITUTION != 0,
+            explicit_timestamps: self.state.settings.definitions.explicit_defaults_for_timestamp,
+            sql_mode: self.state.settings.sql_mode,
             mariadb: self.state.settings.mariadb,
             uuids: self.state.settings.mariadb,
             engines: self.trx.shared().port.engine().members(),
             ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
-            client: self.state.settings.collation_client,
+            writer: Writer {
+                client: self.state.settings.collation_client,
+                told: !self.state.settings.mariadb,
+            },
             default_engine: self.state.settings.default_storage_engine,
             created: (self.state.now_us / 1_000_000) as u64,
             diagnostics: &mut self.state.diagnostics,

@@ -15,21 +15,27 @@ use omnibus_parser::ast::{self, ColumnDef, CreateTable};
 use omnibus_parser::{ParseOptions, Stored, parse_expr};
 use std::sync::Arc;
 
-/// An expression as a definition keeps it. `client` is the collation of the statement's text; `owner` and `code` are for the error
-/// about what has no such form: a subquery, a window.
+/// Origin of a definition's expression: the collation of the statement's text, and whether it is put in MySQL's words.
+#[derive(Clone, Copy)]
+pub(super) struct Writer {
+    pub client: u16,
+    pub told: bool,
+}
+
+/// An expression as a definition keeps it. `owner` and `code` are for the error about what has no such form: a subquery, a window.
 pub(super) fn stored(
     expr: &ast::Expr,
     table: &str,
-    client: u16,
+    writer: Writer,
     (code, owner): (u16, &dyn Fn() -> String),
 ) -> SqlResult<StoredExpr> {
     if expr.reads_values() {
         return Err(values_refused(code, &owner()));
     }
-    let written = |text: &[u8]| of_client(text, client).into_owned();
-    let print = |bytes| expr.to_stored_sql(&Stored { table, written: &written, bytes });
-    let text = String::from_utf8_lossy(&print(false)).into_owned();
-    let tree = parse_expr(&print(true), &ParseOptions::default())
+    let written = |text: &[u8]| of_client(text, writer.client).into_owned();
+    let print = |shown, bytes| expr.to_stored_sql(&Stored { table, written: &written, shown, bytes });
+    let text = String::from_utf8_lossy(&print(writer.told, false)).into_owned();
+    let tree = parse_expr(&print(false, true), &ParseOptions::default())
         .map_err(|_| SqlError::new(code, b"HY000", format!("{} contains a disallowed function.", owner())))?;
     Ok(StoredExpr { text: text.into(), tree: Arc::new(tree) })
 }
@@ -46,7 +52,7 @@ fn values_refused(code: u16, owner: &str) -> SqlError {
 }
 
 /// The checks of a tree, with names: those of columns stand among those of the table, as MySQL has them.
-pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> SqlResult<Vec<Check>> {
+pub(super) fn build_checks(tree: &CreateTable, writer: Writer, mariadb: bool) -> SqlResult<Vec<Check>> {
     let table = &*tree.name.name;
     let prefix = if mariadb { "CONSTRAINT_".to_owned() } else { format!("{table}_chk_") };
     // MariaDB shows JSON columns as texts with such a check: it is another way to write the type.
@@ -88,7 +94,7 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
             return Err(SqlError::new(3813, b"HY000", message));
         }
         let owner = || format!("An expression of a check constraint '{name}'");
-        let expr = stored(&check.expr, table, client, (3815, &owner))?;
+        let expr = stored(&check.expr, table, writer, (3815, &owner))?;
         checks.push(Check { name: name.into(), expr, enforced: check.enforced });
     }
     checks.sort_by_key(|check| check.name.to_lowercase());
@@ -96,15 +102,20 @@ pub(super) fn build_checks(tree: &CreateTable, client: u16, mariadb: bool) -> Sq
 }
 
 /// The checks of a definition under the table's new name: those with generated names follow it.
-pub(super) fn rename_checks(old: &TableDef, new: &mut TableDef) {
+///
+/// # Errors
+/// 1059: such a name is too long.
+pub(super) fn rename_checks(old: &TableDef, new: &mut TableDef) -> SqlResult<()> {
     let (from, to) = (format!("{}_chk_", old.name), format!("{}_chk_", new.name));
     for check in &mut new.checks {
         if let Some(number) = check.name.strip_prefix(&*from)
             && number.bytes().all(|byte| byte.is_ascii_digit())
         {
             check.name = format!("{to}{number}").into();
+            check_constraint_name(&check.name)?;
         }
     }
+    Ok(())
 }
 
 /// What a generated column cannot have beside its expression.

@@ -121,8 +121,8 @@ pub(super) fn named_parents<'t>(
     })
 }
 
-/// Checks one foreign key against the table that it refers to.
-fn check_pair(child: &TableDef, key: &ForeignKey, parent: &TableDef, any_index: bool) -> SqlResult<()> {
+/// Checks one foreign key against the table that it refers to; whether it refers to a whole unique key.
+fn check_pair(child: &TableDef, key: &ForeignKey, parent: &TableDef, any_index: bool) -> SqlResult<bool> {
     let place = |what: &str| {
         format!(
             "Failed to add the foreign key constraint. Missing {what} for constraint '{}' in the referenced table '{}'",
@@ -148,7 +148,7 @@ fn check_pair(child: &TableDef, key: &ForeignKey, parent: &TableDef, any_index: 
         return Err(SqlError::new(1822, b"HY000", place("index")));
     };
     let exact = parent.indexes[index].unique() && parent.indexes[index].parts.len() == positions.len();
-    if exact || any_index { Ok(()) } else { Err(SqlError::new(6125, b"HY000", place("unique key"))) }
+    if exact || any_index { Ok(exact) } else { Err(SqlError::new(6125, b"HY000", place("unique key"))) }
 }
 
 /// Whether a value of one column can be looked up among those of the other.
@@ -192,7 +192,9 @@ pub(super) fn check_relations(
     old: Option<&Table>,
 ) -> ExecResult<()> {
     let settings = &ddl.state.settings;
-    let (checked, any_index) = (settings.foreign_key_checks, settings.mariadb);
+    let checked = settings.foreign_key_checks;
+    let any_index = settings.mariadb || !settings.definitions.restrict_fk_on_non_standard_key;
+    let told = !settings.mariadb;
     for key in &table.def.foreign_keys {
         let known = old.is_some_and(|old| old.def.foreign_keys.iter().any(|o| same_name(&o.name, &key.name)));
         if !known {
@@ -200,7 +202,12 @@ pub(super) fn check_relations(
             check_name_is_free(&change.next, table, &key.name)?;
         }
         match change.next.find_table(&key.parent_db, &key.parent) {
-            Some(parent) => check_pair(&table.def, key, &parent.def, any_index || known)?,
+            Some(parent) => {
+                let exact = check_pair(&table.def, key, &parent.def, any_index || known)?;
+                if !exact && !known && told {
+                    ddl.state.diagnostics.warn(loose(&key.name));
+                }
+            }
             None if known || !checked => {}
             None => {
                 let message = format!("Failed to open the referenced table '{}'", key.parent);
@@ -219,6 +226,13 @@ pub(super) fn check_relations(
         }
     }
     Ok(())
+}
+
+fn loose(name: &str) -> SqlError {
+    let message = format!(
+        "Foreign key '{name}' refers to non-unique key or partial key. This is deprecated and will be removed in a future release."
+    );
+    SqlError::new(6124, b"HY000", message)
 }
 
 /// The rows that are there must have their parents. Both tables are locked.
@@ -282,7 +296,14 @@ fn rename_in(key: &mut ForeignKey, old: &Table, new: &TableDef, renamed: &[(ast:
 }
 
 /// A definition's own foreign keys under its new name: those to itself, and those with generated names.
-pub(super) fn rename_own(old: &Table, new: &mut TableDef, renamed: &[(ast::Ident, ast::Ident)]) {
+///
+/// # Errors
+/// 1059: such a name is too long.
+pub(super) fn rename_own(
+    old: &Table,
+    new: &mut TableDef,
+    renamed: &[(ast::Ident, ast::Ident)],
+) -> SqlResult<()> {
     let mut keys = std::mem::take(&mut new.foreign_keys);
     for key in &mut keys {
         if key.refers_to(&old.def.db, &old.def.name) {
@@ -290,9 +311,11 @@ pub(super) fn rename_own(old: &Table, new: &mut TableDef, renamed: &[(ast::Ident
         }
         if let Some(number) = generated(&key.name, &old.def.name) {
             key.name = Arc::from(format!("{}_ibfk_{number}", new.name));
+            check_constraint_name(&key.name)?;
         }
     }
     new.foreign_keys = keys;
+    Ok(())
 }
 
 fn check_name_is_free(catalog: &Catalog, table: &Table, name: &str) -> SqlResult<()> {

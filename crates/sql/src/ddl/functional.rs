@@ -7,7 +7,7 @@ use super::alter_edit::Edit;
 use super::build::{BuildContext, Ids, build_table};
 use super::copy::ColumnSource;
 use super::exec::Ddl;
-use super::expressions::stored;
+use super::expressions::{Writer, stored};
 use super::parse_create;
 use crate::bind::scope::Scope;
 use crate::bind::{Binder, Clause};
@@ -136,8 +136,9 @@ fn hidden_column(
         return Err(SqlError::new(3762, b"HY000", message));
     }
     let owner = || format!("Expression of functional index '{index}'");
-    let client = ddl.state.settings.collation_client;
-    let kept = stored(expr, &tree.name.name, client, (3758, &owner))?;
+    let settings = &ddl.state.settings;
+    let writer = Writer { client: settings.collation_client, told: !settings.mariadb };
+    let kept = stored(expr, &tree.name.name, writer, (3758, &owner))?;
     let catalog = ddl.trx.catalog();
     let mut binder = Binder::new(&*ddl.state, &catalog);
     let scope = binder.add_table(shape, None);

@@ -207,7 +207,11 @@ fn check_parts(index: &mut Index, columns: &[Column]) -> SqlResult<()> {
         }
         let bytes = match part.prefix {
             Some(length) => length.saturating_mul(charset::max_len(column.ty.collation)),
-            None => stored_len(&column.ty),
+            // The bytes that say how long it is are no part of a key.
+            None => match column.ty.kind {
+                ColumnKind::VarChar | ColumnKind::VarBinary => stored_len(&column.ty) - 2,
+                _ => stored_len(&column.ty),
+            },
         };
         if bytes > MAX_KEY_BYTES {
             return Err(SqlError::too_long_key(MAX_KEY_BYTES));

@@ -143,7 +143,7 @@ fn like(
     def.name = Arc::from(name);
     def.created = (ddl.state.now_us / 1_000_000) as u64;
     def.foreign_keys.clear();
-    rename_checks(&source.def, &mut def);
+    rename_checks(&source.def, &mut def)?;
     if let Some(column) = def.columns.iter().find(|column| has_zero_default(&ddl.state.settings, column)) {
         return Err(SqlError::invalid_default(&column.name));
     }
@@ -197,6 +197,10 @@ pub(super) fn names_to_drop(ddl: &Ddl<'_>, tree: &DropTable) -> ExecResult<Vec<(
 /// DROP TABLE: all of them or none.
 pub(crate) fn drop_tables(ddl: &mut Ddl<'_>, tree: &DropTable) -> ExecResult<Outcome> {
     let names = names_to_drop(ddl, tree)?;
+    let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at]));
+    if let Some(at) = twice {
+        return Err(SqlError::nonuniq_table(&names[at].1).into());
+    }
     let mut change = ddl.begin(Names::Tables(&names))?;
     let mut missing = Vec::new();
     for (db, name) in &names {
@@ -319,8 +323,8 @@ pub(super) fn rename(
         return Err(SqlError::table_exists(name));
     }
     let mut def = TableDef { db: Arc::from(db), name: Arc::from(name), ..table.def.clone() };
-    rename_own(table, &mut def, &[]);
-    rename_checks(&table.def, &mut def);
+    rename_own(table, &mut def, &[])?;
+    rename_checks(&table.def, &mut def)?;
     super::foreign_keys::follow_names(ddl, change, table, &def, &[]);
     super::triggers::move_triggers(ddl, change, table, db, name)?;
     replace_def(ddl, change, table, def);

@@ -91,7 +91,7 @@ fn temporary_like(ddl: &mut Ddl<'_>, source: &ObjectName, db: &str, name: &str) 
     let own = (Arc::from(db), Arc::from(name));
     let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.of_new_rows() };
     def.foreign_keys.clear();
-    rename_checks(&source.def, &mut def);
+    rename_checks(&source.def, &mut def)?;
     Ok(renumbered(ddl, def))
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn alter_temporary(
         Some(value) => value,
         None => table.state.auto_increment.load(Ordering::Acquire),
     };
-    rename_checks(&table.def, &mut def);
+    rename_checks(&table.def, &mut def)?;
     let new = Arc::new(Table::temporary(def, counter));
     check_expressions(&new, ddl.state, &ddl.trx.catalog())?;
     let account = account_of(ddl, &new.def)?;

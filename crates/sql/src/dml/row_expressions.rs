@@ -12,7 +12,7 @@ use crate::bind::scope::Scope;
 use crate::bind::uses::{STORED_FUNCTION, UsesCell};
 use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
-use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
@@ -256,10 +256,15 @@ impl RowExpressions {
                 continue;
             }
             let image = image.get_or_insert_with(|| Row::Values(row.values.as_slice().into()));
-            let met =
-                self.evaluate(image.clone(), row.ignore, state, storage, |cx| condition.eval_bool(cx))?;
-            if met != Some(false) {
-                continue;
+            let met = self.evaluate(image.clone(), row.ignore, state, storage, |cx| condition.eval_bool(cx));
+            match met {
+                // Data that the condition cannot take do not meet it.
+                Err(Interrupt::Error(error)) if error.state.starts_with(b"22") && !state.settings.mariadb => {
+                    state.diagnostics.push(Level::Error, error);
+                }
+                Ok(Some(false)) => {}
+                Ok(_) => continue,
+                Err(error) => return Err(error),
             }
             let error = SqlError::check_constraint_violated(&check.name);
             if !row.ignore {

@@ -1,12 +1,13 @@
 //! COLUMNS: stored tables and the computed ones themselves.
 
-use super::computed::{Def, Reader, Ty, all, column_type, text, yes_no};
+use super::computed::{Def, Reader, Ty, all, column_type, expression_text, text, yes_no};
 use crate::bind::Outline;
 use crate::catalog::type_text;
 use crate::catalog::{Column, ColumnDefault, Table, View, charset};
 use crate::error::ExecResult;
 use crate::expr::types::{Family, family};
 use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -58,7 +59,7 @@ fn computed_columns(def: &'static Def) -> Described {
                 key: "",
                 extra: String::new(),
                 comment: "",
-                generation: "",
+                generation: Cow::Borrowed(""),
             };
             row(place, at, &column_type(*ty), facts)
         })
@@ -67,6 +68,7 @@ fn computed_columns(def: &'static Def) -> Described {
 
 fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
+    let mariadb = reader.cx.session.settings.mariadb;
     for def in reader.computed() {
         rows.extend(COMPUTED.get(&(def.schema, def.name)).into_iter().flatten().cloned());
     }
@@ -75,19 +77,22 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
-                default: default_value(column),
+                default: default_value(column, mariadb),
                 nullable: column.nullable,
                 key: key_of(&table, at),
                 extra: extra(column),
                 comment: &column.comment,
-                generation: column.generated.as_ref().map_or("", |generated| &generated.expr.text),
+                generation: column
+                    .generated
+                    .as_ref()
+                    .map_or(Cow::Borrowed(""), |generated| expression_text(&generated.expr, mariadb)),
             };
             rows.push(row(place, at, &column.ty, facts));
         }
     }
     for (view, outline) in reader.views()? {
         match outline {
-            Ok(outline) => rows.extend(of_view(&view, &outline)),
+            Ok(outline) => rows.extend(of_view(&view, &outline, mariadb)),
             Err(error) => reader.cx.warn(error),
         }
     }
@@ -117,12 +122,12 @@ fn own_rights(reader: &Reader<'_, '_>, row: &mut [Value]) -> bool {
     seen
 }
 
-fn of_view(view: &View, outline: &Outline) -> Vec<Vec<Value>> {
+fn of_view(view: &View, outline: &Outline, mariadb: bool) -> Vec<Vec<Value>> {
     let mut rows = Vec::with_capacity(outline.columns.len());
     for (at, column) in outline.columns.iter().enumerate() {
         let place = [text("def"), text(&view.def.db), text(&view.def.name), text(&column.name)];
         let default = match &column.base {
-            Some((table, at)) => default_value(&table.columns()[*at]),
+            Some((table, at)) => default_value(&table.columns()[*at], mariadb),
             None if column.nullable => Value::Null,
             None => match family(column.ty.kind) {
                 Family::Integer | Family::Decimal | Family::Real => text("0"),
@@ -136,7 +141,7 @@ fn of_view(view: &View, outline: &Outline) -> Vec<Vec<Value>> {
             key: "",
             extra: String::new(),
             comment: "",
-            generation: "",
+            generation: Cow::Borrowed(""),
         };
         rows.push(row(place, at, &column.ty, facts));
     }
@@ -149,7 +154,7 @@ struct Facts<'a> {
     key: &'static str,
     extra: String,
     comment: &'a str,
-    generation: &'a str,
+    generation: Cow<'a, str>,
 }
 
 /// Where a row has the privileges.
@@ -165,7 +170,7 @@ fn row(place: [Value; 4], at: usize, ty: &ColumnType, facts: Facts<'_>) -> Vec<V
         text(facts.extra),
         text("select,insert,update,references"),
         text(facts.comment),
-        text(facts.generation),
+        text(&*facts.generation),
         Value::Null,
     ]);
     row
@@ -250,13 +255,13 @@ fn numeric(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
-fn default_value(column: &Column) -> Value {
+fn default_value(column: &Column, mariadb: bool) -> Value {
     let digits = column.ty.decimals;
     match &column.default {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
         ColumnDefault::CurrentTimestamp if digits == 0 => text("CURRENT_TIMESTAMP"),
         ColumnDefault::CurrentTimestamp => text(format!("CURRENT_TIMESTAMP({digits})")),
-        ColumnDefault::Expression(expr) => text(&*expr.text),
+        ColumnDefault::Expression(expr) => text(&*expression_text(expr, mariadb)),
         ColumnDefault::Value(Value::Bit(bits)) => text(format!("b'{bits:b}'")),
         ColumnDefault::Value(Value::Bytes(bytes))
             if matches!(column.ty.kind, ColumnKind::Binary | ColumnKind::VarBinary) =>

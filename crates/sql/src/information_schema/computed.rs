@@ -4,7 +4,7 @@ use super::dialects;
 use super::names::Names;
 use crate::api::{AccessCheck, AllowAll, Priv, ResultColumn, Routine, flag};
 use crate::bind::{Outline, outline};
-use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, Table, View};
+use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, StoredExpr, Table, View};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::Context;
 use crate::logical::{Asked, VirtualTable, VirtualTables};
@@ -16,6 +16,7 @@ use omnibus_format::Dialect;
 use omnibus_parser::ast::ProgramKind;
 use omnibus_value::temporal::DateTime;
 use omnibus_value::{ColumnKind, ColumnType, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Collation of schema and table names: they are case-sensitive.
@@ -170,6 +171,14 @@ impl Reader<'_, '_> {
         let utc = DateTime::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX), 0);
         utc.map_or(Value::Null, |at| Value::DateTime(self.cx.to_local(at)))
     }
+}
+
+/// An expression's text; MySQL shows it as a literal has it.
+pub(super) fn expression_text(expr: &StoredExpr, mariadb: bool) -> Cow<'_, str> {
+    if mariadb || !expr.text.contains(['\'', '\\']) {
+        return Cow::Borrowed(&expr.text);
+    }
+    Cow::Owned(expr.text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// Text as a value.

@@ -1,6 +1,6 @@
 //! TABLE_CONSTRAINTS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, CHECK_CONSTRAINTS.
 
-use super::computed::{Def, Reader, Ty, text};
+use super::computed::{Def, Reader, Ty, expression_text, text};
 use crate::catalog::{ForeignKey, IndexKind, Table};
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -72,9 +72,11 @@ pub(super) const DEFS: &[Def] = &[
 
 fn check_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
+    let mariadb = reader.cx.session.settings.mariadb;
     for table in reader.tables() {
         for check in &table.def.checks {
-            rows.push(["def", &table.def.db, &check.name, &check.expr.text].map(text).to_vec());
+            let clause = expression_text(&check.expr, mariadb);
+            rows.push(["def", &table.def.db, &check.name, &*clause].map(text).to_vec());
         }
     }
     Ok(rows)

@@ -1,6 +1,6 @@
 //! STATISTICS: one row per index part; COLUMN_STATISTICS: one per histogram.
 
-use super::computed::{Def, Reader, Ty, text, yes_no};
+use super::computed::{Def, Reader, Ty, expression_text, text, yes_no};
 use crate::catalog::{Index, Table};
 use crate::error::ExecResult;
 use omnibus_value::Value;
@@ -99,8 +99,7 @@ fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {
         text(&index.comment),
         yes_no(!index.invisible),
         match &column.generated {
-            // MySQL shows the text as a literal has it.
-            Some(generated) if column.is_hidden() => text(generated.expr.text.replace('\'', "\\'")),
+            Some(generated) if column.is_hidden() => text(&*expression_text(&generated.expr, false)),
             _ => Value::Null,
         },
     ]

@@ -3,7 +3,7 @@
 
 use super::{Call, StatementContext, query, statement_log};
 use crate::api::{Outcome, Priv};
-use crate::catalog::{self, Column, Table, same_name};
+use crate::catalog::{self, Column, ColumnDefault, Table, same_name};
 use crate::ddl::{self, Ddl, parse_create};
 use crate::dml::{InsertPlan, RowExpressions, WritePlan};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -13,9 +13,9 @@ use crate::expr::types::{BINARY, Family, column_type, family};
 use crate::plan::QueryPlan;
 use crate::plan::physical::{Body, Node, NodeSource};
 use omnibus_locks::TableMode;
-use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, Query};
+use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, IndexKind, KeyTarget, Query};
 use omnibus_value::temporal::Zone;
-use omnibus_value::{ColumnKind, ColumnType};
+use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
 pub(super) fn create_table_select(
@@ -103,12 +103,35 @@ fn with_columns_of(
                 let text = in_collation(&stored_type(plan, at), if says { 0 } else { home });
                 let implied =
                     if mariadb || ty.nullable { None } else { implied_default(&stored_type(plan, at)) };
-                column_def(&column.name, &text, ty.nullable, base_column(plan, at), implied, zone)?
+                let nulls = match (ty.nullable, is_in_primary_key(tree, &column.name)) {
+                    (true, true) => Nulls::Keyed,
+                    (true, false) => Nulls::Taken,
+                    (false, _) => Nulls::Refused,
+                };
+                column_def(&column.name, &text, nulls, base_column(plan, at), implied, zone)?
             }
         });
     }
     full.columns.extend(selected);
     Ok((full, names))
+}
+
+/// A selected column's way with NULL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    /// It is nullable, as the query's.
+    Taken,
+    /// It is not, as the query's.
+    Refused,
+    /// It is not, because the primary key has it, and so has no DEFAULT NULL either.
+    Keyed,
+}
+
+/// Whether the statement's own primary key has a column.
+fn is_in_primary_key(tree: &CreateTable, column: &str) -> bool {
+    let keys = tree.indexes.iter().filter(|key| key.kind == IndexKind::Primary);
+    keys.flat_map(|key| &key.parts)
+        .any(|part| matches!(&part.target, KeyTarget::Column { name, .. } if same_name(name, column)))
 }
 
 /// The table's column that an output is, not by way of a view or a derived table.
@@ -184,13 +207,16 @@ fn implied_default(ty: &ColumnType) -> Option<String> {
 fn column_def(
     name: &str,
     ty: &str,
-    nullable: bool,
+    nulls: Nulls,
     base: Option<&Column>,
     implied: Option<String>,
     zone: Zone,
 ) -> SqlResult<ColumnDef> {
-    let null = if nullable { " NULL" } else { " NOT NULL" };
+    let null = if nulls == Nulls::Taken { " NULL" } else { " NOT NULL" };
     let rest = match base {
+        Some(base) if nulls == Nulls::Keyed && matches!(base.default, ColumnDefault::Value(Value::Null)) => {
+            catalog::comment_text(base)
+        }
         // The numbers that it has are kept, and no more are made.
         Some(base) if base.auto_increment => format!(" DEFAULT '0'{}", catalog::comment_text(base)),
         Some(base) => catalog::defaults_text(base, zone) + &catalog::comment_text(base),

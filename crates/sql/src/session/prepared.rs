@@ -542,6 +542,7 @@ fn is_not_prepared(statement: &Statement) -> bool {
         | Statement::CreateRole(_)
         | Statement::DropRole { .. }
         | Statement::Purge(_) => true,
+        Statement::CreateView(view) => view.alter,
         Statement::DropProgram(drop) => drop.kind != ProgramKind::Event,
         Statement::Maintenance(maintenance) => maintenance.kind == MaintenanceKind::Check,
         Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),

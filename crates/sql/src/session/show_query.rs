@@ -154,6 +154,9 @@ fn form(cx: &StatementContext<'_>, show: &Show, call: &Call<'_>) -> SqlResult<Fo
         }
         Show::Events { schema, filter } => {
             let db = shown_schema(cx, schema.as_deref(), call)?;
+            if !SCHEMAS.contains(&&*db) {
+                call.access.check(&db, None, Priv::Event)?;
+            }
             let sql = format!("{EVENTS} WHERE EVENT_SCHEMA = {}", string(&db));
             Form::new("Name", sql, filter.as_ref())
         }

@@ -64,7 +64,8 @@ pub(crate) fn signal(
     }
     cx.state.programs.signalled =
         Some(Arc::new(Signalled { error: error.clone(), items, new: signal.state.is_some() }));
-    if error.state.starts_with(b"01") {
+    let was_warning = signal.state.is_none() && matches!(&before, Some((Level::Warning, _)));
+    if was_warning || error.state.starts_with(b"01") {
         cx.state.diagnostics.warn(error);
         return Ok(Outcome::ok());
     }

@@ -59,14 +59,8 @@ impl ProgramDdl<'_, '_> {
         let mut change = self.ddl.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
         let table = change.next.table(&db, &table_name)?.clone();
         let old = change.next.program(ProgramKind::Trigger, &db, name).cloned();
-        if old.is_some() && !tree.or_replace {
-            let error = SqlError::new(1359, b"HY000", "Trigger already exists");
-            if !tree.if_not_exists {
-                return Err(error.into());
-            }
-            let message = format!("Trigger '{name}' already exists on the table '{db}'.'{table_name}'.");
-            let mariadb = self.ddl.state.settings.mariadb;
-            let note = if mariadb { error } else { SqlError::new(4099, b"HY000", message) };
+        if let Some(old) = old.as_ref().filter(|_| !tree.or_replace) {
+            let note = is_there(old, tree, (&db, &table_name), self.ddl.state.settings.mariadb)?;
             self.ddl.state.diagnostics.note(note);
             self.ddl.trx.rollback();
             return Ok(Outcome::ok());
@@ -233,5 +227,30 @@ fn stored(state: &SessionState, table: &Table, at: usize, value: Value) -> Value
             Value::DateTime(moment.local_to_timestamp(state.zone()).unwrap_or(*moment))
         }
         _ => value,
+    }
+}
+
+/// The note of IF NOT EXISTS about a trigger that is there; an error without the clause, and of another table's.
+fn is_there(
+    old: &ProgramDef,
+    tree: &CreateTrigger,
+    (db, table): (&str, &str),
+    mariadb: bool,
+) -> SqlResult<SqlError> {
+    let error = SqlError::new(1359, b"HY000", "Trigger already exists");
+    let name = &tree.name.name;
+    match (tree.if_not_exists, mariadb) {
+        (false, _) => Err(error),
+        (true, true) => Ok(error),
+        (true, false) if *old.trigger()?.table.name != *table => {
+            let message = format!(
+                "Trigger '{db}'.'{name}' already exists on a different table. The 'IF NOT EXISTS' clause is only supported for triggers associated with the same table."
+            );
+            Err(SqlError::new(4100, b"HY000", message))
+        }
+        (true, false) => {
+            let message = format!("Trigger '{name}' already exists on the table '{db}'.'{table}'.");
+            Ok(SqlError::new(4099, b"HY000", message))
+        }
     }
 }
