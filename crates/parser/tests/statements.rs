@@ -377,7 +377,7 @@ fn data_changes() {
         ("insert_select", "INSERT INTO t SELECT * FROM u ON DUPLICATE KEY UPDATE a = u.a"),
         ("insert_select", "INSERT INTO t (a) (SELECT 1) UNION (SELECT 2)"),
         ("insert_select", "INSERT INTO t TABLE u"),
-        ("insert_select", "INSERT INTO t VALUES ROW(1,2), ROW(3,4)"),
+        ("insert", "INSERT INTO t VALUES ROW(1,2), ROW(3,4)"),
         ("insert_select", "INSERT INTO t WITH c AS (SELECT 1) SELECT * FROM c"),
         ("insert", "INSERT INTO t (a) VALUES (1) RETURNING id, a AS x"),
         ("replace", "REPLACE DELAYED t (a) VALUES (1)"),

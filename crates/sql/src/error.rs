@@ -208,6 +208,10 @@ errors! {
     cte_recursive_forbids_join_order(table) = 3576, b"HY000", "In recursive query block of Recursive Common Table Expression '{table}', the recursive table must neither be in the right argument of a LEFT JOIN, nor be forced to be non-first with join order hints";
     cte_recursive_requires_single_reference(table) = 3577, b"HY000", "In recursive query block of Recursive Common Table Expression '{table}', the recursive table must be referenced only once, and not in any subquery";
     binary_json() = 3144, b"22032", "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
+    aggregate_order_for_union(number) = 3028, b"HY000", "Expression #{number} of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
+    aggregate_order_non_agg_query(number) = 3029, b"HY000", "Expression #{number} of ORDER BY contains aggregate function and applies to the result of a non-aggregated query";
+    table_value_constructor_must_have_columns() = 3942, b"HY000", "Each row of a VALUES clause must have at least one column, unless when used as source in an INSERT statement.";
+    table_value_constructor_cannot_have_default() = 3943, b"HY000", "A VALUES clause cannot use DEFAULT values, unless used as a source in an INSERT statement.";
     invalid_json_text(detail, position) = 3140, b"22032", "Invalid JSON text: \"{detail}\" at position {position}.";
     check_constraint_violated(name) = 3819, b"HY000", "Check constraint '{name}' is violated.";
     recursive_without_anchors(table) = 4005, b"HY000", "No anchors for recursive WITH element '{table}'";

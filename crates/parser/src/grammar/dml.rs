@@ -4,8 +4,8 @@ use super::query::select_items;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Assignment, Delete, Expr, Ident, Insert, InsertSource, ObjectName, Priority, RowAlias, SelectItem,
-    Statement, TableRef, Update, With,
+    Assignment, Delete, Expr, Ident, Insert, InsertSource, ObjectName, Priority, Query, QueryBody, RowAlias,
+    SelectItem, Statement, TableRef, Update, With,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -88,7 +88,16 @@ impl Parser<'_> {
         if !self.at_query() {
             return Err(self.error());
         }
-        Ok((columns, InsertSource::Query(Box::new(self.query()?))))
+        let query = self.query()?;
+        let bare = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
+        Ok((
+            columns,
+            match query.body {
+                // `VALUES ROW(..)`, whose values may be DEFAULT here.
+                QueryBody::Values(rows) if bare => InsertSource::Values(rows),
+                body => InsertSource::Query(Box::new(Query { body, ..query })),
+            },
+        ))
     }
 
     /// `(..), (..), ...`

@@ -166,6 +166,11 @@ impl Parser<'_> {
                 self.advance();
                 let rows = self.comma_list(|p| {
                     p.expect_kw(Kw::ROW)?;
+                    if p.is(Tok::LParen) && p.peek().kind == Tok::RParen {
+                        p.advance();
+                        p.advance();
+                        return Ok(Vec::new());
+                    }
                     p.paren_list(Self::expr)
                 })?;
                 Ok((QueryBody::Values(rows), None))

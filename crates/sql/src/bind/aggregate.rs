@@ -103,7 +103,7 @@ pub(super) fn aggregate_args(
 }
 
 /// The block that computes an aggregate: the innermost one whose columns its arguments read, or the next one further in
-/// where an aggregate may stand; without columns, the block it is written in.
+/// where an aggregate may stand; without columns, the block it is written in, or in MySQL the next one further out where it may stand.
 fn aggregating_block<'e>(binder: &Binder<'_>, args: impl Iterator<Item = &'e Expr>) -> SqlResult<usize> {
     let innermost = binder.blocks.len().checked_sub(1).ok_or_else(SqlError::invalid_group_func_use)?;
     let mut slots = SlotSet::default();
@@ -112,8 +112,12 @@ fn aggregating_block<'e>(binder: &Binder<'_>, args: impl Iterator<Item = &'e Exp
         block.scope.tables.iter().any(|table| slots.contains(table.slot))
             || block.aggregate_slot.is_some_and(|slot| slots.contains(slot))
     };
-    let owner = binder.blocks.iter().rposition(owns).unwrap_or(innermost);
-    let found = (owner..=innermost).find(|at| binder.blocks[*at].aggregates_allowed);
+    let allowed = |at: &usize| binder.blocks[*at].aggregates_allowed;
+    let found = match binder.blocks.iter().rposition(owns) {
+        Some(owner) => (owner..=innermost).find(allowed),
+        None if binder.session.settings.mariadb => Some(innermost).filter(allowed),
+        None => (0..=innermost).rev().find(allowed),
+    };
     let at = found.ok_or_else(SqlError::invalid_group_func_use)?;
     let block = &binder.blocks[at];
     if block.in_aggregate || block.aggregate_slot.is_some_and(|slot| slots.contains(slot)) {

@@ -118,7 +118,16 @@ impl BlockScope {
             // several tables have may be that of one which is selected.
             let visible = match column() {
                 Ok(found) => found.filter(|e| self.is_seen(e)),
-                Err(_) => self.scope.all(name).find(|e| self.is_seen(e)),
+                Err(error) => {
+                    let mut seen = self.scope.all(name).filter(|e| self.is_seen(e));
+                    let first = seen.next();
+                    if let Some(first) = &first
+                        && !seen.all(|other| same_column(first, &other))
+                    {
+                        return Err(error);
+                    }
+                    first
+                }
             };
             let grouped = visible.as_ref().is_some_and(|e| self.is_grouped(e));
             let alias = if grouped || table.is_some() { None } else { self.alias(name)? };

@@ -129,7 +129,12 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
         let chosen = args.iter().skip(usize::from(def.name == "IF")).collect::<Vec<_>>();
         refuse_lossy(binder, &chosen, ty.column.collation, &def.name.to_lowercase())?;
     }
-    Ok(binder.fold(Expr { kind: Kind::Call(def, args.into()), ty }))
+    let call = Expr { kind: Kind::Call(def, args.into()), ty };
+    // Arithmetic asks which dates it chooses among.
+    if functions::extreme_date(&call).is_some() && !binder.session.settings.mariadb {
+        return Ok(call);
+    }
+    Ok(binder.fold(call))
 }
 
 /// Bytes are not matched with text, but those of a BLOB: 3995 in MySQL.

@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::calls::in_utf8;
-use super::operators::{as_text, binary_string};
+use super::operators::{as_text, binary_string, dated_extreme};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::node::{Expr, Kind};
@@ -57,9 +57,13 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
     }
     if let Some(operation) = number_cast(target) {
         refuse_fixed(&e.ty, operation)?;
+        e = dated_extreme(binder, e);
     }
     let nullable = e.ty.nullable;
     let collation = binder.collation();
+    if let CastType::Float(Some(digits @ 54..)) = target {
+        return Err(SqlError::too_big_precision(i64::from(*digits), "CAST", 53));
+    }
     if let CastType::Time(digits @ 7..) | CastType::DateTime(digits @ 7..) = target {
         return Err(SqlError::too_big_precision(i64::from(*digits), "CAST", 6));
     }

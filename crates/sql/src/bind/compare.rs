@@ -111,6 +111,12 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
         }
         (Family::Integer, Family::Date | Family::DateTime) if given(&e) => As::DateTime,
         (Family::Integer, Family::Date | Family::DateTime) => return number_as_datetime(binder, e),
+        // As MySQL stores it into the column first.
+        (Family::Decimal | Family::Real, Family::Date | Family::DateTime)
+            if matches!(other.kind, Kind::Column { .. }) && !binder.session.settings.mariadb =>
+        {
+            return number_as_datetime(binder, e);
+        }
         (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
         (Family::Real, Family::Integer | Family::Decimal | Family::Real) => match fixed_float(&e, other) {
             Some(decimals) => As::Rounded(decimals),
@@ -184,10 +190,11 @@ pub(crate) fn in_collation(binder: &mut Binder<'_>, e: Expr, collation: u16) -> 
     binder.fold(Expr { kind: Kind::Transcode(Box::new(e)), ty })
 }
 
-/// A constant integer that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
+/// A constant number that is compared with a date: 20231110 is a day, however many digits a time of day would add. One
 /// that is no date stays a number.
 fn number_as_datetime(binder: &mut Binder<'_>, constant: Expr) -> Expr {
-    if constant.as_const().is_none() || constant.ty.family() != Family::Integer {
+    let number = matches!(constant.ty.family(), Family::Integer | Family::Decimal | Family::Real);
+    if constant.as_const().is_none() || !number {
         return constant;
     }
     let target = ExprType::datetime(6);
@@ -383,7 +390,7 @@ fn refuse_no_date(binder: &Binder<'_>, constant: &Expr, date: &Expr) -> SqlResul
 }
 
 /// MySQL compares a time and a text as texts, except a column and a constant that is a time.
-fn times_as_text(binder: &mut Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
+pub(super) fn times_as_text(binder: &mut Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
     let time = |e: &Expr| e.ty.family() == Family::Time;
     let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null();
     let is_time = |e: &Expr| matches!(e.as_const(), Some(Value::Bytes(text)) if parse_time(text, 6).is_ok());
@@ -436,7 +443,10 @@ pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Ex
     Ok(binder.fold(Expr::compare(CompareOp::Eq, collation, left, right)))
 }
 
-/// Refuses constants that lose characters in the character set of a collation.
+/// Bytes of a constant that error 3854 shows.
+const SHOWN_BYTES: usize = 6;
+
+/// Refuses constants that lose characters in the character set of a collation, and bytes that are none of its characters.
 ///
 /// # Errors
 /// 3854, in the mariadb dialect 1267, 1270, 1271.
@@ -446,9 +456,13 @@ pub(super) fn refuse_lossy(
     collation: u16,
     operation: &str,
 ) -> SqlResult<()> {
+    let bytes_are_read = !binder.session.settings.mariadb && !binder.session.settings.replicated;
     let loses = |e: &&Expr| {
         let from = e.ty.column.collation;
         match e.as_const() {
+            Some(Value::Bytes(bytes)) if from == BINARY && bytes_are_read && !e.ty.is_null() => {
+                charset::well_formed(bytes, collation) < bytes.len()
+            }
             Some(Value::Bytes(text))
                 if e.ty.family() == Family::String && !charset::converts_as_is(from, collation) =>
             {
@@ -460,14 +474,17 @@ pub(super) fn refuse_lossy(
     let Some(lossy) = texts.iter().find(|e| loses(e)) else { return Ok(()) };
     if let (Some(Value::Bytes(text)), false) = (lossy.as_const(), binder.session.settings.mariadb) {
         let (from, to) = (charset::charset_name(lossy.ty.column.collation), charset::charset_name(collation));
-        let shown: String = text
+        let mut shown: String = text
             .iter()
-            .take(32)
+            .take(SHOWN_BYTES)
             .map(|byte| match byte {
                 0x20..0x7f => char::from(*byte).to_string(),
                 other => format!("\\x{other:02X}"),
             })
             .collect();
+        if text.len() > SHOWN_BYTES {
+            shown.push_str("...");
+        }
         let message = format!("Cannot convert string '{shown}' from {from} to {to}");
         return Err(SqlError::new(3854, b"HY000", message));
     }

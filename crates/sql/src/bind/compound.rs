@@ -42,6 +42,12 @@ pub(super) fn values(binder: &mut Binder<'_>, rows: &[Vec<ast::Expr>]) -> SqlRes
     let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
     let mut types: Vec<ExprType> = Vec::new();
     for (number, row) in rows.iter().enumerate() {
+        if row.is_empty() {
+            return Err(SqlError::table_value_constructor_must_have_columns());
+        }
+        if row.iter().any(|e| matches!(e, ast::Expr::Default)) {
+            return Err(SqlError::table_value_constructor_cannot_have_default());
+        }
         let row = row.iter().map(|e| binder.expr(e)).collect::<SqlResult<Vec<_>>>()?;
         if number > 0 && row.len() != types.len() {
             return Err(SqlError::wrong_value_count_on_row(number + 1));
@@ -159,7 +165,7 @@ fn compound_order(
         }
         let at = match position(&item.expr, types.len(), "order clause")? {
             Some(at) => Some(at),
-            None => match binder.expr(&item.expr)? {
+            None => match binder.expr(&item.expr).map_err(|error| ordered(binder, order.len() + 1, error))? {
                 Expr { kind: Kind::Column { slot: s, column, .. }, .. } if s == slot => {
                     Some(usize::from(column))
                 }
@@ -176,6 +182,14 @@ fn compound_order(
         }
     }
     Ok(order)
+}
+
+/// The error of a member of ORDER BY behind a set operation: 3028 for an aggregate or a window function.
+fn ordered(binder: &Binder<'_>, number: usize, error: SqlError) -> SqlError {
+    match error.code {
+        1111 | 3593 if !binder.session.settings.mariadb => SqlError::aggregate_order_for_union(number),
+        _ => error,
+    }
 }
 
 /// Gives columns the names of a column list, `(a, b)` behind an alias.

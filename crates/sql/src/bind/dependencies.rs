@@ -12,6 +12,7 @@ use crate::api::flag;
 use crate::catalog::Table;
 use crate::expr::functions::VOLATILE;
 use crate::expr::node::{CompareOp, IsKind};
+use crate::expr::subquery::SubqueryKind;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, Nest};
 use omnibus_parser::ast::Select;
@@ -97,7 +98,8 @@ impl Dependencies {
             let mut is_certain = true;
             for condition in &nest.conditions {
                 // The other side has its rows whatever the condition says.
-                let certain = never_null(condition).filter(|(slot, _)| is_inner || weak.contains(*slot));
+                let certain =
+                    never_null(condition).into_iter().filter(|(slot, _)| is_inner || weak.contains(*slot));
                 self.never_null.extend(certain);
                 self.joined_by.extend(never_null(condition));
                 equalities(condition, own, &mut found);
@@ -283,21 +285,34 @@ impl DerivedFacts {
 }
 
 /// The columns of which a condition takes no NULL.
-fn never_null(condition: &Expr) -> impl Iterator<Item = Column> {
+fn never_null(condition: &Expr) -> Vec<Column> {
     let found = match &condition.kind {
-        Kind::Compare(op, _, pair) if *op != CompareOp::NullSafeEq => [Some(&pair[0]), Some(&pair[1])],
-        Kind::In { args, .. } => [args.first(), None],
-        Kind::Between { args, .. } => [Some(&args[0]), None],
-        Kind::Like(like) => [Some(&like.text), None],
-        Kind::Is { expr, what: IsKind::Null, negated: true } => [Some(&**expr), None],
+        Kind::Is { expr, what: IsKind::Null, negated: true } => return column_of(expr).into_iter().collect(),
+        Kind::Is { expr, what: IsKind::True | IsKind::False, negated: false } => decisive(expr),
         Kind::Not(inner) => match &inner.kind {
-            Kind::Is { expr, what: IsKind::Null, negated: false } => [Some(&**expr), None],
-            _ => [None, None],
+            Kind::Is { expr, what: IsKind::Null, negated: false } => {
+                return column_of(expr).into_iter().collect();
+            }
+            _ => decisive(inner),
         },
-        Kind::Column { .. } => [Some(condition), None],
-        _ => [None, None],
+        Kind::Subquery(subquery) if subquery.kind == (SubqueryKind::In { negated: false }) => {
+            subquery.operands.iter().collect()
+        }
+        _ => decisive(condition),
     };
-    found.into_iter().flatten().filter_map(column_of)
+    found.into_iter().filter_map(column_of).collect()
+}
+
+/// The operands of which a NULL makes the whole NULL.
+fn decisive(e: &Expr) -> Vec<&Expr> {
+    match &e.kind {
+        Kind::Compare(op, _, pair) if *op != CompareOp::NullSafeEq => pair.iter().collect(),
+        Kind::In { args, .. } => args.first().into_iter().collect(),
+        Kind::Between { args, .. } => vec![&args[0]],
+        Kind::Like(like) => vec![&like.text],
+        Kind::Column { .. } => vec![e],
+        _ => Vec::new(),
+    }
 }
 
 impl Equality {

@@ -47,6 +47,11 @@ impl Sought {
     }
 }
 
+/// Whether the block that is bound is that of an EXISTS, for which `*` without a table is a row like any other.
+pub(super) fn is_asked(binder: &Binder<'_>) -> bool {
+    binder.around.exists.as_ref().is_some_and(|sought| sought.depth + 1 == binder.blocks.len())
+}
+
 /// Finds the set of the block that has just been bound, if it is that of an EXISTS and can be one.
 pub(super) fn seek(binder: &mut Binder<'_>, select: &Select, clauses: &Clauses, block: &BlockScope) {
     match &mut binder.around.exists {

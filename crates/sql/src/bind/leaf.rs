@@ -14,7 +14,7 @@ use crate::expr::stored::local_type;
 use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{parse_date, parse_datetime, parse_time};
+use omnibus_value::temporal::{parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, Value};
 use std::borrow::Cow;
 
@@ -89,6 +89,8 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
         let text = String::from_utf8_lossy(text).into_owned();
         SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'"))
     };
+    // MySQL reads all of a literal or none of it.
+    let strict = !binder.session.settings.mariadb;
     Ok(match literal {
         L::Null => Expr::null(),
         L::True => Expr::constant(Value::Int(1), ExprType::int(1)),
@@ -107,19 +109,26 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
         L::National(text) => string(as_written(binder, text), 33),
         L::Hex(bytes) | L::Bit(bytes) => binary_literal(bytes.clone()),
         L::Date(text) => {
-            let parsed = parse_date(text, crate::expr::convert::relaxed_dates(&binder.session.settings))
-                .map_err(|_| bad("DATE", text))?;
-            Expr::constant(Value::Date(parsed.value), ExprType::date())
+            let parsed =
+                parse_datetime(text, 6, crate::expr::convert::relaxed_dates(&binder.session.settings))
+                    .map_err(|_| bad("DATE", text))?;
+            if strict && (parsed.truncated || parsed.has_time) {
+                return Err(bad("DATE", text));
+            }
+            Expr::constant(Value::Date(parsed.value.date()), ExprType::date())
         }
         L::Time(text) => {
             let parsed = parse_time(text, 6).map_err(|_| bad("TIME", text))?;
+            if strict && parsed.truncated {
+                return Err(bad("TIME", text));
+            }
             Expr::constant(Value::Time(parsed.value), ExprType::time(parsed.fraction_digits.min(6)))
         }
         L::Timestamp(text) => {
             let parsed =
                 parse_datetime(text, 6, crate::expr::convert::relaxed_dates(&binder.session.settings))
                     .map_err(|_| bad("DATETIME", text))?;
-            if !parsed.has_time && !binder.session.settings.mariadb {
+            if strict && (!parsed.has_time || parsed.truncated) {
                 return Err(bad("DATETIME", text));
             }
             // With a displacement it is that moment in the session's zone.

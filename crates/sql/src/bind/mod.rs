@@ -25,6 +25,7 @@ mod json_table;
 mod json_value;
 mod leaf;
 pub(crate) mod operators;
+mod order;
 mod output_name;
 pub mod query;
 mod recursive;

@@ -12,9 +12,10 @@ use crate::expr::bits as expr_bits;
 use crate::expr::charset;
 use crate::expr::convert::bytes_as_number;
 use crate::expr::functions;
-use crate::expr::like::LikeMatcher;
+use crate::expr::like::{DEFAULT_ESCAPE, LikeMatcher, escape_of};
 use crate::expr::node::{ArithOp, BitOp, CompareOp, Expr, IsKind, Kind, LikeExpr, RegexpExpr};
 use crate::expr::regexp::RegexpMatcher;
+use crate::expr::slot_set::SlotSet;
 use crate::expr::types::{
     BINARY, Coercibility, ExprType, Family, NOT_FIXED, bytes, illegal_types, refuse_fixed,
 };
@@ -139,9 +140,29 @@ fn logic(binder: &mut Binder<'_>, op: BinaryOp, left: &ast::Expr, right: &ast::E
 }
 
 pub(super) fn arith(binder: &mut Binder<'_>, op: ArithOp, left: Expr, right: Expr) -> Expr {
-    let (left, right) = (number_literal(left), number_literal(right));
+    let [left, right] = [left, right].map(|e| dated_number(binder, number_literal(e)));
     let ty = arith_type(binder, op, &left, &right);
     binder.fold(Expr { kind: Kind::Arith(op, Box::new([left, right])), ty })
+}
+
+/// GREATEST and LEAST of dates and text as the date that they are, where a number is wanted of them.
+pub(super) fn dated_extreme(binder: &Binder<'_>, e: Expr) -> Expr {
+    match functions::extreme_date(&e) {
+        Some(ty) if !binder.session.settings.mariadb => Expr { kind: Kind::Cast(Box::new(e)), ty },
+        _ => e,
+    }
+}
+
+/// The same as the number that it is in arithmetic.
+fn dated_number(binder: &Binder<'_>, e: Expr) -> Expr {
+    let text = e.ty.family() == Family::String;
+    match dated_extreme(binder, e) {
+        date if text && date.ty.is_temporal() => {
+            let ty = ExprType::double().nullable(true);
+            Expr { kind: Kind::Cast(Box::new(date)), ty }
+        }
+        e => e,
+    }
 }
 
 fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> ExprType {
@@ -203,35 +224,43 @@ fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> Ex
 
 pub(super) fn like(binder: &mut Binder<'_>, like: &ast::Like) -> SqlResult<Expr> {
     let (text, pattern) = (binder.expr(&like.expr)?, binder.expr(&like.pattern)?);
-    let escape = match &like.escape {
-        None => {
-            let off = binder.session.settings.sql_mode & crate::api::sql_mode::NO_BACKSLASH_ESCAPES != 0;
-            (!off).then_some(u32::from(b'\\'))
-        }
-        Some(escape) => {
-            let escape = binder.expr(escape)?;
-            let known = if escape.is_foldable() { binder.evaluate(&escape) } else { None };
-            let value = known.ok_or_else(|| SqlError::wrong_arguments("ESCAPE"))?;
-            let text = escape.to_str(&value);
-            match std::str::from_utf8(&text).unwrap_or_default().chars().collect::<Vec<_>>()[..] {
-                [] if text.is_empty() => None,
-                [c] => Some(u32::from(c)),
-                _ => return Err(SqlError::wrong_arguments("ESCAPE")),
-            }
-        }
-    };
+    let (escape, given_escape) = like_escape(binder, like.escape.as_ref())?;
     let nullable = text.ty.nullable || pattern.ty.nullable;
     let (text, pattern) = (as_text(text), as_text(pattern));
     let (text, pattern, collation) = compare::comparable_strings(binder, text, pattern)?;
     let pattern = binder.fold(pattern);
     let matcher = match pattern.as_const() {
-        Some(value @ (Value::Bytes(_) | Value::Int(_))) => {
+        Some(value @ (Value::Bytes(_) | Value::Int(_))) if given_escape.is_none() => {
             Some(LikeMatcher::new(&pattern.to_str(value), escape, collation))
         }
         _ => None,
     };
-    let like = LikeExpr { text, pattern, matcher, escape, collation, negated: like.negated };
+    let like = LikeExpr { text, pattern, matcher, escape, given_escape, collation, negated: like.negated };
     Ok(Expr::boolean(Kind::Like(Box::new(like)), nullable))
+}
+
+/// The escape character of LIKE, or what gives it when the statement runs.
+///
+/// # Errors
+/// 1210 for what is no single character, or differs between rows.
+fn like_escape(
+    binder: &mut Binder<'_>,
+    written: Option<&ast::Expr>,
+) -> SqlResult<(Option<u32>, Option<Expr>)> {
+    let Some(written) = written else {
+        let off = binder.session.settings.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES != 0;
+        return Ok(((!off).then_some(DEFAULT_ESCAPE), None));
+    };
+    let escape = binder.expr(written)?;
+    let known = if escape.is_foldable() { binder.evaluate(&escape) } else { None };
+    if let Some(value) = known {
+        return Ok((escape_of(&escape, &value)?, None));
+    }
+    let session = matches!(escape.kind, Kind::UserVariable(_) | Kind::Subquery(_)) || escape.is_fixed();
+    if !session || !escape.slots().within(&SlotSet::default()) {
+        return Err(SqlError::wrong_arguments("ESCAPE"));
+    }
+    Ok((None, Some(escape)))
 }
 
 pub(super) fn regexp(

@@ -1,7 +1,7 @@
 //! Binds queries: WITH, ORDER BY and LIMIT, and one SELECT block's clauses in the
 //! order in which their names become visible. FROM is in `from`, queries made of queries in `compound`.
 
-use super::aliases::{aliases, grouped_name, lone_alias, selected_expr};
+use super::aliases::{aliases, grouped_name, selected_expr};
 use super::binder::{Binder, CommonDefinition, CommonTable};
 use super::block::{BlockScope, Clause, OuterReads};
 use super::compound::{compound, locked, select_all};
@@ -10,7 +10,7 @@ use super::dependencies::BlockFacts;
 use super::from::From;
 use super::scope::{ScopeTable, same};
 use super::windows;
-use super::{exists, full_group, output_name, rollup};
+use super::{exists, full_group, order, output_name, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::{Family, NOT_FIXED};
@@ -299,22 +299,10 @@ pub(super) fn clauses(
     }
     let having = select.having.as_ref().map(|e| binder.expr(e)).transpose()?;
     group.iter().chain(&having).try_for_each(|e| windows::refuse_windowed(binder, e))?;
-    binder.set_clause(Clause::Order);
-    windows::allow_windows(binder, true);
-    let mut order = Vec::with_capacity(query.order_by.len());
-    for item in &query.order_by {
-        let named = match position(&item.expr, outputs.len(), "order clause")? {
-            Some(at) => Some(outputs[at].clone()),
-            None => lone_alias(binder, &item.expr)?,
-        };
-        let e = named.map_or_else(|| selected_expr(binder, &item.expr, &outputs), Ok)?;
-        order.push((e, item.descending));
-    }
-    set_aggregates(binder, false);
+    let mut order = order::order_by(binder, query, &outputs, !group.is_empty())?;
     if order.is_empty() && keeps_order(binder, select) {
         order = std::mem::take(&mut nest.views.order);
     }
-    windows::allow_windows(binder, false);
     let limit = limit(binder, query.limit.as_ref())?;
     let plain = group.is_empty() && !select.options.distinct && having.is_none();
     use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
@@ -330,7 +318,7 @@ fn keeps_order(binder: &Binder<'_>, select: &Select) -> bool {
         && binder.blocks.last().is_some_and(|block| block.aggregates.is_empty())
 }
 
-fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
+pub(super) fn set_aggregates(binder: &mut Binder<'_>, allowed: bool) {
     if let Some(block) = binder.blocks.last_mut() {
         block.aggregates_allowed = allowed;
     }
@@ -409,7 +397,11 @@ fn select_list(
         match item {
             SelectItem::Wildcard => {
                 if star.is_empty() {
-                    return Err(SqlError::no_tables_used());
+                    if !exists::is_asked(binder) {
+                        return Err(SqlError::no_tables_used());
+                    }
+                    names.push(Arc::from("1"));
+                    outputs.push(Expr::integer(1));
                 }
                 let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
                 tables.iter().filter(|table| !table.is_inner()).try_for_each(|table| table.may_read_all())?;
@@ -509,12 +501,16 @@ fn finish_block(
         outputs.iter().zip(names).map(|(e, name)| binder.result_column(e, name)).collect();
     let types: Vec<ExprType> = outputs.iter().map(|e| e.ty.clone()).collect();
     let grouped = !group.is_empty() || !scope.aggregates.is_empty();
+    let aggregates = scope.aggregate_slot.filter(|_| grouped);
+    let mut windows = scope.windows.plan(|| slots.iter().copied().chain(aggregates).collect());
+    if !binder.session.settings.mariadb {
+        let told = outputs.iter_mut().chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
+        rollup::check_groupings(told, windows.as_mut(), &group, select.with_rollup)?;
+    }
     let only_full = binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0;
     if select.options.distinct && only_full {
         full_group::check_distinct(&scope, &outputs, &order)?;
     }
-    let aggregates = scope.aggregate_slot.filter(|_| grouped);
-    let mut windows = scope.windows.plan(|| slots.iter().copied().chain(aggregates).collect());
     if grouped && only_full {
         let group = full_group::Group::of(&scope, &group, &nest, select.with_rollup);
         group.check(&outputs, &order)?;

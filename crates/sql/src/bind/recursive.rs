@@ -98,6 +98,9 @@ fn limited(binder: &mut Binder<'_>, query: &Query, bound: logical::Query) -> Sql
     if query.order_by.is_empty() && query.limit.is_none() {
         return Ok(bound);
     }
+    if !query.order_by.is_empty() && !binder.session.settings.mariadb {
+        return Err(SqlError::not_supported_yet("ORDER BY over UNION in recursive Common Table Expression"));
+    }
     let limit = limit(binder, query.limit.as_ref())?;
     let (columns, types) = (bound.columns.clone(), bound.types.clone());
     let slot = binder.new_slot();
@@ -137,6 +140,14 @@ pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[R
 /// What a step may not have.
 fn check_step(binder: &Binder<'_>, name: &str, step: &logical::Query) -> SqlResult<()> {
     match &step.body {
+        Body::Block(block)
+            if !binder.session.settings.mariadb
+                && (block.distinct || !block.order.is_empty() || block.limit.count.is_some()) =>
+        {
+            Err(SqlError::not_supported_yet(
+                "ORDER BY / LIMIT / SELECT DISTINCT in recursive query block of Common Table Expression",
+            ))
+        }
         Body::Block(block) if block.grouping.is_some() || block.windows.is_some() => {
             Err(refused(binder, name, Why::Grouped))
         }

@@ -5,7 +5,9 @@ use super::scope::same;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::ArithOp;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use crate::logical::window::Windows;
 use omnibus_parser::ast;
+use omnibus_value::Value;
 use std::sync::Arc;
 
 /// The output that a member of GROUP BY names: the one of its name, of several that are the same, for each is NULL by itself.
@@ -61,10 +63,59 @@ pub(super) fn make_nullable(
     }
 }
 
+/// Checks what GROUPING() is asked for in a block's expressions and windows.
+///
+/// # Errors
+/// Those of `check_grouping`.
+pub(super) fn check_groupings<'e>(
+    mut told: impl Iterator<Item = &'e mut Expr>,
+    windows: Option<&mut Windows>,
+    group: &[Expr],
+    with_rollup: bool,
+) -> SqlResult<()> {
+    let mut check = |e: &mut Expr| check_grouping(e, group, with_rollup);
+    told.try_for_each(&mut check)?;
+    windows.map_or(Ok(()), |windows| windows.try_visit_mut(&mut check))
+}
+
+/// Checks what GROUPING() is asked for; where nothing is rolled up it is 0.
+///
+/// # Errors
+/// 1111 where nothing is grouped by, 1210 for a constant, 3602 for what is not grouped by.
+fn check_grouping(e: &mut Expr, group: &[Expr], with_rollup: bool) -> SqlResult<()> {
+    if let Kind::Call(def, args) = &e.kind
+        && def.name == "GROUPING"
+    {
+        if group.is_empty() {
+            return Err(SqlError::invalid_group_func_use());
+        }
+        for (number, arg) in args.iter().enumerate() {
+            if arg.as_const().is_some() {
+                return Err(SqlError::wrong_arguments("GROUPING function"));
+            }
+            if !group.iter().any(|key| key.same(arg)) {
+                let message = format!("Argument #{} of GROUPING function is not in GROUP BY", number + 1);
+                return Err(SqlError::new(3602, b"HY000", message));
+            }
+        }
+        if !with_rollup {
+            *e = Expr::constant(Value::Int(0), e.ty.clone().nullable(false));
+        }
+        return Ok(());
+    }
+    let mut checked = Ok(());
+    e.children_mut(&mut |child| {
+        if checked.is_ok() {
+            checked = check_grouping(child, group, with_rollup);
+        }
+    });
+    checked
+}
+
 /// Has an expression read what is grouped by from `slot`; `own` are the slots of the block's tables.
 ///
 /// # Errors
-/// 3621: an argument of GROUPING() that is not grouped by; 1235: a subquery that reads what is summed up.
+/// 3602: an argument of GROUPING() that is not grouped by; 1235: a subquery that reads what is summed up.
 pub(super) fn replace(e: &mut Expr, group: &[Expr], slot: u16, own: &SlotSet) -> SqlResult<()> {
     let column =
         |at: usize, ty: ExprType| Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty };
@@ -78,7 +129,7 @@ pub(super) fn replace(e: &mut Expr, group: &[Expr], slot: u16, own: &SlotSet) ->
             for (number, arg) in args.iter().enumerate() {
                 let Some(at) = group.iter().position(|key| key.same(arg)) else {
                     let message = format!("Argument #{} of GROUPING function is not in GROUP BY", number + 1);
-                    return Err(SqlError::new(3621, b"HY000", message));
+                    return Err(SqlError::new(3602, b"HY000", message));
                 };
                 let bit = column(group.len() + at, ExprType::bigint());
                 let both = |op, a: Expr, b: Expr| Expr {

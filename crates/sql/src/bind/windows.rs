@@ -12,6 +12,7 @@ use crate::expr::{Expr, ExprType, Kind};
 use crate::logical::window::{Bound, Frame, Window, WindowCall, WindowFunction, Windows};
 use omnibus_parser::ast::{self, AggregateKind, FrameBound, Ident, Over, WindowFrame, WindowSpec};
 use omnibus_value::Value;
+use omnibus_value::temporal::{DateTime, IntervalUnit};
 use std::sync::Arc;
 
 const UNNAMED: &str = "<unnamed window>";
@@ -435,6 +436,9 @@ fn bound(
             return Err(said.refused(3589, why));
         }
         let amount = binder.expr(amount)?;
+        if !binder.session.settings.mariadb && goes_back(binder, &amount, unit) {
+            return Err(said.refused(3586, BAD_BOUND));
+        }
         let moved = calls::date_plus(binder, e, amount, unit, preceding != descending);
         return Ok(Bound::Value(moved));
     }
@@ -461,6 +465,20 @@ fn bound(
         return Err(said.refused(3586, BAD_BOUND));
     }
     Ok(Bound::Distance { preceding, by })
+}
+
+/// Whether a constant interval is NULL or leads backwards.
+fn goes_back(binder: &mut Binder<'_>, amount: &Expr, unit: IntervalUnit) -> bool {
+    if !amount.is_foldable() {
+        return false;
+    }
+    let epoch = DateTime::from_unix(0, 0).unwrap_or(DateTime::ZERO);
+    let start = Expr::constant(Value::DateTime(epoch), ExprType::datetime(6));
+    let moved = calls::date_plus(binder, start, amount.clone(), unit, false);
+    match binder.evaluate(&moved) {
+        Some(Value::DateTime(at)) => at < epoch,
+        _ => true,
+    }
 }
 
 /// Refuses an alias of an expression with a window function, where rows are not grouped yet.

@@ -26,12 +26,12 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
         Family::Decimal => decimal(e, &value, target, cx),
         Family::Real => {
             let n = e.to_f64(&value, cx);
-            if target.kind == ColumnKind::Float { Value::Float(n as f32) } else { Value::Double(n) }
+            if target.kind == ColumnKind::Float { float(e, n, cx)? } else { Value::Double(n) }
         }
-        Family::Date => dated(e, &value, cx).map_or(Value::Null, |d| Value::Date(d.date())),
+        Family::Date => dated(e, &value, true, cx).map_or(Value::Null, |d| Value::Date(d.date())),
         Family::DateTime => {
             let mode = cx.session.settings.date_mode();
-            dated(e, &value, cx)
+            dated(e, &value, false, cx)
                 .and_then(|d| d.fit(target.decimals, mode))
                 .map_or(Value::Null, Value::DateTime)
         }
@@ -89,12 +89,28 @@ pub fn fixed(e: &Expr, value: &Value, kind: FixedKind, cx: &mut Context<'_>) -> 
     }
 }
 
-/// A date that sql_mode lets in; anything else is NULL with a warning.
-fn dated(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Option<DateTime> {
-    let at = e.to_datetime(value, cx)?;
+/// A number as a FLOAT.
+///
+/// # Errors
+/// 1690 beyond its range, in the mysql dialect.
+fn float(e: &Expr, n: f64, cx: &mut Context<'_>) -> ExecResult<Value> {
+    if n.is_finite() && (n as f32).is_infinite() && !cx.session.settings.mariadb {
+        let cast = format!("cast({} as float)", super::print::expr(e, cx));
+        return Err(SqlError::data_out_of_range("DOUBLE", cast).into());
+    }
+    Ok(Value::Float(n as f32))
+}
+
+/// A date that sql_mode lets in; anything else is NULL with a warning. `day`: no more than a date is wanted.
+fn dated(e: &Expr, value: &Value, day: bool, cx: &mut Context<'_>) -> Option<DateTime> {
+    let at = if day { e.to_calendar(value, cx)? } else { e.to_datetime(value, cx)? };
     let mode = cx.session.settings.date_mode();
     if matches!(value, Value::Date(_) | Value::DateTime(_)) || at.check(mode).is_ok() {
         return Some(at);
+    }
+    if day && !cx.session.settings.mariadb {
+        super::convert::no_day(e, value, cx);
+        return None;
     }
     let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
     cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
@@ -252,14 +268,8 @@ pub fn to_json(value: &Value, ty: &ExprType) -> ExecResult<Value> {
     Ok(match value {
         Value::Json(_) | Value::Null => value.clone(),
         Value::Bytes(text) => {
-            let parsed = omnibus_value::json::Json::parse(text).map_err(|error| match error {
-                omnibus_value::json::JsonError::Syntax { message, offset } => {
-                    SqlError::new(3141, b"22032", format!(
-                        "Invalid JSON text in argument 1 to function cast_as_json: \"{message}\" at position {offset}."
-                    ))
-                }
-                other => SqlError::new(3140, b"22032", other.to_string()),
-            })?;
+            let parsed = omnibus_value::json::Json::parse(text)
+                .map_err(|error| super::functions::json::failure(&error, 1, "cast_as_json"))?;
             json::to_value(&parsed)
         }
         Value::Enum(_) | Value::Set(_) => {

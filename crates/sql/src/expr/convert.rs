@@ -361,6 +361,28 @@ impl Expr {
         }
     }
 
+    /// A value as functions of dates take it, which call a text that is none an incorrect date.
+    #[must_use]
+    pub fn to_calendar(&self, value: &Value, cx: &mut Context<'_>) -> Option<DateTime> {
+        let Value::Bytes(text) = value else { return self.to_datetime(value, cx) };
+        if cx.session.settings.mariadb {
+            return self.to_datetime(value, cx);
+        }
+        match parse_datetime(text, 6, relaxed_dates(&cx.session.settings)) {
+            Ok(parsed) if parsed.offset.is_some() => self.to_datetime(value, cx),
+            Ok(parsed) => {
+                if parsed.truncated {
+                    cx.warn(SqlError::truncated_wrong_value("date", lossy(text)));
+                }
+                Some(parsed.value)
+            }
+            Err(_) => {
+                cx.warn(SqlError::truncated_wrong_value("date", lossy(text)));
+                None
+            }
+        }
+    }
+
     /// Evaluates to date and time.
     ///
     /// # Errors
@@ -368,14 +390,6 @@ impl Expr {
     pub fn eval_datetime(&self, cx: &mut Context<'_>) -> ExecResult<Option<DateTime>> {
         let value = self.eval(cx)?;
         Ok(self.to_datetime(&value, cx))
-    }
-
-    /// Evaluates to a date.
-    ///
-    /// # Errors
-    /// As `eval`.
-    pub fn eval_date(&self, cx: &mut Context<'_>) -> ExecResult<Option<Date>> {
-        Ok(self.eval_datetime(cx)?.map(DateTime::date))
     }
 
     /// Evaluates to a time; the time part of a date and time.
@@ -451,6 +465,39 @@ fn first_day(year: u16, cx: &Context<'_>) -> Option<DateTime> {
 #[must_use]
 pub fn shift(at: DateTime, seconds: i32) -> DateTime {
     at.to_micros().and_then(|us| DateTime::from_micros(us + i64::from(seconds) * 1_000_000)).unwrap_or(at)
+}
+
+/// Warns of a value that has no day of which a function could tell something, in the mysql dialect.
+pub(crate) fn no_day(e: &Expr, value: &Value, cx: &mut Context<'_>) {
+    if cx.session.settings.mariadb {
+        return;
+    }
+    match value {
+        Value::Null | Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Year(_) => {}
+        Value::Bytes(text) => cx.warn(SqlError::truncated_wrong_value("date", lossy(text))),
+        value => {
+            let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
+            bad_datetime(&text, cx);
+        }
+    }
+}
+
+/// Evaluates what a date has, with a warning if it has none.
+///
+/// # Errors
+/// As `eval`.
+pub(crate) fn of_date<T>(
+    e: &Expr,
+    part: impl FnOnce(Date) -> Option<T>,
+    cx: &mut Context<'_>,
+) -> ExecResult<Option<T>> {
+    let value = e.eval(cx)?;
+    let Some(at) = e.to_calendar(&value, cx) else { return Ok(None) };
+    let found = part(at.date());
+    if found.is_none() {
+        no_day(e, &value, cx);
+    }
+    Ok(found)
 }
 
 fn bad_datetime(text: &str, cx: &mut Context<'_>) -> Option<DateTime> {

@@ -140,11 +140,24 @@ fn text_result(e: &Expr, value: &Value, sum: DateTime, unit: IntervalUnit, cx: &
     Value::Bytes(out.into())
 }
 
-/// Evaluates EXTRACT(unit FROM e), and YEAR(e), HOUR(e) and so on.
+/// Evaluates EXTRACT(unit FROM e), HOUR(e) and so on.
 ///
 /// # Errors
 /// As evaluation of the operand.
 pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
+    part(unit, e, false, cx)
+}
+
+/// Evaluates YEAR(e), MONTH(e) and so on.
+///
+/// # Errors
+/// As evaluation of the operand.
+pub fn date_part(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
+    part(unit, e, true, cx)
+}
+
+/// A part of a date or time; `dated`: what is none is called an incorrect date.
+fn part(unit: IntervalUnit, e: &Expr, dated: bool, cx: &mut Context<'_>) -> ExecResult<Value> {
     use IntervalUnit as U;
     let of_time = matches!(
         unit,
@@ -167,7 +180,11 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult
             Some(time) => (DateTime::ZERO.date(), time),
             None => return Ok(Value::Null),
         },
-        value => match e.to_datetime(value, cx) {
+        value => match if dated { e.to_calendar(value, cx) } else { e.to_datetime(value, cx) } {
+            Some(at) if at == DateTime::ZERO && refuses_zero(value, cx) && dated => {
+                super::convert::no_day(e, value, cx);
+                return Ok(Value::Null);
+            }
             Some(at) if at == DateTime::ZERO && refuses_zero(value, cx) => {
                 let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
                 cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{text}'")));
@@ -191,7 +208,7 @@ pub fn extract(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult
 }
 
 /// Whether a text that is the zero date is no date, as `sql_mode` says in MySQL.
-fn refuses_zero(value: &Value, cx: &Context<'_>) -> bool {
+pub(crate) fn refuses_zero(value: &Value, cx: &Context<'_>) -> bool {
     let settings = &cx.session.settings;
     matches!(value, Value::Bytes(_)) && !settings.mariadb && settings.date_mode().no_zero_date
 }

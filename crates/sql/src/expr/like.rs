@@ -2,10 +2,31 @@
 
 use super::charset;
 use super::context::Context;
-use super::node::LikeExpr;
-use crate::error::ExecResult;
+use super::node::{Expr, LikeExpr};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use omnibus_value::Value;
 use omnibus_value::collation::LikePattern;
 use std::sync::Arc;
+
+/// The escape character where none is given.
+pub(crate) const DEFAULT_ESCAPE: u32 = b'\\' as u32;
+
+/// The escape character that a value is; none if it is empty.
+///
+/// # Errors
+/// 1210 for more than a character.
+pub(crate) fn escape_of(e: &Expr, value: &Value) -> SqlResult<Option<u32>> {
+    if matches!(value, Value::Null) {
+        return Ok(Some(DEFAULT_ESCAPE));
+    }
+    let text =
+        charset::convert(&e.to_str(value), e.ty.column.collation, crate::catalog::charset::server_default());
+    match std::str::from_utf8(&text).unwrap_or_default().chars().collect::<Vec<_>>()[..] {
+        [] if text.is_empty() => Ok(None),
+        [c] => Ok(Some(u32::from(c))),
+        _ => Err(SqlError::wrong_arguments("ESCAPE")),
+    }
+}
 
 /// A LIKE pattern.
 #[derive(Clone, Debug)]
@@ -56,7 +77,11 @@ impl LikeExpr {
             Some(matcher) => matcher.matches(&text, cx)?,
             None => {
                 let Some(pattern) = self.pattern.eval_str(cx)? else { return Ok(None) };
-                LikeMatcher::new(&pattern, self.escape, self.collation).matches(&text, cx)?
+                let escape = match &self.given_escape {
+                    Some(given) => escape_of(given, &given.eval(cx)?)?,
+                    None => self.escape,
+                };
+                LikeMatcher::new(&pattern, escape, self.collation).matches(&text, cx)?
             }
         };
         Ok(Some(found != self.negated))

@@ -222,6 +222,8 @@ pub struct LikeExpr {
     pub matcher: Option<LikeMatcher>,
     /// The escape character; `None` if there is none.
     pub escape: Option<u32>,
+    /// The escape character that each run gives.
+    pub given_escape: Option<Expr>,
     /// The collation.
     pub collation: u16,
     /// NOT.
@@ -391,7 +393,9 @@ impl Expr {
             }
             Kind::Sequence(call) => call.args.iter().for_each(visit),
             Kind::Stored(call) => call.args.iter().for_each(visit),
-            Kind::Like(like) => [&like.text, &like.pattern].into_iter().for_each(visit),
+            Kind::Like(like) => {
+                [&like.text, &like.pattern].into_iter().chain(&like.given_escape).for_each(visit);
+            }
             Kind::Regexp(regexp) => [&regexp.text, &regexp.pattern].into_iter().for_each(visit),
             Kind::Case { whens, otherwise } => {
                 whens.iter().for_each(|(condition, result)| {
@@ -440,7 +444,9 @@ impl Expr {
             }
             Kind::Sequence(call) => call.args.iter_mut().for_each(visit),
             Kind::Stored(call) => call.args.iter_mut().for_each(visit),
-            Kind::Like(like) => [&mut like.text, &mut like.pattern].into_iter().for_each(visit),
+            Kind::Like(like) => {
+                [&mut like.text, &mut like.pattern].into_iter().chain(&mut like.given_escape).for_each(visit);
+            }
             Kind::Regexp(regexp) => [&mut regexp.text, &mut regexp.pattern].into_iter().for_each(visit),
             Kind::Case { whens, otherwise } => {
                 whens.iter_mut().for_each(|(condition, result)| {

@@ -31,7 +31,7 @@ pub(super) fn select(
         }
         Statement::Do(list) => {
             for expr in list {
-                evaluate::value(cx, expr, call.params, false, call.access)?;
+                evaluate::done(cx, expr, call.params, call.access)?;
             }
             Ok(Outcome::ok())
         }

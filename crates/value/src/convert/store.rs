@@ -8,7 +8,7 @@ use crate::collation::Charset;
 use crate::column::{ColumnKind, ColumnType, NOT_FIXED};
 use crate::decimal::Decimal;
 use crate::fixed::{Fixed, FixedKind};
-use crate::json::Json;
+use crate::json::{Json, JsonError};
 use crate::temporal::{Date, DateMode, UTC, Zone};
 
 /// The session's settings for storing values.
@@ -75,7 +75,11 @@ impl Value {
 fn always_fails(problem: Problem) -> bool {
     matches!(
         problem,
-        Problem::InvalidJson | Problem::NoJsonText | Problem::BinaryJson | Problem::InvalidGeometry
+        Problem::InvalidJson
+            | Problem::DeepJson
+            | Problem::NoJsonText
+            | Problem::BinaryJson
+            | Problem::InvalidGeometry
     )
 }
 
@@ -359,6 +363,7 @@ fn store_json(value: &Value, ctx: &StoreContext) -> Raw {
     };
     match made {
         Ok(binary) => (Value::Json(binary), None),
+        Err(JsonError::TooDeep) => (Value::Null, Some(Problem::DeepJson)),
         Err(_) => (Value::Null, Some(Problem::InvalidJson)),
     }
 }

@@ -192,8 +192,15 @@ pub fn binary_to_text(binary: &[u8], out: &mut Vec<u8>) -> Result<(), JsonError>
 }
 
 /// JSON_VALID of text.
-pub fn is_valid_text(text: &[u8]) -> bool {
-    Json::parse(text).is_ok()
+///
+/// # Errors
+/// `TooDeep`, which MySQL does not take for an answer.
+pub fn is_valid_text(text: &[u8]) -> Result<bool, JsonError> {
+    match Json::parse(text) {
+        Ok(_) => Ok(true),
+        Err(JsonError::TooDeep) => Err(JsonError::TooDeep),
+        Err(_) => Ok(false),
+    }
 }
 
 /// A double as MySQL prints it inside JSON.

@@ -34,8 +34,7 @@ pub(super) fn parse(text: &[u8], offset: usize) -> Result<(Json, usize), JsonErr
     let s = std::str::from_utf8(&text[..at]).map_err(|_| bad("Invalid value.", 0))?;
     if integer {
         if let Ok(n) = s.parse::<i64>() {
-            // "-0" is the double -0.0 in MySQL's reader.
-            return Ok((if s == "-0" { Json::Double(-0.0) } else { Json::Int(n) }, at));
+            return Ok((Json::Int(n), at));
         }
         if let Ok(n) = s.parse::<u64>() {
             return Ok((Json::UInt(n), at));

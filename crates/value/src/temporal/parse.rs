@@ -169,7 +169,9 @@ fn read_offset(cur: &mut Cursor<'_>) -> Option<i32> {
     if end != 6 {
         return None;
     }
-    let offset = super::Zone::parse_offset(&rest[..6])?;
+    // Fourteen hours west are no zone, but a displacement.
+    let west = &rest[..6] == b"-14:00";
+    let offset = if west { -14 * 3600 } else { super::Zone::parse_offset(&rest[..6])? };
     cur.at += 6;
     Some(offset)
 }

@@ -3,8 +3,9 @@
 use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{Family, unify};
-use crate::expr::{BindContext, Context, Expr, ExprType, cast, compare};
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind, cast, compare};
 use bytes::Bytes;
+use omnibus_value::temporal::{Date, DateMode, DateTime};
 use omnibus_value::{ColumnKind, Value};
 use std::cmp::Ordering;
 
@@ -98,23 +99,87 @@ fn compares_dates(args: &[Expr]) -> bool {
     args.iter().any(dated) && args.iter().all(other)
 }
 
-/// The text of a year that was compared as the date `at`: a date, with a time if another argument has one.
-fn shown_year(at: &Value, args: &[Expr]) -> Value {
-    let timed = args.iter().filter(|arg| arg.ty.family() == Family::DateTime);
-    let text =
-        crate::expr::convert::print(at, timed.clone().map(|arg| arg.ty.column.decimals).max().unwrap_or(0));
-    let length = if timed.count() > 0 { text.len() } else { 10 };
+/// Whether integers and decimals beside dates are compared as dates, too, which they are where nothing is but these.
+fn numbers_are_dates(args: &[Expr]) -> bool {
+    let dated = |e: &Expr| matches!(e.ty.family(), Family::Date | Family::DateTime);
+    let number = |e: &Expr| {
+        matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real)
+            && e.ty.column.kind != ColumnKind::Bit
+    };
+    args.iter().any(dated)
+        && args.iter().any(number)
+        && args.iter().all(|e| e.ty.is_temporal() || e.ty.family() == Family::String || number(e))
+}
+
+/// Digits behind the seconds that an argument asks for where dates are compared.
+fn shown_decimals(arg: &Expr) -> u8 {
+    match (arg.as_const(), arg.ty.family()) {
+        (_, Family::Date | Family::DateTime | Family::Time) => arg.ty.column.decimals,
+        (Some(Value::Bytes(text)), _) => {
+            let fraction = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+            let point = text.len() > fraction && text[text.len() - fraction - 1] == b'.';
+            if point { fraction.min(6) as u8 } else { 0 }
+        }
+        (None, Family::String) => 6,
+        _ => 0,
+    }
+}
+
+/// The text of a date that was compared: without a time if all of them are dates.
+fn shown_date(at: &Value, args: &[Expr]) -> Value {
+    let timed = args.iter().any(|arg| matches!(arg.ty.family(), Family::DateTime | Family::Time));
+    let text = crate::expr::convert::print(at, args.iter().map(shown_decimals).max().unwrap_or(0));
+    let length = if timed { text.len() } else { 10 };
     Value::Bytes(Bytes::copy_from_slice(&text[..length]))
 }
 
-fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let dates = compares_dates(args);
-    let mut best: Option<(Value, Value)> = None;
-    for arg in args {
-        let value = arg.eval(cx)?;
-        if matches!(value, Value::Null) {
-            return Ok(Value::Null);
+/// The type of the dates that GREATEST or LEAST gives as text, which is what arithmetic computes with.
+#[must_use]
+pub(crate) fn extreme_date(e: &Expr) -> Option<ExprType> {
+    let Kind::Call(def, args) = &e.kind else { return None };
+    let extreme = matches!(def.name, "GREATEST" | "LEAST") && e.ty.family() == Family::String;
+    let is_date = |arg: &Expr| {
+        let known = arg.as_const().is_some_and(is_dated);
+        arg.ty.is_temporal() || arg.ty.family() == Family::String || known
+    };
+    if !extreme || !(compares_dates(args) || numbers_are_dates(args) && args.iter().all(is_date)) {
+        return None;
+    }
+    let timed = args.iter().any(|arg| matches!(arg.ty.family(), Family::DateTime | Family::Time));
+    let decimals = args.iter().map(shown_decimals).max().unwrap_or(0);
+    let ty = if timed { ExprType::datetime(decimals) } else { ExprType::date() };
+    Some(ty.nullable(true))
+}
+
+/// Whether a number is one of a date.
+fn is_dated(value: &Value) -> bool {
+    match value {
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_) => {
+            let read = value.to_datetime(6, DateMode::RELAXED, Date::ZERO).value;
+            read.is_some_and(|at| at != DateTime::ZERO)
         }
+        _ => true,
+    }
+}
+
+/// Whether a row's arguments are compared as dates. Numbers are if all of them are dates.
+fn are_dates(args: &[Expr], values: &[Value], cx: &Context<'_>) -> bool {
+    compares_dates(args)
+        || !cx.session.settings.mariadb && numbers_are_dates(args) && values.iter().all(is_dated)
+}
+
+fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>) -> ExecResult<Value> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg.eval(cx)? {
+            Value::Null => return Ok(Value::Null),
+            value => values.push(value),
+        }
+    }
+    let text = ty.family() == Family::String && !cx.session.settings.mariadb;
+    let dates = are_dates(args, &values, cx);
+    let mut best: Option<(Value, Value)> = None;
+    for (arg, value) in args.iter().zip(values) {
         let key = match dates {
             true => match arg.to_datetime(&value, cx) {
                 Some(at) => Value::DateTime(at),
@@ -128,7 +193,8 @@ fn extreme(args: &[Expr], ty: &ExprType, wanted: Ordering, cx: &mut Context<'_>)
         };
         if better {
             let shown = match (dates, &value) {
-                (true, Value::Year(_)) => shown_year(&key, args),
+                (true, Value::Year(_)) => shown_date(&key, args),
+                (true, _) if text => shown_date(&key, args),
                 (true, _) => cast::fit_common(arg, value, ty, cx),
                 (false, _) => key.clone(),
             };

@@ -219,7 +219,12 @@ fn valid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
         Value::Json(_) => true,
         Value::Bytes(bytes) => {
             cx.ask(memory_of_text(&bytes))?;
-            (reads_bytes(cx) || !json::is_bytes(&args[0])) && omnibus_value::json::is_valid_text(&bytes)
+            let valid = omnibus_value::json::is_valid_text(&bytes);
+            let valid = match valid {
+                Err(_) if cx.session.settings.mariadb => false,
+                valid => valid.map_err(|error| failure(&error, 1, "json_valid"))?,
+            };
+            valid && (reads_bytes(cx) || !json::is_bytes(&args[0]))
         }
         _ => false,
     }))

@@ -4,6 +4,7 @@
 use super::{Def, int_arg, str_arg, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::context::unix_us;
+use crate::expr::convert::of_date;
 use crate::expr::types::{BINARY, Family};
 use crate::expr::{BindContext, Context, Expr, ExprType, Kind};
 use omnibus_value::decimal::Decimal;
@@ -168,8 +169,9 @@ fn timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
 }
 
 fn datediff(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let (Some(a), Some(b)) = (args[0].eval_date(cx)?, args[1].eval_date(cx)?) else { return Ok(Value::Null) };
-    Ok(a.diff_days(b).map_or(Value::Null, Value::Int))
+    let Some(a) = of_date(&args[0], Date::to_days, cx)? else { return Ok(Value::Null) };
+    let Some(b) = of_date(&args[1], Date::to_days, cx)? else { return Ok(Value::Null) };
+    Ok(Value::Int(a - b))
 }
 
 /// A value as a time or as date and time, whichever it is; text by its form.
@@ -314,7 +316,7 @@ fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Context<'_>) -> Exe
 }
 
 fn last_day(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(args[0].eval_date(cx)?.and_then(Date::last_day).map_or(Value::Null, Value::Date))
+    Ok(of_date(&args[0], Date::last_day, cx)?.map_or(Value::Null, Value::Date))
 }
 
 fn from_days(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {

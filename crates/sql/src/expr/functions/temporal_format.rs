@@ -6,7 +6,7 @@ use super::{Def, str_arg, text, text_lengths, ty, value_arg};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::context::unix_us;
 use crate::expr::types::{BINARY, Family};
-use crate::expr::{BindContext, Context, Expr, ExprType, cast, charset};
+use crate::expr::{BindContext, Context, Expr, ExprType, cast, charset, interval};
 use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::locale::{self, Locale};
@@ -114,7 +114,13 @@ fn pattern_of(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<
 }
 
 fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(at) = args[0].eval_datetime(cx)? else { return Ok(Value::Null) };
+    let value = args[0].eval(cx)?;
+    let Some(at) = args[0].to_datetime(&value, cx) else { return Ok(Value::Null) };
+    if at == DateTime::ZERO && interval::refuses_zero(&value, cx) {
+        let shown = String::from_utf8_lossy(&args[0].to_str(&value)).into_owned();
+        cx.warn(SqlError::new(1292, b"22007", format!("Incorrect datetime value: '{shown}'")));
+        return Ok(Value::Null);
+    }
     let Some(pattern) = pattern_of(args, ty, cx)?.filter(|pattern| !pattern.is_empty()) else {
         return Ok(Value::Null);
     };
@@ -142,7 +148,8 @@ fn parts_of(pattern: &[u8]) -> (bool, bool, bool) {
         match pair[1] {
             b'f' => micros = true,
             b'H' | b'h' | b'I' | b'i' | b'k' | b'l' | b'p' | b'r' | b'S' | b's' | b'T' => time = true,
-            b'%' | b'.' | b'@' | b'#' => {}
+            // Days beside a time are hours of it.
+            b'%' | b'.' | b'@' | b'#' | b'd' | b'D' | b'e' => {}
             _ => date = true,
         }
     }
@@ -338,7 +345,11 @@ fn read_one(code: u8, text: &mut &[u8], fields: &mut Fields) -> Option<()> {
             let (n, digits) = number(text, 6)?;
             fields.micros = n * 10u32.pow(6 - digits as u32);
         }
-        b'p' => fields.afternoon = Some(half(text)?),
+        // It needs an hour of twelve in front.
+        b'p' => {
+            fields.afternoon?;
+            fields.afternoon = Some(half(text)?);
+        }
         b'%' => *text = text.strip_prefix(b"%")?,
         b'.' => skip(text, u8::is_ascii_punctuation),
         b'@' => skip(text, u8::is_ascii_alphabetic),
@@ -388,7 +399,8 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
     let zero_refused = cx.session.settings.sql_mode & crate::api::sql_mode::NO_ZERO_IN_DATE != 0;
     let (fields, more) = read(&value, &pattern).unzip();
     let at = fields.and_then(assemble);
-    let at = at.filter(|at| ty.family() == Family::Time || !zero_refused || at.date().is_full());
+    let plain_time = |at: &DateTime| ty.family() == Family::Time && at.date() == Date::ZERO;
+    let at = at.filter(|at| plain_time(at) || !zero_refused || at.date().is_full());
     let Some(at) = at else {
         let shown = String::from_utf8_lossy(&value).into_owned();
         let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
@@ -401,7 +413,10 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
     }
     Ok(match ty.family() {
         Family::Date => Value::Date(at.date()),
-        Family::Time => Value::Time(at.time()),
+        Family::Time => {
+            let days = i64::from(at.date().day()) * 86_400_000_000;
+            Value::Time(Time::from_micros_clipped(days + at.time().to_micros()))
+        }
         _ => Value::DateTime(at),
     })
 }

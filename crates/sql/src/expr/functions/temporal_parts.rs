@@ -2,6 +2,7 @@
 
 use super::{Def, int_arg, text, ty};
 use crate::error::{ExecResult, SqlResult};
+use crate::expr::convert::of_date;
 use crate::expr::{BindContext, Context, Expr, ExprType, charset, interval};
 use omnibus_value::locale::Locale;
 use omnibus_value::temporal::{Date, IntervalUnit, days_in_year};
@@ -9,10 +10,12 @@ use omnibus_value::{ColumnKind, Value};
 
 pub(super) const DEFS: &[Def] = &[
     Def::new("YEAR", 1, 1, year_type, year),
-    Def::new("QUARTER", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Quarter, &a[0], cx)),
-    Def::new("MONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Month, &a[0], cx)),
-    Def::new("DAY", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
-    Def::new("DAYOFMONTH", 1, 1, ty::small_int, |a, _, cx| interval::extract(IntervalUnit::Day, &a[0], cx)),
+    Def::new("QUARTER", 1, 1, ty::small_int, |a, _, cx| {
+        interval::date_part(IntervalUnit::Quarter, &a[0], cx)
+    }),
+    Def::new("MONTH", 1, 1, ty::small_int, |a, _, cx| interval::date_part(IntervalUnit::Month, &a[0], cx)),
+    Def::new("DAY", 1, 1, ty::small_int, |a, _, cx| interval::date_part(IntervalUnit::Day, &a[0], cx)),
+    Def::new("DAYOFMONTH", 1, 1, ty::small_int, |a, _, cx| interval::date_part(IntervalUnit::Day, &a[0], cx)),
     Def::new("HOUR", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Hour, &a[0], cx)),
     Def::new("MINUTE", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Minute, &a[0], cx)),
     Def::new("SECOND", 1, 1, ty::small_int, |a, _, cx| of_time(IntervalUnit::Second, &a[0], cx)),
@@ -39,7 +42,7 @@ fn year_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 }
 
 fn year(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(match interval::extract(IntervalUnit::Year, &args[0], cx)? {
+    Ok(match interval::date_part(IntervalUnit::Year, &args[0], cx)? {
         Value::Int(n) if ty.column.kind == ColumnKind::Year => Value::Year(n as u16),
         value => value,
     })
@@ -54,7 +57,7 @@ fn of_time(unit: IntervalUnit, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Val
 }
 
 fn number(args: &[Expr], cx: &mut Context<'_>, part: fn(Date) -> Option<i64>) -> ExecResult<Value> {
-    Ok(args[0].eval_date(cx)?.and_then(part).map_or(Value::Null, Value::Int))
+    Ok(of_date(&args[0], part, cx)?.map_or(Value::Null, Value::Int))
 }
 
 fn day_type(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
@@ -75,7 +78,7 @@ fn name(
     part: fn(&Locale, Date) -> Option<&'static str>,
 ) -> ExecResult<Value> {
     let locale = cx.session.settings.lc_time_names;
-    let name = args[0].eval_date(cx)?.and_then(|date| part(locale, date));
+    let name = of_date(&args[0], |date| part(locale, date), cx)?;
     Ok(name.map_or(Value::Null, |name| text(charset::from_utf8(name, ty.column.collation))))
 }
 
@@ -136,11 +139,11 @@ fn week(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
         1 => u32::from(cx.session.settings.default_week_format),
         _ => int_arg!(args, 1, cx) as u32 & 7,
     };
-    Ok(args[0].eval_date(cx)?.and_then(|d| week_of(d, mode)).map_or(Value::Null, Value::Int))
+    Ok(of_date(&args[0], |d| week_of(d, mode), cx)?.map_or(Value::Null, Value::Int))
 }
 
 fn yearweek(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let mode = if args.len() > 1 { int_arg!(args, 1, cx) as u32 & 7 } else { 0 };
-    let found = args[0].eval_date(cx)?.and_then(|d| week_and_year(d, week_mode(mode | 2)));
+    let found = of_date(&args[0], |d| week_and_year(d, week_mode(mode | 2)), cx)?;
     Ok(found.map_or(Value::Null, |(week, year)| Value::Int(year * 100 + week)))
 }

@@ -63,7 +63,7 @@ pub(crate) fn says<'e>(
             let all = args[1..].iter().all(|value| usable(column, value, *collation));
             all.then_some((column, Says::In(&args[1..])))
         }
-        Kind::Like(like) if !like.negated => {
+        Kind::Like(like) if !like.negated && like.given_escape.is_none() => {
             let column = column_of(&like.text)?;
             let begins = like.matcher.as_ref().is_none_or(|matcher| !matcher.prefix().is_empty());
             let text = crate::expr::types::family(table.columns()[column].ty.kind) == Family::String;
