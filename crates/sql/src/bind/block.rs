@@ -36,6 +36,12 @@ pub enum Clause {
 }
 
 impl Clause {
+    /// Whether this is an expression of a definition, which may have been stored long ago and must bind for ever.
+    #[must_use]
+    pub fn is_stored(self) -> bool {
+        matches!(self, Clause::Generated | Clause::Functional | Clause::DefaultValue | Clause::Check)
+    }
+
     /// As errors 1052 and 1054 call it.
     #[must_use]
     pub fn name(self) -> &'static str {

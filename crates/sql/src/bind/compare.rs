@@ -456,7 +456,8 @@ pub(super) fn refuse_lossy(
     collation: u16,
     operation: &str,
 ) -> SqlResult<()> {
-    let bytes_are_read = !binder.session.settings.mariadb && !binder.session.settings.replicated;
+    let stored = binder.blocks.last().is_some_and(|block| block.clause.is_stored());
+    let bytes_are_read = !binder.session.settings.mariadb && !binder.session.settings.replicated && !stored;
     let loses = |e: &&Expr| {
         let from = e.ty.column.collation;
         match e.as_const() {

@@ -75,6 +75,8 @@ fn holds(column: &Column, ty: &ExprType) -> bool {
         Family::String => {
             family(of.kind) == Family::String && own.collation == of.collation && own.length >= of.length
         }
+        // A column of years is not called unsigned, what computes one is.
+        _ if own.kind == ColumnKind::Year => of.kind == own.kind,
         _ => own.kind == of.kind && own.unsigned == of.unsigned && own.decimals == of.decimals,
     };
     // A quotient has more digits than it shows.
