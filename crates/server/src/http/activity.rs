@@ -83,7 +83,7 @@ pub(super) struct Room {
     pub log: u64,
     /// `binlog_space_limit`.
     pub log_limit: u64,
-    /// What connections keep.
+    /// Of memory, kept by connections.
     pub memory: u64,
     /// `global_connection_memory_limit`.
     pub memory_limit: u64,
