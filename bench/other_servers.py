@@ -11,6 +11,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "lib"))
+import real_peers  # noqa: E402
 from omnibus import MariaDB  # noqa: E402
 
 # What `scripts/peers` calls them.
@@ -21,8 +22,7 @@ OWN = {"mysql": ["--mysqlx=OFF", "--secure-file-priv=", "--server-id=1"], "one-s
 
 
 def root_of(name):
-    socket = subprocess.run([ROOT / "scripts/peers", PEER_ROOTS[name], "socket"], capture_output=True, text=True, check=True).stdout
-    return pathlib.Path(socket.strip()).parents[3]
+    return real_peers.root(PEER_ROOTS[name])
 
 
 def is_there(name):

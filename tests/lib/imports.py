@@ -10,7 +10,8 @@ import threading
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e" / "tools"))
 import peers_matrix  # noqa: E402
-from omnibus import ROOT, Server, binary, client, connect, expect, free_port, wait_for  # noqa: E402
+import real_peers  # noqa: E402
+from omnibus import Server, binary, client, connect, expect, free_port, wait_for  # noqa: E402
 from peers import OmnibusPeer  # noqa: E402
 
 ACCOUNT, PASSWORD = "mover", "mover-secret"
@@ -23,9 +24,8 @@ class Newer(Server):
     number = 0
 
     def __init__(self, name, program, installer, *options):
-        folder = pathlib.Path(os.environ.get("OMNIBUS_PEERS", pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "omnibus-peers"))
         Newer.number += 1
-        self.root = folder / name
+        self.root = real_peers.root_with(name, f"usr/sbin/{program[0]}")
         self.inside = f"/var/lib/import-{os.getpid()}-{Newer.number}"
         super().__init__(f"{self.root}{self.inside}", options, None)
         self.name, self.program, self.installer = name, program, installer
@@ -34,9 +34,6 @@ class Newer(Server):
         atexit.register(self.remove)
 
     def start(self):
-        if not (self.root / "usr" / "sbin" / self.program[0]).exists():
-            for verb in ("start", "stop"):
-                subprocess.run([ROOT / "scripts" / "peers", self.name, verb], check=True)
         if not self.datadir.exists():
             self.directory.mkdir(parents=True)
             made = subprocess.run(["chroot", self.root, *self.installer, "--user=root", f"--datadir={self.inside}/data"], capture_output=True, text=True)

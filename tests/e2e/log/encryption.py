@@ -20,6 +20,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import real_peers  # noqa: E402
 from omnibus import (ROOT, Omnibus, Scratch, Session, binary, client, connect, expect, finished_binlogs)  # noqa: E402
 from peers import MariaPeer, OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 
@@ -82,10 +83,7 @@ def shown(program, *arguments):
 
 def mysqlbinlog(*arguments):
     """MySQL's own program, from its root; it is in the same network."""
-    peers = ROOT / "scripts/peers"
-    subprocess.run([peers, "mysql", "start"], check=True)
-    socket = subprocess.run([peers, "mysql", "socket"], check=True, capture_output=True, text=True).stdout.strip()
-    return shown(["chroot", str(pathlib.Path(socket).parents[3]), "mysqlbinlog"], *arguments)
+    return shown(["chroot", real_peers.root_with("mysql", "usr/bin/mysqlbinlog"), "mysqlbinlog"], *arguments)
 
 
 def in_the_files(scratch, method):

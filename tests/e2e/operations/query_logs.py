@@ -14,7 +14,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from omnibus import ROOT, Omnibus, Scratch, Session, client, expect, wait_for  # noqa: E402
+import real_peers  # noqa: E402
+from omnibus import Omnibus, Scratch, Session, client, expect, wait_for  # noqa: E402
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
@@ -96,19 +97,9 @@ def tools(slow):
     run = subprocess.run(["pt-query-digest", "--limit=100%", "--no-version-check", str(slow)], capture_output=True, text=True)
     expect(run.returncode == 0, f"pt-query-digest: {run.stderr}")
     expect("SELECT SLEEP(0.02) AS slow_one" in run.stdout and "# Databases    d" in run.stdout, f"pt-query-digest: {run.stdout[:3000]}")
-    run = subprocess.run(["perl", mysql_root() / "usr/bin/mysqldumpslow", str(slow)], capture_output=True, text=True)
+    run = subprocess.run(["perl", real_peers.root_with("mysql", "usr/bin/mysqldumpslow") / "usr/bin/mysqldumpslow", str(slow)], capture_output=True, text=True)
     expect(re.search(r"^Count: 1  Time=0\.0\ds \(0s\)  Lock=0\.00s \(0s\)  Rows=1\.0 \(1\), root\[root\]@localhost\n"
                      r"  SELECT SLEEP\(N\.N\) AS slow_one\n", run.stdout, re.M), f"mysqldumpslow: {run.stdout} {run.stderr}")
-
-
-def mysql_root():
-    """Where `scripts/peers` has MySQL's programs (needs root)."""
-    peers = str(ROOT / "scripts/peers")
-    socket = pathlib.Path(subprocess.run([peers, "mysql", "socket"], capture_output=True, text=True, check=True).stdout.strip())
-    root = socket.parents[3]
-    if not (root / "usr/bin/mysqldumpslow").exists():
-        subprocess.run([peers, "mysql", "start"], check=True)
-    return root
 
 
 def mariadb_tools(directory):

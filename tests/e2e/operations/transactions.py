@@ -12,13 +12,13 @@ Ring: gate.
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 import threading
 import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import real_peers  # noqa: E402
 from peers import OmnibusPeer, create_user, replicate, wait_caught_up  # noqa: E402
 from omnibus import ROOT, Omnibus, Scratch, Session, expect, wait_for  # noqa: E402
 
@@ -212,15 +212,9 @@ def recorded(dialect):
     return (FOLDER / f"{dialect}.txt").read_text().splitlines()
 
 
-def peer(name):
-    script = ROOT / "scripts/peers"
-    subprocess.run([script, name, "start"], check=True)
-    return types.SimpleNamespace(socket=subprocess.run([script, name, "socket"], check=True, capture_output=True, text=True).stdout.strip())
-
-
 def update():
     for name in ("mysql", "mariadb"):
-        w, lines = scenario(peer(name), name == "mysql", True)
+        w, lines = scenario(types.SimpleNamespace(socket=real_peers.started(name)), name == "mysql", True)
         w.look.run("DROP DATABASE see_trx")
         w.close()
         (FOLDER / f"{name}.txt").write_text("\n".join(lines) + "\n")

@@ -15,24 +15,17 @@ Ring: gate.
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import golden
+import real_peers
 from omnibus import ROOT, Omnibus, Scratch, client, expect
 
 FOLDER = ROOT / "testdata/mysql"
 # Warnings without which nothing is wrong: a document as a truth value (3986), documents sorted (1235), EXPLAIN's query in other words (1003), what MySQL calls deprecated (3135 among them: modes without each other).
 ONLY_MYSQL = re.compile(r" ?!(3986|1003|1235|1287|1681|3135|4095)(x\d+)?(?=[ :;|!]|$)")
-
-
-def peer():
-    """The socket of a MySQL that runs."""
-    script = ROOT / "scripts/peers"
-    subprocess.run([script, "mysql", "start"], check=True)
-    return subprocess.run([script, "mysql", "socket"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def answers(socket, engine, files):
@@ -70,7 +63,7 @@ def main():
     expect(files, "no golden scripts")
     failed = 0
     if options.peer or options.update:
-        got = answers(peer(), "InnoDB", files)
+        got = answers(real_peers.started("mysql"), "InnoDB", files)
         if options.update:
             for path, (records, comments) in files.items():
                 for record, lines in zip(records, got[path]):

@@ -23,8 +23,8 @@ import types
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import calls
 import golden
-import mysql_answers
 import pymysql
+import real_peers
 import seeds
 from omnibus import Omnibus, Scratch, connect, expect
 
@@ -194,7 +194,7 @@ def main():
         server = Omnibus(pathlib.Path(scratch), "--skip-networking", "--sync-binlog=0")
         server.start()
         generator = calls.Generator(options.seed, options.only)
-        sides = [Side(socket, options) for socket in (server.socket, mysql_answers.peer())]
+        sides = [Side(socket, options) for socket in (server.socket, real_peers.started("mysql"))]
         for sql in generator.setup():
             for side in sides:
                 side.cursor.execute(sql)
