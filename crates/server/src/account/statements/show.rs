@@ -3,7 +3,7 @@
 use super::grant::add_grants;
 use super::options;
 use crate::account::grants::{
-    self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges, ProxyGrant, TABLE_PRIVILEGES,
+    self, DB_PRIVILEGES, DbGrant, PRIVILEGES, PrivilegeInfo, Privileges, ProxyGrant, TABLE_PRIVILEGES,
 };
 use crate::account::table::Account;
 use omnibus_value::Value;
@@ -38,13 +38,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     if !dynamic.is_empty() {
         lines.push(format!("GRANT {} ON *.* TO {who}{}", dynamic.join(","), with_grant(set)));
     }
-    let mut databases: Vec<_> = account.grants.databases.iter().collect();
-    databases.sort_by(|a, b| a.pattern.cmp(&b.pattern));
-    for grant in databases {
-        let what = list(grant.privileges, DB_PRIVILEGES, false);
-        let on = backquoted(&grant.pattern);
-        lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
-    }
+    lines.extend(database_lines(account, &who));
     lines.extend(restriction_lines(account, &who));
     lines.extend(object_lines(account, &who));
     lines.extend(proxy_lines(account, &who));
@@ -58,6 +52,17 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Rights on whole databases, as both dialects print them.
+pub(super) fn database_lines(account: &Account, who: &str) -> Vec<String> {
+    let mut databases: Vec<_> = account.grants.databases.iter().collect();
+    databases.sort_by(|a, b| a.pattern.cmp(&b.pattern));
+    let line = |grant: &&DbGrant| {
+        let (what, on) = (list(grant.privileges, DB_PRIVILEGES, false), backquoted(&grant.pattern));
+        format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges))
+    };
+    databases.iter().map(line).collect()
 }
 
 /// What does not hold in some databases.

@@ -3,9 +3,9 @@
 //! What MariaDB has not (its own privileges' counterparts apart) stands in a comment of ours, which it passes over.
 
 use super::options;
-use super::show::{list, with_grant};
+use super::show::{database_lines, with_grant};
 use crate::account::credentials::{AccountOptions, Lifetime, Requirement};
-use crate::account::grants::{self, DB_PRIVILEGES, PRIVILEGES, PrivilegeInfo, Privileges};
+use crate::account::grants::{self, PRIVILEGES, PrivilegeInfo, Privileges};
 use crate::account::table::Account;
 use omnibus_parser::OWN_VERSION;
 use omnibus_value::literal::{doubled as quote, name as backquoted};
@@ -114,13 +114,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
         let grant = with_grant(set);
         lines.push(format!("/*!{OWN_VERSION} GRANT {} ON *.* TO {who}{grant} */", own.join(", ")));
     }
-    let mut databases: Vec<_> = account.grants.databases.iter().collect();
-    databases.sort_by(|a, b| a.pattern.cmp(&b.pattern));
-    for grant in databases {
-        let what = list(grant.privileges, DB_PRIVILEGES, false);
-        let on = backquoted(&grant.pattern);
-        lines.push(format!("GRANT {what} ON {on}.* TO {who}{}", with_grant(grant.privileges)));
-    }
+    lines.extend(database_lines(account, &who));
     let restrictions = super::show::restriction_lines(account, &who);
     lines.extend(restrictions.iter().map(|line| format!("/*!{OWN_VERSION} {line} */")));
     lines.extend(super::show::object_lines(account, &who));
