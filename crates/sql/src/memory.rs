@@ -8,22 +8,23 @@
 //!
 //! A refusal is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
 //! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks. The server's
-//! is for those who hold much: who holds little may go on until all have an eighth more, and does not notice what others do before
-//! that (MEMORY-1).
+//! is for the session that holds most: who holds little, or less than that one, may go on until all have an eighth more, while the
+//! largest is refused, or has its statement ended (MEMORY-1).
 
 pub use crate::api::MemoryLimits;
-use crate::api::SessionSettings;
+use crate::api::{KillFlag, SessionSettings};
 use crate::error::{SqlError, SqlResult};
 use omnibus_value::Value;
-use std::sync::Arc;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// What an account takes from its session at once, and a session from the server.
 const CHUNK: u64 = 64 << 10;
 /// What a session may hold and be one that holds little: this part of the server's limit, but a chunk at least and `LITTLE_MAX` at most.
 const LITTLE: u64 = 1024;
 const LITTLE_MAX: u64 = 1 << 20;
-/// The part of the server's limit that those who hold little may have beyond it.
+/// The part of the server's limit that all but the largest may have beyond it.
 const BEYOND: u64 = 8;
 /// More than there is anywhere; sums of less do not overflow.
 const MOST: u64 = 1 << 50;
@@ -34,6 +35,8 @@ const LEAST: u64 = 256 << 10;
 #[derive(Debug, Default)]
 pub struct ServerMemory {
     used: AtomicU64,
+    /// Those of clients, some of them gone.
+    sessions: Mutex<Vec<Weak<SessionMemory>>>,
     /// `Created_tmp_disk_tables`: groups, distinct rows and derived tables that outgrew memory.
     pub tmp_disk_tables: AtomicU64,
     /// `Created_tmp_files`.
@@ -47,6 +50,11 @@ impl ServerMemory {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// The session of a client that holds most.
+    fn largest(&self) -> Option<Arc<SessionMemory>> {
+        self.sessions.lock().iter().filter_map(Weak::upgrade).max_by_key(|session| session.used())
     }
 
     /// As SHOW STATUS names them.
@@ -70,13 +78,36 @@ pub struct SessionMemory {
     /// What it has taken from the server; each change of it is one of the server's counter.
     reserved: AtomicU64,
     server: Arc<ServerMemory>,
+    /// Ends its statement.
+    kill: Option<Arc<KillFlag>>,
+}
+
+/// Whether who asks can do without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// A refusal is the statement's error.
+    Memory,
+    /// A refusal sends rows to a file.
+    MemoryOrFile,
 }
 
 impl SessionMemory {
-    /// Of a session of this database.
+    /// What belongs to no client of this database.
     #[must_use]
     pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
-        SessionMemory { used: AtomicU64::new(0), reserved: AtomicU64::new(0), server }
+        SessionMemory { server, ..SessionMemory::default() }
+    }
+
+    /// Of a client of this database, whose statement `kill` ends.
+    #[must_use]
+    pub fn of_client(server: Arc<ServerMemory>, kill: Arc<KillFlag>) -> Arc<SessionMemory> {
+        let session = Arc::new(SessionMemory { kill: Some(kill), ..SessionMemory::of(server.clone()) });
+        let mut sessions = server.sessions.lock();
+        if sessions.len() == sessions.capacity() {
+            sessions.retain(|other| other.strong_count() > 0);
+        }
+        sessions.push(Arc::downgrade(&session));
+        session
     }
 
     /// The server's part.
@@ -92,7 +123,7 @@ impl SessionMemory {
     }
 
     #[inline]
-    fn take(&self, bytes: u64, limits: MemoryLimits) -> SqlResult<()> {
+    fn take(&self, bytes: u64, limits: MemoryLimits, need: Need) -> SqlResult<()> {
         if bytes > MOST {
             return Err(SqlError::memory_exceeded(limits.server, "global_connection_memory_limit"));
         }
@@ -100,22 +131,21 @@ impl SessionMemory {
         if used <= self.reserved.load(Ordering::Relaxed) && used <= limits.connection {
             return Ok(());
         }
-        self.reserve(used, limits).inspect_err(|_| {
+        self.reserve(used, limits, need).inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })
     }
 
     /// Takes what is missing to `used` from the server.
     #[cold]
-    fn reserve(&self, used: u64, limits: MemoryLimits) -> SqlResult<()> {
+    fn reserve(&self, used: u64, limits: MemoryLimits, need: Need) -> SqlResult<()> {
         let MemoryLimits { connection: own, server: all } = limits;
         if used > own {
             return Err(SqlError::memory_exceeded(own, "connection_memory_limit"));
         }
         let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(CHUNK);
         let server = self.server.used.fetch_add(missing, Ordering::Relaxed) + missing;
-        let little = (all / LITTLE).clamp(CHUNK, LITTLE_MAX);
-        if server > all && (used > little || server - all > all / BEYOND) {
+        if server > all && (server - all > all / BEYOND || !self.may_go_beyond(used, all, need)) {
             self.server.used.fetch_sub(missing, Ordering::Relaxed);
             return Err(SqlError::memory_exceeded(all, "global_connection_memory_limit"));
         }
@@ -123,9 +153,22 @@ impl SessionMemory {
         Ok(())
     }
 
+    /// Whether a session that holds so much may have more although there is no room: then the largest makes some.
+    fn may_go_beyond(&self, used: u64, limit: u64, need: Need) -> bool {
+        let holds_little = used <= (limit / LITTLE).clamp(CHUNK, LITTLE_MAX);
+        if need == Need::MemoryOrFile {
+            return holds_little;
+        }
+        let larger = self.server.largest().filter(|largest| largest.used() > used);
+        if let Some(kill) = larger.as_ref().and_then(|largest| largest.kill.as_ref()) {
+            kill.give_memory_back(limit);
+        }
+        holds_little || larger.is_some()
+    }
+
     fn take_anyway(&self, bytes: u64) {
         // No limit, no refusal.
-        let _ = self.take(bytes, MemoryLimits::default());
+        let _ = self.take(bytes, MemoryLimits::default(), Need::Memory);
     }
 
     fn give_back(&self, bytes: u64) {
@@ -190,10 +233,15 @@ impl Account {
     /// As `grow`.
     #[inline]
     pub fn grow_within(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
+        self.grow_by_need(bytes, limits, Need::Memory)
+    }
+
+    #[inline]
+    fn grow_by_need(&mut self, bytes: usize, limits: MemoryLimits, need: Need) -> SqlResult<()> {
         let used = self.used.saturating_add(bytes as u64);
         if used > self.reserved {
             let more = (used - self.reserved).checked_next_multiple_of(CHUNK).unwrap_or(u64::MAX);
-            self.session.take(more, limits)?;
+            self.session.take(more, limits, need)?;
             self.reserved += more;
         }
         self.used = used;
@@ -208,7 +256,7 @@ impl Account {
     pub fn grow_exactly(&mut self, bytes: usize, limits: MemoryLimits) -> SqlResult<()> {
         let used = self.used.saturating_add(bytes as u64);
         let more = used.saturating_sub(self.reserved);
-        self.session.take(more, limits)?;
+        self.session.take(more, limits, Need::Memory)?;
         self.reserved += more;
         self.used = used;
         Ok(())
@@ -226,7 +274,7 @@ impl Account {
         let limits = MemoryLimits::of(settings);
         let most = |limit: u64| limit - limit / 4;
         let limits = MemoryLimits { connection: most(limits.connection), server: most(limits.server) };
-        if self.grow_within(bytes, limits).is_ok() {
+        if self.grow_by_need(bytes, limits, Need::MemoryOrFile).is_ok() {
             return true;
         }
         if used <= LEAST {
@@ -361,6 +409,31 @@ mod tests {
         assert_eq!(Account::new(&session()).grow(100, &limits).unwrap_err().code, 3170, "there is an end");
         drop((large, small));
         assert_eq!(server.used(), 0);
+    }
+
+    /// MEMORY-1.
+    #[test]
+    fn the_session_that_holds_most_gives_way_to_the_others() {
+        let server = Arc::new(ServerMemory::default());
+        let limits = settings(u64::MAX, 64 * CHUNK);
+        let kills = [(); 3].map(|()| Arc::new(KillFlag::default()));
+        let mut clients = kills.clone().map(|kill| Account::new(&SessionMemory::of_client(server.clone(), kill)));
+        let chunks = |n: u64| (n * CHUNK) as usize;
+        for (client, held) in clients.iter_mut().zip([40, 16, 8]) {
+            client.grow(chunks(held), &limits).unwrap();
+        }
+        let ended = |n: usize| kills[n].check_memory().err().map(|error| error.code);
+        assert!(!clients[1].has_room(chunks(1), u64::MAX, &limits), "who has a file writes it");
+        assert_eq!(ended(0), None);
+        clients[1].grow(chunks(2), &limits).unwrap();
+        clients[2].grow(chunks(2), &limits).unwrap();
+        assert_eq!((ended(0), ended(1), ended(2)), (Some(3170), None, None));
+        assert_eq!(ended(0), None, "once");
+        assert_eq!(clients[0].grow(chunks(1), &limits).unwrap_err().code, 3170, "the largest itself");
+        assert_eq!(clients[1].grow(chunks(8), &limits).unwrap_err().code, 3170, "beyond the eighth");
+        clients[0].clear();
+        clients[1].grow(chunks(8), &limits).unwrap();
+        assert_eq!((ended(0), ended(1), ended(2)), (None, None, None), "there is room again");
     }
 
     #[test]

@@ -8,10 +8,11 @@ Ring: gate.
 
 import pathlib
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from hunger import CAPACITY_EXCEEDED, MIB, Half, Hungry, Watch
+from hunger import CAPACITY_EXCEEDED, MIB, STUCK_S, Half, Hungry, Watch
 from omnibus import Omnibus, Scratch, Session, error_code, expect, wait_for
 
 LIMIT = 64 * MIB
@@ -252,6 +253,34 @@ def other_things(server):
         session.close()
 
 
+def others(server):
+    """Who holds less goes on below and beyond the limit, and the largest gives way: its statement, and no other."""
+    largest, smaller = hungry(server), [hungry(server) for _ in range(2)]
+    for n in range(4):
+        largest(f"SET @held{n} = REPEAT('x', {12 * MIB})")
+    ended = []
+    counting = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT COUNT(*) FROM n a, n b, n c WHERE a.i + b.i + c.i < 0"
+    thread = threading.Thread(target=lambda: ended.append(error_code(lambda: largest(counting))))
+    thread.start()
+    look = Session(server)
+    wait_for(lambda: look.value("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'WITH RECURSIVE%'"), "the count does not run")
+    for n, session in enumerate(smaller):
+        expect(not session.refused(f"SET @held = REPEAT('y', {4 * MIB})"), f"session {n} was refused what another holds")
+        yield "a smaller one"
+    # Until there is no room at all, which the count may not wait for.
+    for n in range(20):
+        if smaller[0].refused(f"SET @more{n} = REPEAT('y', {MIB})"):
+            break
+    thread.join(STUCK_S)
+    expect(ended == [CAPACITY_EXCEEDED], f"the statement of the session that holds most: {ended}")
+    expect(largest.refused(f"SET @more = REPEAT('x', {MIB})"), "the largest grows")
+    yield "the largest"
+    largest.close()
+    expect(not smaller[0].refused(f"SET @more = REPEAT('x', {16 * MIB})"), "there is room again")
+    for session in (look, *smaller):
+        session.close()
+
+
 def main():
     with Scratch() as directory:
         server = Omnibus(directory, "--skip-networking", f"--global-connection-memory-limit={LIMIT}", "--sync-binlog=0",
@@ -263,7 +292,7 @@ def main():
         watch = Watch(server, CEILING)
         watch.start()
         names = sys.argv[1:]
-        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, other_things):
+        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, other_things, others):
             if names and part.__name__ not in names:
                 continue
             for what in part(server):

@@ -207,6 +207,10 @@ impl Budget {
     pub fn look(&self, ticks: u32) -> ExecResult<()> {
         self.left.store(TICKS, Ordering::Relaxed);
         self.kill.check()?;
+        // An applier's transaction must not fail for the memory of others.
+        if self.shares.load(Ordering::Relaxed) {
+            self.kill.check_memory()?;
+        }
         let now = now_us();
         let begun = match self.begun_us.load(Ordering::Relaxed) {
             0 => {
@@ -283,6 +287,10 @@ mod tests {
         let ended = (0..=TICKS).find_map(|_| budget.tick().err());
         assert!(matches!(ended, Some(Interrupt::Error(error)) if error.code == 1317));
         budget.kill().reset();
+        budget.kill().give_memory_back(7);
+        let ended = (0..=TICKS).find_map(|_| budget.tick().err());
+        assert!(matches!(ended, Some(Interrupt::Error(error)) if error.code == 3170));
+        assert!((0..=TICKS).all(|_| budget.tick().is_ok()), "once");
         budget.kill().set_deadline(1, crate::api::TimeLimit::Query);
         let ended = (0..).find_map(|_| budget.tick().err());
         assert!(matches!(ended, Some(Interrupt::Error(error)) if error.code == 3024));

@@ -36,6 +36,8 @@ pub struct KillFlag {
     commits: AtomicBool,
     /// The time is `TimeLimit::Statement`.
     of_statement: AtomicBool,
+    /// The server's limit for which the running statement is to give its memory back; 0: none.
+    memory_limit: AtomicU64,
 }
 
 /// Wakes a thread that waits for a commit.
@@ -218,9 +220,27 @@ impl KillFlag {
         self.deadline_us.store(0, Ordering::Relaxed);
     }
 
+    /// The running statement, of the session that holds most, ends with error 3170 where it computes next: another one found no room
+    /// below the server's limit. Once: what handles that error goes on.
+    pub fn give_memory_back(&self, limit: u64) {
+        self.memory_limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Fails if the statement must give its memory back.
+    pub(crate) fn check_memory(&self) -> SqlResult<()> {
+        if self.memory_limit.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        match self.memory_limit.swap(0, Ordering::Relaxed) {
+            0 => Ok(()),
+            limit => Err(SqlError::memory_exceeded(limit, "global_connection_memory_limit")),
+        }
+    }
+
     /// Forgets KILL QUERY; called when a statement begins.
     pub fn reset(&self) {
         self.deadline_us.store(0, Ordering::Relaxed);
+        self.memory_limit.store(0, Ordering::Relaxed);
         if self.killed.load(Ordering::Relaxed) != 2 {
             self.killed.store(0, Ordering::Relaxed);
         }

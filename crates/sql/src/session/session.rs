@@ -137,7 +137,7 @@ impl SqlSession {
     pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
         let mut trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
-        let memory = Arc::new(SessionMemory::of(database.shared.memory.clone()));
+        let memory = SessionMemory::of_client(database.shared.memory.clone(), kill.clone());
         trx.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let interpreter = Interpreter::new(&database);
