@@ -15,6 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import seeds  # noqa: E402
 from omnibus import Omnibus, Scratch, client, connect, error_code, expect, wait_for  # noqa: E402
 
 ENGINES = ("InnoDB", "BTREE")
@@ -130,7 +131,7 @@ def spanning(server):
     expect(both == "1\t1\t1\n", f"a transaction in both engines: {both}")
 
 
-def transfers(server, seconds):
+def transfers(server, seconds, seed):
     """Money moves between the engines under load; every consistent snapshot has all of it."""
     values = ",".join(f"({n}, {EACH})" for n in range(ACCOUNTS))
     for engine in ENGINES:
@@ -138,8 +139,8 @@ def transfers(server, seconds):
             INSERT IGNORE INTO test.money_{engine} VALUES {values}""")
     stop, problems, counts = threading.Event(), [], {"moves": 0, "looks": 0}
 
-    def move(seed):
-        rng = random.Random(seed)
+    def move(number):
+        rng = random.Random(seed + number)
         try:
             connection = connect(server)
             cursor = connection.cursor()
@@ -159,19 +160,20 @@ def transfers(server, seconds):
         except Exception as error:  # the server may be killed under it
             problems.append(error) if not stop.is_set() else None
 
-    def look():
+    def look(number):
+        rng = random.Random(seed + number)
         try:
             connection = connect(server)
             while not stop.is_set():
-                compare(connection)
+                compare(connection, rng)
         except Exception as error:
             problems.append(error) if not stop.is_set() else None
 
-    def compare(connection):
+    def compare(connection, rng):
         with connection.cursor() as cursor:
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
             sums = []
-            for engine in random.sample(ENGINES, 2):
+            for engine in rng.sample(ENGINES, 2):
                 cursor.execute(f"SELECT SUM(amount) FROM test.money_{engine}")
                 sums.append(cursor.fetchone()[0])
             connection.commit()
@@ -180,7 +182,7 @@ def transfers(server, seconds):
         counts["looks"] += 1
 
     threads = [threading.Thread(target=move, args=(n,)) for n in range(4)]
-    threads += [threading.Thread(target=look) for _ in range(2)]
+    threads += [threading.Thread(target=look, args=(n,)) for n in range(4, 6)]
     for thread in threads:
         thread.start()
     time.sleep(seconds)
@@ -227,6 +229,7 @@ def definitions_survived(server, round_number):
 
 
 def main():
+    seed = seeds.of_this_run()
     with Scratch("omnibus-engines-") as directory:
         # A small memtable: the engines persist at different times, so recovery finds them at different numbers.
         server = Omnibus(directory, "--lsm-memtable-size=1M", "--max-binlog-size=4M")
@@ -237,9 +240,9 @@ def main():
             same_statements(server)
             changing_engine(server)
             spanning(server)
-            finish(*transfers(server, 2))
+            finish(*transfers(server, 2, seed))
             for number in range(3):
-                state = transfers(server, 1)
+                state = transfers(server, 1, seed)
                 definitions_and_crash(server, number)
                 state[0].set()
                 server.kill()

@@ -15,6 +15,7 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import seeds  # noqa: E402
 from device import preload  # noqa: E402
 from omnibus import Omnibus, Scratch, client, expect  # noqa: E402
 from recorded import CHANGES, Trace  # noqa: E402
@@ -75,6 +76,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--all", action="store_true")
     arguments.add_argument("--points", type=int, default=16)
+    seeds.add_to(arguments)
     arguments = arguments.parse_args()
     with Scratch("omnibus-first-") as directory:
         test = FirstStart(directory)
@@ -84,7 +86,7 @@ def main():
             test.empty(name)
         points = [(at, how) for at in range(1, last + 1) for how in ("KILL", "EIO", "ENOSPC")]
         if not arguments.all:
-            points = sorted(random.Random(4).sample(points, arguments.points))
+            points = sorted(random.Random(arguments.seed).sample(points, arguments.points))
         for at, how in points:
             test.point(at, how)
         print(f"first_start: {len(made)} new files, {len(points)} points of {last} operations ok")

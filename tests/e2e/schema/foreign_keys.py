@@ -9,12 +9,14 @@ a kill -9 finds children and parents as one, and replicas of ours and of MariaDB
 Ring: gate.
 """
 
+import functools
 import pathlib
 import random
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import seeds  # noqa: E402
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
 from peers import wait_caught_up  # noqa: E402
 from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
@@ -352,7 +354,7 @@ def own_indexes(server):
     expect(keys("alike") == ["fk2", "i", "j"], keys("alike"))
 
 
-def no_orphans(server, level):
+def no_orphans(server, level, seed):
     """Parents come and go, children too: what is acknowledged fits together at the end, and nothing waits for ever."""
     setup = connect(server, autocommit=True)
     fresh(setup)
@@ -363,8 +365,8 @@ def no_orphans(server, level):
         expect(run(setup, sql) == 0, sql)
     odd, codes = [], {}
 
-    def work(seed):
-        chance = random.Random(seed)
+    def work(number):
+        chance = random.Random(seed + number)
         c = connect(server, database="test", autocommit=True)
         run(c, f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
         run(c, "SET innodb_lock_wait_timeout = 3")
@@ -380,7 +382,7 @@ def no_orphans(server, level):
                 if result not in (1062, 1451, 1452, 1213, 1205, 1761):
                     odd.append((sql, result))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -402,12 +404,12 @@ def contents(connection):
     return [run(connection, f"SELECT * FROM test.{table} ORDER BY 1") for table in ("p", "c", "k", "n")]
 
 
-def killed(server):
+def killed(server, seed):
     """kill -9 in the middle: what recovery makes of the log fits together."""
     stop = threading.Event()
 
-    def work(seed):
-        c, chance = connect(server, database="test", autocommit=True), random.Random(seed)
+    def work(number):
+        c, chance = connect(server, database="test", autocommit=True), random.Random(seed + number)
         try:
             while not stop.is_set():
                 n = chance.randrange(50)
@@ -445,9 +447,9 @@ def tables(connection):
         expect(run(connection, sql) == 0, sql)
 
 
-def many_at_once(ours, chained, theirs):
+def many_at_once(seed, ours, chained, theirs):
     """What depends on what is in the log's order, also where appliers work side by side."""
-    no_orphans(ours, "REPEATABLE READ")
+    no_orphans(ours, "REPEATABLE READ", seed)
     wanted = contents(connect(ours, autocommit=True))
     for replica in (chained, theirs):
         wait_caught_up(replica, ours)
@@ -455,6 +457,7 @@ def many_at_once(ours, chained, theirs):
 
 
 def main():
+    seed = seeds.of_this_run()
     with Scratch("omnibus-fk-") as name:
         directory = pathlib.Path(name)
         (directory / "m").mkdir()
@@ -466,12 +469,12 @@ def main():
         shown(server)
         own_indexes(server)
         for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
-            no_orphans(server, level)
-        killed(server)
+            no_orphans(server, level, seed)
+        killed(server, seed)
         for format in ("ROW", "STATEMENT", "MIXED"):
             logged(server, mariadb, format, tables, LOAD, contents)
         # A replica of MariaDB has a log without the rows of cascades; its own cascades find nothing left to do.
-        replicas(directory, tables, LOAD, contents, many_at_once)
+        replicas(directory, tables, LOAD, contents, functools.partial(many_at_once, seed))
         server.stop()
         mariadb.stop()
     print("ok")

@@ -14,6 +14,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
+import seeds  # noqa: E402
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect, wait_for  # noqa: E402
 from peers import wait_caught_up  # noqa: E402
 from twins import fresh, is_error, logged, replicas, run, same  # noqa: E402
@@ -228,12 +229,12 @@ def contents(connection):
     return [run(connection, f"SELECT * FROM test.{table} ORDER BY 1, 2") for table in ("t", "h")]
 
 
-def killed(server):
+def killed(server, seed):
     """kill -9 in the middle: each row is as its definition says."""
     stop = threading.Event()
 
-    def work(seed):
-        c, chance = connect(server, database="test", autocommit=True), random.Random(seed)
+    def work(n):
+        c, chance = connect(server, database="test", autocommit=True), random.Random(seed + n)
         try:
             while not stop.is_set():
                 n, m = chance.randrange(900), chance.randrange(900)
@@ -282,6 +283,7 @@ def more_than_its_source(ours, chained, _):
 
 
 def main():
+    seed = seeds.of_this_run()
     with Scratch("omnibus-expressions-") as name:
         directory = pathlib.Path(name)
         (directory / "m").mkdir()
@@ -291,7 +293,7 @@ def main():
         same(connect(server, autocommit=True), connect(mariadb, autocommit=True), SCRIPTS, allowed)
         shown(server)
         load_data(server, directory)
-        killed(server)
+        killed(server, seed)
         for format in ("ROW", "STATEMENT", "MIXED"):
             logged(server, mariadb, format, tables, LOAD, contents)
         replicas(directory, tables, LOAD, contents, more_than_its_source)

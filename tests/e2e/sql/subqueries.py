@@ -15,9 +15,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import pymysql  # noqa: E402
+import seeds  # noqa: E402
 from omnibus import MariaDB, Omnibus, Scratch, connect, expect  # noqa: E402
 
-SEED = 7
 OUTER_ROWS, INNER_ROWS = 2000, 40
 COLUMNS = """id INT PRIMARY KEY, i INT, u BIGINT UNSIGNED, de DECIMAL(8, 2), f DOUBLE, d DATE, dt DATETIME(3), ts TIMESTAMP NULL, t TIME, y YEAR,
     ci VARCHAR(20) COLLATE utf8mb4_general_ci, bin VARCHAR(20) COLLATE utf8mb4_bin, lat VARCHAR(20) CHARACTER SET latin1, raw VARBINARY(20),
@@ -267,6 +267,7 @@ def recursive(ours, theirs):
 
 
 def main():
+    seed = seeds.of_this_run()
     with Scratch() as scratch:
         servers = []
         for name, kind in (("ours", Omnibus), ("theirs", MariaDB)):
@@ -275,8 +276,8 @@ def main():
             server = kind(home)
             server.start()
             servers.append(server)
-        for seed, engine in enumerate(("InnoDB", "BTREE")):
-            pick = random.Random(SEED + seed).choice
+        for number, engine in enumerate(("InnoDB", "BTREE")):
+            pick = random.Random(seed + number).choice
             cursors = [connect(server, autocommit=True).cursor() for server in servers]
             for cursor in cursors:
                 cursor.execute("SET NAMES utf8mb4")
