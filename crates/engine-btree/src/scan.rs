@@ -49,7 +49,7 @@ impl Raw {
 }
 
 /// A source of the newest visible version of each key.
-struct Source {
+struct VersionCursor {
     raw: Raw,
     at: u64,
     reverse: bool,
@@ -60,9 +60,9 @@ struct Source {
     ended: bool,
 }
 
-impl Source {
-    fn new(raw: Raw, at: u64, reverse: bool) -> Source {
-        Source { raw, at, reverse, ahead: None, front: None, last: Bytes::new(), ended: false }
+impl VersionCursor {
+    fn new(raw: Raw, at: u64, reverse: bool) -> VersionCursor {
+        VersionCursor { raw, at, reverse, ahead: None, front: None, last: Bytes::new(), ended: false }
     }
 
     fn fill(&mut self) -> Result<(), EngineError> {
@@ -101,7 +101,7 @@ impl Source {
 
 /// Newest source first: of equal keys the first one's version counts.
 pub(crate) struct Scan {
-    sources: Vec<Source>,
+    sources: Vec<VersionCursor>,
     reverse: bool,
     failed: bool,
 }
@@ -120,11 +120,11 @@ impl Scan {
         for layer in view.layers().filter(|layer| !layer.is_empty()) {
             let (layer, span) = (Arc::clone(layer), bounds.clone());
             let raw = Raw::Layer { layer, span, ready: VecDeque::new(), batch: FIRST_BATCH, more: true };
-            sources.push(Source::new(raw, at, reverse));
+            sources.push(VersionCursor::new(raw, at, reverse));
         }
         let range = damage::caught(&shared.store.path, || file_range(&view.file, from, to))?;
         let raw = Raw::File { range, shared: Arc::clone(shared) };
-        sources.push(Source::new(raw, at, reverse));
+        sources.push(VersionCursor::new(raw, at, reverse));
         Ok(Scan { sources, reverse, failed: false })
     }
 

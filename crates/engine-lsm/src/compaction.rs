@@ -126,7 +126,7 @@ fn compact_once(shared: &Shared, strategy: Arc<Leveled>) -> Result<(), EngineErr
     threshold::with_threshold(shared, |threshold| shared.tree.compact(strategy, threshold.unwrap_or(0)))
 }
 
-/// Makes the filters, and opens the gate. It is handed to the tree before `Shared` exists.
+/// Makes the filters, and opens the barrier. It is handed to the tree before `Shared` exists.
 #[derive(Default)]
 pub(crate) struct FilterFactory {
     shared: AssertUnwindSafe<OnceLock<Weak<Shared>>>,
@@ -147,7 +147,7 @@ impl Factory for FilterFactory {
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         let shared = self.shared.get().and_then(Weak::upgrade);
         if let Some(shared) = &shared {
-            shared.gate.open();
+            shared.barrier.open();
         }
         let gone = shared.as_ref().map_or_else(Arc::default, |shared| shared.spaces.gone());
         let sweeps = shared.as_ref().and_then(sweep::GiveWay::of);

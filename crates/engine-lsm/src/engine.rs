@@ -1,10 +1,10 @@
 //! `LsmEngine`: opening, and the contract's methods.
 
+use crate::barrier::TableBarrier;
 use crate::compaction::FilterFactory;
 use crate::config::LsmConfig;
 use crate::files::OnDisk;
 use crate::format::StateFiles;
-use crate::gate::Gate;
 use crate::shared::{Counters, Files, Shared, Space};
 use crate::signals::Signals;
 use crate::snapshot::{LsmSnapshot, Reads};
@@ -91,7 +91,7 @@ impl LsmEngine {
             space: Space::default(),
             damaged: AtomicBool::new(false),
             redo,
-            gate: Gate::default(),
+            barrier: TableBarrier::default(),
             sweeping: AtomicBool::new(false),
             files: Files::default(),
             signals: Signals::default(),

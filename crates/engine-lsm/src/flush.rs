@@ -141,7 +141,7 @@ fn add_tables(
     if tables.is_empty() {
         return Ok(());
     }
-    shared.gate.register(|| {
+    shared.barrier.register(|| {
         shared.highest_in_tables.fetch_max(highest, Ordering::SeqCst);
         shared.tree.register_tables(&tables, None, None, &[], FORGET_ALL).map_err(tree_error)
     })

@@ -26,6 +26,7 @@
 
 mod arena;
 mod backup;
+mod barrier;
 mod block;
 mod checksum;
 mod compaction;
@@ -35,7 +36,6 @@ mod files;
 mod filter;
 mod flush;
 mod format;
-mod gate;
 mod index;
 #[cfg(test)]
 mod interleavings;

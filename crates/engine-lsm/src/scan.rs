@@ -18,7 +18,7 @@ use std::sync::Arc;
 const FIRST_BATCH: usize = 4;
 const LAST_BATCH: usize = 256;
 
-struct Source {
+struct MemtableBatches {
     memtable: Arc<MemTable>,
     span: Span,
     ready: VecDeque<Version>,
@@ -26,7 +26,7 @@ struct Source {
     more: bool,
 }
 
-impl Source {
+impl MemtableBatches {
     fn fill(&mut self, at: u64, reverse: bool) -> Result<(), EngineError> {
         if self.ready.is_empty() && self.more {
             self.more = self.memtable.batch(&mut self.span, at, reverse, self.batch, &mut self.ready)?;
@@ -37,7 +37,7 @@ impl Source {
 }
 
 pub(crate) struct Scan {
-    sources: Vec<Source>,
+    sources: Vec<MemtableBatches>,
     tables: Option<TableIter>,
     table_next: Option<Version>,
     at: u64,
@@ -49,7 +49,13 @@ impl Scan {
     pub(crate) fn new(view: &View, span: Span, tables: Option<TableIter>, at: u64, reverse: bool) -> Scan {
         let source = |memtable: &Arc<MemTable>| {
             let memtable = Arc::clone(memtable);
-            Source { memtable, span: span.clone(), ready: VecDeque::new(), batch: FIRST_BATCH, more: true }
+            MemtableBatches {
+                memtable,
+                span: span.clone(),
+                ready: VecDeque::new(),
+                batch: FIRST_BATCH,
+                more: true,
+            }
         };
         let used = view.memtables_at(at);
         let sources = used.map(source).collect();

@@ -1,9 +1,9 @@
 //! State that the engine's threads, its snapshots and its callers share: the views, the tree, the progress of each, and
 //! errors.
 
+use crate::barrier::TableBarrier;
 use crate::config::LsmConfig;
 use crate::format::StateFiles;
-use crate::gate::Gate;
 use crate::memtable::MemTable;
 use crate::signals::Signals;
 use crate::spaces::DeadSpaces;
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) damaged: AtomicBool,
     /// The transactions that were prepared in two phases and are not persistent.
     pub(crate) redo: Participant,
-    pub(crate) gate: Gate,
+    pub(crate) barrier: TableBarrier,
     /// The compaction that is running sweeps (`sweep`).
     pub(crate) sweeping: AtomicBool,
     pub(crate) files: Files,

@@ -7,7 +7,7 @@ use crate::key::span;
 use crate::list::Probe;
 use crate::scan::Scan;
 use crate::shared::Shared;
-use crate::visit::{self, Source};
+use crate::visit::{self, RowCursor};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Lent, Snapshot, SnapshotIter};
 use std::ops::Bound;
@@ -100,10 +100,10 @@ impl Reads<'_> {
         let most = view.memtables_at(self.at).count() + view.tables.runs();
         let mut sources = Vec::with_capacity(most);
         for memtable in view.memtables_at(self.at) {
-            sources.extend(Source::of_memory(memtable.cursor(&span, self.at))?);
+            sources.extend(RowCursor::of_memory(memtable.cursor(&span, self.at))?);
         }
         for rows in view.tables.ranges((from, to)) {
-            sources.extend(Source::of_table(rows?, to, self.at)?);
+            sources.extend(RowCursor::of_table(rows?, to, self.at)?);
         }
         visit::merge(sources, self.at, each)
     }

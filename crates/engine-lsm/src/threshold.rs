@@ -7,9 +7,9 @@
 //! watermark, which is usual, because the watermark moves with every commit and tables are minutes old. Otherwise (a
 //! snapshot is older than a flush) a compaction keeps everything, and a later one cleans up.
 //!
-//! `Gate` closes the gap between looking at the newest number and the tree choosing its input.
+//! `TableBarrier` closes the gap between looking at the newest number and the tree choosing its input.
 
-use crate::gate::Gate;
+use crate::barrier::TableBarrier;
 use crate::shared::Shared;
 use crate::tree_error;
 use omnibus_engine::EngineError;
@@ -20,15 +20,15 @@ pub(crate) fn with_threshold(
     shared: &Shared,
     compact: impl FnOnce(Option<u64>) -> lsm_tree::Result<()>,
 ) -> Result<(), EngineError> {
-    shared.gate.close();
-    let _opener = Opener(&shared.gate);
+    shared.barrier.close();
+    let _opener = Opener(&shared.barrier);
     let watermark = shared.watermark.load(Ordering::Acquire);
     let newest = shared.highest_in_tables.load(Ordering::SeqCst);
     compact((newest <= watermark).then(|| watermark.saturating_add(1))).map_err(tree_error)
 }
 
-/// Opens the gate whatever happens: a flush that waited at a closed one could never be stopped.
-struct Opener<'a>(&'a Gate);
+/// Opens the barrier whatever happens: a flush that waited at a closed one could never be stopped.
+struct Opener<'a>(&'a TableBarrier);
 
 impl Drop for Opener<'_> {
     fn drop(&mut self) {

@@ -111,16 +111,16 @@ enum Kind<'g> {
 }
 
 /// A source, and the row that it stands at.
-pub(crate) struct Source<'g> {
+pub(crate) struct RowCursor<'g> {
     head: [u64; 2],
     number: u64,
     kind: Kind<'g>,
 }
 
-impl<'g> Source<'g> {
+impl<'g> RowCursor<'g> {
     /// `None` if the memtable has nothing in the range.
-    pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Result<Option<Source<'g>>, EngineError> {
-        Ok(cursor.advance()?.then(|| Source {
+    pub(crate) fn of_memory(mut cursor: Cursor<'g>) -> Result<Option<RowCursor<'g>>, EngineError> {
+        Ok(cursor.advance()?.then(|| RowCursor {
             head: cursor.head(),
             number: cursor.number(),
             kind: Kind::Memory(cursor),
@@ -132,13 +132,13 @@ impl<'g> Source<'g> {
         rows: RunRows<'g>,
         to: Bound<&'g [u8]>,
         at: u64,
-    ) -> Result<Option<Source<'g>>, EngineError> {
+    ) -> Result<Option<RowCursor<'g>>, EngineError> {
         let to_head = match to {
             Bound::Included(to) | Bound::Excluded(to) => head(to),
             Bound::Unbounded => [u64::MAX; 2],
         };
         let table = TableCursor { rows, to, to_head, now: Held::Own(Bytes::new(), None) };
-        let mut source = Source { head: [0; 2], number: 0, kind: Kind::Table(table) };
+        let mut source = RowCursor { head: [0; 2], number: 0, kind: Kind::Table(table) };
         // No key is empty: each begins with its space.
         Ok(source.advance(at)?.then_some(source))
     }
@@ -186,7 +186,7 @@ impl<'g> Source<'g> {
     }
 
     #[inline]
-    fn cmp_key(&self, other: &Source<'_>) -> Ordering {
+    fn cmp_key(&self, other: &RowCursor<'_>) -> Ordering {
         let (mut own, mut their) = ([0; 16], [0; 16]);
         self.head.cmp(&other.head).then_with(|| self.key(&mut own)[..].cmp(&other.key(&mut their)[..]))
     }
@@ -194,7 +194,7 @@ impl<'g> Source<'g> {
 
 /// Merges the sources until `each` says no (then false) or all is read.
 pub(crate) fn merge(
-    mut sources: Vec<Source<'_>>,
+    mut sources: Vec<RowCursor<'_>>,
     at: u64,
     each: &mut dyn FnMut(Lent<'_>, Lent<'_>) -> bool,
 ) -> Result<bool, EngineError> {
@@ -240,7 +240,7 @@ enum Smallest {
 }
 
 /// Returns the smallest of at least two sources.
-fn smallest(sources: &[Source<'_>]) -> Smallest {
+fn smallest(sources: &[RowCursor<'_>]) -> Smallest {
     let (mut best, mut second) = (0, None);
     for i in 1..sources.len() {
         match sources[i].cmp_key(&sources[best]) {

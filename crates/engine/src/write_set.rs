@@ -238,14 +238,14 @@ impl WriteSet {
     /// Pending writes in a key range, ascending, or descending if `reverse`. An error ends them.
     pub fn range<R: RangeBounds<[u8]>>(&self, range: R, reverse: bool) -> Iter<'_> {
         let Some(files) = &self.files else {
-            return Iter { reverse, source: Source::Memory(self.in_memory(range)) };
+            return Iter { reverse, source: Iteration::Memory(self.in_memory(range)) };
         };
         let own = |held: Held<'_>| (Bytes::copy_from_slice(held.key()), held.write());
         let (from, to) = (range.start_bound(), range.end_bound());
         let held = self.in_memory((from, to));
         let newer: Box<dyn Iterator<Item = (Bytes, Write)> + Send> =
             if reverse { Box::new(held.rev().map(own)) } else { Box::new(held.map(own)) };
-        Iter { reverse, source: Source::Files(Box::new(files.spilled.range(newer, from, to, reverse))) }
+        Iter { reverse, source: Iteration::Files(Box::new(files.spilled.range(newer, from, to, reverse))) }
     }
 
     /// All pending writes in key order.
@@ -398,11 +398,11 @@ impl DoubleEndedIterator for InMemory<'_> {
 #[derive(Debug)]
 pub struct Iter<'a> {
     reverse: bool,
-    source: Source<'a>,
+    source: Iteration<'a>,
 }
 
 #[derive(Debug)]
-enum Source<'a> {
+enum Iteration<'a> {
     Memory(InMemory<'a>),
     Files(Box<Merge<'a>>),
 }
@@ -413,11 +413,11 @@ impl<'a> Iterator for Iter<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            Source::Memory(held) => {
+            Iteration::Memory(held) => {
                 let next = if self.reverse { held.next_back() } else { held.next() };
                 Some(Ok(Pending::Held(next?)))
             }
-            Source::Files(merge) => {
+            Iteration::Files(merge) => {
                 let read = merge.next()?.map_err(EngineError::Spill);
                 Some(read.map(|read| Pending::Read(Box::new(read))))
             }

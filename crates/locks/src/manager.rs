@@ -9,7 +9,7 @@ use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats, TableLockInfo};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::trx::{GATE, Held, Target, Trx, Wakes};
+use crate::trx::{GATE, Held, Trx, WaitTarget, Wakes};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl LockManager {
         }
         let mut wakes = Wakes::default();
         let ended = match &target {
-            Target::Record(space, key) => self.with_space(*space, |s| {
+            WaitTarget::Record(space, key) => self.with_space(*space, |s| {
                 let ended = s.withdraw_record(trx, key);
                 if ended {
                     trx.resolve(outcome, &mut wakes);
@@ -147,7 +147,7 @@ impl LockManager {
                 }
                 ended
             }),
-            Target::Range(space, _) => self.with_space(*space, |s| {
+            WaitTarget::Range(space, _) => self.with_space(*space, |s| {
                 let ended = s.withdraw_range(trx);
                 if ended {
                     trx.resolve(outcome, &mut wakes);
@@ -155,7 +155,7 @@ impl LockManager {
                 }
                 ended
             }),
-            Target::Table(table) => self.withdraw_table(trx, *table, outcome, &mut wakes),
+            WaitTarget::Table(table) => self.withdraw_table(trx, *table, outcome, &mut wakes),
         };
         wakes.wake();
         ended
@@ -333,13 +333,13 @@ impl LockManager {
     pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         match trx.waiting_for() {
             None => {}
-            Some((_, Target::Record(space, key))) => {
+            Some((_, WaitTarget::Record(space, key))) => {
                 self.with_space(space, |s| s.record_blockers(trx, &key, reach));
             }
-            Some((_, Target::Range(space, interval))) => {
+            Some((_, WaitTarget::Range(space, interval))) => {
                 self.with_space(space, |s| s.range_blockers(trx, &interval, reach));
             }
-            Some((_, Target::Table(table))) => {
+            Some((_, WaitTarget::Table(table))) => {
                 if let Some(queue) = self.table_shard(table).lock().get(&table) {
                     queue.blockers(trx, reach);
                 }

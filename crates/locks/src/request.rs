@@ -8,7 +8,7 @@ use crate::queue::Waiter;
 use crate::released::Taken;
 use crate::space::Asked;
 use crate::sync::atomic::{Ordering, fence};
-use crate::trx::{GATE, HeldTable, Target, Trx};
+use crate::trx::{GATE, HeldTable, Trx, WaitTarget};
 use crate::wait::{LockWait, Request};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl LockManager {
         let asked = self.with_space(space, |s| {
             let asked = s.request_record(trx, key, mode);
             let Asked::Blocked { mode, upgrade } = asked else { return Ok(asked) };
-            let (ticket, queue) = self.begin_wait(trx, Target::Record(space, key.clone()), mode);
+            let (ticket, queue) = self.begin_wait(trx, WaitTarget::Record(space, key.clone()), mode);
             if queue {
                 s.queue_record(trx, key, mode, upgrade);
             }
@@ -44,7 +44,7 @@ impl LockManager {
         let asked = self.with_space(space, |s| {
             let asked = s.request_range(trx, &interval);
             let Asked::Blocked { mode, .. } = asked else { return Ok(asked) };
-            let (ticket, queue) = self.begin_wait(trx, Target::Range(space, interval.clone()), mode);
+            let (ticket, queue) = self.begin_wait(trx, WaitTarget::Range(space, interval.clone()), mode);
             if queue {
                 s.queue_range(trx, interval);
             }
@@ -80,7 +80,7 @@ impl LockManager {
         }
         let upgrade = own.is_some();
         let asked = if queue.held_against(trx, mode) || (!upgrade && queue.awaited_against(mode)) {
-            let (ticket, waits) = self.begin_wait(trx, Target::Table(table), mode);
+            let (ticket, waits) = self.begin_wait(trx, WaitTarget::Table(table), mode);
             if waits {
                 queue.push_waiter(Waiter { trx: Arc::clone(trx), mode, upgrade, seq: 0 });
                 self.table_waits.fetch_add(1, Ordering::SeqCst);
@@ -101,7 +101,7 @@ impl LockManager {
 
     /// Opens the transaction's slot for a wait and counts it, under the shard in which it is to be queued: transactions
     /// queued there later see it (`break_deadlocks`).
-    fn begin_wait(&self, trx: &Trx, target: Target, mode: Mode) -> (u64, bool) {
+    fn begin_wait(&self, trx: &Trx, target: WaitTarget, mode: Mode) -> (u64, bool) {
         self.counters.waits.fetch_add(1, Ordering::Relaxed);
         self.counters.current.fetch_add(1, Ordering::SeqCst);
         trx.begin_wait(target, mode)

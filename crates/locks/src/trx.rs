@@ -42,20 +42,20 @@ impl Wakes {
 }
 
 #[derive(Clone)]
-pub(crate) enum Target {
+pub(crate) enum WaitTarget {
     Record(u32, Bytes),
     Range(u32, Interval),
     Table(u64),
 }
 
-impl Target {
+impl WaitTarget {
     /// The form for callers.
     pub(crate) fn told(self) -> LockTarget {
         match self {
-            Target::Record(space, key) => LockTarget::Record { space, key },
-            Target::Range(space, _) => LockTarget::Range { space },
-            Target::Table(GATE) => LockTarget::Gate,
-            Target::Table(table) => LockTarget::Table { table },
+            WaitTarget::Record(space, key) => LockTarget::Record { space, key },
+            WaitTarget::Range(space, _) => LockTarget::Range { space },
+            WaitTarget::Table(GATE) => LockTarget::Gate,
+            WaitTarget::Table(table) => LockTarget::Table { table },
         }
     }
 }
@@ -64,7 +64,7 @@ impl Target {
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) ticket: u64,
-    pub(crate) target: Option<Target>,
+    pub(crate) target: Option<WaitTarget>,
     pub(crate) mode: &'static str,
     pub(crate) since: Option<std::time::Instant>,
     outcome: Option<WaitOutcome>,
@@ -178,12 +178,12 @@ impl Trx {
 
     /// Opens the slot for a new wait; called under the shard that the request is queued in. A killed
     /// transaction gets an ended wait and must not be queued.
-    pub(crate) fn begin_wait(&self, target: Target, mode: Mode) -> (u64, bool) {
+    pub(crate) fn begin_wait(&self, target: WaitTarget, mode: Mode) -> (u64, bool) {
         let mut slot = self.slot.lock();
         assert!(slot.target.is_none(), "LOCK-3: one wait at a time");
         slot.ticket += 1;
         slot.parked = None;
-        slot.mode = if matches!(target, Target::Range(..)) { "X,GAP" } else { mode.name() };
+        slot.mode = if matches!(target, WaitTarget::Range(..)) { "X,GAP" } else { mode.name() };
         slot.since = Some(std::time::Instant::now());
         slot.outcome = slot.killed.then_some(WaitOutcome::Killed);
         slot.target = (!slot.killed).then_some(target);
@@ -199,7 +199,7 @@ impl Trx {
     }
 
     /// The lock that the transaction waits for now, and the ticket of that wait.
-    pub(crate) fn waiting_for(&self) -> Option<(u64, Target)> {
+    pub(crate) fn waiting_for(&self) -> Option<(u64, WaitTarget)> {
         let slot = self.slot.lock();
         slot.target.clone().map(|target| (slot.ticket, target))
     }

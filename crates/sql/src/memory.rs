@@ -417,7 +417,8 @@ mod tests {
         let server = Arc::new(ServerMemory::default());
         let limits = settings(u64::MAX, 64 * CHUNK);
         let kills = [(); 3].map(|()| Arc::new(KillFlag::default()));
-        let mut clients = kills.clone().map(|kill| Account::new(&SessionMemory::of_client(server.clone(), kill)));
+        let mut clients =
+            kills.clone().map(|kill| Account::new(&SessionMemory::of_client(server.clone(), kill)));
         let chunks = |n: u64| (n * CHUNK) as usize;
         for (client, held) in clients.iter_mut().zip([40, 16, 8]) {
             client.grow(chunks(held), &limits).unwrap();

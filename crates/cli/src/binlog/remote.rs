@@ -36,7 +36,7 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
         let start = args.start_position.filter(|_| n == 0);
         let last = n + 1 == args.files.len();
         let stop = args.stop_position.filter(|_| last);
-        let mut stream = Source::open(args, &name, start.unwrap_or(4))?;
+        let mut stream = RemoteDump::open(args, &name, start.unwrap_or(4))?;
         // In the middle of the list a file ends where the next one begins.
         stream.to_last = last && args.remote.to_last();
         if raw.is_none() && args.files.len() > 1 && !args.json {
@@ -57,14 +57,14 @@ pub(super) fn files(args: &BinlogArgs, out: &mut impl Write) -> Result<(), Failu
 }
 
 /// A dump.
-struct Source<'a> {
+struct RemoteDump<'a> {
     args: &'a BinlogArgs,
     stream: LogStream,
     to_last: bool,
 }
 
-impl<'a> Source<'a> {
-    fn open(args: &'a BinlogArgs, file: &str, position: u64) -> Result<Source<'a>, Failure> {
+impl<'a> RemoteDump<'a> {
+    fn open(args: &'a BinlogArgs, file: &str, position: u64) -> Result<RemoteDump<'a>, Failure> {
         let (endpoint, may_be_plain) = args.remote.endpoint()?;
         let heartbeat = args.remote.stop_never.then_some(HEARTBEAT);
         let source = LogSource {
@@ -75,7 +75,7 @@ impl<'a> Source<'a> {
             server_id: args.remote.server_id(),
         };
         let stream = LogStream::open(source, file, position).map_err(Failure::Source)?;
-        Ok(Source { args, stream, to_last: false })
+        Ok(RemoteDump { args, stream, to_last: false })
     }
 
     /// The server is gone: asks it again behind the last event, until it answers or says that it never will.

@@ -113,12 +113,12 @@ fn settle(waiting: &AtomicUsize, count: usize) {
 
 /// A mutex with its condition; the value is false until the leader sets it.
 #[derive(Default)]
-struct Gate {
+struct Latch {
     open: Mutex<bool>,
     condition: Condvar,
 }
 
-impl Gate {
+impl Latch {
     fn pass(&self, waiting: &AtomicUsize) -> Instant {
         let mut open = self.open.lock();
         waiting.fetch_add(1, Ordering::SeqCst);
@@ -135,19 +135,19 @@ impl Gate {
 }
 
 fn broadcast(waiters: usize) -> Result<Sample, String> {
-    let gate = Gate::default();
-    threads(waiters, |_| &gate, || gate.open_for_all())
+    let latch = Latch::default();
+    threads(waiters, |_| &latch, || latch.open_for_all())
 }
 
 fn one_each(waiters: usize) -> Result<Sample, String> {
-    let gates: Vec<Gate> = (0..waiters).map(|_| Gate::default()).collect();
-    threads(waiters, |n| &gates[n], || gates.iter().for_each(Gate::open_for_all))
+    let latches: Vec<Latch> = (0..waiters).map(|_| Latch::default()).collect();
+    threads(waiters, |n| &latches[n], || latches.iter().for_each(Latch::open_for_all))
 }
 
-/// Threads that wait at the gate each is given, until the leader opens them.
+/// Threads that wait at the latch each is given, until the leader opens them.
 fn threads<'a>(
     waiters: usize,
-    gate: impl Fn(usize) -> &'a Gate,
+    latch: impl Fn(usize) -> &'a Latch,
     leader: impl Fn(),
 ) -> Result<Sample, String> {
     let waiting = AtomicUsize::new(0);
@@ -155,9 +155,9 @@ fn threads<'a>(
         let mut handles = Vec::with_capacity(waiters);
         let mut refused = None;
         for n in 0..waiters {
-            let (gate, waiting) = (gate(n), &waiting);
+            let (latch, waiting) = (latch(n), &waiting);
             let thread = std::thread::Builder::new().stack_size(STACK);
-            match thread.spawn_scoped(scope, move || gate.pass(waiting)) {
+            match thread.spawn_scoped(scope, move || latch.pass(waiting)) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     refused = Some(format!("only {n} threads could be started: {error}"));

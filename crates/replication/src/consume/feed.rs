@@ -52,7 +52,7 @@ impl<C: Consumer> Feed<C> {
     pub fn event(&mut self, event: &RawEvent<'_>, file: Option<&str>) -> Result<(), ConsumeError<C::Error>> {
         let place = |offset| file.map(|file| FilePosition { file, offset });
         let (begin, end) = (place(event.offset), place(event.end()));
-        let mut target = Target { consumer: &mut self.consumer, begin, end, failed: None };
+        let mut target = Delivery { consumer: &mut self.consumer, begin, end, failed: None };
         let result = self.decoder.apply(&event.header, event.body, &mut target, None);
         if let Some(error) = target.failed {
             self.decoder.reset();
@@ -70,14 +70,14 @@ impl<C: Consumer> Feed<C> {
 }
 
 /// The consumer as the decoder's target, during one event.
-struct Target<'a, C: Consumer> {
+struct Delivery<'a, C: Consumer> {
     consumer: &'a mut C,
     begin: Option<FilePosition<'a>>,
     end: Option<FilePosition<'a>>,
     failed: Option<C::Error>,
 }
 
-impl<C: Consumer> Target<'_, C> {
+impl<C: Consumer> Delivery<'_, C> {
     /// Keeps the consumer's error, because the decoder has its own kind.
     fn keep(&mut self, result: Result<(), C::Error>) -> Result<(), ApplyError> {
         result.map_err(|error| {
@@ -87,7 +87,7 @@ impl<C: Consumer> Target<'_, C> {
     }
 }
 
-impl<C: Consumer> ApplyTarget for Target<'_, C> {
+impl<C: Consumer> ApplyTarget for Delivery<'_, C> {
     type Ticket = ();
 
     fn begin(&mut self, trx: &TrxHeader) -> Result<(), ApplyError> {

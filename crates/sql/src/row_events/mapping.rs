@@ -24,7 +24,7 @@ use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
 /// One column that both sides have.
-struct Source {
+struct MappedColumn {
     field: FieldType,
     unsigned: Option<bool>,
     collation: Option<u16>,
@@ -47,7 +47,7 @@ struct Cast {
 pub(super) struct Mapping {
     pub(super) table: Arc<Table>,
     /// All of the source's columns: those past ours are skipped.
-    sources: Vec<Source>,
+    sources: Vec<MappedColumn>,
     /// Full images are rows of ours, byte by byte.
     pub(super) identical: bool,
     conversions: Conversions,
@@ -97,7 +97,7 @@ impl Mapping {
             };
             // Without metadata a CHAR is what ours is.
             let known = meta.collation.or(column.map(|column| column.ty.collation)).unwrap_or(0);
-            sources.push(Source {
+            sources.push(MappedColumn {
                 field,
                 unsigned: meta.unsigned,
                 collation: meta.collation,

@@ -71,7 +71,7 @@ pub enum EnvelopeError {
 
 /// The `source` block of a message.
 #[derive(Clone, Debug, Default)]
-struct Source {
+struct SourceBlock {
     server_id: u32,
     gtid: Option<String>,
     file: String,
@@ -84,7 +84,7 @@ struct Source {
 pub struct Envelopes {
     name: String,
     messages: Vec<Envelope>,
-    source: Source,
+    source: SourceBlock,
     id: String,
     standalone: bool,
     rows: u64,
@@ -105,7 +105,7 @@ impl Envelopes {
         Envelopes {
             name: name.to_owned(),
             messages: Vec::new(),
-            source: Source::default(),
+            source: SourceBlock::default(),
             id: String::new(),
             standalone: false,
             rows: 0,
@@ -244,7 +244,7 @@ impl Envelopes {
 
 fn put_source(
     line: &mut Line,
-    source: &Source,
+    source: &SourceBlock,
     name: &str,
     database: &str,
     table: Option<&str>,
@@ -284,7 +284,7 @@ impl Consumer for Envelopes {
         let us = [trx.immediate_commit_us, trx.original_commit_us].into_iter().find(|us| *us != 0);
         let gtid = trx.gtid.map(|gtid| gtid.to_string());
         self.id = gtid.clone().unwrap_or_else(|| format!("file={file},pos={position}"));
-        self.source = Source {
+        self.source = SourceBlock {
             server_id: trx.server_id,
             gtid,
             file,

@@ -1,4 +1,4 @@
-//! The gate between flushes, loads and the compactor (`compaction`).
+//! The barrier between flushes, loads and the compactor (`compaction`).
 
 use parking_lot::{Condvar, Mutex};
 
@@ -6,12 +6,12 @@ use parking_lot::{Condvar, Mutex};
 /// input. Closed by the compactor, opened by the filter factory, which the tree calls once it has
 /// chosen and before it merges.
 #[derive(Default)]
-pub(crate) struct Gate {
+pub(crate) struct TableBarrier {
     closed: Mutex<bool>,
     opened: Condvar,
 }
 
-impl Gate {
+impl TableBarrier {
     pub(crate) fn close(&self) {
         *self.closed.lock() = true;
     }
@@ -21,8 +21,8 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// Runs `register` while the gate is open, and keeps it open meanwhile. The tree calls the
-    /// factory only while the gate is closed, so its locks are never wanted in two orders.
+    /// Runs `register` while the barrier is open, and keeps it open meanwhile. The tree calls the
+    /// factory only while the barrier is closed, so its locks are never wanted in two orders.
     pub(crate) fn register<T>(&self, register: impl FnOnce() -> T) -> T {
         let mut closed = self.closed.lock();
         while *closed {
