@@ -1,6 +1,7 @@
 //! The `omnibus` program: which command runs what. No logic of its own.
 
 mod alloc;
+mod allocator;
 #[cfg(feature = "archive")]
 mod archive;
 mod binlog;
@@ -25,10 +26,6 @@ mod wakeupbench;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-
-/// A commit allocates a few dozen small objects, many of them freed on another thread than they were made on.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A MySQL-compatible server whose binary log is its only write-ahead log.
 #[derive(Parser)]
@@ -76,6 +73,7 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     omnibus_server::keep_files_private();
     let arguments = hidden::arguments(serve::as_mysqld(std::env::args_os().collect()));
     match Cli::parse_from(server_args::with_password_option(arguments)).command {

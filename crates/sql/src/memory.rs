@@ -95,13 +95,17 @@ impl SessionMemory {
     /// What belongs to no client of this database.
     #[must_use]
     pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
-        SessionMemory { server, ..SessionMemory::default() }
+        SessionMemory::new(server, None)
+    }
+
+    fn new(server: Arc<ServerMemory>, kill: Option<Arc<KillFlag>>) -> SessionMemory {
+        SessionMemory { used: AtomicU64::new(0), reserved: AtomicU64::new(0), server, kill }
     }
 
     /// Of a client of this database, whose statement `kill` ends.
     #[must_use]
     pub fn of_client(server: Arc<ServerMemory>, kill: Arc<KillFlag>) -> Arc<SessionMemory> {
-        let session = Arc::new(SessionMemory { kill: Some(kill), ..SessionMemory::of(server.clone()) });
+        let session = Arc::new(SessionMemory::new(server.clone(), Some(kill)));
         let mut sessions = server.sessions.lock();
         if sessions.len() == sessions.capacity() {
             sessions.retain(|other| other.strong_count() > 0);
