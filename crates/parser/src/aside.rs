@@ -1,4 +1,4 @@
-//! What other servers do not understand of a statement, put into version comments that they do not execute.
+//! Parts of a statement that other servers do not understand, put into version comments that they do not execute.
 //!
 //! A statement text that other servers replay must not name engines that they lack: they refuse it (1286). A version comment
 //! of [`OWN_VERSION`] hides the option from them, and this parser reads it like any other text.

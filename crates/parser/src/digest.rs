@@ -23,7 +23,7 @@ enum Unit {
     Token(Token),
 }
 
-/// What a statement is without its literals.
+/// A statement without its literals.
 #[derive(Debug)]
 pub struct Digest<'a> {
     sql: &'a [u8],

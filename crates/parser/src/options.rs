@@ -25,7 +25,7 @@ pub struct ParseOptions {
 }
 
 impl ParseOptions {
-    /// What the bits of a `sql_mode` say, which have MySQL's own positions; the rest as by default.
+    /// The options of a `sql_mode`'s bits, which have MySQL's own positions; the rest as by default.
     pub fn of_sql_mode(bits: u64) -> Self {
         let has = |bit: u32| bits & (1 << bit) != 0;
         Self {

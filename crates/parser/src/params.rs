@@ -33,7 +33,7 @@ pub fn fill_params(
     out
 }
 
-/// Which bytes of a LOAD DATA statement name its file: from LOCAL or INFILE to behind INTO.
+/// The bytes of a LOAD DATA statement that name its file: from LOCAL or INFILE to behind INTO.
 #[must_use]
 pub fn load_file_span(sql: &[u8], options: &ParseOptions) -> Option<(u32, u32)> {
     if sql.len() > u32::MAX as usize - 1 {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::ParseOptions;
 use crate::lexer::{Lexer, Tok, Token};
 
-/// What stands for a secret.
+/// The stand-in for a secret.
 const SECRET: &[u8] = b"'<secret>'";
 
 /// Replaces the passwords of account and replication statements by `<secret>`, for logs. Works on
@@ -54,7 +54,7 @@ fn mentions_secret(sql: &[u8]) -> bool {
     sql.len() >= 10 && (found(b"identified") || found(b"password"))
 }
 
-/// What was read before the current token.
+/// The tokens before the current one.
 #[derive(Default)]
 struct Seen {
     /// The statement's first word, upper case.

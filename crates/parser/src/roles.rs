@@ -1,6 +1,6 @@
 //! CURRENT_ROLE of statements about accounts: a name in its place.
 //!
-//! Whoever reads the statement in a log has no role in force, or another one.
+//! A reader of the statement in a log has no role in force, or another one.
 
 use crate::ParseOptions;
 use crate::ast::{GrantWhat, Statement, UserName};

@@ -4,7 +4,7 @@
 use omnibus_parser::ast::{Statement, UserName};
 use omnibus_parser::{ParseOptions, parse};
 
-/// What MariaDB's grammar has and this one does not is refused by its name, wherever the grammar meets it.
+/// Clauses of MariaDB's grammar that this one lacks are refused by name, wherever the grammar meets them.
 #[test]
 fn clauses_of_mariadb_are_refused_by_name() {
     for (what, sql) in [

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// What the reserve has besides two memtables: for the B-tree, and for starts.
+/// The reserve's bytes besides two memtables: for the B-tree, and for starts.
 const RESERVE_BESIDE: u64 = 16 << 20;
 
 /// Why a server could not be put together.
@@ -59,7 +59,7 @@ pub struct Assembled {
     pub datadir: DataDir,
 }
 
-/// What can be wrong with the options by themselves, before anything is made or changed.
+/// Checks the options by themselves, before anything is made or changed.
 pub fn check(options: &ServerOptions) -> Result<(), StartError> {
     check_file_rule(&options.globals)?;
     check_tmpdir(&options.globals)?;
@@ -314,7 +314,7 @@ fn keyring_path(globals: &GlobalVars, datadir: &DataDir) -> Option<PathBuf> {
     (!value.as_str().is_empty()).then(|| datadir.path.join(value.as_str()))
 }
 
-/// What stands between the engines' rows and the disk. Tables that are encrypted ask for an encrypted log, too, unless its own option
+/// The encryption between the engines' rows and the disk. Tables that are encrypted ask for an encrypted log, too, unless its own option
 /// says otherwise.
 fn table_encryption(
     globals: &GlobalVars,
@@ -353,7 +353,7 @@ fn table_encryption(
     Ok(tables)
 }
 
-/// What stands between the log and the disk. The master key is there, and the new one if one was asked for, before the log's next file is.
+/// The encryption between the log and the disk. The master key is there, and the new one if one was asked for, before the log's next file is.
 fn encryption(globals: &GlobalVars, datadir: &DataDir, disk: Disk) -> Result<Arc<Encryption>, StartError> {
     let keyring = keyring_path(globals, datadir);
     let keyring = keyring.map(|path| Keyring::open(&path, &datadir.uuid.to_string())).transpose();

@@ -1,4 +1,4 @@
-//! What a backup is on disk, and how one becomes a data directory again.
+//! Backups on disk, and how one becomes a data directory again.
 //!
 //! A backup is a data directory that a crash could have left: engine files, the log files from there on, and the
 //! server's own small files. `omnibus serve` opens one as it is. Two files tell it from others: while it is being
@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What belongs to a whole one.
+/// The description file of a whole one.
 const INFO: &str = "omnibus.backup";
 const HEADER: &str = "omnibus-backup 2";
 /// Of earlier versions: sizes only.
@@ -23,7 +23,7 @@ const HEADER_1: &str = "omnibus-backup 1";
 /// The last line: the checksum of those before it.
 const END: &str = "end";
 
-/// What a backup contains.
+/// The description file of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupInfo {
     /// The log file that it ends in.
@@ -51,7 +51,7 @@ pub enum RestoreError {
     /// A file is not as it was.
     #[error("{path}: {found}, but the backup was made with {expected} bytes")]
     Changed {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// Its state, in words.
         found: String,
@@ -63,7 +63,7 @@ pub enum RestoreError {
         "{path}: its checksum is {found:08x}, but the backup was made with {expected:08x}: the file is damaged; restore another backup"
     )]
     Damaged {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// Its checksum.
         found: u32,
@@ -76,9 +76,9 @@ pub enum RestoreError {
     /// The operating system said no.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -1,4 +1,4 @@
-//! What accounts have done since the start: connections, statements, the time these took. Of open connections it is in their counters; of
+//! Counts by account since the start: connections, statements, the time these took. Of open connections they are in their counters; of
 //! those that are gone it is summed up here.
 
 use crate::process::{Process, Processes};

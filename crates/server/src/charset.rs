@@ -3,7 +3,7 @@
 
 use omnibus_value::collation::{self, Charset};
 
-/// What the server needs to know of a collation.
+/// A collation as the protocol names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collation {
     /// MySQL's number.

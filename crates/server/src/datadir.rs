@@ -32,9 +32,9 @@ pub enum DataDirError {
     /// The operating system said no.
     #[error("data directory: {path}: {source}")]
     Io {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -57,11 +57,11 @@ pub enum DataDirError {
     NotOurs {
         /// The directory.
         path: PathBuf,
-        /// Who runs the server.
+        /// The user who runs the server.
         user: String,
-        /// Whose it is, if that is known.
+        /// The owner, if that is known.
         owner: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -90,9 +90,9 @@ pub enum DataDirError {
     Dialect {
         /// The directory.
         path: PathBuf,
-        /// What it was made for.
+        /// The dialect it was made for.
         found: &'static str,
-        /// What was asked for.
+        /// The dialect that was asked for.
         wanted: &'static str,
     },
     /// Something else is in it.
@@ -129,7 +129,7 @@ pub struct DataDir {
     pub path: PathBuf,
     /// Its `server_uuid`.
     pub uuid: ServerUuid,
-    /// Whose log and GTIDs it has, chosen when it was made.
+    /// The server family whose log and GTIDs it has, chosen when it was made.
     pub dialect: Dialect,
     /// It was made just now.
     pub created: bool,
@@ -212,7 +212,7 @@ fn make_folder(path: &Path) -> Result<(), DataDirError> {
     std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(io(parent))
 }
 
-/// What the system said of the directory; where it lets somebody else in, who that is.
+/// The error of a directory that cannot be read, with its owner where the system lets only that one in.
 pub(crate) fn refused(path: &Path, source: std::io::Error) -> DataDirError {
     if source.kind() != ErrorKind::PermissionDenied {
         return io(path)(source);
@@ -273,7 +273,7 @@ fn check_format(path: &Path, marker: &Path) -> Result<Dialect, DataDirError> {
     }
 }
 
-/// What is wrong with the files that say what a directory is. Changes nothing.
+/// Checks the files that say what a directory is. Changes nothing.
 pub(crate) fn check(path: &Path) -> Vec<DataDirError> {
     let (format, uuid) = (check_format(path, &path.join(MARKER)), read_uuid(&path.join(AUTO)));
     format.err().into_iter().chain(uuid.err()).collect()
@@ -296,7 +296,7 @@ fn server_uuid(path: &Path) -> Result<ServerUuid, DataDirError> {
     }
 }
 
-/// What `auto.cnf` says, and its text if that has no checksum.
+/// The content of `auto.cnf`, and its text if that has no checksum.
 struct Identity {
     uuid: ServerUuid,
     to_be_sealed: Option<String>,

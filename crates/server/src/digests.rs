@@ -1,4 +1,4 @@
-//! What each kind of statement has cost since the start: `performance_schema.events_statements_summary_by_digest`.
+//! The cost of each kind of statement since the start: `performance_schema.events_statements_summary_by_digest`.
 //!
 //! Statements are told apart by default database and digest (`omnibus_parser::Digest`), under a number of 64 bits that is
 //! made from their tokens; the text is made once. At most `performance_schema_digests_size` kinds are kept, what comes later is in one
@@ -34,7 +34,7 @@ pub(crate) struct Kind {
     buckets: [AtomicU64; BUCKETS],
 }
 
-/// What one statement was.
+/// The cost of one statement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     pub ended_us: i64,

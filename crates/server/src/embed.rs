@@ -35,7 +35,7 @@ impl Embedded {
     /// Starts a server. Blocks until it is ready: after a crash it first recovers from its log.
     ///
     /// # Errors
-    /// What keeps it from starting, as a text for people. Nothing is left running.
+    /// The reason why it does not start, as a text for people. Nothing is left running.
     pub fn start(mut options: ServerOptions) -> Result<Embedded, StartError> {
         (options.embedded, options.announce) = (true, false);
         let (sender, ready) = channel();

@@ -14,7 +14,7 @@ use omnibus_sql::load_catalog;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What variables say of them.
+/// The variables about engines.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSettings {
     /// `lsm_memtable_size`.

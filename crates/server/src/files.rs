@@ -1,4 +1,4 @@
-//! Which of the server's files statements may read and write: LOAD DATA INFILE, SELECT .. INTO OUTFILE.
+//! The server's files that statements may read and write: LOAD DATA INFILE, SELECT .. INTO OUTFILE.
 //!
 //! `secure_file_priv` says: NULL none (the default), a directory what is in it, empty everything. Nothing
 //! in the data directory in any case, but for what is below its folder `files`, where relative names are. Paths are resolved first, so no link leads out of the directory. A
@@ -152,7 +152,7 @@ impl FileRule {
         if self.may_be_read(&file) { Ok(file) } else { Err(refused()) }
     }
 
-    /// What was opened is where its name said, is no window into the system, and is no file of the data directory under another
+    /// Checks an opened file: it is where its name said, is no window into the system, and is no file of the data directory under another
     /// name.
     fn may_be_read(&self, file: &File) -> bool {
         let here = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));

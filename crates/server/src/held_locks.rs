@@ -1,4 +1,4 @@
-//! Who has and who waits for which lock, by the names of tables and indexes.
+//! Holders of locks and those who wait for them, by the names of tables and indexes.
 
 use omnibus_locks::{LockTarget, TableLockInfo, WaitInfo};
 use omnibus_sql::catalog::Table;

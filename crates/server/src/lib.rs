@@ -73,7 +73,7 @@ pub use server::Server;
 pub use small_files::damaged_small_files;
 pub use sysvars::{GlobalVars, VarValue};
 
-/// What clients see as the server's version.
+/// The server's version as clients see it.
 pub const VERSION: &str = "8.4.0-omnibus";
 
 /// The version of a server whose data directory is of MariaDB's dialect.

@@ -1,4 +1,4 @@
-//! What administration asks of the log and the commit pipeline. Implemented where the server is put together.
+//! The log and the commit pipeline as administration sees them. Implemented where the server is put together.
 //!
 //! Methods may block on a file; the server calls them from `block_in_place`, except the getters that
 //! say otherwise.
@@ -40,11 +40,11 @@ pub struct LogEvent {
     pub position: u64,
     /// Kind, as MySQL names it.
     pub kind: String,
-    /// Who wrote it first.
+    /// The server that wrote it first.
     pub server_id: u32,
     /// Offset of the next event.
     pub end: u64,
-    /// What is in it.
+    /// Its content, as SHOW BINLOG EVENTS tells it.
     pub info: String,
 }
 
@@ -54,7 +54,7 @@ pub trait LogAdmin: Send + Sync {
     fn coordinator(&self) -> Option<&Arc<Coordinator>> {
         None
     }
-    /// Whose ids and events the log has.
+    /// The server family whose ids and events the log has.
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
     }

@@ -32,7 +32,7 @@ pub struct Identity {
     pub host: String,
     /// Default database.
     pub db: Option<Arc<str>>,
-    /// What the client says of itself.
+    /// The client's description of itself.
     pub attributes: Attributes,
 }
 
@@ -88,7 +88,7 @@ struct Hooks {
 /// Ends what a thread waits in. Called on other sessions' threads; does not block.
 pub type KillHook = Box<dyn Fn() + Send + Sync>;
 
-/// What a thread of the server itself does; asked whenever it is shown.
+/// Tells the state of a thread of the server itself; called whenever it is shown.
 pub type Describe = Box<dyn Fn() -> ThreadState + Send + Sync>;
 
 /// See [`Describe`].
@@ -108,7 +108,7 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// What is kept of a statement's text.
+/// The bytes that are kept of a statement's text.
 const KEEP_TEXT: usize = 64 * 1024;
 /// Text buffers larger than this are given back when the statement ends.
 const KEEP_BUFFER: usize = 1024;
@@ -154,7 +154,7 @@ impl Process {
         self.describe.get().is_some()
     }
 
-    /// What ends a lock wait of this session.
+    /// Sets the hook that ends a lock wait of this session.
     pub fn set_kill_hook(&self, hook: KillHook) {
         let _ = self.hooks.kill.set(hook);
     }
@@ -356,7 +356,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// What tells who waits for a commit that it waits for room.
+    /// Sets the state of a full disk, which tells who waits for a commit that it waits for room.
     pub(crate) fn set_full_disk(&self, full_disk: Arc<FullDisk>) {
         let _ = self.full_disk.set(full_disk);
     }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 const SHOWN: u32 = 20;
 const WINDOW_US: i64 = 10_000_000;
 
-/// What was written lately.
+/// The window of messages written lately.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<Window>);
 

@@ -28,7 +28,7 @@ struct Queue {
     seen: Option<i64>,
 }
 
-/// What is to be done with an event now.
+/// An event that is due.
 struct Due {
     def: Arc<ProgramDef>,
     runs: bool,
@@ -60,7 +60,7 @@ fn is_left_over(def: &ProgramDef) -> bool {
 }
 
 impl Queue {
-    /// What is due at `now`, in the order in which it was; each has its next time then.
+    /// The events due at `now`, in the order of their times; each has its next time then.
     fn due(&mut self, defs: Vec<Arc<ProgramDef>>, now: i64) -> Vec<Due> {
         let mut due = Vec::new();
         let mut old = std::mem::take(&mut self.entries);

@@ -21,7 +21,7 @@ impl Broken {
     }
 }
 
-/// What the checksum of a text is.
+/// The checksum of a text.
 pub(crate) fn checksum(text: &str) -> String {
     format!("{:08x}", crc32fast::hash(text.as_bytes()))
 }
@@ -43,7 +43,7 @@ pub(crate) fn open<'a>(text: &'a str, path: &Path) -> Result<(&'a str, bool), Br
     }
 }
 
-/// What is wrong with a file's checksum, if there are both.
+/// The damage of a file that has a checksum, if it has any.
 #[must_use]
 pub(crate) fn damage(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;

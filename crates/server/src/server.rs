@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use crate::account::{AccessTable, Accounts, Privileges, RoleRules, Usage};
 use crate::auth::{Authenticator, FastCache, RsaKey};
@@ -45,21 +45,21 @@ pub struct Server {
     pub tls: Option<Arc<TlsAcceptor>>,
     /// The log's administration.
     pub log: Arc<dyn LogAdmin>,
-    /// What the SQL layer's sessions share.
+    /// The state that the SQL layer's sessions share.
     pub database: Arc<Database>,
-    /// Who is sent the log.
+    /// The receivers of the log.
     pub dumps: Dumps,
     /// This server as a replica; there once it is put together.
     pub replicas: std::sync::OnceLock<Arc<Replicas>>,
     /// The general and the slow query log.
     pub query_log: Arc<crate::query_log::QueryLog>,
-    /// What each kind of statement has cost.
+    /// The cost of each kind of statement.
     pub(crate) digests: Digests,
-    /// What was asked of files; empty where it is not counted.
+    /// The counts of file operations; empty where they are not counted.
     pub(crate) file_uses: Arc<FileUses>,
-    /// What accounts have done.
+    /// The counts by account.
     pub(crate) by_account: ByAccount,
-    /// What accounts use up.
+    /// The use of resources by account.
     pub usage: Arc<Usage>,
     /// Refused logins, for the log.
     pub refusals: Refusals,
@@ -69,9 +69,9 @@ pub struct Server {
     pub doors: Doors,
     /// `replica_max_allowed_packet`.
     pub event_limit: EventLimit,
-    /// What SET PERSIST has kept.
+    /// The values that SET PERSIST has kept.
     pub(crate) persisted: Persisted,
-    /// Who is told of its start and end.
+    /// The supervisor that is told of its start and end.
     pub(crate) supervisor: Supervisor,
     /// The last deadlock.
     pub(crate) deadlocks: Deadlocks,
@@ -147,7 +147,7 @@ impl Server {
         crate::process::kept_attributes(given, usize::try_from(most).unwrap_or(usize::MAX))
     }
 
-    /// What replication works with.
+    /// The parts that replication works with.
     pub(crate) fn parts(&self) -> Parts {
         Parts {
             globals: self.globals.clone(),
@@ -322,7 +322,7 @@ impl Server {
         })
     }
 
-    /// What a login is checked with.
+    /// The authenticator of a login.
     pub(crate) fn authenticator<'a>(&'a self, table: &'a AccessTable, plugin: &'a str) -> Authenticator<'a> {
         let (cache, rsa, usage) = (&self.fast_cache, &self.rsa, &*self.usage);
         let proxies = ["check_proxy_users", "mysql_native_password_proxy_users"];

@@ -6,7 +6,7 @@ use crate::sealed;
 use omnibus_disk::Disk;
 use std::path::Path;
 
-/// Which small files of a data directory can't be read, and why. For `omnibus check`.
+/// The small files of a data directory that can't be read, and why. For `omnibus check`.
 #[must_use]
 pub fn damaged_small_files(datadir: &Path) -> Vec<String> {
     let identity = crate::datadir::check(datadir);

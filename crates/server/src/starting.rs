@@ -28,9 +28,9 @@ impl Starting {
 
 /// A replay that is watched.
 pub(crate) struct Watched<'a, R> {
-    /// What does it.
+    /// The replay.
     pub replay: R,
-    /// Who is told.
+    /// The observer of the start.
     pub starting: &'a Starting,
 }
 

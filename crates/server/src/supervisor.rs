@@ -1,4 +1,4 @@
-//! Who watches over the server: systemd, which wants to be told when it is ready, and whoever starts it again after RESTART.
+//! The supervisor: systemd, which wants to be told when the server is ready, and whoever starts it again after RESTART.
 
 use std::ffi::OsString;
 use std::os::linux::net::SocketAddrExt;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// With what the process ends to be started again; the same as mysqld's, so that what is set up for that one works.
 pub(crate) const RESTART: u8 = 16;
 
-/// Who that is for one server. Nobody watches over an embedded one: what the environment says is about the program around it.
+/// The supervisor of one server. An embedded one has none: what the environment says is about the program around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Supervisor {
     /// The one that the environment names, if it names one.

@@ -59,7 +59,7 @@ pub struct Kill {
     pub target: KillTarget,
 }
 
-/// Whom KILL kills.
+/// The target of KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KillTarget {
     Connection(Expr),
@@ -84,7 +84,7 @@ impl Flush {
     }
 }
 
-/// What is flushed.
+/// The target of FLUSH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushTarget {
     BinaryLogs,
@@ -207,7 +207,7 @@ pub struct Maintenance {
     pub tables: Vec<ObjectName>,
     /// QUICK, EXTENDED, FOR UPGRADE, ...: upper case.
     pub options: Vec<Ident>,
-    /// What becomes of columns' histograms.
+    /// The change of columns' histograms.
     pub histograms: Option<Histograms>,
 }
 
@@ -218,7 +218,7 @@ pub struct Histograms {
     pub change: HistogramChange,
 }
 
-/// What becomes of a histogram.
+/// The change of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistogramChange {
     /// UPDATE .. [WITH n BUCKETS] [AUTO UPDATE].
@@ -231,7 +231,7 @@ pub enum HistogramChange {
     Drop,
 }
 
-/// Which of them.
+/// The kind of maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceKind {
     Analyze,

@@ -103,7 +103,7 @@ pub struct DataType {
     pub binary: bool,
 }
 
-/// What `DEFAULT` gives.
+/// The value of `DEFAULT`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefaultValue {
     /// A literal, a signed number, or `now(n)`.
@@ -160,7 +160,7 @@ pub struct KeyPart {
     pub descending: bool,
 }
 
-/// What a key part is over.
+/// The column or expression of a key part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyTarget {
     Column { name: Ident, prefix: Option<u32> },
@@ -204,7 +204,7 @@ pub struct IndexDef {
     pub of_foreign_key: bool,
 }
 
-/// What a foreign key does.
+/// The action of a foreign key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceAction {
     Restrict,
@@ -243,7 +243,7 @@ pub enum TableOption {
     AutoIncrement(u64),
     RowFormat(Ident),
     KeyBlockSize(u64),
-    /// What makes a table a sequence: never written so.
+    /// The option that makes a table a sequence: never written so.
     Sequence,
     /// Any other `NAME = value`, kept as text; accepted without effect.
     Other {
@@ -270,7 +270,7 @@ pub struct AlterSequence {
     pub options: SequenceOptions,
 }
 
-/// What is said of a sequence.
+/// The options of a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequenceOptions {
     pub start: Option<i64>,

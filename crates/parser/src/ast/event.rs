@@ -35,7 +35,7 @@ impl EventStatus {
     }
 }
 
-/// What CREATE and ALTER say of an event, as far as they do.
+/// The clauses of CREATE and ALTER EVENT, those that are there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventClauses {
     pub schedule: Option<Schedule>,

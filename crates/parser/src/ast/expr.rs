@@ -232,7 +232,7 @@ pub struct Aggregate {
     pub over: Option<Over>,
 }
 
-/// Which aggregate.
+/// The aggregate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateKind {
     Count,
@@ -471,7 +471,7 @@ pub struct JsonValue {
     pub on_error: JsonValueInstead,
 }
 
-/// What JSON_VALUE gives for what is not there, or is no value of its type.
+/// The value of JSON_VALUE for what is not there, or is no value of its type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum JsonValueInstead {
     #[default]

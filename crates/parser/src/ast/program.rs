@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{DataType, Expr, Ident, ObjectName, Query, Security, Span, Spanned, Statement, UserName};
 
-/// What a program is.
+/// The kinds of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProgramKind {
     Procedure,
@@ -29,7 +29,7 @@ impl ProgramKind {
     }
 }
 
-/// What a routine says it does with data.
+/// The access to data that a routine declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataAccess {
     #[default]
@@ -60,7 +60,7 @@ pub struct Characteristics {
     pub security: Option<Security>,
 }
 
-/// Which way a parameter goes.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParamMode {
     #[default]
@@ -123,7 +123,7 @@ impl TriggerTime {
     }
 }
 
-/// What fires a trigger.
+/// The event that fires a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TriggerEvent {
     Insert,
@@ -215,7 +215,7 @@ pub struct Declared {
     pub default: Option<Expr>,
 }
 
-/// What a handler does when its body is through.
+/// The action of a handler behind its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandlerKind {
     Continue,
@@ -263,7 +263,7 @@ pub enum LoopKind {
     /// MariaDB's FOR over numbers.
     For {
         variable: u32,
-        /// What the variable becomes before the next round, also behind ITERATE.
+        /// The variable's value for the next round, also behind ITERATE.
         next: Expr,
         condition: Expr,
     },
@@ -374,7 +374,7 @@ pub struct GetDiagnostics {
     pub what: DiagnosticsPart,
 }
 
-/// What of the area is asked for.
+/// The part of the area that is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DiagnosticsPart {
     /// NUMBER and ROW_COUNT.

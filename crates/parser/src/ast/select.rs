@@ -16,7 +16,7 @@ pub struct Query {
     pub into: Option<Box<Into>>,
 }
 
-/// What a query combines.
+/// The body of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
@@ -104,7 +104,7 @@ pub enum Hint {
     JoinOrder { place: JoinPlace, tables: Vec<Ident> },
     /// A system variable that has another value while the statement runs.
     SetVar { name: Ident, value: HintValue },
-    /// What is no hint, and ends them: the message of it.
+    /// The message about text that is no hint, and ends them.
     Wrong(String),
     /// As FORCE or IGNORE INDEX; no index: all of the table's.
     Index { table: Ident, indexes: Vec<Ident>, kind: IndexHintKind },
@@ -200,7 +200,7 @@ pub enum LockStrength {
     Share,
 }
 
-/// What to do when a row is locked.
+/// The behaviour at a locked row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockWait {
     #[default]
@@ -343,7 +343,7 @@ pub struct IndexHint {
     pub indexes: Vec<Ident>,
 }
 
-/// Which hint.
+/// The kinds of index hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexHintKind {
     Use,

@@ -139,7 +139,7 @@ pub enum Statement {
 /// A statement we know of and do not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// What to name in the error: `CREATE TRIGGER`.
+    /// The statement's name in the error: `CREATE TRIGGER`.
     pub what: &'static str,
     /// Name as in Com_ status variables: `create_trigger`.
     pub kind: &'static str,
@@ -166,7 +166,7 @@ pub struct Explain {
     pub target: ExplainTarget,
 }
 
-/// What is explained.
+/// The target of EXPLAIN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExplainTarget {
     Statement(Box<Statement>),

@@ -141,7 +141,7 @@ const fn row(
     StatementTraits { class, commits, runs_in, right, programs, logged }
 }
 
-/// What changes rows or definitions under rights on their names.
+/// The traits of a statement that changes rows or definitions under rights on their names.
 const fn definition(runs_in: RunsIn, programs: InPrograms) -> StatementTraits {
     row(Class::Definition, First, runs_in, Names, programs, Logged::Changes)
 }
@@ -150,7 +150,7 @@ const fn account(right: Right) -> StatementTraits {
     row(Class::Account, First, Session, right, Allowed, Logged::Changes)
 }
 
-/// What is about the server or the session.
+/// The traits of a statement about the server or the session.
 const fn other(right: Right, programs: InPrograms, logged: Logged) -> StatementTraits {
     row(Class::Other, No, Session, right, programs, logged)
 }
@@ -251,7 +251,7 @@ impl Statement {
         }
     }
 
-    /// What this is about.
+    /// The class of this statement.
     pub fn class(&self) -> StatementClass {
         self.traits().class
     }

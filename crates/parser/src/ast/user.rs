@@ -52,7 +52,7 @@ pub struct Auth {
     pub secret: AuthSecret,
 }
 
-/// What follows BY or AS.
+/// The secret behind BY or AS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthSecret {
     /// Plugin without a secret.
@@ -102,7 +102,7 @@ pub struct Privilege {
     pub columns: Vec<Ident>,
 }
 
-/// What a privilege is on.
+/// The object of a privilege.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantTarget {
     /// `*.*`
@@ -173,7 +173,7 @@ pub struct Revoke {
     pub ignore_unknown_user: bool,
 }
 
-/// What is granted or revoked.
+/// The privileges or roles that are granted or revoked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GrantWhat {
     Privileges {

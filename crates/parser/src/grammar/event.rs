@@ -86,7 +86,7 @@ impl Parser<'_> {
         Ok(Some(!not))
     }
 
-    /// What stands behind ON COMPLETION.
+    /// The clauses from ON COMPLETION on.
     fn event_rest(&mut self, mut clauses: EventClauses) -> Rule<EventClauses> {
         if self.eat_word("ENABLE") {
             clauses.status = Some(EventStatus::Enabled);

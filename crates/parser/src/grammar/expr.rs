@@ -28,7 +28,7 @@ const PREFIX: u8 = 14;
 /// height stays small for the thousand-member chains that query builders write.
 const BALANCE_FROM: usize = 16;
 
-/// What the current token does after an operand.
+/// The role of the current token after an operand.
 #[derive(Clone, Copy)]
 enum Infix {
     Op(BinaryOp, u8),
@@ -46,7 +46,7 @@ enum Infix {
     None,
 }
 
-/// What INTERVAL was.
+/// The meanings of INTERVAL.
 pub(super) enum Interval {
     Operand(Expr, IntervalUnit),
     Call(Expr),

@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-/// What a parenthesis in FROM turned out to hold.
+/// The content of a parenthesis in FROM.
 enum InParens {
     Query(Query),
     Tables(TableRef),

@@ -42,7 +42,7 @@ fn hints(blank: &[u8]) -> Vec<Hint> {
     hints
 }
 
-/// What is no hint, from where it is none to the end of the comment.
+/// Text that is no hint, from where it is none to the end of the comment.
 fn wrong(problem: &str, rest: &[u8]) -> Hint {
     let end = rest.windows(2).position(|pair| pair == b"*/").unwrap_or(rest.len());
     let text = String::from_utf8_lossy(rest[..end].trim_ascii_end());
@@ -84,7 +84,7 @@ fn is_known(name: &str) -> bool {
     ALONE.contains(&name.as_str()) || WITH_NO.contains(&plain) && name != "RANGE_OPTIMIZATION"
 }
 
-/// What a hint says, unless it is read over.
+/// The hint of this name, unless it is read over.
 fn hint(name: &str, arguments: &[u8]) -> Option<Hint> {
     let place = |place| Some(Hint::JoinOrder { place, tables: names(arguments)? });
     match name.to_ascii_uppercase().as_str() {

@@ -46,7 +46,7 @@ use crate::{ParseError, ParseOptions};
 /// Height of an expression or table tree.
 pub(crate) const MAX_HEIGHT: u32 = 1000;
 
-/// What every rule returns.
+/// The result of a rule.
 pub(crate) type Rule<T> = Result<T, ParseError>;
 
 /// The parser's state: a lexer and one token.
@@ -65,7 +65,7 @@ pub(crate) struct Parser<'a> {
     shared: Option<Bytes>,
     scratch: Vec<u8>,
     options: ParseOptions,
-    /// What is in sight in the body of a stored program.
+    /// The names in sight in the body of a stored program.
     program: Option<Box<program::Scopes>>,
     /// Words that were taken and not asked for.
     words: usize,

@@ -54,7 +54,7 @@ impl Parser<'_> {
         self.checked_ident()
     }
 
-    /// What may be an alias, which may be longer than a name: an alias, or what refers to one.
+    /// An alias or a reference to one, which may be longer than a name.
     pub(super) fn reference(&mut self) -> Rule<Ident> {
         if self.is_ident() { self.named() } else { Err(self.error()) }
     }

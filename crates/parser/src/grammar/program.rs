@@ -1,6 +1,6 @@
 //! Bodies of stored programs: blocks, declarations, branches, loops, cursors.
 //!
-//! What names mean is decided here, where they are read: [`Scopes`] knows the variables, cursors, conditions and labels that
+//! The meaning of names is decided here, where they are read: [`Scopes`] knows the variables, cursors, conditions and labels that
 //! are in sight.
 
 mod for_loop;
@@ -17,7 +17,7 @@ use crate::ast::{
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-/// What is in sight while a body is parsed.
+/// The names in sight while a body is parsed.
 pub(crate) struct Scopes {
     kind: ProgramKind,
     /// Of a trigger, with the columns that it reads of its rows.

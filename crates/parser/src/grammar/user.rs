@@ -179,7 +179,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Who gets something.
+    /// The account or role that gets something.
     fn grantee(&mut self) -> Rule<UserSpec> {
         if self.at_current_role() {
             return self.user_or_role().map(UserSpec::of);

@@ -50,7 +50,7 @@ impl Expr {
     }
 }
 
-/// What a stored expression needs to know of where it was written.
+/// The context in which a stored expression was written.
 pub struct Stored<'a> {
     /// The table that it belongs to: its columns need no qualifier.
     pub table: &'a str,

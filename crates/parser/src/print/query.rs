@@ -1,6 +1,6 @@
 //! Queries back to SQL: what a view keeps.
 //!
-//! Whoever has bound a query says what its names mean ([`Meaning`]), by the places of the tree's nodes in memory; with that, the text
+//! The binder of a query says what its names mean ([`Meaning`]), by the places of the tree's nodes in memory; with that, the text
 //! means the same wherever it is read: tables and columns have their databases, `*` is a list, NATURAL and USING are conditions.
 
 use super::Printer;
@@ -15,7 +15,7 @@ use crate::ast::{
 use omnibus_value::literal::{doubled, write_name};
 use std::collections::{HashMap, HashSet};
 
-/// What the names of a query mean. Good for one tree, as long as that stays where it is.
+/// The meaning of a query's names. Good for one tree, as long as that stays where it is.
 #[derive(Debug, Default)]
 pub struct Meaning {
     columns: HashMap<usize, ColumnRef>,
@@ -36,7 +36,7 @@ impl Meaning {
         self.columns.insert(place(node), full);
     }
 
-    /// What a member of a select list gives: columns and their names.
+    /// Sets the columns of a member of a select list, with their names.
     pub fn set_item(&mut self, node: &SelectItem, columns: Vec<(Option<ColumnRef>, Ident)>) {
         self.items.insert(place(node), columns);
     }
@@ -71,7 +71,7 @@ pub type Written<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 /// How a view's query is written.
 #[derive(Default)]
 pub struct ViewText<'a> {
-    /// What its names mean; for a tree that has full names already, nothing.
+    /// The meaning of its names; none for a tree that has full names already.
     pub meaning: Option<&'a Meaning>,
     /// Names of the outermost select list that take the place of its own.
     pub columns: &'a [Ident],

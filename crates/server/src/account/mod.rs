@@ -47,7 +47,7 @@ pub struct Accounts {
     store: parking_lot::Mutex<Box<dyn AccountStore>>,
     /// Counts swaps of the table.
     generation: AtomicU64,
-    /// What variables say of roles.
+    /// The variables about roles.
     rules: RwLock<Arc<RoleRules>>,
 }
 
@@ -75,7 +75,7 @@ impl Accounts {
         self.table.read().clone()
     }
 
-    /// What variables say of roles.
+    /// The variables about roles.
     #[must_use]
     pub fn rules(&self) -> Arc<RoleRules> {
         self.rules.read().clone()

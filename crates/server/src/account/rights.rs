@@ -1,4 +1,4 @@
-//! What an account may do: by itself, and by the roles in force.
+//! The rights of an account: its own, and those of the roles in force.
 
 use super::grants::{DB_PRIVILEGES, Grants, Privileges, TableGrant};
 use super::table::Account;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// An account's name and host part.
 pub type AccountName = (String, String);
 
-/// What variables say of roles.
+/// The variables about roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleRules {
     /// `mandatory_roles`: everybody has them.

@@ -65,7 +65,7 @@ const TABLE: &str = "TABLE";
 const ROLE: &str = "ROLE";
 const PASSWORD: &str = "PASSWORD";
 const PROXY: &str = "PROXY";
-/// What a role is to an account, where privileges would be.
+/// The word for a role of an account, where privileges would be.
 const GRANTED: &str = "GRANTED";
 const DEFAULT: &str = "DEFAULT";
 

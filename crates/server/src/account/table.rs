@@ -19,9 +19,9 @@ pub struct Account {
     pub user: String,
     /// Where from.
     pub host: HostPattern,
-    /// What a login is checked against.
+    /// Plugin and secret of a login.
     pub credentials: Credentials,
-    /// What it has by itself.
+    /// Its own grants.
     pub grants: Grants,
     /// Made by CREATE ROLE.
     pub is_role: bool,
@@ -29,7 +29,7 @@ pub struct Account {
     pub active: Vec<Arc<Account>>,
     /// May not connect.
     pub locked: bool,
-    /// What its connections have to be like.
+    /// The condition that its connections meet.
     pub require: Requirement,
     /// Comment and attribute, as the text of a JSON object, if any.
     pub attribute: Option<String>,
@@ -68,7 +68,7 @@ impl Account {
         Account { grants: Grants::of_everything(), ..Account::new("root", "localhost") }
     }
 
-    /// Whoever comes in under --skip-grant-tables, by MySQL's name for it. No table has it.
+    /// The account of everyone under --skip-grant-tables, by MySQL's name for it. No table has it.
     #[must_use]
     pub fn anybody() -> Account {
         Account { grants: Grants::of_everything(), ..Account::new("skip-grants user", "skip-grants host") }
@@ -123,7 +123,7 @@ pub struct AccessTable {
     count: usize,
     /// How many have the native plugin.
     native: usize,
-    /// What nobody outside knows and a restart does not change: a password's hash.
+    /// A secret that a restart does not change: a password's hash.
     secret: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What accounts use up and how often they were refused: connections, statements an hour, wrong passwords in a row. In memory, as
+//! The use of resources by account, and its refusals: connections, statements an hour, wrong passwords in a row. In memory, as
 //! MySQL keeps it: a restart, FLUSH PRIVILEGES and ALTER USER .. ACCOUNT UNLOCK begin anew. One short mutex.
 
 use super::credentials::{LoginLock, Resources};

@@ -31,7 +31,7 @@ use omnibus_sql::{AccessCheck, SqlResult, SqlSession};
 use setup::update_setup;
 use std::sync::Arc;
 
-/// What a statement of the server's may touch: the parts of its session, but for the statement that runs and those that are prepared.
+/// The context of a statement of the server's: the parts of its session, but for the statement that runs and those that are prepared.
 pub(crate) struct Admin<'a> {
     pub(crate) server: &'a Arc<Server>,
     pub(crate) client: &'a mut Client,

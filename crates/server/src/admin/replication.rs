@@ -12,7 +12,7 @@ fn replicas(server: &Server) -> SqlResult<Arc<Replicas>> {
     server.replicas.get().cloned().ok_or_else(|| SqlError::not_supported_yet("replication"))
 }
 
-/// What it waits for may take long: threads that end, connections that are closed.
+/// Statements about replication. Their waits may take long: threads that end, connections that are closed.
 pub(super) async fn replication(admin: &mut Admin<'_>, statement: &Statement) -> SqlResult<()> {
     admin.commit_first().await?;
     admin.sql.state.diagnostics.clear();

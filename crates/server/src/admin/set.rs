@@ -14,7 +14,7 @@ use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{Diagnostics, Isolation, SqlError, SqlResult, SqlSession};
 use omnibus_value::{ColumnType, Value};
 
-/// What a member of SET assigns, computed.
+/// A member of SET with its value computed.
 enum Checked {
     System(Assignment),
     User { name: String, value: (Value, ColumnType) },

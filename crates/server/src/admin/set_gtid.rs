@@ -135,7 +135,7 @@ fn off(what: &str) -> SqlError {
     error(1781, format!("@@SESSION.GTID_NEXT cannot be set to {what} when @@GLOBAL.GTID_MODE = OFF."))
 }
 
-/// What is behind `AUTOMATIC:`.
+/// The tag behind `AUTOMATIC:`.
 fn automatic_tag(text: &str) -> Option<&str> {
     let (word, tag) = text.split_once(':')?;
     word.trim().eq_ignore_ascii_case("AUTOMATIC").then(|| tag.trim())

@@ -18,7 +18,7 @@ use omnibus_parser::ast::{
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 
-/// What it takes to have, or to take away, a second password.
+/// The privileges to have, or to take away, a second password.
 const SECOND_PASSWORDS: Privileges = Privileges::CREATE_USER.with(Privileges::APPLICATION_PASSWORD_ADMIN);
 
 /// SET PASSWORD .. TO RANDOM, as the ALTER USER that it is.
@@ -277,7 +277,7 @@ fn change_accounts(
     crate::net::blocking(|| accounts.change_in(admin.sql, plan).map(drop))
 }
 
-/// What MariaDB says where CURRENT_ROLE is nothing.
+/// MariaDB's error where CURRENT_ROLE is nothing.
 fn no_current_role(statement: &Statement) -> SqlError {
     let gives = |what: &GrantWhat| match what {
         GrantWhat::Roles(roles) => !roles.contains(&UserName::CurrentRole),

@@ -6,7 +6,7 @@ use omnibus_wire::auth::caching_sha2::{FastHash, check_fast, fast_hash};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 
-/// What is remembered of an account: the stored text and the fast hash, of two passwords at most.
+/// The remembered secrets of an account: the stored text and the fast hash, of two passwords at most.
 type Remembered = Vec<(Vec<u8>, FastHash)>;
 
 /// Accounts by `user@host`.

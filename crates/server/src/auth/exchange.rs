@@ -14,7 +14,7 @@ pub const MAX_LOGIN_PACKET: usize = 64 * 1024;
 /// A hash that no password has: an unknown user takes as long as a wrong password (AUTH-1).
 const NOBODY: &[u8] = b"$A$005$....................xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 
-/// Who came in.
+/// The account and client of a finished login.
 #[derive(Debug)]
 pub struct Authenticated {
     /// The account whose rights count.
@@ -38,7 +38,7 @@ impl From<NetError> for AuthFailure {
     }
 }
 
-/// What the exchange needs of the server.
+/// The parts of the server that the exchange needs.
 pub struct Authenticator<'a> {
     /// The accounts.
     pub table: &'a AccessTable,
@@ -128,7 +128,7 @@ impl Exchange<'_, '_> {
         Ok(self.channel.payload(range).to_vec())
     }
 
-    /// What its passwords are checked against: the first, and the second if there is one; none without an account.
+    /// Its stored passwords: the first, and the second if there is one; none without an account.
     fn stored(&self) -> Vec<Vec<u8>> {
         let Some(account) = &self.account else { return Vec::new() };
         let second = Some(&account.credentials.second_auth).filter(|second| !second.is_empty());

@@ -23,7 +23,7 @@ pub struct SessionAccess {
     /// Stands for the account, its roles in force and the generation: plans are made for one version. Programs have their
     /// statements' plans to themselves, whoever's rights they run with.
     version: u64,
-    /// What was known of the password that has to be changed before anything else: whether it had expired, and since when it was.
+    /// The state of a password that has to be changed before anything else: whether it had expired, and since when it was.
     confined: Option<(bool, Option<i64>)>,
     user: Arc<str>,
     host: Arc<str>,
@@ -229,7 +229,7 @@ fn writes_system(db: &str, table: Option<&str>, privilege: Priv) -> bool {
     }
 }
 
-/// What lets an account name another one as a definer, and one that is not there.
+/// The privileges to name another account as a definer, and one that is not there.
 const NAMES_DEFINERS: Privileges =
     Privileges::SET_ANY_DEFINER.with(Privileges::SET_USER_ID).with(Privileges::SUPER);
 const NAMES_ANYBODY: Privileges =
@@ -259,7 +259,7 @@ fn needed(privilege: Priv) -> Privileges {
     }
 }
 
-/// What an account has on a table. LOCK TABLES is of databases.
+/// The privileges of an account on a table. LOCK TABLES is of databases.
 fn on_table(account: &Account, db: &str, table: &str, privilege: Priv) -> Privileges {
     match privilege {
         Priv::LockTables | Priv::CreateTemporary => account.rights().on_database(db),

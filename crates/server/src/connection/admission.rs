@@ -9,7 +9,7 @@ use omnibus_wire::Capability;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Who has one place more than there are, and stays in `offline_mode`.
+/// The privileges that give one place more than there are, and keep a connection in `offline_mode`.
 const ADMIN: Privileges = Privileges::SUPER.with(Privileges::CONNECTION_ADMIN);
 
 /// One of the places that `max_connections` counts, given back when it goes; or one at the administrators' own address.
@@ -60,7 +60,7 @@ impl ConnectionPlace {
     }
 }
 
-/// What an account needs for a connection more, wherever it has a place: also after COM_CHANGE_USER.
+/// Counts a connection more of an account, wherever it has a place: also after COM_CHANGE_USER.
 fn own_connection(server: &Server, account: &Account, gate: Gate) -> SqlResult<OwnConnection> {
     if gate == Gate::Admin && !account.grants.privileges.has(Privileges::SERVICE_CONNECTION_ADMIN) {
         return Err(errors::specific_access_denied("SERVICE_CONNECTION_ADMIN"));

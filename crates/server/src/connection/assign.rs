@@ -1,4 +1,4 @@
-//! What an assignment of a system variable may be, and the assignments that the SQL layer makes within a statement.
+//! Assignments of system variables: the checks, and those that the SQL layer makes within a statement.
 
 use super::host::SessionShared;
 use crate::charset;
@@ -10,7 +10,7 @@ use omnibus_parser::ast::VarScope;
 use omnibus_sql::api::Assignment as Assigned;
 use omnibus_sql::{AccessCheck, SessionSettings, SqlError, SqlResult};
 
-/// What SET PERSIST does with a value beside setting it.
+/// The part of SET PERSIST beside setting the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// SET GLOBAL and SET SESSION.
@@ -137,7 +137,7 @@ impl SessionShared {
     }
 }
 
-/// What a program within a statement must leave alone: how the statement is logged and committed, and what is the session's state.
+/// Refuses variables that a program within a statement must leave alone: how the statement is logged and committed, and the session's state.
 fn refuse_inside(def: &VarDef) -> SqlResult<()> {
     let refused =
         |code: u16, message: &str| Err(SqlError { code, state: *b"HY000", message: message.into() });

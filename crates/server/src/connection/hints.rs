@@ -6,7 +6,7 @@ use omnibus_parser::ast::{HintValue, Ident};
 use omnibus_sql::{AccessCheck, SessionSettings, SqlError, SqlResult};
 use omnibus_value::Value;
 
-/// What MySQL's manual says may be set so.
+/// The variables that MySQL's manual allows in hints.
 const HINTABLE: &[&str] = &[
     "auto_increment_increment",
     "auto_increment_offset",

@@ -1,4 +1,4 @@
-//! What execution asks of the server while a statement runs: variables, status, the process list.
+//! The server as a running statement sees it: variables, status, the process list.
 //!
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
@@ -45,11 +45,11 @@ pub struct SessionShared {
     max_packet: AtomicU64,
     /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
     waited: AtomicU64,
-    /// What variables were before hints set them: one list for each statement that runs with hints.
+    /// The values of variables before hints set them: one list for each statement that runs with hints.
     pub(super) hinted: Mutex<Vec<Vec<(VarId, VarValue)>>>,
     /// A function or trigger has changed the session's variables.
     changed_inside: AtomicBool,
-    /// What the statement defines, or changes of accounts, is in the audit log.
+    /// The statement's definitions, or changes of accounts, are in the audit log.
     pub(crate) audited: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
@@ -100,7 +100,7 @@ impl SessionShared {
         }
     }
 
-    /// What its bytes go through.
+    /// The transport of its bytes.
     #[must_use]
     pub fn transport(&self) -> &Transport {
         &self.transport
@@ -251,7 +251,7 @@ impl SessionShared {
         *self.roles.lock() = access.roles().to_vec();
     }
 
-    /// Which files of the server statements may touch.
+    /// The rule about files of the server that statements may touch.
     pub(crate) fn file_rule(&self) -> FileRule {
         let datadir = self.server.globals.named("datadir").as_str().into();
         let secure = match self.server.globals.named("secure_file_priv") {

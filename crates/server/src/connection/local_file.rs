@@ -14,7 +14,7 @@ use omnibus_sql::{SqlError, SqlResult, SqlSession};
 
 /// Bytes collected between two writes to the spool.
 const BATCH: usize = 1 << 20;
-/// What asks for a file, in front of its name.
+/// The byte that asks for a file, in front of its name.
 const LOCAL_INFILE: u8 = 0xfb;
 
 impl Client {
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// What has come so far.
+/// The part of a file that has come so far.
 #[derive(Default)]
 struct Collected {
     spool: Spool,

@@ -1,4 +1,4 @@
-//! Who is at the other end: since the login, or since COM_CHANGE_USER.
+//! The client at the other end: since the login, or since COM_CHANGE_USER.
 
 use super::access::SessionAccess;
 use super::admission::ConnectionPlace;

@@ -1,4 +1,4 @@
-//! What a connection is made of, one object for each thing that lives as long: no statements and no commands, which are `session`'s and
+//! The parts of a connection, one object for each thing that lives as long: no statements and no commands, which are `session`'s and
 //! `admin`'s and are handed the parts that they touch.
 //!
 //! - `client`: the socket, the entry in the process list; with `replies`, `settle`, `local_file`: what goes over it. - `login`: whose it is, with

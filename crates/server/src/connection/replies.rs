@@ -16,7 +16,7 @@ pub(crate) enum Replied {
     Bad,
 }
 
-/// What replies depend on, and what was sent in them.
+/// The state that replies depend on, and the one that was sent in them.
 pub(crate) struct Replies {
     /// The commit that they wait for.
     pub(crate) floor: Arc<Floor>,

@@ -1,4 +1,4 @@
-//! What each statement and command asks of an account before it runs, as privileges.
+//! The privileges that each statement and command asks of an account before it runs.
 //!
 //! A statement's rule is asked where the session takes it and where the SQL layer dispatches it, so that it is the same for
 //! text, prepared statements, EXECUTE IMMEDIATE and what comes after. Which kind of statement asks what stands in the parser's table of statements,
@@ -8,7 +8,7 @@ use crate::account::Privileges;
 use omnibus_parser::ast::{Backup, Flush, FlushTarget, GlobalRight, Reset, Right, Show, Statement, Xa};
 use omnibus_wire::Command;
 
-/// What is asked.
+/// A demand on an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing: it does nothing to anybody else, or nothing at all.

@@ -66,7 +66,7 @@ impl Settings {
         }
     }
 
-    /// What execution reads of them.
+    /// The settings that execution reads.
     pub(crate) fn of_execution(
         shared: &SessionShared,
         caps: Capability,
@@ -102,7 +102,7 @@ impl Settings {
         self.anonymous = None;
     }
 
-    /// What the statement before left, for `@@warning_count`.
+    /// Notes the conditions of the statement before, for `@@warning_count`.
     pub(crate) fn note_conditions(&self, sql: &SqlSession) {
         self.shared.statement_ended(LastStatement::of(sql));
     }

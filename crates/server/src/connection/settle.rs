@@ -1,4 +1,4 @@
-//! What every reply waits for before its first byte leaves: the floor of the session (SESSION-1, COMMIT-2).
+//! The wait of every reply before its first byte leaves: the floor of the session (SESSION-1, COMMIT-2).
 //!
 //! The one place: behind every statement, so that what follows in the same text sees what was told, and behind every
 //! command, whatever it is. Rows that leave while their statement still runs wait in the sink, for the same floor.

@@ -18,11 +18,11 @@ use omnibus_wire::{Capability, ColumnDef, OkPacket, OutBuf, OutMark, Status};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What computed text has for decimals.
+/// The decimals of computed text.
 const TEXT_DECIMALS: u8 = 31;
 /// A result that is larger than this while inline is run again in blocking mode.
 const INLINE_LIMIT: usize = 4 << 20;
-/// What the heads of a long row's frames take, and of its values.
+/// The bytes of a long row's frame heads, and of its values' heads.
 const HEADS: usize = 4096;
 /// A buffer of more goes when it has been sent: a row was long.
 const KEPT: usize = 1 << 20;
@@ -56,9 +56,9 @@ pub struct ReplySink<'a> {
     stream: Option<&'a mut Stream>,
     /// Where what was not sent is counted.
     pub room: Option<&'a mut Room>,
-    /// What must be durable before rows are sent that way.
+    /// The commit that must be durable before rows are sent that way.
     pub floor: Option<&'a Floor>,
-    /// Whose KILL ends a wait for the client.
+    /// The process whose KILL ends a wait for the client.
     pub process: Option<&'a Process>,
     /// The result became too large for inline mode.
     pub overflow: bool,
@@ -186,7 +186,7 @@ fn convert(
     }
 }
 
-/// Which columns need another character set, and from which to which.
+/// The columns that need another character set, with both sets.
 fn conversions(types: &[ColumnType], collation: u16) -> Vec<(usize, Charset, Charset)> {
     let Some(to) = collation::by_id(collation).map(|c| c.charset) else { return Vec::new() };
     if to == Charset::Binary {

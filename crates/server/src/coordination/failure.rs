@@ -1,4 +1,4 @@
-//! What the failure of the log or of an engine means for the server.
+//! The server after a failure of the log or of an engine.
 //!
 //! The pipeline has refused everything since the failure, and every transaction of the group has its error
 //! (nothing is retried: after a failed sync nobody knows what the device has). What is left to decide is
@@ -38,7 +38,7 @@ impl FailureWatch {
         Arc::new(FailureWatch { ignore_errors: AtomicBool::new(false), state, on_stop })
     }
 
-    /// What [`omnibus_commit::LogEnv::start`] wants.
+    /// The callback for [`omnibus_commit::LogEnv::start`].
     #[must_use]
     pub fn on_log_failure(self: &Arc<Self>) -> OnFailure {
         let watch = Arc::clone(self);

@@ -96,7 +96,7 @@ impl Drop for Housekeeping {
     }
 }
 
-/// What the thread does, without the thread.
+/// The work of the thread, without the thread.
 pub(super) struct Keeper {
     coordinator: Arc<Coordinator>,
     limits: Arc<LogLimits>,
@@ -105,7 +105,7 @@ pub(super) struct Keeper {
     purged_at: Option<Instant>,
     active: FileSeq,
     distance: Distance,
-    /// What hindered the last purge, so that it is said once.
+    /// The hindrance of the last purge, so that it is said once.
     said: Option<String>,
     verifier: Verifier,
 }

@@ -18,7 +18,7 @@ pub(super) struct LogKeys {
     tables: Arc<TableEncryption>,
     /// One change at a time.
     changing: Mutex<()>,
-    /// What the engines' folders were last found to have.
+    /// The last survey of the engines' folders.
     counted: Mutex<Option<(Instant, Survey)>>,
 }
 

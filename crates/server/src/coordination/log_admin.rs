@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What `gtid_purged` was read from: the oldest file, and what changes otherwise.
+/// The source that `gtid_purged` was read from: the oldest file, and a number that changes otherwise.
 type PurgedSource = (Option<FileSeq>, u64);
 
 /// The log's administration. Any thread.

@@ -1,4 +1,4 @@
-//! Which log files may go (PURGE-1), for PURGE BINARY LOGS and for the housekeeping.
+//! The log files that may go (PURGE-1), for PURGE BINARY LOGS and for the housekeeping.
 //!
 //! The engine's checkpoint decides what recovery needs. A purge that meets this limit asks the engine to
 //! persist what it has, and tries again: commits go on meanwhile.
@@ -12,7 +12,7 @@ use omnibus_engine::EngineError;
 use omnibus_log::{FileSeq, PurgeError, PurgeLimit, Purged};
 use std::time::SystemTime;
 
-/// Which files are wanted gone.
+/// The files that are wanted gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
     /// All before this one.
@@ -75,7 +75,7 @@ fn attempt(coordinator: &Coordinator, wish: Wish) -> Result<Purged, PurgeFailure
     Ok(purged)
 }
 
-/// What stopped a purge before its wish was fulfilled, in words. The active file is no such thing: it is
+/// The hindrance of a purge before its wish was fulfilled, in words. The active file is no such thing: it is
 /// never wanted gone, only reached.
 pub(super) fn hindrance(coordinator: &Coordinator, purged: &Purged) -> Option<String> {
     let names = coordinator.log().files().names();

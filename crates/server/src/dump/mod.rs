@@ -1,4 +1,4 @@
-//! Who is sent the log, replicas and change-stream clients, and what commits wait for. What sends it is a session.
+//! The receivers of the log, replicas and change-stream clients, and the waits of commits for them. Sessions send it.
 //!
 //! - `registry`: who is registered, who dumps, how a dump is woken. - `semi_sync`: commits that wait for replicas.
 //!

@@ -1,4 +1,4 @@
-//! Who is registered as a replica and who is sent the log. Shared by all sessions; touched when one comes or goes.
+//! Registered replicas, and the receivers of the log. Shared by all sessions; touched when one comes or goes.
 
 use super::semi_sync::SemiSync;
 use crate::process::Process;
@@ -20,7 +20,7 @@ const TURNS: usize = 32;
 /// A client that registered as a replica.
 #[derive(Clone, Debug)]
 pub struct Replica {
-    /// What it said when it registered.
+    /// The description it registered with.
     pub registration: Registration,
     /// Its UUID, if it told one.
     pub uuid: String,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How often a waiting function looks, at first and later.
 pub(crate) const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
-/// What a function is answered from.
+/// The sources of a function's answer.
 pub(crate) struct Context<'a> {
     pub(crate) coordinator: &'a Coordinator,
     /// `gtid_slave_pos`.
@@ -30,7 +30,7 @@ pub(crate) struct Context<'a> {
     pub(crate) waited: Option<u64>,
 }
 
-/// What is waited for.
+/// The goal of a wait.
 pub(crate) enum Goal {
     Executed(GtidSet),
     Applied(GtidPosition),
@@ -59,7 +59,7 @@ impl Goal {
         }
     }
 
-    /// What the function answers when it is reached: how many events a position was waited for.
+    /// The function's answer when it is reached: how many events a position was waited for.
     fn answer(&self, waited: Option<u64>) -> i64 {
         match (self, waited) {
             (Goal::Position(..), Some(events)) => i64::try_from(events).unwrap_or(i64::MAX).max(1),
@@ -67,7 +67,7 @@ impl Goal {
         }
     }
 
-    /// What the function answers when it is not reached in time.
+    /// The function's answer when it is not reached in time.
     fn late(&self) -> i64 {
         match self {
             Goal::Executed(_) => 1,

@@ -11,7 +11,7 @@ use omnibus_commit::{Coordinator, GtidModeError};
 use omnibus_format::GtidMode;
 use omnibus_sql::SqlResult;
 
-/// What the modes depend on.
+/// The state that the modes depend on.
 pub(crate) struct ModeContext<'a> {
     pub(crate) globals: &'a GlobalVars,
     /// None: there is no log.

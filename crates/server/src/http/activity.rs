@@ -32,7 +32,7 @@ pub(super) fn transactions(server: &Server, now: i64) -> Vec<Value> {
     shown.collect()
 }
 
-/// Who keeps old versions.
+/// The holder of old versions.
 pub(super) fn snapshot(server: &Server) -> Option<Value> {
     let oldest = crate::old_versions::oldest(&server.processes, &*server.log)?;
     Some(json!({ "id": oldest.connection, "seconds": oldest.seconds, "behind": oldest.behind }))

@@ -61,7 +61,7 @@ pub(super) struct Sample {
 /// Counts of a histogram, by upper bound.
 type Buckets = Vec<(u64, u64)>;
 
-/// What is kept.
+/// The samples that are kept.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<VecDeque<Sample>>);
 

@@ -1,4 +1,4 @@
-//! What is seen of the server over HTTP: `/metrics` for Prometheus, `/healthz` for supervisors, and a page for people at `/`.
+//! The server over HTTP: `/metrics` for Prometheus, `/healthz` for supervisors, and a page for people at `/`.
 //!
 //! Off unless `http_address` is given. All numbers are those of SHOW GLOBAL STATUS. It changes nothing, shows no statement's text and
 //! no data, and asks for no password: so a port alone, or a name of this machine, is reachable from this machine only, and an answer for a browser
@@ -37,7 +37,7 @@ use tokio::task::JoinHandle;
 const CONNECTIONS: usize = 64;
 /// How long a client may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(10);
-/// What nobody calls for so long is closed.
+/// The idle time after which a connection is closed.
 const CONNECTION: Duration = Duration::from_secs(300);
 
 const PAGE: &str = include_str!("page.html");
@@ -139,7 +139,7 @@ impl Drop for Places {
     }
 }
 
-/// What is told of.
+/// The sources of a reply.
 enum From<'a> {
     /// There is no server yet.
     Start(&'a Starting),

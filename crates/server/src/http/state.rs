@@ -1,4 +1,4 @@
-//! What the page shows: samples for its plots, and how things are now: replicas, channels, lock waits.
+//! The data of the page: samples for its plots, and how things are now: replicas, channels, lock waits.
 
 use super::activity;
 use super::history::{COUNTERS, GAUGES, History, STAGES, Sample};
@@ -82,7 +82,7 @@ fn channels(server: &Server) -> Vec<Value> {
     shown.collect()
 }
 
-/// Who waits for whom. Connections, and no statement's text: that is for SHOW PROCESSLIST and its rights.
+/// Waits, with their holders. Connections, and no statement's text: that is for SHOW PROCESSLIST and its rights.
 fn waits(server: &Server, now: i64) -> Vec<Value> {
     let mut waits = crate::held_locks::lock_waits(&server.database);
     waits.sort_by_key(|wait| std::cmp::Reverse(wait.waited));

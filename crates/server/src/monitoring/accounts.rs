@@ -1,4 +1,4 @@
-//! What accounts, users and hosts have done: `accounts`, `users`, `hosts`, and statements by each of them.
+//! Counts by account, user and host: `accounts`, `users`, `hosts`, and statements by each of them.
 
 use super::{Row, picoseconds, text, text_or_null};
 use crate::by_account::{Use, Who};

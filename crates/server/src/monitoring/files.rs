@@ -1,4 +1,4 @@
-//! What was asked of files: by file, and by what kind of file it is. Counted where the server's own files are opened (`omnibus_disk::FileUses`):
+//! Counts of file operations, by file and by kind of file. Counted where the server's own files are opened (`omnibus_disk::FileUses`):
 //! those of the log, of redo logs and of the engines' state, and the B-tree's. The LSM tree's tables are read and written by a library.
 
 use super::{Row, text};

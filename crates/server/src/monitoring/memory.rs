@@ -7,7 +7,7 @@ use omnibus_value::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What all of it is for.
+/// The event that all of it is counted under.
 const EVENT: &str = "memory/sql/statements";
 
 fn held(bytes: u64) -> (&'static str, Value) {

@@ -148,7 +148,7 @@ fn running(line: &ProcessLine) -> Option<Row> {
     ])
 }
 
-/// What `binlog_transaction_compression` came to.
+/// The row about `binlog_transaction_compression`.
 fn compression(server: &Server) -> Option<Row> {
     let stats = &server.log.coordinator()?.cache_settings().compressed;
     let [count, before, after] =
@@ -166,7 +166,7 @@ fn compression(server: &Server) -> Option<Row> {
     })
 }
 
-/// What a statement does or waits for, and how far it is if it tells.
+/// The stage of a statement, and its progress if it tells.
 fn stage(line: &ProcessLine) -> Option<Row> {
     line.info.as_ref().filter(|_| !line.state.is_empty())?;
     let name =

@@ -2,7 +2,7 @@
 
 use super::{ClientHost, HalfOpen, Stream};
 
-/// Which address it came to.
+/// The address that a connection came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Anybody's.

@@ -80,7 +80,7 @@ pub struct Channel {
     pub out: OutBuf,
     /// The collation whose character set error messages are sent in; 0: as they are.
     pub messages: u16,
-    /// What both sides can do; nothing before the login.
+    /// The capabilities of both sides; none before the login.
     pub caps: Capability,
     input: InBuf,
     seq: u8,
@@ -268,7 +268,7 @@ impl Channel {
         Ok(())
     }
 
-    /// What was collected has been sent by other means.
+    /// Drops the collected bytes, which have been sent by other means.
     pub fn collected_is_sent(&mut self) {
         if let (Some(seq), Some(compressed)) = (self.restart.take(), self.stream.compressed()) {
             compressed.set_seq(seq);

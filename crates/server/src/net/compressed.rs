@@ -17,11 +17,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Most that one frame of ours stands for. Longer ones are hardly shorter, and a worker is to be given back.
 const LONGEST: usize = 128 << 10;
-/// What takes a worker longer than the others should wait.
+/// The bytes that take a worker longer than the others should wait.
 const HEAVY: usize = 16 << 10;
-/// What a frame takes: as it comes, in a buffer that doubles, and being read.
+/// The copies of a frame: as it comes, in a buffer that doubles, and being read.
 const COPIES: usize = 4;
-/// What is read from the socket at once.
+/// The bytes that are read from the socket at once.
 const READ: usize = 64 << 10;
 
 /// A stream whose bytes are compressed on their way.
@@ -53,7 +53,7 @@ fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 #[error("{0}")]
 struct NoMemory(SqlError);
 
-/// What a peer is told whose frames are no frames or too large, if that is what `error` is.
+/// The error for a peer whose frames are no frames or too large, if `error` is one of these.
 #[must_use]
 pub fn broken_frame(error: &io::Error) -> Option<SqlError> {
     let inner = error.get_ref()?;
@@ -85,7 +85,7 @@ impl Compressed {
         }
     }
 
-    /// What it is over.
+    /// The stream below it.
     #[must_use]
     pub fn under(&self) -> &Stream {
         &self.stream

@@ -54,7 +54,7 @@ pub enum NotLetIn {
     Blocked,
 }
 
-/// What one client has, of an address.
+/// The part of an address that one client has.
 fn network_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

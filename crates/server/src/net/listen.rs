@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
-/// What the server listens on.
+/// The sockets that the server listens on.
 #[derive(Debug)]
 pub struct Listeners {
     /// TCP, one for each address.
@@ -130,7 +130,7 @@ fn listening(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
 }
 
-/// What to do about it, where the system's words do not say it.
+/// A hint on what to do, where the system's words do not say it.
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "; stop who listens there, or choose another one with --port=N",

@@ -1,4 +1,4 @@
-//! What a connection's buffers take of its session's memory: asked for before they grow, given back when they go.
+//! The memory of a connection's buffers: asked for before they grow, given back when they go.
 //!
 //! Small buffers are not counted: every connection has them.
 
@@ -6,7 +6,7 @@ use omnibus_sql::SqlResult;
 use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
 use std::sync::Arc;
 
-/// What a buffer has without asking.
+/// The bytes that a buffer has without asking.
 const FREE: usize = 64 << 10;
 
 /// The account of one buffer.

@@ -41,7 +41,7 @@ pub struct Rewound {
     stream: Stream,
 }
 
-/// What accounts may require of a connection.
+/// The properties of a connection that accounts may require.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// Its cipher suite as OpenSSL names it, if it is encrypted.
@@ -128,7 +128,7 @@ impl Stream {
         matches!(self.under(), Stream::Tls(_) | Stream::Unix(_))
     }
 
-    /// What accounts may require of it.
+    /// Its properties that accounts may require.
     #[must_use]
     pub fn transport(&self) -> Transport {
         let Stream::Tls(tls) = self.under() else { return Transport::default() };

@@ -1,6 +1,6 @@
 //! The server's certificate: given by options, or made at first start in the data directory.
 //!
-//! What is made has a checksum behind its end, where readers of PEM files look at nothing ([`sealed`]). File names are MySQL's: `ca.pem`,
+//! A file made here has a checksum behind its end, where readers of PEM files look at nothing ([`sealed`]). File names are MySQL's: `ca.pem`,
 //! `ca-key.pem`, `server-cert.pem`, `server-key.pem`, and `client-cert.pem` with `client-key.pem`, by which a client proves who it is. A
 //! client that shows a certificate has to have one that the authority has signed; none is asked for.
 
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// What the first start makes.
+/// The files that the first start makes.
 const OWN: [&str; 6] =
     ["ca-key.pem", "ca.pem", "client-key.pem", "client-cert.pem", "server-key.pem", "server-cert.pem"];
 
@@ -51,7 +51,7 @@ impl TlsFiles {
         Ok(TlsFiles { cert, key, ca })
     }
 
-    /// What is wrong with the data directory's own files, if they are there.
+    /// The fault of the data directory's own files, if they are there and have one.
     #[must_use]
     pub fn check(datadir: &Path) -> Option<String> {
         let ca = datadir.join("ca.pem");

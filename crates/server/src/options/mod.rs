@@ -28,15 +28,15 @@ pub struct ServerOptions {
     pub announce: bool,
     /// The process is somebody else's: its signals, its limits, its messages and its supervisor are left alone.
     pub embedded: bool,
-    /// What SET PERSIST has kept.
+    /// The values that SET PERSIST has kept.
     pub(crate) persisted: BTreeMap<String, Kept>,
     /// Names of the variables that were given.
     pub given: BTreeSet<&'static str>,
-    /// What the server is started for.
+    /// The task of this start.
     pub task: Task,
 }
 
-/// What a server is started for.
+/// The task of a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Task {
     /// To serve.
@@ -87,7 +87,7 @@ impl ServerOptions {
         Ok(())
     }
 
-    /// What `--version` says, in the form of MySQL's server, which programs take apart.
+    /// The text of `--version`, in the form of MySQL's server, which programs take apart.
     #[must_use]
     pub fn version(&self) -> String {
         let version = match self.globals.named("dialect").as_str() {

@@ -12,7 +12,7 @@ use crate::sysvars::{
 };
 use std::path::PathBuf;
 
-/// What is wrong with the options; the text names the option and where it came from.
+/// A fault of the options; the text names the option and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionError(pub String);
@@ -89,7 +89,7 @@ pub fn parse(args: &[String], option_files: &[PathBuf]) -> Result<ServerOptions,
     Ok(options)
 }
 
-/// What no option says by itself.
+/// Checks options against each other.
 pub(super) fn check(options: &ServerOptions) -> Result<(), OptionError> {
     let value = |name: &str| options.globals.named(name);
     if value("datadir").as_str().is_empty() {

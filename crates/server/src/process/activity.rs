@@ -1,9 +1,9 @@
-//! What connections and threads do, in the words of SHOW PROCESSLIST. Texts only.
+//! Activities of connections and threads, in the words of SHOW PROCESSLIST. Texts only.
 
 use omnibus_format::Dialect;
 use omnibus_locks::LockTarget;
 
-/// What a connection is doing, as the Command column says.
+/// The activity of a connection, as the Command column says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)] // the names are MySQL's own
@@ -63,7 +63,7 @@ impl Activity {
     }
 }
 
-/// What a running statement waits for, as the State column says.
+/// The state of a running statement, as the State column says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)] // explained by the texts

@@ -1,4 +1,4 @@
-//! What is logged, as text and as rows, in MySQL's formats, or MariaDB's where its tools read no other.
+//! Entries of the logs, as text and as rows, in MySQL's formats, or MariaDB's where its tools read no other.
 
 use super::audit::Record;
 use crate::clock::compact_stamp;
@@ -16,7 +16,7 @@ pub(crate) struct Slow {
     pub begun_us: i64,
     /// See `begun_us`.
     pub ended_us: i64,
-    /// Who ran it, as `user[user] @ host [address]`.
+    /// The client, as `user[user] @ host [address]`.
     pub who: Arc<str>,
     /// Connection id.
     pub id: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Slow {
     pub rows_affected: u64,
     /// Default database.
     pub database: Option<Arc<str>>,
-    /// What was inserted last, where it was.
+    /// The last AUTO_INCREMENT value that it inserted, if it did.
     pub last_insert_id: u64,
     /// Its text; empty for a command that has none.
     pub text: Bytes,
@@ -38,20 +38,20 @@ pub(crate) struct Slow {
     pub command: &'static str,
 }
 
-/// What a session puts into a log.
+/// An entry of a log.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// A command that came.
     General {
         /// When, in microseconds since the epoch.
         at_us: i64,
-        /// Who sent it.
+        /// The account that sent it.
         who: Arc<str>,
         /// Connection id.
         id: u32,
         /// The command's name.
         command: &'static str,
-        /// What it says.
+        /// Its text.
         text: Bytes,
     },
     /// A statement that took long.
@@ -124,7 +124,7 @@ pub(super) fn general_text(entry: &Entry, style: Style, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// What a client sends begins no line of its own, which could pass for another entry.
+/// Appends a client's text without line breaks, so that none of it passes for another entry.
 fn put_on_one_line(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Which log.
+/// The kind of log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogKind {
     General,

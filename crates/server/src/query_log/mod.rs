@@ -61,7 +61,7 @@ pub struct QueryLog {
     files: Mutex<[Option<Arc<LogFile>>; 2]>,
 }
 
-/// What the variables say.
+/// The values of the variables.
 struct Wanted {
     on: [bool; 2],
     paths: [PathBuf; 2],

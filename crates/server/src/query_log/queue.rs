@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes that wait at most.
 const LIMIT: usize = 16 << 20;
-/// What an entry takes besides its text.
+/// The bytes of an entry besides its text.
 const OVERHEAD: usize = 256;
 /// How long FLUSH waits for what is queued: the disk may hang.
 const SETTLE: Duration = Duration::from_secs(5);

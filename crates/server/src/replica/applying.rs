@@ -121,7 +121,7 @@ impl ApplierThreads {
         self.shared.slots.len()
     }
 
-    /// What is begun is finished, unless it waits for a lock of somebody else's; with `hurry` all of it is rolled back.
+    /// Stops. A transaction that is begun is finished, unless it waits for a lock of somebody else's; with `hurry` all are rolled back.
     pub(super) fn stop(&mut self, hurry: bool) {
         self.shared.end(hurry);
         if let Some(thread) = self.thread.take() {

@@ -9,7 +9,7 @@ use omnibus_replication::replica::{ChannelConfig, ChannelPosition, GtidUse, Sour
 use omnibus_sql::{SqlError, SqlResult};
 use std::path::PathBuf;
 
-/// What a list of options said, besides settings.
+/// The parts of a list of options that are no settings.
 #[derive(Default)]
 struct Said {
     host: bool,

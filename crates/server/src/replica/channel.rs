@@ -287,7 +287,7 @@ impl Channel {
         self.io_runs().then(|| self.receiver_id.load(Ordering::Relaxed))
     }
 
-    /// What the applier's threads do, or did last.
+    /// The activities of the applier's threads, or the last ones.
     pub(super) fn lanes(&self) -> Arc<Lanes> {
         self.lanes.lock().clone()
     }

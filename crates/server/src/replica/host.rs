@@ -1,6 +1,6 @@
-//! What a source's statements ask of the server that applies them: system variables, as the server has them.
+//! The server as a source's statements see it: system variables, as this server has them.
 //!
-//! What a statement's own context says comes first. There is no client, so no status and no
+//! A statement's own context comes first. There is no client, so no status and no
 //! process to show. On the workers' threads.
 
 use super::Parts;

@@ -1,4 +1,4 @@
-//! What the threads of an applier hand to each other: jobs, what is done, and what they know of one another.
+//! The exchange between the threads of an applier: jobs, what is done, and what they know of one another.
 
 use super::threads::Lane;
 use omnibus_commit::{GtidGuard, Ticket};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-/// What a worker is to do.
+/// The task of a worker.
 pub(super) enum Task {
     /// Apply a whole transaction.
     Apply,
@@ -68,7 +68,7 @@ pub(super) struct Slot {
     pub(super) lane: Arc<Lane>,
 }
 
-/// What is fixed while it runs.
+/// The settings that are fixed while it runs.
 pub(super) struct Plan {
     pub(super) channel: String,
     pub(super) config: ChannelConfig,
@@ -76,7 +76,7 @@ pub(super) struct Plan {
     pub(super) until: Option<Until>,
     pub(super) retries: u64,
     pub(super) same_server_id: bool,
-    /// What is marked with `skip_replication` is left out.
+    /// Transactions marked with `skip_replication` are left out.
     pub(super) skip_marked: bool,
     /// The log is MariaDB's and has no place for MySQL's GTIDs of what is applied: the position must have them.
     pub(super) keeps_gtids: bool,
@@ -166,7 +166,7 @@ impl Work {
         }
     }
 
-    /// What is begun is finished; the rest is dropped.
+    /// Closes the queue: transactions that are begun are finished, the rest is dropped.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;

@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What replication shares with the rest of the server.
+/// The parts of the server that replication shares.
 #[derive(Clone)]
 pub(crate) struct Parts {
     /// Global variables.
@@ -54,7 +54,7 @@ pub(crate) struct Parts {
     pub event_limit: EventLimit,
 }
 
-/// What every channel needs.
+/// The environment of every channel.
 #[derive(Clone)]
 pub(crate) struct Env {
     /// Where to apply.

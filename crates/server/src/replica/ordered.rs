@@ -29,7 +29,7 @@ pub(super) enum Interrupted {
 pub(super) struct Ordered<'a> {
     pub(super) applier: &'a mut Applier,
     pub(super) applying: &'a Applying,
-    /// Which worker.
+    /// The worker's number.
     pub(super) slot: usize,
     pub(super) place: Turn,
     pub(super) interrupted: Option<Interrupted>,

@@ -226,7 +226,7 @@ fn remaining_delay(status: &StatusData) -> Value {
     }
 }
 
-/// What MariaDB has behind Master_Server_Id.
+/// Puts the columns that MariaDB has behind Master_Server_Id.
 fn put_mariadb(
     line: &mut Line,
     channel: &Channel,
@@ -252,7 +252,7 @@ fn put_mariadb(
     line.text("Replicate_Rewrite_DB", &channel.filters().rewrite_shown());
 }
 
-/// What SHOW ALL SLAVES STATUS has more.
+/// Puts the further columns of SHOW ALL SLAVES STATUS.
 fn put_mariadb_counts(line: &mut Line, config: &ChannelConfig, status: &StatusData, net_timeout: Duration) {
     line.number("Retried_transactions", status.retried);
     // There are no relay logs; MariaDB's default.

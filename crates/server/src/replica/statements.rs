@@ -1,4 +1,4 @@
-//! What a statement changes, for table filters.
+//! The tables that a statement changes, for table filters.
 
 use omnibus_parser::ParseOptions;
 use omnibus_parser::ast::{ObjectName, SetItem, Statement, TableFactor, TableRef, Update};

@@ -29,7 +29,7 @@ impl Entry {
         self.process.id
     }
 
-    /// What KILL does.
+    /// Sets the action of KILL.
     pub(super) fn on_kill(&self, end: impl Fn() + Send + Sync + 'static) {
         self.process.set_kill_hook(Box::new(end));
     }
@@ -78,7 +78,7 @@ pub(super) fn worker_entry(server: &Parts, lane: Arc<Lane>) -> Entry {
     Entry::new(server, "", Box::new(describe))
 }
 
-/// What an applier's first thread does, in MySQL's words.
+/// The activity of an applier's first thread, in MySQL's words.
 pub(super) fn sql_state(status: &StatusData, queue: &Queue) -> &'static str {
     let idle = status.sql_running && queue.is_empty() && status.sql_state == FEEDING;
     if idle && status.io != IoRunning::No { READ_ALL } else { status.sql_state }
@@ -88,7 +88,7 @@ pub(super) fn sql_state(status: &StatusData, queue: &Queue) -> &'static str {
 pub(super) const FEEDING: &str = "Waiting for the next event";
 const READ_ALL: &str = "Replica has read all relay log; waiting for more updates";
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Doing {
@@ -101,7 +101,7 @@ pub(super) enum Doing {
 const STATES: [&str; 3] =
     ["Waiting for an event from Coordinator", "executing", "Waiting for preceding transaction to commit"];
 
-/// What a thread of an applier does and did last.
+/// The current and the last activity of an applier's thread.
 #[derive(Default)]
 pub(super) struct Lane {
     /// Its number in SHOW PROCESSLIST; 0 before it has one.
@@ -117,11 +117,11 @@ pub(super) struct LaneFacts {
     pub(super) last_tries: Tries,
     pub(super) current: TrxTimes,
     pub(super) current_tries: Tries,
-    /// What it ended with.
+    /// The error it ended with.
     pub(super) error: ErrorAt,
 }
 
-/// What went wrong with a transaction and was tried again.
+/// The failed attempts at a transaction that were tried again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tries {
     pub(super) count: u64,

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// How often a worker looks whether it is to end while the next piece does not come.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 enum Outcome {
     Enrolled(Ticket, Option<GtidGuard>),
     /// It is here already.

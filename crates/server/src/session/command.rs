@@ -1,4 +1,4 @@
-//! What each command does. A command that breaks off here gets an error packet; only a broken
+//! Commands of the protocol. A command that breaks off here gets an error packet; only a broken
 //! connection ends the session.
 
 use super::Session;
@@ -46,7 +46,7 @@ fn activity(command: &Command<'_>) -> Activity {
     }
 }
 
-/// What the general log says behind the command's name.
+/// The argument of a command, as the general log has it.
 fn argument(command: &Command<'_>) -> Bytes {
     match command {
         Command::InitDb(text) | Command::FieldList { table: text, .. } => Bytes::copy_from_slice(text),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Inline waits after which a statement is run where it may block.
 const MAX_RESTARTS: u32 = 3;
 
-/// What is run.
+/// The work that is run.
 pub(super) enum Job<'a> {
     /// A text statement.
     Text(&'a Arc<Parsed>),
@@ -189,7 +189,7 @@ impl Session {
     }
 }
 
-/// What the definer of a program may do.
+/// The rights of a program's definer.
 fn definer_access(server: &Server, user: &str, host: &str) -> SqlResult<SessionAccess> {
     match server.accounts.table().exact(user, host) {
         Some(account) => {

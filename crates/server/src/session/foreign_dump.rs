@@ -71,7 +71,7 @@ fn is_system_table(name: &str) -> bool {
     SYSTEM_TABLES.iter().any(|own| name.eq_ignore_ascii_case(own)) || name.starts_with("time_zone_")
 }
 
-/// What a statement of a dump does to which tables, and the privilege that it would take. `None`: no such statement.
+/// The tables of a dump's statement, and the privilege that it would take. `None`: no such statement.
 fn targets(statement: &Statement) -> Option<(Vec<&ObjectName>, Privileges)> {
     Some(match statement {
         Statement::CreateTable(tree) if !tree.temporary => (vec![&tree.name], Privileges::CREATE),

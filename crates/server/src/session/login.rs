@@ -18,7 +18,7 @@ use omnibus_wire::compressed::{Algorithm, Compression};
 use omnibus_wire::{Capability, Greeting, Login, LoginPacket, Status};
 use std::sync::Arc;
 
-/// Who logged in, and with what wishes.
+/// A finished login, with the client's wishes.
 pub struct LoggedIn {
     /// The account.
     pub account: Arc<Account>,
@@ -32,7 +32,7 @@ pub struct LoggedIn {
     pub collation: u16,
     /// How everything behind the login is compressed, and the level that was asked for.
     pub compression: Option<Compression>,
-    /// What the client says of itself.
+    /// The client's description of itself.
     pub attributes: crate::process::Attributes,
     /// Its password is over.
     pub must_change_password: bool,
@@ -49,7 +49,7 @@ pub enum Failed {
     BrokenOff,
 }
 
-/// What the server offers.
+/// The capabilities that the server offers.
 pub const SERVER_CAPABILITIES: Capability = Capability::LONG_PASSWORD
     .with(Capability::FOUND_ROWS)
     .with(Capability::LONG_FLAG)
@@ -228,7 +228,7 @@ fn offered(server: &Server) -> Capability {
     offered
 }
 
-/// What the client has chosen. It takes for granted what it asks for, so what was not offered is refused.
+/// The compression that the client has chosen. It takes for granted what it asks for, so what was not offered is refused.
 fn compression(server: &Server, login: &Login, offered: Capability) -> Result<Option<Compression>, SqlError> {
     let asked = |flag: Capability| login.capabilities.has(flag);
     let may = |flag: Capability, algorithm: Algorithm| match offered.has(flag) {

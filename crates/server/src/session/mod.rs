@@ -48,7 +48,7 @@ pub struct Session {
     login: Login,
     sql: Box<SqlSession>,
     prepared: Statements,
-    /// What statements of texts are counted in.
+    /// The digests that statements of texts are counted in.
     digests: KeptByTexts,
     settings: Settings,
 }
@@ -193,7 +193,7 @@ impl Session {
         crate::net::blocking(|| self.sql.reset());
     }
 
-    /// What a statement of the server's may touch.
+    /// The context of a statement of the server's.
     fn admin(&mut self) -> Admin<'_> {
         Admin {
             server: &self.server,
@@ -225,7 +225,7 @@ impl Session {
     }
 }
 
-/// What a new session of the SQL layer is told of whose it is.
+/// Tells a new session of the SQL layer whose it is.
 fn fill_in(
     state: &mut SessionState,
     (user, account): (&str, &Account),

@@ -1,4 +1,4 @@
-//! What is told of a statement when it is over: the slow query log, the audit log, `Slow_queries`, its digest's figures; and of a command when it comes: the
+//! Reports of a statement when it is over: the slow query log, the audit log, `Slow_queries`, its digest's figures; and of a command when it comes: the
 //! general query log.
 
 use super::Session;
@@ -45,7 +45,7 @@ pub(super) struct Statement<'a> {
     pub kept: Option<&'a mut Option<Kept>>,
 }
 
-/// What ended.
+/// The work that ended.
 pub(super) enum Observed<'a> {
     /// A statement.
     Statement(Statement<'a>),

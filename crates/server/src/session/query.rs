@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// What the server must know after any statement: figures, and the default database, which USE
+    /// Follows any statement: figures, and the default database, which USE
     /// and DROP DATABASE change.
     pub(super) fn follow_statement(&mut self, parsed: &Arc<Parsed>) {
         if self.settings.shared.take_changed_inside() {

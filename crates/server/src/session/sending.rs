@@ -23,13 +23,13 @@ use tokio::time::{Duration, Instant};
 const READ_BYTES: usize = 256 << 10;
 /// How many reads it is until another dump may have the thread.
 const TURN: usize = 64;
-/// What is collected before it is sent, if there is more.
+/// The bytes that are collected before they are sent, if there are more.
 const SEND_BYTES: usize = 256 << 10;
 /// How long a client may keep the thread that reads files for it.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// More than any padding between transactions.
 const NEAR: u64 = 64 << 10;
-/// What a client may send while it is sent the log: acknowledgements.
+/// The bytes that a client may send while it is sent the log: acknowledgements.
 const MAX_ASIDE: usize = 4096;
 /// With heartbeats off.
 const LONG: Duration = Duration::from_secs(24 * 3600);
@@ -63,7 +63,7 @@ enum CaughtUp {
     Stuck(Block, usize, Result<(), SourceError>),
 }
 
-/// What a waiting dump was woken by.
+/// The reason why a waiting dump was woken.
 enum Woken {
     More,
     Heartbeat,
@@ -88,7 +88,7 @@ impl Sending<'_> {
         }
     }
 
-    /// Who wants what there is and no more must not end where the feeder happens to be.
+    /// Whether its next events are in memory. A dump that ends with the log must not end where the feeder happens to be.
     fn is_in_memory(&self) -> bool {
         !self.request.ends_at_end()
             && !self.stream.is_inside()
@@ -338,7 +338,7 @@ fn position_of(packet: &[u8], names: &FileNames) -> Option<LogPosition> {
     Some(LogPosition::new(file, u64::from_le_bytes(*position)))
 }
 
-/// What a semi-synchronous replica was asked for and has not answered yet. It answers in order, and need not answer each: one
+/// The requests to a semi-synchronous replica that it has not answered yet. It answers in order, and need not answer each: one
 /// that applies by the batch has one answer for all of it, which names where it is.
 pub(super) struct Acknowledging {
     guard: SemiSyncGuard,
@@ -349,9 +349,9 @@ pub(super) struct Acknowledging {
 
 /// One question.
 struct Asked {
-    /// What an answer to it names at least.
+    /// The least position that an answer to it names.
     answer: LogPosition,
-    /// What the replica then has: nothing that it gets lies between.
+    /// The position that the replica then has: nothing that it gets lies between.
     has: LogPosition,
     since: Instant,
 }

@@ -12,7 +12,7 @@ use crate::sysvars::{Registry, VarId, VarValue};
 use omnibus_parser::ast::{SetItem, SetStatement};
 use omnibus_sql::{SqlError, SqlResult};
 
-/// What belongs to a transaction or to the connection, and what another variable goes with.
+/// Variables of a transaction or of the connection, and those that another one goes with.
 const NOT_FOR_ONE: &[&str] = &[
     "autocommit",
     "completion_type",

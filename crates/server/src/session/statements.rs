@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a parameter of long data takes beside its bytes.
+/// The bytes of a parameter of long data besides its value.
 const PARAMETER: usize = 64;
 
 /// One prepared statement.

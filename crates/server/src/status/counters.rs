@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($variant:ident = $name:literal,)*) => {
-        /// What a session counts.
+        /// The counters of a session.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)] // the names are those of the status variables
         pub enum Counter { $($variant),* }
@@ -215,7 +215,7 @@ impl SessionCounters {
         cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    /// What was counted.
+    /// The value of a counter.
     #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
         self.values[counter as usize].load(Ordering::Relaxed)
@@ -273,7 +273,7 @@ impl Totals {
     }
 }
 
-/// What the server counts besides its sessions.
+/// The server's own counters, besides its sessions'.
 #[derive(Debug, Default)]
 pub struct ServerCounters {
     /// Connections attempted.

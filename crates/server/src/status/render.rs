@@ -6,7 +6,7 @@ use crate::log_admin::LogAdmin;
 use omnibus_wire::compressed::Compression;
 use std::sync::atomic::Ordering;
 
-/// What the lines are made from.
+/// The sources of the lines.
 pub struct StatusSources<'a> {
     /// The server's own counters.
     pub server: &'a ServerCounters,
@@ -24,7 +24,7 @@ pub struct StatusSources<'a> {
     pub transport: &'a Transport,
 }
 
-/// What the bytes of a session go through.
+/// The transport of a session's bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     /// TLS version and cipher.

@@ -16,7 +16,7 @@ fn is_too_long(def: &VarDef, given: &Given) -> bool {
     def.scope != Scope::Global && given.text().len() > LONGEST_OF_SESSION
 }
 
-/// What is on the right side of an assignment.
+/// The right side of an assignment.
 #[derive(Clone, Debug)]
 pub enum Given {
     /// A word, or the text of an option.

@@ -26,7 +26,7 @@ impl LastStatement {
     }
 }
 
-/// What they are made from.
+/// The sources of computed variables.
 pub struct ComputedContext<'a> {
     /// `gtid_executed`.
     pub gtid_executed: &'a dyn Fn() -> String,

@@ -1,4 +1,4 @@
-//! What a system variable is: name, scope, kind, bounds, default. One row of the registry.
+//! The definition of a system variable: name, scope, kind, bounds, default. One row of the registry.
 
 use super::value::VarValue;
 use omnibus_format::Dialect;
@@ -14,7 +14,7 @@ pub enum Scope {
     Both,
 }
 
-/// What values a variable takes.
+/// The kind of values that a variable takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// ON or OFF.
@@ -103,7 +103,7 @@ pub struct VarDef {
     pub scope: Scope,
     /// How it changes.
     pub change: Change,
-    /// What it takes.
+    /// The kind of its values.
     pub kind: Kind,
     /// Its value without options.
     pub default: Fixed,

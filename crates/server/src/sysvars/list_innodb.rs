@@ -1,4 +1,4 @@
-//! What tunes InnoDB's files, buffers and threads. Option files and scripts of MySQL's users set these by habit; nothing here has what
+//! Variables that tune InnoDB's files, buffers and threads. Option files and scripts of MySQL's users set these by habit; nothing here has what
 //! they tune, so they take what MySQL takes and have no effect. Those that act or that are refused are in `list_storage`.
 
 use super::def::{Fixed::*, Kind, VarDef as V};

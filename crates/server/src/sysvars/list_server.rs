@@ -1,8 +1,8 @@
-//! Who and where the server is; logs; replication control.
+//! Identity and place of the server; logs; replication control.
 
 use super::def::{Fixed::*, Kind, Scope, VarDef as V};
 
-/// What the variables of the audit log begin with.
+/// The prefix of the audit log's variables.
 pub const AUDIT_PREFIX: &str = "server_audit_";
 /// MariaDB's, but for TABLE: which tables a kept plan reads is not asked anew each time.
 const AUDIT_EVENTS: &[&str] =

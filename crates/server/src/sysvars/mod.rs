@@ -105,7 +105,7 @@ impl Registry {
         self.find(name).filter(|id| self.def(*id).is_in(dialect))
     }
 
-    /// What the registry says of a variable.
+    /// The definition of a variable.
     #[must_use]
     pub fn def(&self, id: VarId) -> &'static VarDef {
         self.defs[usize::from(id.0)]
@@ -142,7 +142,7 @@ pub fn refuse_unsupported(def: &VarDef, given: &VarValue) -> omnibus_sql::SqlRes
     }
 }
 
-/// What somebody sets to be safe, or to have other results, and what nobody here would act upon: any value but the default is
+/// Variables that somebody sets to be safe, or to have other results, and that nothing here would act upon: any value but the default is
 /// refused, at the start as well.
 const DEFAULT_ONLY: &[&str] = &[
     "activate_mandatory_roles",

@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Its name.
 pub(crate) const FILE: &str = "mysqld-auto.cnf";
-/// What MySQL 8 writes.
+/// The version that MySQL 8 writes.
 const VERSION: u64 = 2;
 /// The member with the checksum.
 const SEAL: &str = "omnibus_crc32";
@@ -29,7 +29,7 @@ const GROUPS: [&str; 4] = [
     "mysql_static_variables",
 ];
 
-/// What says where the server is and what it is made of, or is needed before the file can be read.
+/// Variables that say where the server is and what it is made of, or that are needed before the file can be read.
 const NEVER: &[&str] = &[
     "basedir",
     "datadir",
@@ -61,7 +61,7 @@ const NEVER: &[&str] = &[
 pub(crate) struct Kept {
     /// Its value, as an option would have it.
     pub value: String,
-    /// Who set it.
+    /// The account that set it.
     pub user: String,
     /// From where.
     pub host: String,

@@ -3,7 +3,7 @@
 use super::VarValue;
 use omnibus_format::Dialect;
 
-/// Which dialects' SHOW VARIABLES has an old name.
+/// The dialects whose SHOW VARIABLES has an old name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
     Nowhere,

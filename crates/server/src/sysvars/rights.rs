@@ -1,10 +1,10 @@
-//! Which variables ask for more than a session: those whose effect reaches beyond it, as MySQL and MariaDB restrict them.
+//! The variables that ask for more than a session: those whose effect reaches beyond it, as MySQL and MariaDB restrict them.
 
 use crate::account::Privileges;
 use omnibus_format::Dialect;
 use omnibus_parser::ast::VarScope;
 
-/// What SET GLOBAL needs, one of them.
+/// The privileges for SET GLOBAL, one of which it needs.
 const GLOBAL: Privileges = Privileges::SUPER.with(Privileges::SYSTEM_VARIABLES_ADMIN);
 const SESSION: Privileges = GLOBAL.with(Privileges::SESSION_VARIABLES_ADMIN);
 
@@ -50,7 +50,7 @@ const IN_MYSQL: &[&str] = &[
 /// Restricted as MariaDB does.
 const IN_MARIADB: &[&str] =
     &["enforce_storage_engine", "innodb_tmpdir", "log_disabled_statements", "wsrep_on"];
-/// What a printed log sets: who may replay one may set it.
+/// The variables that a printed log sets: who may replay one may set them.
 const OF_LOGS: &[&str] = &[
     "gtid_domain_id",
     "gtid_next",

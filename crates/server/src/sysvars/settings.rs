@@ -148,7 +148,7 @@ fn charset_default(value: &VarValue) -> u16 {
     }
 }
 
-/// What `gtid_next` says of transactions that are not given a GTID.
+/// The treatment of transactions without a GTID that `gtid_next` asks for.
 fn unnamed(next: &VarValue, globals: &GlobalVars) -> Unnamed {
     let tag = match next.as_str() {
         "AUTOMATIC" => return Unnamed::Automatic,

@@ -49,7 +49,7 @@ impl GlobalVars {
         id.map_or(VarValue::Null, |id| self.get(id))
     }
 
-    /// What variables say of passwords.
+    /// The variables about passwords.
     #[must_use]
     pub fn password_defaults(&self) -> PasswordDefaults {
         let number = |name| u32::try_from(self.named(name).as_u64()).unwrap_or(u32::MAX);

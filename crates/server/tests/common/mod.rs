@@ -54,14 +54,14 @@ impl TestServer {
         command.args(args).args(["-N", "-B", "-e", sql]).output().unwrap()
     }
 
-    /// What the client printed; panics if it failed.
+    /// The client's output; panics if it failed.
     pub fn ask(&self, args: &[&str], sql: &str) -> String {
         let output = self.client(args, sql);
         assert!(output.status.success(), "{args:?} {sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// What the client complained of; panics if it succeeded.
+    /// The client's complaint; panics if it succeeded.
     pub fn fail(&self, args: &[&str], sql: &str) -> String {
         let output = self.client(args, sql);
         assert!(!output.status.success(), "{args:?} {sql} succeeded");

@@ -8,12 +8,12 @@ pub use options::{AccountOptions, Lifetime, LoginLock, Resources};
 pub use passwords::{OldPassword, PasswordDefaults, PasswordRules, is_password, random, stored_form};
 pub use requirement::Requirement;
 
-/// What a login is checked against.
+/// Plugin and secret of a login.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// Authentication plugin.
     pub plugin: String,
-    /// What the plugin checks against; empty is no password.
+    /// The plugin's secret; empty is no password.
     pub auth: Vec<u8>,
     /// A second password of the same plugin, which is good as well: RETAIN CURRENT PASSWORD keeps it. Empty is none.
     pub second_auth: Vec<u8>,

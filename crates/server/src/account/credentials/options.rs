@@ -5,7 +5,7 @@ use omnibus_parser::ast::{CreateUser, Ident, PasswordExpire};
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::json::Json;
 
-/// What an account may use up; 0 is no limit.
+/// Limits of an account; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// MAX_QUERIES_PER_HOUR.
@@ -38,7 +38,7 @@ pub enum Lifetime {
     Days(u16),
 }
 
-/// What locks an account for a while; neither is in force while one is 0.
+/// The rule that locks an account for a while; neither number is in force while one is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoginLock {
     /// FAILED_LOGIN_ATTEMPTS.

@@ -4,7 +4,7 @@ use omnibus_sql::{SqlError, SqlResult};
 use omnibus_wire::auth::{NATIVE, caching_sha2, native};
 use std::fmt::Write;
 
-/// What an account says of its passwords; `None` is what the variables say.
+/// An account's own rules for passwords; `None` leaves one to the variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PasswordRules {
     /// PASSWORD HISTORY: so many are not used again.
@@ -15,7 +15,7 @@ pub struct PasswordRules {
     pub require_current: Option<bool>,
 }
 
-/// What `password_history` and kin say.
+/// The values of `password_history` and its kin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PasswordDefaults {
     /// `password_history`.
@@ -62,7 +62,7 @@ impl PasswordRules {
     }
 }
 
-/// What IDENTIFIED BY RANDOM PASSWORD gives: characters that need no care in a shell's or a statement's quotes.
+/// A password for IDENTIFIED BY RANDOM PASSWORD: characters that need no care in a shell's or a statement's quotes.
 #[must_use]
 pub fn random(len: usize) -> String {
     const CHARACTERS: &[u8] =
@@ -84,7 +84,7 @@ pub fn is_password(stored: &[u8], password: &[u8]) -> bool {
     }
 }
 
-/// What an account keeps of a clear password.
+/// The stored form of a clear password.
 pub fn stored_form(plugin: &str, password: &[u8]) -> SqlResult<Vec<u8>> {
     if password.len() > caching_sha2::MAX_PASSWORD {
         return Err(SqlError::wrong_arguments("IDENTIFIED BY (password longer than 256 bytes)"));

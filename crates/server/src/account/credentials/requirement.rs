@@ -6,7 +6,7 @@ use omnibus_value::json::Json;
 use omnibus_value::literal::doubled as quote;
 use std::fmt::Write;
 
-/// What REQUIRE says.
+/// The condition of REQUIRE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Requirement {
     /// NONE.
@@ -69,7 +69,7 @@ impl Requirement {
         }
     }
 
-    /// What stands behind REQUIRE, in the order of MySQL, or of MariaDB.
+    /// The text behind REQUIRE, in the order of MySQL, or of MariaDB.
     #[must_use]
     pub fn clause(&self, mariadb: bool) -> String {
         match self {

@@ -1,6 +1,6 @@
-//! What an account has by itself: privileges on everything, on databases and on what is in them; roles, and accounts to act as.
+//! An account's own grants: privileges on everything, on databases and on what is in them; roles, and accounts to act as.
 //!
-//! What it has with the roles in force is asked of `Rights`.
+//! `Rights` adds those of the roles in force.
 
 mod objects;
 mod privilege;
@@ -20,7 +20,7 @@ use super::host::{covers, like};
 pub struct DbGrant {
     /// Name, or a pattern with `%` and `_`.
     pub pattern: String,
-    /// What is granted there.
+    /// The privileges granted there.
     pub privileges: Privileges,
 }
 

@@ -1,4 +1,4 @@
-//! What is granted on less than a database: tables and views with their columns, routines, roles, and other accounts to act as.
+//! Grants on less than a database: tables and views with their columns, routines, roles, and other accounts to act as.
 
 use super::privilege::Privileges;
 use omnibus_parser::ast::ProgramKind;
@@ -43,13 +43,13 @@ impl TableGrant {
 /// Privileges on a stored procedure or function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutineGrant {
-    /// Which of the two.
+    /// Procedure or function.
     pub kind: ProgramKind,
     /// Database.
     pub db: String,
     /// Name; compared without case.
     pub name: String,
-    /// What is granted.
+    /// The privileges granted on it.
     pub privileges: Privileges,
 }
 

@@ -33,7 +33,7 @@ impl Privileges {
     }
 }
 
-/// What SHOW PRIVILEGES says of one.
+/// A privilege as SHOW PRIVILEGES lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct PrivilegeInfo {
     /// Name, upper case.
@@ -156,7 +156,7 @@ privileges! {
     }
 }
 
-/// What may be granted on a database.
+/// The privileges of a database.
 pub const DB_PRIVILEGES: Privileges = Privileges(
     0b1111
         | 1 << 4
@@ -176,7 +176,7 @@ pub const DB_PRIVILEGES: Privileges = Privileges(
         | 1 << 30,
 );
 
-/// What may be granted on a table or view.
+/// The privileges of a table or view.
 pub const TABLE_PRIVILEGES: Privileges = Privileges::SELECT
     .with(Privileges::INSERT)
     .with(Privileges::UPDATE)
@@ -191,11 +191,11 @@ pub const TABLE_PRIVILEGES: Privileges = Privileges::SELECT
     .with(Privileges::TRIGGER)
     .with(Privileges::GRANT_OPTION);
 
-/// What may be granted on columns.
+/// The privileges of columns.
 pub const COLUMN_PRIVILEGES: Privileges =
     Privileges::SELECT.with(Privileges::INSERT).with(Privileges::UPDATE).with(Privileges::REFERENCES);
 
-/// What may be granted on a routine.
+/// The privileges of a routine.
 pub const ROUTINE_PRIVILEGES: Privileges =
     Privileges::EXECUTE.with(Privileges::ALTER_ROUTINE).with(Privileges::GRANT_OPTION);
 

@@ -10,7 +10,7 @@ use omnibus_value::json::Json;
 pub struct Restrictions(Vec<(String, Privileges)>);
 
 impl Restrictions {
-    /// What does not hold in a database.
+    /// The privileges that do not hold in a database.
     #[must_use]
     pub fn of(&self, db: &str) -> Privileges {
         let found = self.0.binary_search_by(|(name, _)| name.as_str().cmp(db));

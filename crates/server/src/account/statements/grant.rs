@@ -82,7 +82,7 @@ fn place(target: &GrantTarget, database: Option<&str>) -> SqlResult<GrantLevel> 
     })
 }
 
-/// What a list of privileges says: of all of a place, and of columns of it.
+/// A list of privileges: those of all of a place, and those of columns of it.
 #[derive(Clone, Default)]
 struct Listed {
     set: Privileges,
@@ -155,7 +155,7 @@ fn check_grantor(grantor: &Account, place: &GrantLevel, listed: &Listed) -> SqlR
     }
 }
 
-/// What GRANT and REVOKE do to a set.
+/// The change that GRANT or REVOKE makes to a set.
 type Change = fn(Privileges, Privileges) -> Privileges;
 
 /// Changes what an account has at a place; whether it had anything there.

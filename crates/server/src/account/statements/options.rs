@@ -1,7 +1,7 @@
-//! What CREATE USER and ALTER USER say of an account besides its password and its rights: limits, when a password ends, how many
+//! Options of an account in CREATE USER and ALTER USER besides its password and its rights: limits, when a password ends, how many
 //! wrong ones lock it, notes. From statements, to statements, and to the columns of `mysql.user`.
 //!
-//! What is not here is refused by name, so that nobody relies on a rule that is not kept.
+//! Other options are refused by name, so that nobody relies on a rule that is not kept.
 
 use crate::account::attributes::text_of;
 use crate::account::credentials::{AccountOptions, Lifetime, Requirement};
@@ -47,7 +47,7 @@ fn note(statement: &CreateUser) -> SqlResult<Option<Json>> {
     }
 }
 
-/// What a statement gave, as a statement for the log says it; one that makes accounts says more, as MySQL's does.
+/// The clauses of a statement as the log has them; one that makes accounts says more, as MySQL's does.
 #[must_use]
 pub fn clauses_of(statement: &CreateUser, makes: bool) -> String {
     let mut text = String::new();
@@ -160,7 +160,7 @@ pub fn shown(account: &Account) -> String {
     text
 }
 
-/// What no other server of MariaDB's kind has.
+/// The clauses that no MariaDB has.
 pub(super) fn own_clauses(account: &Account) -> String {
     account.options.passwords.clauses(false) + &lock_clauses(account)
 }

@@ -1,4 +1,4 @@
-//! Which password an account may get: none of those that it had before (PASSWORD HISTORY, REUSE INTERVAL), and by its own hand only with
+//! The passwords that an account may get: none of those that it had before (PASSWORD HISTORY, REUSE INTERVAL), and by its own hand only with
 //! proof of the present one (REQUIRE CURRENT).
 //!
 //! An account keeps the stored forms of passwords that still count. The empty password is never among them: it may always come back.

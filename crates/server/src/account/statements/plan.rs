@@ -1,4 +1,4 @@
-//! What a statement about accounts changes, whoever runs it, a session or an applier: the new records, and the statement for the
+//! The changes of a statement about accounts, whoever runs it, a session or an applier: the new records, and the statement for the
 //! log, which holds hashes and no clear password.
 
 use super::options::clauses_of;
@@ -15,21 +15,21 @@ use omnibus_value::literal::doubled as quote;
 
 /// On whose behalf accounts are changed.
 pub struct By<'a> {
-    /// Whose privileges count.
+    /// The account whose privileges count.
     pub me: &'a Account,
     /// The plugin of new accounts.
     pub plugin: &'a str,
-    /// What variables say of passwords.
+    /// The variables about passwords.
     pub passwords: PasswordDefaults,
     /// The default database.
     pub database: Option<&'a str>,
-    /// What variables say of roles.
+    /// The variables about roles.
     pub rules: &'a RoleRules,
     /// Whether statements mean what they mean to a MariaDB.
     pub mariadb: bool,
 }
 
-/// What a statement about accounts changes, and its text for the log.
+/// Plans a statement about accounts: the new records, and its text for the log.
 pub fn plan_users(
     table: &AccessTable,
     statement: &Statement,

@@ -18,7 +18,7 @@ pub struct RoleContext<'a> {
     pub table: &'a AccessTable,
     /// On whose behalf.
     pub me: &'a Account,
-    /// What variables say.
+    /// The variables about roles.
     pub rules: &'a RoleRules,
     /// Errors and conditions are MariaDB's.
     pub mariadb: bool,

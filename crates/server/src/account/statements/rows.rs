@@ -58,7 +58,7 @@ pub fn role_rows(
     })
 }
 
-/// What an account has as a role, itself and through other roles.
+/// The roles of an account, its own and those through other roles.
 fn applicable(
     table: &AccessTable,
     me: &Account,

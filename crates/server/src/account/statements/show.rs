@@ -65,7 +65,7 @@ pub(super) fn database_lines(account: &Account, who: &str) -> Vec<String> {
     databases.iter().map(line).collect()
 }
 
-/// What does not hold in some databases.
+/// The lines about rights that do not hold in some databases.
 pub(super) fn restriction_lines(account: &Account, who: &str) -> Vec<String> {
     let line = |(db, set): (&str, Privileges)| {
         let mut names: Vec<_> = PRIVILEGES.iter().filter(|p| set.has(p.bit)).map(|p| p.name).collect();
@@ -75,7 +75,7 @@ pub(super) fn restriction_lines(account: &Account, who: &str) -> Vec<String> {
     account.grants.restrictions.iter().map(line).collect()
 }
 
-/// Whom it may act as.
+/// The lines about accounts that it may act as.
 pub(super) fn proxy_lines(account: &Account, who: &str) -> Vec<String> {
     let line = |own: &ProxyGrant| {
         let option = if own.grant_option { " WITH GRANT OPTION" } else { "" };
@@ -85,7 +85,7 @@ pub(super) fn proxy_lines(account: &Account, who: &str) -> Vec<String> {
     account.grants.proxies.iter().map(line).collect()
 }
 
-/// What an account has with the roles in force, as if it were its own: for SHOW GRANTS.
+/// An account with the grants of the roles in force as its own: for SHOW GRANTS.
 #[must_use]
 pub fn with_own_roles(account: &Account) -> Account {
     let mut all = Account { active: Vec::new(), ..account.clone() };
@@ -96,7 +96,7 @@ pub fn with_own_roles(account: &Account) -> Account {
     all
 }
 
-/// What is granted on tables and routines, as both dialects print it.
+/// The lines about tables and routines, as both dialects print them.
 pub(super) fn object_lines(account: &Account, who: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut tables: Vec<_> = account.grants.tables.iter().collect();

@@ -1,6 +1,6 @@
 //! SHOW GRANTS and SHOW CREATE USER as a MariaDB prints them, so that it and its dump program read them.
 //!
-//! What MariaDB has not (its own privileges' counterparts apart) stands in a comment of ours, which it passes over.
+//! Privileges that MariaDB lacks (its own ones' counterparts apart) stand in a comment of ours, which it passes over.
 
 use super::options;
 use super::show::{database_lines, with_grant};
@@ -18,7 +18,7 @@ const RENAMED: [(Privileges, &str); 5] = [
     (Privileges::BINLOG_ADMIN, "BINLOG ADMIN"),
     (Privileges::REPLICATION_APPLIER, "BINLOG REPLAY"),
 ];
-/// What it has no word for: CREATE USER is enough.
+/// The privileges that it has no word for: CREATE USER is enough.
 const NO_WORD: Privileges = Privileges::CREATE_ROLE.with(Privileges::DROP_ROLE);
 
 /// How the account is told: IDENTIFIED and REQUIRE.
@@ -125,7 +125,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     lines
 }
 
-/// Who has something: a role has no host part there.
+/// The name of a holder: a role has no host part there.
 fn holder(account: &Account) -> String {
     if account.is_role { backquoted(&account.user) } else { account.backquoted() }
 }

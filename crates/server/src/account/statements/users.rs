@@ -51,7 +51,7 @@ pub(super) fn apply_auth(account: &mut Account, auth: &Auth, default_plugin: &st
     Ok(())
 }
 
-/// What becomes of the second password when the first one changes; `retain` makes the old first one the second.
+/// Changes the second password when the first one changes; `retain` makes the old first one the second.
 ///
 /// # Errors
 /// 3878, 3894 and 3895 where it cannot be retained.
@@ -243,7 +243,7 @@ pub fn rename_user(
     Ok(changes)
 }
 
-/// What SET PASSWORD gives.
+/// The new password of SET PASSWORD.
 pub enum NewPassword<'a> {
     /// Its text.
     Clear(&'a [u8]),
@@ -251,7 +251,7 @@ pub enum NewPassword<'a> {
     Hash(&'a [u8]),
 }
 
-/// What SET PASSWORD says besides.
+/// The other clauses of SET PASSWORD.
 #[derive(Default)]
 pub struct SetPassword<'a> {
     /// FOR an account.

@@ -1,7 +1,7 @@
 //! Open transactions: who has them, since when, what they lock and wait for, and the last deadlock. Rows of INNODB_TRX,
 //! `events_transactions_*`, `data_locks` and their kin, and the text of SHOW ENGINE INNODB STATUS.
 //!
-//! Whoever asks reads the process list, and of each session what its transaction tells (`SessionWatch`), one after the other. No
+//! A query reads the process list, and of each session what its transaction tells (`SessionWatch`), one after the other. No
 //! statement and no commit waits for that; two rows may be of different moments.
 
 mod deadlocks;

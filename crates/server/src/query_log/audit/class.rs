@@ -1,4 +1,4 @@
-//! What kind of statement one is, as `server_audit_events` tells them apart.
+//! Kinds of statements, as `server_audit_events` tells them apart.
 
 use crate::sysvars::AUDIT_PREFIX;
 use omnibus_parser::ast::{SetItem, Statement, StatementClass};

@@ -6,7 +6,7 @@ use omnibus_parser::redact_with;
 use std::io::Write;
 use std::sync::Arc;
 
-/// What was done.
+/// The kind of the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Somebody has logged in.
@@ -46,7 +46,7 @@ pub(crate) struct Record {
     pub id: u32,
     /// The statement's number since the start; 0 for none.
     pub query: u64,
-    /// What was done.
+    /// The kind of the event.
     pub operation: Operation,
     /// The default database.
     pub database: Option<Arc<str>>,
@@ -67,10 +67,10 @@ pub(super) struct Form {
     pub text_limit: usize,
 }
 
-/// What stands for a password, as in MariaDB's.
+/// The stand-in for a password, as in MariaDB's.
 const SECRET: &[u8] = b"*****";
 
-/// What there is of a statement without its secrets, and not in the middle of a character.
+/// A statement without its secrets, cut between two characters.
 fn kept(text: &[u8], limit: usize) -> Vec<u8> {
     let mut text = redact_with(text, SECRET).into_owned();
     if text.len() > limit {

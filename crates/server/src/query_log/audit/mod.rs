@@ -33,7 +33,7 @@ pub(crate) const ROTATE_NOW: &str = "server_audit_file_rotate_now";
 /// The file's name where none, or a folder, is given.
 pub(super) const FILE_NAME: &str = "server_audit.log";
 
-/// Whose statements of which kinds are logged.
+/// The rules of logging: accounts, and kinds of statements.
 #[derive(Debug, Default)]
 struct Rules {
     connects: bool,
@@ -77,7 +77,7 @@ impl Rules {
             }
     }
 
-    /// Who is included is not excluded.
+    /// Whether a user's statements are logged: the included are not excluded.
     fn is_about(&self, user: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == user);
         if self.included.is_empty() { !named(&self.excluded) } else { named(&self.included) }

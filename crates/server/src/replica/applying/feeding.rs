@@ -1,4 +1,4 @@
-//! What becomes of each received transaction: whether it is applied, when, in which place, and with which position behind it.
+//! The way of each received transaction: whether it is applied, when, in which place, and with which position behind it.
 //!
 //! On the thread that feeds the workers. It takes what has come by the batch, and hands it on so, unless it has to look at
 //! the clock or at UNTIL before each transaction.
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Items taken at once.
 const BATCH: usize = 64;
 
-/// What UNTIL says of a transaction.
+/// The place of a transaction before, at or behind UNTIL.
 enum Limit {
     Within,
     /// Applying ends before it.
@@ -39,7 +39,7 @@ fn found(missing: &mut Option<GtidSet>, gtid: Option<AnyGtid>) {
     }
 }
 
-/// What the feeding thread knows.
+/// The state of the feeding thread.
 struct Feeder<'a> {
     applying: &'a Applying,
     keys: CatalogKeys,
@@ -47,7 +47,7 @@ struct Feeder<'a> {
     schedule: Schedule,
     /// Behind what was looked at last.
     at: ChannelPosition,
-    /// What SQL_AFTER_GTIDS waits for and is neither here nor handed over.
+    /// The GTIDs of SQL_AFTER_GTIDS that are neither here nor handed over.
     missing: Option<GtidSet>,
     /// `sql_replica_skip_counter` is set.
     skips: bool,
@@ -333,7 +333,7 @@ impl Applying {
         self.slots.len() * AHEAD
     }
 
-    /// What SQL_AFTER_GTIDS waits for and is neither here nor handed over.
+    /// The GTIDs of SQL_AFTER_GTIDS that are neither here nor handed over.
     fn missing(&self) -> Option<GtidSet> {
         let Some(Until::AfterGtids(set)) = &self.plan.until else { return None };
         let mut missing = set.clone();
