@@ -92,7 +92,7 @@ enum Need {
 }
 
 impl SessionMemory {
-    /// What belongs to no client of this database.
+    /// The memory of no client of this database.
     #[must_use]
     pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
         SessionMemory::new(server, None)
