@@ -6,6 +6,7 @@ The server has a limit of 64 MiB on all of it; each of these would take many tim
 Ring: gate.
 """
 
+import itertools
 import pathlib
 import sys
 import threading
@@ -221,20 +222,34 @@ def locks(server):
     session.close()
 
 
+def savepoints(server):
+    """As many as a limit of a session holds, each at once."""
+    root = Session(server)
+    root(f"SET GLOBAL connection_memory_limit = {8 * MIB}")
+    session = hungry(server)
+    root("SET GLOBAL connection_memory_limit = DEFAULT")
+    root.close()
+    session("START TRANSACTION")
+    made = next(n for n in itertools.count() if session.refused(f"SAVEPOINT `{n:0>60}`"))
+    expect(10_000 < made < 8 * MIB // 60, f"{made} savepoints fit 8 MiB")
+    yield "savepoints"
+    session(f"ROLLBACK TO SAVEPOINT `{made // 2:0>60}`")
+    session.fails(f"RELEASE SAVEPOINT `{made // 2 + 1:0>60}`", 1305)
+    again = next(n for n in itertools.count() if session.refused(f"SAVEPOINT `again {n:0>54}`"))
+    expect(abs(again - made // 2) < 1000, f"{again} of {made} fit again")
+    session(f"SAVEPOINT `{0:0>60}`")
+    session.fails("ROLLBACK TO SAVEPOINT nosuch", 1305)
+    session("ROLLBACK")
+    session.fails(f"RELEASE SAVEPOINT `{0:0>60}`", 1305)
+    session.close()
+
+
 def other_things(server):
     session = hungry(server)
     session("SET SESSION sql_mode = ''")
     # A message that has the value which it complains of.
     session("SELECT " + ", ".join(["DATE(CONCAT('2001-01-01 ', REPEAT('x', 50000)))"] * 300))
     yield "messages"
-    session("START TRANSACTION")
-    for first in range(0, 400000, 500):
-        if any(session.refused(f"SAVEPOINT `savepoint with a long name number {n}`") for n in range(first, first + 1)):
-            break
-        if first > 5000:
-            break
-        yield "savepoints"
-    session("ROLLBACK")
     columns = ", ".join(f"c{n} INT" for n in range(1000))
     for n in range(400):
         if session.refused(f"CREATE TEMPORARY TABLE t{n} ({columns})"):
@@ -292,7 +307,7 @@ def main():
         watch = Watch(server, CEILING)
         watch.start()
         names = sys.argv[1:]
-        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, other_things, others):
+        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, others):
             if names and part.__name__ not in names:
                 continue
             for what in part(server):
