@@ -72,7 +72,7 @@ fn default_dates(settings: &SessionSettings) -> DateMode {
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
     pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
-        self.trx.locks.lock_for_definition(names)?;
+        self.trx.locks.lock_for_definition(self.trx.statement.waits(), names)?;
         let mut next = Catalog::clone(&self.trx.catalog());
         next.version += 1;
         Ok(Change { next, ..Change::default() })

@@ -61,7 +61,7 @@ impl RowApplier {
     ) -> ExecResult<()> {
         for _ in 0..REPLANS {
             let mapping = self.mapping(trx, view, rules)?;
-            trx.foreign_keys.check(view.foreign_key_checks());
+            trx.statement.check_foreign_keys(view.foreign_key_checks());
             match trx.start_write(&mapping.table) {
                 Err(Interrupt::Error(error)) if error.code == 1615 => continue,
                 started => started?,

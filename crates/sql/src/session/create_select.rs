@@ -27,7 +27,7 @@ pub(super) fn create_table_select(
     let (plan, full, names) = planned(cx, tree, query, call)?;
     call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
     // What it reads before the lock that all definitions wait for.
-    cx.trx.locks.lock_views(&plan.views)?;
+    cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.views)?;
     for table in &plan.tables {
         cx.trx.lock_table(table, TableMode::IntentShared)?;
     }

@@ -178,7 +178,7 @@ fn system_change(
     text: &Bytes,
     change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
 ) -> ExecResult<Outcome> {
-    cx.trx.log.without_row_events();
+    cx.trx.statement.without_row_events();
     change(&mut SystemTables { catalog: cx.database.catalog(), trx: cx.trx })?;
     cx.trx.take_along_applied()?;
     log_ddl(cx.trx, &cx.state.info(text), &[])?;

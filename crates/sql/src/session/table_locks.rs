@@ -57,7 +57,7 @@ pub(super) fn lock_tables(
         }
         wanted.push((Locked::Table(table), mode));
     }
-    cx.trx.locks.lock_tables(wanted)?;
+    cx.trx.locks.lock_tables(cx.trx.statement.waits(), wanted)?;
     cx.state.held.locked = Some(LockedNames::new(names));
     Ok(Outcome::ok())
 }
@@ -93,7 +93,7 @@ pub(super) fn lock_instance(cx: &mut StatementContext<'_>, call: &Call<'_>) -> E
         return Err(Interrupt::NeedBlocking);
     }
     let defines = cx.trx.changes.open_catalog().is_some();
-    cx.trx.locks.lock_instance(defines)?;
+    cx.trx.locks.lock_instance(cx.trx.statement.waits(), defines)?;
     // What definitions made is durable before anybody copies files.
     cx.trx.see_everything();
     Ok(Outcome::ok())
@@ -140,7 +140,7 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
     cx.trx.locks.unlock_tables();
     cx.commit_before_definition()?;
     let patience = cx.state.settings.metadata_lock_wait_timeout_ms;
-    cx.trx.locks.take_read_lock()?;
+    cx.trx.locks.take_read_lock(cx.trx.statement.waits())?;
     let begun = Instant::now();
     while cx.trx.locks.rows.others_write() {
         let stopped = match begun.elapsed() >= Duration::from_millis(patience) {

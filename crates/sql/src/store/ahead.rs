@@ -76,10 +76,10 @@ impl Trx {
     ) -> ExecResult<Option<Bytes>> {
         let (mut room, end) = (Room::of_rows(), rows.len().saturating_add(want));
         while let Some((entry, value)) = ahead.pairs.pop_front() {
-            self.changes.touch(&self.locks.rows)?;
+            self.changes.touch(&self.statement, &self.locks.rows)?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
-            if !self.locks.rows.lock_key(&key, mode, wait)? {
+            if !self.locks.rows.lock_key(&mut self.statement, &key, mode, wait)? {
                 continue;
             }
             // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what

@@ -2,6 +2,7 @@
 //!
 //! Set by whoever applies them before the commit; a definition's commit takes it along by itself. On the session's thread.
 
+use super::events::Logging;
 use super::log::TrxLog;
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -83,7 +84,7 @@ impl TrxLog {
     ///
     /// # Errors
     /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(super) fn finish_applied(&mut self, logging: &Logging, writes: &mut WriteSet) -> SqlResult<()> {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
             writes.put(key.clone(), value);
@@ -93,15 +94,15 @@ impl TrxLog {
             self.cache.set_given(origin, applied.guard);
         }
         self.keeps_id = applied.even_empty;
-        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
+        if applied.even_empty { self.events.begin_empty(logging, &mut self.cache) } else { Ok(()) }
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(super) fn take_along_applied(&mut self, logging: &Logging, writes: &mut WriteSet) -> SqlResult<()> {
         if let Some(applied) = &mut self.applied {
             applied.even_empty = false;
         }
-        self.finish_applied(writes)
+        self.finish_applied(logging, writes)
     }
 
     /// Whether a commit has yet to take along what `set_applied` said.

@@ -7,6 +7,7 @@
 
 use super::counters::{Counters, Covers};
 use super::range::KeyRange;
+use super::statement::StatementScope;
 use crate::catalog::{Table, TableState, persist};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
@@ -64,24 +65,25 @@ impl Counters {
         Ok(counter.load(Ordering::Acquire))
     }
 
-    /// Takes `count` values with the session's increment and offset; returns the first.
+    /// Takes `count` values for a statement, with the session's increment and offset; returns the first.
     ///
     /// # Errors
     /// 1467 when there is none left.
     pub fn take_auto_values(
         &mut self,
+        statement: &mut StatementScope,
         table: &Arc<Table>,
         count: u64,
         increment: u64,
         offset: u64,
     ) -> SqlResult<u64> {
         // A statement that is run again would leave gaps if it took new ones.
-        let again = self.auto.take_again(|(id, many, _)| *id == table.def.id && *many == count);
+        let again = statement.auto.take_again(|(id, many, _)| *id == table.def.id && *many == count);
         if let Some((_, _, first)) = again {
             return Ok(first);
         }
         let first = self.new_auto_values(table, count, increment, offset)?;
-        self.auto.push((table.def.id, count, first));
+        statement.auto.push((table.def.id, count, first));
         Ok(first)
     }
 
@@ -222,11 +224,6 @@ impl Counters {
         let last =
             latest.scan(Bound::Included(&range.0), Bound::Excluded(&range.1), true).next().transpose()?;
         Ok(last.map_or(0, |(key, _)| persist::counter_value(&key)))
-    }
-
-    /// The first AUTO_INCREMENT value that the running statement took.
-    pub(crate) fn first_auto_value(&self) -> Option<u64> {
-        self.auto.first().map(|(_, _, first)| *first)
     }
 
     /// A new hidden row id.

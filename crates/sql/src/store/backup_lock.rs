@@ -4,6 +4,7 @@
 //! that lock, so no definition is under way afterwards. It belongs to the session, not to a transaction. On a thread that may
 //! block.
 
+use super::lock::{Patience, Waits};
 use super::table_lock::SessionLocks;
 use crate::error::{ExecResult, SqlError};
 use omnibus_locks::TableMode;
@@ -18,8 +19,8 @@ const LOOK: Duration = Duration::from_millis(2);
 impl SessionLocks {
     /// Takes the lock that makes definitions wait for each other, or says that there is a backup: it is not kept then, for
     /// the next backup goes through it.
-    pub(super) fn lock_definitions(&mut self) -> ExecResult<bool> {
-        self.rows.lock_table_id(DDL_LOCK, TableMode::Exclusive)?;
+    pub(super) fn lock_definitions(&self, waits: Waits) -> ExecResult<bool> {
+        self.rows.lock_table_id(waits, DDL_LOCK, TableMode::Exclusive)?;
         if self.others_back_up() {
             self.rows.owned.release_table(DDL_LOCK);
             return Ok(false);
@@ -33,11 +34,11 @@ impl SessionLocks {
     }
 
     /// Waits until no other session has LOCK INSTANCE FOR BACKUP.
-    pub(super) fn wait_for_backups(&mut self) -> ExecResult<()> {
+    pub(super) fn wait_for_backups(&self, patience: Patience) -> ExecResult<()> {
         let begun = Instant::now();
         while self.others_back_up() {
             self.rows.budget.kill().check()?;
-            if begun.elapsed() >= self.rows.patience.definitions {
+            if begun.elapsed() >= patience.definitions {
                 return Err(SqlError::lock_wait_timeout().into());
             }
             std::thread::sleep(LOOK);
@@ -52,7 +53,7 @@ impl SessionLocks {
     }
 
     /// LOCK INSTANCE FOR BACKUP. In force when it returns. `defines`: the transaction has an open definition.
-    pub(crate) fn lock_instance(&mut self, defines: bool) -> ExecResult<()> {
+    pub(crate) fn lock_instance(&mut self, waits: Waits, defines: bool) -> ExecResult<()> {
         if self.backup {
             return Ok(());
         }
@@ -62,7 +63,7 @@ impl SessionLocks {
         if defines {
             return Ok(());
         }
-        match self.rows.lock_table_id(DDL_LOCK, TableMode::Shared) {
+        match self.rows.lock_table_id(waits, DDL_LOCK, TableMode::Shared) {
             Ok(()) => self.rows.owned.release_table(DDL_LOCK),
             Err(error) => {
                 self.unlock_instance();

@@ -3,10 +3,10 @@
 use super::definition::OpenDefinition;
 use super::lock::LockSet;
 use super::memory::TrxMemory;
+use super::statement::StatementScope;
 use super::trx::ROW_TICKS;
-use crate::api::Mode;
 use crate::catalog::{Catalog, TableState};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_engine::WriteSet;
 use std::sync::Arc;
 
@@ -44,23 +44,30 @@ impl Changes {
     }
 
     /// Counts a row that was locked or changed.
-    pub(super) fn touch(&mut self, locks: &LockSet) -> ExecResult<()> {
-        if self.memory.is_full(&self.writes) {
-            self.spill(locks)?;
+    pub(super) fn touch(&mut self, statement: &StatementScope, locks: &LockSet) -> ExecResult<()> {
+        let room = &statement.attempt.room;
+        if room.is_full(&self.writes) {
+            self.spill(statement)?;
         }
-        if let Err(refused) = self.memory.touched(&self.writes, &locks.owned) {
-            self.make_room(refused, locks)?;
+        if let Err(refused) = self.memory.touched(room, &self.writes, &locks.owned) {
+            self.make_room(refused, statement, locks)?;
         }
         locks.budget.spend(ROW_TICKS)
     }
 
     /// A limit has no room: writes go to a file. If that gives back little, record locks become those of whole indexes.
     #[cold]
-    pub(super) fn make_room(&mut self, refused: SqlError, locks: &LockSet) -> ExecResult<()> {
+    fn make_room(
+        &mut self,
+        refused: SqlError,
+        statement: &StatementScope,
+        locks: &LockSet,
+    ) -> ExecResult<()> {
+        let room = &statement.attempt.room;
         let (held, locked) = (self.writes.held() as u64, locks.owned.memory() as u64);
-        let spills = self.memory.may_spill(held);
+        let spills = room.may_spill(held);
         if spills {
-            self.spill(locks)?;
+            self.spill(statement)?;
         }
         let widened = (held < locked / 4 || !spills) && locks.owned.widen() > 0;
         if !spills && !widened {
@@ -72,25 +79,23 @@ impl Changes {
                 "a transaction's row locks do not fit memory: it locks whole indexes"
             );
         }
-        self.memory.touched(&self.writes, &locks.owned)?;
-        self.memory.undone(&self.writes);
+        self.memory.touched(room, &self.writes, &locks.owned)?;
+        self.memory.undone(room, &self.writes);
         Ok(())
     }
 
     /// Moves the writes to a file, where a statement may wait for a disk.
     #[cold]
-    pub(super) fn spill(&mut self, locks: &LockSet) -> ExecResult<()> {
-        if locks.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        self.memory.spill(&mut self.writes)?;
-        self.memory.undone(&self.writes);
+    fn spill(&mut self, statement: &StatementScope) -> ExecResult<()> {
+        statement.waits().may_block()?;
+        self.memory.spill(&statement.attempt.room, &mut self.writes)?;
+        self.memory.undone(&statement.attempt.room, &self.writes);
         Ok(())
     }
 
     /// Moves the writes to a file, if they are many: for who counts no rows, and may block.
-    pub(crate) fn relieve(&mut self) -> SqlResult<()> {
-        self.memory.relieve(&mut self.writes)
+    pub(crate) fn relieve(&mut self, statement: &StatementScope) -> SqlResult<()> {
+        self.memory.relieve(&statement.attempt.room, &mut self.writes)
     }
 
     /// Notes that a table gained or lost a row.

@@ -1,4 +1,4 @@
-//! What a transaction has taken out of counters: AUTO_INCREMENT values, numbers of sequences, and what it writes of them.
+//! What a statement takes out of counters (AUTO_INCREMENT values, numbers of sequences), and what its transaction writes of them.
 
 use super::trx::TrxContext;
 use crate::catalog::TableState;
@@ -20,6 +20,12 @@ pub(super) struct Taken<T> {
     taken: Vec<T>,
     /// How many of them this attempt has had.
     reused: usize,
+}
+
+impl<T> Default for Taken<T> {
+    fn default() -> Self {
+        Taken { taken: Vec::new(), reused: 0 }
+    }
 }
 
 impl<T: Copy> Taken<T> {
@@ -53,61 +59,28 @@ impl<T: Copy> Taken<T> {
         self.taken.first().filter(|_| self.reused > 0)
     }
 
-    fn begin(&mut self, again: bool) {
-        self.reused = 0;
+    /// Of the attempt that follows: all of it is to be taken `again`, or nothing is left but the list's room.
+    pub(super) fn next(self, again: bool) -> Taken<T> {
+        let mut taken = self.taken;
         if !again {
-            self.taken.clear();
+            taken.clear();
         }
+        Taken { taken, reused: 0 }
     }
 }
 
 /// See the module's text.
 pub(crate) struct Counters {
     pub(super) shared: Arc<TrxContext>,
-    /// AUTO_INCREMENT values: table, how many, first.
-    pub(super) auto: Taken<(u64, u64, u64)>,
-    /// Numbers out of sequences: table, number.
-    pub(super) numbers: Taken<(u64, i64)>,
     /// Counter rows among the writes.
     pub(super) covers: Vec<Covers>,
     /// Sequences whose rows it writes.
     pub(super) sequences: Vec<Arc<TableState>>,
-    /// The running statement has given a row the value that SET INSERT_ID names.
-    forced: bool,
 }
 
 impl Counters {
     pub(super) fn new(shared: &Arc<TrxContext>) -> Counters {
-        Counters {
-            auto: Taken { taken: Vec::new(), reused: 0 },
-            numbers: Taken { taken: Vec::new(), reused: 0 },
-            covers: Vec::new(),
-            sequences: Vec::new(),
-            forced: false,
-            shared: shared.clone(),
-        }
-    }
-
-    /// Whether the statement is a new one, or the last one again after an interrupt.
-    pub(super) fn begin_attempt(&mut self, again: bool) {
-        self.auto.begin(again);
-        self.numbers.begin(again);
-        self.forced = false;
-    }
-
-    /// A row has the value that SET INSERT_ID names.
-    pub(crate) fn use_forced(&mut self) {
-        self.forced = true;
-    }
-
-    /// Whether a row has it, which no later statement may have. Asked once.
-    pub(crate) fn take_forced(&mut self) -> bool {
-        std::mem::take(&mut self.forced)
-    }
-
-    /// As `take_forced`, for the log of a statement that goes on.
-    pub(crate) fn has_forced(&self) -> bool {
-        self.forced
+        Counters { covers: Vec::new(), sequences: Vec::new(), shared: shared.clone() }
     }
 
     /// The transaction is over.

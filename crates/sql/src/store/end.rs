@@ -6,9 +6,8 @@
 use super::backup_lock::DDL_LOCK;
 use super::counters::Covers;
 use super::trx::Trx;
-use crate::api::Mode;
 use crate::catalog::TableState;
-use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::error::{ExecResult, SqlResult};
 use omnibus_commit::{CommitRequest, OnDurable, Ticket};
 use omnibus_engine::CommitNo;
 use omnibus_locks::TrxLocks;
@@ -41,8 +40,10 @@ impl Trx {
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
         let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position);
+        let logging = &self.statement.attempt.logging;
         let logged = unlogged.and_then(|keys| {
-            let logged = self.log.events.commit(&mut self.log.cache, &self.changes.writes, xid, &keys)?;
+            let logged =
+                self.log.events.commit(logging, &mut self.log.cache, &self.changes.writes, xid, &keys)?;
             Ok((logged, self.shared.builds.written(&self.changes.writes)?))
         });
         let (logged, written) = match logged {
@@ -123,8 +124,9 @@ impl Trx {
     /// Asks for a thread that may block, if the transaction is large.
     pub(crate) fn may_run_here(&self) -> ExecResult<()> {
         let long = self.is_large()
-            || self.log.events.compression.is_some() && self.log.cache.takes_long_to_compress();
-        if self.locks.rows.mode == Mode::Inline && long { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+            || self.statement.attempt.logging.compression.is_some()
+                && self.log.cache.takes_long_to_compress();
+        if long { self.statement.waits().may_block() } else { Ok(()) }
     }
 
     /// Rolls back without waiting for what that takes: for a session that is gone.
@@ -185,12 +187,12 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take BEGIN.
     pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
-        self.log.finish_applied(&mut self.changes.writes)
+        self.log.finish_applied(&self.statement.attempt.logging, &mut self.changes.writes)
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
     pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
-        self.log.take_along_applied(&mut self.changes.writes)
+        self.log.take_along_applied(&self.statement.attempt.logging, &mut self.changes.writes)
     }
 
     pub(super) fn end(&mut self) {

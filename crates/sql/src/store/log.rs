@@ -5,6 +5,7 @@
 use super::applied::Applied;
 use super::events::{StatementEvents, StatementInfo};
 use super::port::CommitPort;
+use super::statement::StatementScope;
 use super::trx::set_cache_context;
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -59,26 +60,16 @@ impl TrxLog {
         std::mem::replace(&mut self.cache, self.port.new_cache())
     }
 
-    /// The running statement is logged as text, not as rows.
-    pub(crate) fn log_as_text(&mut self) {
-        self.events.log_as_text();
+    /// The statement wrote a row that is there already.
+    pub(crate) fn wrote_equal_row(&mut self, statement: &mut StatementScope) {
+        self.events.wrote_equal_row(&mut statement.attempt.logging);
     }
 
-    /// The running statement wrote a row that is there already.
-    pub(crate) fn wrote_equal_row(&mut self) {
-        self.events.wrote_equal_row();
-    }
-
-    /// Logs the running statement as text, if it was to be logged so and has changed something.
+    /// Logs a statement as text, if it was to be logged so and has changed something.
     ///
     /// # Errors
     /// The cache is full (1197) or its spill file failed: undo the statement.
-    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
-        self.events.text(&mut self.cache, view)
-    }
-
-    /// The running statement's rows are logged by other means.
-    pub(crate) fn without_row_events(&mut self) {
-        self.events.stop_logging();
+    pub(crate) fn log_text(&mut self, statement: &StatementScope, view: &dyn StatementView) -> SqlResult<()> {
+        self.events.text(&statement.attempt.logging, &mut self.cache, view)
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn rows(
     }
     trx.check_kill()?;
     let (mut keys, mut last, want) = (Keys::default(), None, want.max(1));
-    let done = match trx.view.near(range, want)? {
+    let done = match trx.view.near(&mut trx.statement.attempt.near, range, want)? {
         Some(pairs) => {
             pairs.iter().try_for_each(|(key, value)| keys.add(table, index, key, value))?;
             true

@@ -34,20 +34,20 @@ impl Trx {
         wait: WaitPolicy,
     ) -> ExecResult<Option<(Bytes, bool)>> {
         self.start_read(table, lock)?;
-        self.changes.touch(&self.locks.rows)?;
+        self.changes.touch(&self.statement, &self.locks.rows)?;
         let mode = if lock == LockMode::Exclusive { RowMode::Exclusive } else { RowMode::Shared };
         let fresh = match wait {
-            WaitPolicy::Wait => self.locks.rows.lock_waited(key, mode)?,
+            WaitPolicy::Wait => self.locks.rows.lock_waited(&mut self.statement, key, mode)?,
             _ => match self.locks.rows.owned.try_lock_record(space_of(key), key, mode) {
                 Some(fresh) => {
-                    self.locks.rows.keep(key);
+                    self.statement.keep(key);
                     fresh
                 }
-                None if self.locks.rows.lock_key(key, mode, wait)? => false,
+                None if self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? => false,
                 None => return Ok(None),
             },
         };
-        self.locks.rows.matched = fresh.then(|| key.clone());
+        self.statement.attempt.matched = fresh.then(|| key.clone());
         let row = self.locked_value(key)?;
         if row.is_none() {
             self.give_back(key)?;
@@ -59,20 +59,17 @@ impl Trx {
     /// that the transaction has made of it, or a lock that another part of the statement has asked for. All record locks that go
     /// before their transaction ends go here.
     pub(crate) fn give_back(&mut self, key: &Bytes) -> ExecResult<()> {
-        let rows = &mut self.locks.rows;
-        if rows.matched.take_if(|matched| matched == key).is_some() && !self.changes.writes.has(key)? {
-            rows.owned.release_record(space_of(key), key);
+        let matched = &mut self.statement.attempt.matched;
+        if matched.take_if(|matched| matched == key).is_some() && !self.changes.writes.has(key)? {
+            self.locks.rows.owned.release_record(space_of(key), key);
         }
         Ok(())
     }
 
     /// Gives back the lock that the statement waited for, if it did not ask for it when it ran again.
     pub(crate) fn give_back_awaited(&mut self) -> ExecResult<()> {
-        let rows = &mut self.locks.rows;
-        rows.matched = rows.awaited.take();
-        match rows.matched.clone() {
-            Some(key) => self.give_back(&key),
-            None => Ok(()),
-        }
+        let Some(key) = self.statement.awaited.take() else { return Ok(()) };
+        self.statement.attempt.matched = Some(key.clone());
+        self.give_back(&key)
     }
 }

@@ -26,44 +26,33 @@ const LOCK: u64 = 256;
 /// Bytes of writes that are in memory whatever the limits say: a file has at least so many.
 const LEAST: u64 = 256 << 10;
 
-/// A transaction's part of its session's memory.
-pub(super) struct TrxMemory {
-    session: Arc<SessionMemory>,
-    pub(super) limits: MemoryLimits,
+/// How much a statement may have its transaction keep, as the session's variables say.
+pub(super) struct Room {
+    pub limits: MemoryLimits,
+    /// Bytes of rows in temporary tables.
+    pub temporary: u64,
     /// Writes beyond so many bytes go to a file; `u64::MAX` if they may not.
     writes_max: u64,
     /// Where files are.
     tmpdir: Option<TempFolder>,
-    account: Account,
-    /// Up to so many bytes need no asking.
-    counted: u64,
-    /// Bytes of locks, at most: a row that is read again is counted again.
-    locked: u64,
 }
 
-impl TrxMemory {
-    pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
-        TrxMemory {
-            session: session.clone(),
-            limits: MemoryLimits::default(),
-            writes_max: u64::MAX,
-            tmpdir: None,
-            account: Account::new(session),
-            counted: FREE,
-            locked: 0,
+impl Default for Room {
+    /// As much as there is, without files.
+    fn default() -> Room {
+        Room { limits: MemoryLimits::default(), temporary: u64::MAX, writes_max: u64::MAX, tmpdir: None }
+    }
+}
+
+impl Room {
+    /// Of a statement. `files`: writes may go to files.
+    pub(super) fn of(settings: &SessionSettings, files: bool) -> Room {
+        Room {
+            limits: MemoryLimits::of(settings),
+            temporary: settings.temporary_tables_max,
+            writes_max: if files { settings.tmp_table_size.max(LEAST) } else { u64::MAX },
+            tmpdir: files.then(|| settings.tmpdir.clone()),
         }
-    }
-
-    /// An account of something else that belongs to the session.
-    pub(super) fn account(&self) -> Account {
-        Account::new(&self.session)
-    }
-
-    /// What a statement with these settings may have. `files`: writes may go to files.
-    pub(super) fn begin(&mut self, settings: &SessionSettings, files: bool) {
-        self.limits = MemoryLimits::of(settings);
-        self.writes_max = if files { settings.tmp_table_size.max(LEAST) } else { u64::MAX };
-        self.tmpdir = files.then(|| settings.tmpdir.clone());
     }
 
     /// Whether writes are to go to a file.
@@ -76,15 +65,36 @@ impl TrxMemory {
     pub(super) fn may_spill(&self, held: u64) -> bool {
         self.tmpdir.is_some() && held >= LEAST
     }
+}
+
+/// A transaction's part of its session's memory.
+pub(super) struct TrxMemory {
+    session: Arc<SessionMemory>,
+    account: Account,
+    /// Up to so many bytes need no asking.
+    counted: u64,
+    /// Bytes of locks, at most: a row that is read again is counted again.
+    locked: u64,
+}
+
+impl TrxMemory {
+    pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
+        TrxMemory { session: session.clone(), account: Account::new(session), counted: FREE, locked: 0 }
+    }
+
+    /// An account of something else that belongs to the session.
+    pub(super) fn account(&self) -> Account {
+        Account::new(&self.session)
+    }
 
     /// Moves writes to a file, if they are many.
-    pub(super) fn relieve(&self, writes: &mut WriteSet) -> SqlResult<()> {
-        if self.is_full(writes) { self.spill(writes) } else { Ok(()) }
+    pub(super) fn relieve(&self, room: &Room, writes: &mut WriteSet) -> SqlResult<()> {
+        if room.is_full(writes) { self.spill(room, writes) } else { Ok(()) }
     }
 
     #[cold]
-    pub(super) fn spill(&self, writes: &mut WriteSet) -> SqlResult<()> {
-        let Some(dir) = &self.tmpdir else { return Ok(()) };
+    pub(super) fn spill(&self, room: &Room, writes: &mut WriteSet) -> SqlResult<()> {
+        let Some(dir) = &room.tmpdir else { return Ok(()) };
         let server = self.session.server();
         writes.spill(&|| {
             server.tmp_files.fetch_add(1, Ordering::Relaxed);
@@ -95,10 +105,10 @@ impl TrxMemory {
 
     /// A row was locked or changed.
     #[inline]
-    pub(super) fn touched(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+    pub(super) fn touched(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         self.locked += LOCK;
         let bytes = self.bytes(writes);
-        if bytes <= self.counted { Ok(()) } else { self.ask(writes, locks) }
+        if bytes <= self.counted { Ok(()) } else { self.ask(room, writes, locks) }
     }
 
     fn bytes(&self, writes: &WriteSet) -> u64 {
@@ -106,26 +116,26 @@ impl TrxMemory {
     }
 
     #[cold]
-    fn ask(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+    fn ask(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         self.locked = locks.memory() as u64;
         let bytes = self.bytes(writes);
         if bytes <= self.counted {
             return Ok(());
         }
         let wanted = bytes.next_multiple_of(STEP);
-        let limit = self.limits.connection.min(self.limits.server);
-        self.account.resize(wanted as usize, self.limits).map_err(|_| too_large(limit))?;
+        let limit = room.limits.connection.min(room.limits.server);
+        self.account.resize(wanted as usize, room.limits).map_err(|_| too_large(limit))?;
         self.counted = wanted;
         Ok(())
     }
 
     /// A statement was undone: its locks stay.
-    pub(super) fn undone(&mut self, writes: &WriteSet) {
+    pub(super) fn undone(&mut self, room: &Room, writes: &WriteSet) {
         let bytes = self.bytes(writes);
         self.counted = bytes.next_multiple_of(STEP).clamp(FREE, self.counted.max(FREE));
         if self.counted > FREE {
             // Less than before.
-            let _ = self.account.resize(self.counted as usize, self.limits);
+            let _ = self.account.resize(self.counted as usize, room.limits);
         } else {
             self.account.clear();
         }

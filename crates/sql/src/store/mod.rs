@@ -32,6 +32,7 @@ pub(crate) mod samples;
 mod savepoint;
 mod sequence;
 mod snapshot;
+mod statement;
 mod statistics;
 mod storage;
 mod table_lock;

@@ -9,9 +9,9 @@ use super::auto::whole_index;
 use super::overlay::{Room, is_current, may_have_written, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::{Trx, need_replan};
-use crate::api::{Isolation, Mode};
+use crate::api::Isolation;
 use crate::catalog::Table;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
@@ -25,13 +25,11 @@ impl Trx {
         if self.view.ensure()? >= defined {
             return Ok(());
         }
-        if self.view.kept {
+        if self.statement.snapshot_is_older {
             let message = "Table definition has changed, please retry transaction";
             return Err(SqlError::new(1412, b"HY000", message).into());
         }
-        if self.locks.rows.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
+        self.statement.waits().may_block()?;
         self.view.release();
         self.shared.await_snapshot_of(defined, self.budget.kill())?;
         Err(need_replan().into())
@@ -155,8 +153,8 @@ impl Trx {
         match row_mode(lock) {
             None => Ok(self.snapshot_value(key)?),
             Some(mode) => {
-                self.changes.touch(&self.locks.rows)?;
-                if !self.locks.rows.lock_key(key, mode, wait)? {
+                self.changes.touch(&self.statement, &self.locks.rows)?;
+                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
                     return Ok(None);
                 }
                 Ok(self.locked_value(key)?)
@@ -188,7 +186,7 @@ impl Trx {
         let entry = match row_mode(lock) {
             None => self.snapshot_entry(table, index, key)?,
             Some(mode) => {
-                if !self.locks.rows.lock_key(key, mode, wait)? {
+                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
                     return Ok(None);
                 }
                 self.locked_value(key)?
@@ -211,7 +209,7 @@ impl Trx {
         let lock = self.effective_lock(lock);
         self.start_read(table, lock)?;
         if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
-            self.locks.rows.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
+            self.locks.rows.lock_gap(self.statement.waits(), by_ref(&range.from), by_ref(&range.to))?;
         }
         Ok(())
     }
@@ -329,7 +327,10 @@ impl Trx {
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
     fn read_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
-        if self.changes.writes.is_empty() { self.view.near(range, want) } else { Ok(None) }
+        if !self.changes.writes.is_empty() {
+            return Ok(None);
+        }
+        self.view.near(&mut self.statement.attempt.near, range, want)
     }
 
     /// The rows of a batch of entries. If they are too large, those of its first ones, and the last of these.

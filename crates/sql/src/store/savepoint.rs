@@ -1,6 +1,6 @@
 //! SAVEPOINT: named points of a transaction to which its writes and events can be undone. Locks stay.
 
-use super::memory::TrxMemory;
+use super::memory::{Room, TrxMemory};
 use super::trx::{Marks, Trx};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::Account;
@@ -26,10 +26,10 @@ impl Savepoints {
     ///
     /// # Errors
     /// 3170: there is no memory for it.
-    fn add(&mut self, name: &str, marks: Marks, memory: &TrxMemory) -> SqlResult<()> {
+    fn add(&mut self, name: &str, marks: Marks, memory: &TrxMemory, room: &Room) -> SqlResult<()> {
         self.list.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
         let account = self.account.get_or_insert_with(|| memory.account());
-        account.resize((self.list.len() + 1) * SAVEPOINT, memory.limits)?;
+        account.resize((self.list.len() + 1) * SAVEPOINT, room.limits)?;
         self.list.push(Savepoint { name: name.to_owned(), marks });
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Trx {
     /// 3170: there is no memory for it.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         let marks = self.marks();
-        self.savepoints.add(name, marks, &self.changes.memory)
+        self.savepoints.add(name, marks, &self.changes.memory, &self.statement.attempt.room)
     }
 
     /// ROLLBACK TO SAVEPOINT. Locks stay.

@@ -1,4 +1,4 @@
-//! What a transaction sees: the snapshot of its consistent reads, what is read ahead of it, and what its replies wait for.
+//! What a transaction sees: the snapshot of its consistent reads, and what its replies wait for.
 
 use super::floor::Floor;
 use super::near::Near;
@@ -21,10 +21,6 @@ pub(crate) struct SnapshotView {
     pub(super) taken: Option<(CommitNo, Box<dyn Snapshot>)>,
     /// Where it is in the log, if it was taken with that.
     pub(super) position: Option<LogPosition>,
-    /// What the running statement has read ahead of the snapshot.
-    near: Near,
-    /// The snapshot is older than the running statement.
-    pub(super) kept: bool,
     /// What replies wait for.
     pub(super) floor: Arc<Floor>,
     /// What was committed under the session's locks, by whomever.
@@ -38,8 +34,6 @@ impl SnapshotView {
             hold: shared.port.hold(),
             taken: None,
             position: None,
-            near: Near::default(),
-            kept: false,
             floor: Arc::new(Floor::new(shared.clone())),
             stamp,
             budget,
@@ -50,25 +44,6 @@ impl SnapshotView {
     /// A view of the snapshot for other threads.
     pub(super) fn watch(&self) -> SnapshotWatch {
         self.hold.watch()
-    }
-
-    /// A statement begins; `each`: every statement has a snapshot of its own.
-    pub(super) fn begin_statement(&mut self, each: bool) {
-        self.near.forget();
-        if each {
-            self.release();
-        }
-        self.kept &= self.taken.is_some();
-    }
-
-    /// Whether the statement is a new one, or the last one again after an interrupt.
-    pub(super) fn again(&mut self, again: bool) {
-        if again && !self.kept {
-            self.release();
-        }
-        if !again {
-            self.kept = self.taken.is_some();
-        }
     }
 
     /// The snapshot that consistent reads use, taken at need.
@@ -118,14 +93,20 @@ impl SnapshotView {
     }
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
-    pub(super) fn near(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
+    pub(super) fn near<'n>(
+        &mut self,
+        near: &'n mut Near,
+        range: &KeyRange,
+        want: usize,
+    ) -> SqlResult<Option<&'n [(Bytes, Bytes)]>> {
         let (Bound::Included(from), Bound::Excluded(to)) = (&range.from, &range.to) else { return Ok(None) };
         if range.reverse {
             return Ok(None);
         }
         self.ensure()?;
-        let Some((_, snapshot)) = &self.taken else { return Ok(None) };
-        Ok(self.near.range(&**snapshot, from, to, want)?)
+        let Some((no, snapshot)) = &self.taken else { return Ok(None) };
+        near.turn_to(*no);
+        Ok(near.range(&**snapshot, from, to, want)?)
     }
 
     /// Takes the snapshot now (WITH CONSISTENT SNAPSHOT) and tells its log position.
@@ -149,7 +130,6 @@ impl SnapshotView {
     }
 
     pub(super) fn release(&mut self) {
-        self.near.forget();
         if self.taken.take().is_some() {
             self.hold.release();
         }

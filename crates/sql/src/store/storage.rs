@@ -5,7 +5,6 @@ use super::range::{KeyRange, RowAt};
 use super::read::row_mode;
 use super::sequence;
 use super::trx::Trx;
-use crate::api::Mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
 use crate::storage::{LockMode, Scan, SequenceAsk, Storage, WaitPolicy};
@@ -227,7 +226,7 @@ impl Storage for Trx {
     }
 
     fn need_blocking(&mut self) -> ExecResult<()> {
-        if self.locks.rows.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        self.statement.waits().may_block()
     }
 
     fn check_killed(&mut self) -> ExecResult<()> {

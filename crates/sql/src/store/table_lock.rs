@@ -1,9 +1,9 @@
 //! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
 //! READ LOCK).
 
-use super::lock::{LockSet, Patience};
+use super::lock::{LockSet, Waits};
 use super::trx::{Trx, TrxContext, need_replan};
-use crate::api::{Budget, Mode};
+use crate::api::Budget;
 use crate::catalog::{Table, View};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_locks::TableMode;
@@ -66,11 +66,10 @@ impl SessionLocks {
 
     /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
     /// locks to itself, and this statement waits for them like anybody.
-    pub(super) fn begin_statement(&mut self, mode: Mode, patience: Patience) {
+    pub(super) fn begin_statement(&mut self) {
         if self.handed_over.is_some() && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
             self.rows.replace();
         }
-        (self.rows.mode, self.rows.patience) = (mode, patience);
     }
 
     /// The transaction is over: what neither its commit nor LOCK TABLES has goes.
@@ -90,11 +89,11 @@ impl SessionLocks {
     }
 
     /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
-    pub(super) fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_relation(&mut self, waits: Waits, id: u64, mode: TableMode) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
-        self.rows.lock_table_id(id, mode)?;
+        self.rows.lock_table_id(waits, id, mode)?;
         if !self.kept && !self.tables.iter().any(|(held, _)| *held == id) {
             self.tables.push((id, mode));
         }
@@ -105,12 +104,16 @@ impl SessionLocks {
     ///
     /// # Errors
     /// Lock waits; 1615 if a definition changed meanwhile.
-    pub(crate) fn lock_tables(&mut self, mut tables: Vec<(Locked, TableMode)>) -> ExecResult<()> {
+    pub(crate) fn lock_tables(
+        &mut self,
+        waits: Waits,
+        mut tables: Vec<(Locked, TableMode)>,
+    ) -> ExecResult<()> {
         // A name that stands for two aliases is locked once, in the stronger mode.
         tables.sort_by_key(|(table, mode)| (table.id(), std::cmp::Reverse(table_mode_rank(*mode))));
         tables.dedup_by_key(|(table, _)| table.id());
         let wanted: Vec<_> = tables.iter().map(|(table, mode)| (table.id(), *mode)).collect();
-        self.lock_together(&wanted, &mut Vec::new())?;
+        self.lock_together(waits, &wanted, &mut Vec::new())?;
         if tables.iter().any(|(table, _)| table.is_stale()) {
             return Err(need_replan().into());
         }
@@ -140,9 +143,9 @@ impl SessionLocks {
     ///
     /// # Errors
     /// As `lock_table`.
-    pub(crate) fn lock_views(&mut self, views: &[Arc<View>]) -> ExecResult<()> {
+    pub(crate) fn lock_views(&mut self, waits: Waits, views: &[Arc<View>]) -> ExecResult<()> {
         for view in views {
-            self.lock_named(view.def.id, &view.def.name, TableMode::IntentShared)?;
+            self.lock_named(waits, view.def.id, &view.def.name, TableMode::IntentShared)?;
             if view.is_stale() {
                 return Err(need_replan().into());
             }
@@ -150,14 +153,20 @@ impl SessionLocks {
         Ok(())
     }
 
-    pub(super) fn lock_named(&mut self, id: u64, name: &str, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_named(
+        &mut self,
+        waits: Waits,
+        id: u64,
+        name: &str,
+        mode: TableMode,
+    ) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
         let held = self.held_table(id);
         if self.read_lock {
             return if mode == TableMode::IntentShared {
-                self.rows.lock_table_id(id, mode)
+                self.rows.lock_table_id(waits, id, mode)
             } else {
                 Err(read_locked().into())
             };
@@ -168,7 +177,7 @@ impl SessionLocks {
         if self.kept && held == Some(TableMode::Shared) {
             return Err(only_read_locked(name).into());
         }
-        self.rows.lock_table_id(id, mode)?;
+        self.rows.lock_table_id(waits, id, mode)?;
         self.tables.retain(|(held, _)| *held != id);
         self.tables.push((id, mode));
         Ok(())
@@ -195,9 +204,9 @@ impl SessionLocks {
     }
 
     /// FLUSH TABLES WITH READ LOCK, first half: nobody begins to write. In force when `others_write` is false.
-    pub(crate) fn take_read_lock(&mut self) -> ExecResult<()> {
+    pub(crate) fn take_read_lock(&mut self, waits: Waits) -> ExecResult<()> {
         let request = self.rows.owned.close_gate();
-        if let Err(error) = self.rows.await_lock(request) {
+        if let Err(error) = self.rows.await_lock(waits, request) {
             self.rows.owned.open_gate();
             return Err(error);
         }
@@ -227,7 +236,7 @@ impl Trx {
         if table.temporary {
             return Ok(());
         }
-        self.locks.lock_named(table.def.id, &table.def.name, mode)?;
+        self.locks.lock_named(self.statement.waits(), table.def.id, &table.def.name, mode)?;
         if table.is_stale() {
             return Err(need_replan().into());
         }

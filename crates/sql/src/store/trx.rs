@@ -9,14 +9,13 @@ use super::changes::Changes;
 use super::counters::Counters;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
-use super::foreign_keys::ForeignKeys;
-use super::lock::Patience;
 use super::log::TrxLog;
 use super::memory::TrxMemory;
 use super::port::CommitPort;
 use super::range::RowAt;
 use super::savepoint::Savepoints;
 use super::snapshot::SnapshotView;
+use super::statement::{Attempt, StatementScope};
 use super::table_lock::SessionLocks;
 use super::temp::TempStore;
 use super::xa::SessionBranch;
@@ -83,13 +82,14 @@ pub(super) struct Characteristics {
 /// A transaction, or the absence of one: what its parts do together.
 pub struct Trx {
     pub(super) shared: Arc<TrxContext>,
+    /// The running statement's.
+    pub(crate) statement: StatementScope,
     pub(super) characteristics: Characteristics,
     pub(crate) view: SnapshotView,
     pub(crate) locks: SessionLocks,
     pub(crate) changes: Changes,
     pub(crate) log: TrxLog,
     pub(crate) counters: Counters,
-    pub(crate) foreign_keys: ForeignKeys,
     pub(crate) savepoints: Savepoints,
     pub(crate) branch: SessionBranch,
     /// Temporary tables of the session.
@@ -111,13 +111,13 @@ impl Trx {
         let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
         locks.rows.watch.set_snapshot(view.watch());
         Trx {
+            statement: StatementScope::default(),
             characteristics: Characteristics { open: false, read_only: false, isolation },
             view,
             locks,
             changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
             counters: Counters::new(&shared),
-            foreign_keys: ForeignKeys::default(),
             savepoints: Savepoints::default(),
             branch: SessionBranch::default(),
             temp: TempStore::default(),
@@ -166,14 +166,15 @@ impl Trx {
         self.view.place()
     }
 
-    /// Prepares for a statement and returns the point to undo it to.
-    pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
+    /// Prepares for an attempt at a statement, the first one or `again` one, and returns the point to undo it to.
+    pub fn begin_statement(&mut self, mode: Mode, again: bool, info: &StatementInfo<'_>) -> Marks {
         let settings = info.settings;
-        self.locks.begin_statement(mode, Patience::new(settings));
+        if again && !self.statement.snapshot_is_older {
+            self.view.release();
+        }
+        self.locks.begin_statement();
         // A commit that failed has been told of (`commit_is_over`).
         self.commit_is_over(true);
-        self.temp.limit = settings.temporary_tables_max;
-        self.changes.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());
         let characteristics = &mut self.characteristics;
         if !characteristics.open {
             characteristics.isolation = settings.isolation;
@@ -182,20 +183,16 @@ impl Trx {
         let reads = self.view.taken.is_some();
         let begun = !self.changes.writes.is_empty() || !self.locks.kept && !self.locks.tables.is_empty();
         self.locks.rows.watch.begin_statement(characteristics, (begun, reads), info);
-        self.view.begin_statement(characteristics.isolation <= Isolation::ReadCommitted);
-        self.log.begin_statement(info);
-        self.foreign_keys.begin(settings.foreign_key_checks);
-        self.marks()
-    }
-
-    /// Whether the statement is a new one, or the last one again after an interrupt.
-    pub(crate) fn again(&mut self, again: bool) {
-        self.view.again(again);
-        self.counters.begin_attempt(again);
-        if !again {
-            self.locks.rows.awaited = None;
-            self.locks.rows.matched = None;
+        // Every statement has a snapshot of its own.
+        if characteristics.isolation <= Isolation::ReadCommitted {
+            self.view.release();
         }
+        let older = self.view.taken.is_some() && (!again || self.statement.snapshot_is_older);
+        let files = settings.sql_log_bin && self.shared.port.takes_files();
+        let attempt = Attempt::new(mode, settings, files);
+        self.statement = std::mem::take(&mut self.statement).next(attempt, again, older);
+        self.log.begin_statement(info);
+        self.marks()
     }
 
     /// Undoes a part of a statement. One that was not to change rows (`whole` is false) may have done so through others:
@@ -237,7 +234,7 @@ impl Trx {
         self.changes.writes.rollback_to(marks.writes);
         self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
-        self.changes.memory.undone(&self.changes.writes);
+        self.changes.memory.undone(&self.statement.attempt.room, &self.changes.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 

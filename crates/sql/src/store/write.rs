@@ -6,6 +6,7 @@
 
 use super::foreign_keys;
 use super::range::RowAt;
+use super::statement::Attempt;
 use super::temp::Parts;
 use super::trx::Trx;
 use crate::catalog::Table;
@@ -78,20 +79,21 @@ impl Trx {
     ) -> ExecResult<InsertOutcome> {
         if table.temporary {
             self.tick_row()?;
+            let (memory, room) = (&self.changes.memory, &self.statement.attempt.room);
             return self.temp.insert(
                 table,
                 values,
                 row,
-                Parts { counters: &mut self.counters, memory: &self.changes.memory },
+                Parts { counters: &mut self.counters, memory, room },
             );
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.changes.touch(&self.statement, &self.locks.rows)?;
         let row_id = if table.def.hidden_key { Some(self.counters.next_row_id(table)?) } else { None };
         let key = match row_id {
             Some(id) => table.keys[0].hidden(id),
             None => table.keys[0].entry(values, &[]).key,
         };
-        self.locks.rows.lock_new_key(&key)?;
+        self.locks.rows.lock_new_key(&mut self.statement, &key)?;
         if row_id.is_none()
             && let Some(existing) = self.locked_value(&key)?
         {
@@ -103,7 +105,7 @@ impl Trx {
         let mut entries = Vec::with_capacity(table.keys.len() - 1);
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             let entry = codec.entry(values, &key);
-            self.locks.rows.lock_new_key(&entry.key)?;
+            self.locks.rows.lock_new_key(&mut self.statement, &entry.key)?;
             if entry.unique
                 && let Some(existing) = self.row_of_entry(table, index, &entry.key)?
             {
@@ -121,8 +123,9 @@ impl Trx {
         }
         self.counters.note_auto_value(table, values)?;
         self.changes.count_row(&table.state, 1);
-        self.log.events.unchecked(self.foreign_keys.follows());
-        self.log.events.insert(&mut self.log.cache, table, row_id, &row)?;
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
+        self.log.events.insert(logging, &mut self.log.cache, table, row_id, &row)?;
         self.changes.writes.put(key, row);
         self.locks.rows.changed_row();
         table.usage.insert();
@@ -134,7 +137,7 @@ impl Trx {
     fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
         let Some(value) = self.locked_value(entry)? else { return Ok(None) };
         let key = table.clustered_of_entry(index, entry, &value)?;
-        self.locks.rows.lock_key(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        self.locks.rows.lock_key(&mut self.statement, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let row = self.locked_value(&key)?;
         Ok(row.map(|row| RowAt { key, row }))
     }
@@ -148,7 +151,7 @@ impl Trx {
             self.tick_row()?;
             return self.temp.delete(table, at, values);
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.changes.touch(&self.statement, &self.locks.rows)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
@@ -161,8 +164,9 @@ impl Trx {
         }
         self.counters.cover_auto_value(table, values, &mut self.changes.writes)?;
         self.changes.count_row(&table.state, -1);
-        self.log.events.unchecked(self.foreign_keys.follows());
-        self.log.events.delete(&mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
+        self.log.events.delete(logging, &mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
         self.changes.writes.delete(at.key.clone());
         self.locks.rows.changed_row();
         table.usage.delete();
@@ -171,7 +175,12 @@ impl Trx {
 
     fn lock_old_entry(&mut self, entry: &Entry) -> ExecResult<()> {
         if entry.unique {
-            self.locks.rows.lock_key(&entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+            self.locks.rows.lock_key(
+                &mut self.statement,
+                &entry.key,
+                RowMode::Exclusive,
+                WaitPolicy::Wait,
+            )?;
         }
         Ok(())
     }
@@ -198,20 +207,17 @@ impl Trx {
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
             self.tick_row()?;
-            return self.temp.update(
-                table,
-                change,
-                Parts { counters: &mut self.counters, memory: &self.changes.memory },
-            );
+            let (memory, room) = (&self.changes.memory, &self.statement.attempt.room);
+            return self.temp.update(table, change, Parts { counters: &mut self.counters, memory, room });
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.changes.touch(&self.statement, &self.locks.rows)?;
         let (old_key, mut key) = (&change.at.key, change.at.key.clone());
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
         }
         let moved = key != *old_key;
         if moved {
-            self.locks.rows.lock_new_key(&key)?;
+            self.locks.rows.lock_new_key(&mut self.statement, &key)?;
             if let Some(existing) = self.locked_value(&key)? {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
@@ -233,7 +239,7 @@ impl Trx {
             }
             self.lock_old_entry(&old)?;
             if old.key != new.key {
-                self.locks.rows.lock_new_key(&new.key)?;
+                self.locks.rows.lock_new_key(&mut self.statement, &new.key)?;
                 if new.unique
                     && let Some(existing) = self.row_of_entry(table, index, &new.key)?
                 {
@@ -258,8 +264,10 @@ impl Trx {
             self.counters.cover_auto_value(table, change.old, &mut self.changes.writes)?;
             self.counters.note_auto_value(table, change.new)?;
         }
-        self.log.events.unchecked(self.foreign_keys.follows());
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
         self.log.events.update(
+            logging,
             &mut self.log.cache,
             table,
             hidden_id(table, old_key),

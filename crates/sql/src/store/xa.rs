@@ -162,7 +162,7 @@ impl Trx {
         let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position)?;
         let Some(branch) = &self.branch.0 else { return Err(SqlError::xaer_nota()) };
         let writes = record::of_writes(&branch.xid, &self.changes.writes, &mut |writes| {
-            self.changes.memory.relieve(writes)
+            self.changes.memory.relieve(&self.statement.attempt.room, writes)
         })?;
         let logged = self.log.events.prepare(&mut self.log.cache, &writes, &unlogged)?;
         Ok((writes, logged))
@@ -190,7 +190,7 @@ impl Trx {
                 Some(value) => writes.put(key, value),
                 None => writes.delete(key),
             }
-            self.changes.memory.relieve(&mut writes)
+            self.changes.memory.relieve(&self.statement.attempt.room, &mut writes)
         };
         match commit {
             true => record::commit(&*latest, xid, write)?,
@@ -211,8 +211,8 @@ impl Trx {
             }
         }
         let sql = format!("XA {verb} {xid}");
-        let logged = match self.log.events.finish_branch(&mut self.log.cache, &writes, told.then_some(&*sql))
-        {
+        let (logging, told) = (&self.statement.attempt.logging, told.then_some(&*sql));
+        let logged = match self.log.events.finish_branch(logging, &mut self.log.cache, &writes, told) {
             Ok(logged) => logged,
             Err(error) => {
                 self.log.cache.rollback_to(mark).map_err(cache_error)?;

@@ -67,7 +67,7 @@ impl Interpreter {
         trx: &mut Trx,
         run: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        if trx.locks.rows.is_inline() {
+        if trx.statement.is_inline() {
             return Err(Interrupt::NeedBlocking);
         }
         let (id, kill) = (state.connection_id, state.budget.kill().clone());
@@ -193,7 +193,7 @@ impl SqlSession {
             }
             self.trx.undo_part(marks, writes)?;
         };
-        if writes && self.trx.counters.take_forced() {
+        if writes && self.trx.statement.take_forced() {
             // The number that was given is for the rows of one statement.
             self.state.settings.insert_id = None;
         }
