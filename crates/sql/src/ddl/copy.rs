@@ -371,7 +371,7 @@ pub(super) fn copy_rows(
             writes.put(entry.key, entry.value);
         }
         writes.put(key, row);
-        Ok(trx.changes.relieve(&trx.statement)?)
+        Ok(trx.transaction.relieve(&trx.statement)?)
     })?;
     if def.hidden_key {
         table.state.row_id.fetch_max(next_id, std::sync::atomic::Ordering::AcqRel);

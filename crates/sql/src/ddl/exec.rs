@@ -159,7 +159,7 @@ impl Ddl<'_> {
         let next = Arc::new(std::mem::take(&mut change.next));
         let tables = change.fresh.clone();
         let effect = Box::new(effect(self.trx, change, next.clone()));
-        self.trx.changes.open_definition(OpenDefinition::new(next, tables, effect));
+        self.trx.transaction.open_definition(OpenDefinition::new(next, tables, effect));
         Ok(())
     }
 

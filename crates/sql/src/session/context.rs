@@ -48,7 +48,7 @@ impl StatementContext<'_> {
 
     /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
     pub(crate) fn catalog_to_plan(&self) -> Arc<Catalog> {
-        let stored = self.trx.changes.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
+        let stored = self.trx.transaction.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
         self.trx.temp.over(stored)
     }
 

@@ -50,7 +50,7 @@ impl SqlSession {
                 Ok(Outcome::ok())
             }
             Statement::ReleaseSavepoint(name) => {
-                cx.trx.savepoints.release(name)?;
+                cx.trx.transaction.savepoints.release(name)?;
                 Ok(Outcome::ok())
             }
             Statement::Xa(xa) => xa::execute(cx, xa, call),

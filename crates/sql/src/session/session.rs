@@ -138,7 +138,7 @@ impl SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
         let mut trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
         let memory = Arc::new(SessionMemory::of(database.shared.memory.clone()));
-        trx.count_with(&memory);
+        trx.transaction.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let interpreter = Interpreter::new(&database);
         let named_locks = NamedLocks::new(&database.shared.locks, trx.lock_handle_owner(), &memory);

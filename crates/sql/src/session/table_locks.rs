@@ -92,7 +92,7 @@ pub(super) fn lock_instance(cx: &mut StatementContext<'_>, call: &Call<'_>) -> E
     if call.mode == Mode::Inline {
         return Err(Interrupt::NeedBlocking);
     }
-    let defines = cx.trx.changes.open_catalog().is_some();
+    let defines = cx.trx.transaction.open_catalog().is_some();
     cx.trx.locks.lock_instance(cx.trx.statement.waits(), defines)?;
     // What definitions made is durable before anybody copies files.
     cx.trx.see_everything();

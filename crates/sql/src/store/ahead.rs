@@ -22,16 +22,16 @@ const MOST: usize = 256;
 impl Trx {
     /// The next entries of a range, as they are now and this transaction's writes have them.
     pub(super) fn read_entries_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<ReadAhead> {
-        self.changes.writes.settle_all();
+        self.transaction.writes.settle_all();
         let mut pairs = Vec::with_capacity(want.min(1024));
         // Before the newest versions are taken, which have all of this then.
         let installed = self.shared.port.published();
         let latest = self.shared.port.latest();
-        let all = read_batch(&*latest, &self.changes.writes, range, want, &mut pairs)?;
+        let all = read_batch(&*latest, &self.transaction.writes, range, want, &mut pairs)?;
         // Rows that are gone leave no version to read; any deletion numbered so far may have been one of them.
         self.view.floor.see_everything();
         let next = (want * 4).min(MOST);
-        Ok(ReadAhead { pairs: pairs.into(), installed, written: self.changes.writes.mark(), all, next })
+        Ok(ReadAhead { pairs: pairs.into(), installed, written: self.transaction.writes.mark(), all, next })
     }
 
     /// Up to `want` further rows of a locking scan, which has begun. Moves `range` behind what is read.
@@ -76,7 +76,7 @@ impl Trx {
     ) -> ExecResult<Option<Bytes>> {
         let (mut room, end) = (Room::of_rows(), rows.len().saturating_add(want));
         while let Some((entry, value)) = ahead.pairs.pop_front() {
-            self.changes.touch(&self.statement, &self.locks.rows)?;
+            self.transaction.touch(&self.statement, &self.locks.rows)?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
             if !self.locks.rows.lock_key(&mut self.statement, &key, mode, wait)? {
@@ -86,7 +86,7 @@ impl Trx {
             // it found is the newest; else that may be history now.
             let current = index == 0
                 && self.shared.port.numbered() == ahead.installed
-                && self.changes.writes.mark() == ahead.written;
+                && self.transaction.writes.mark() == ahead.written;
             let row = if current {
                 value
             } else {

@@ -4,10 +4,10 @@
 
 use super::events::Logging;
 use super::log::TrxLog;
+use super::transaction::Transaction;
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_commit::GtidGuard;
-use omnibus_engine::WriteSet;
 use omnibus_format::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,25 +84,33 @@ impl TrxLog {
     ///
     /// # Errors
     /// The trx cache could not take BEGIN.
-    pub(super) fn finish_applied(&mut self, logging: &Logging, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(super) fn finish_applied(
+        &mut self,
+        logging: &Logging,
+        transaction: &mut Transaction,
+    ) -> SqlResult<()> {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
-            writes.put(key.clone(), value);
-            self.position.push(key);
+            transaction.writes.put(key.clone(), value);
+            transaction.position = Some(key);
         }
         if let Some(origin) = applied.origin {
             self.cache.set_given(origin, applied.guard);
         }
-        self.keeps_id = applied.even_empty;
+        transaction.keeps_id = applied.even_empty;
         if applied.even_empty { self.events.begin_empty(logging, &mut self.cache) } else { Ok(()) }
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
-    pub(super) fn take_along_applied(&mut self, logging: &Logging, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(super) fn take_along_applied(
+        &mut self,
+        logging: &Logging,
+        transaction: &mut Transaction,
+    ) -> SqlResult<()> {
         if let Some(applied) = &mut self.applied {
             applied.even_empty = false;
         }
-        self.finish_applied(logging, writes)
+        self.finish_applied(logging, transaction)
     }
 
     /// Whether a commit has yet to take along what `set_applied` said.

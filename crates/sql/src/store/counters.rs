@@ -2,9 +2,7 @@
 
 use super::trx::TrxContext;
 use crate::catalog::TableState;
-use crate::error::SqlResult;
 use bytes::Bytes;
-use omnibus_engine::WriteSet;
 use std::sync::Arc;
 
 /// A committed AUTO_INCREMENT counter row that a table will be able to rely on.
@@ -69,39 +67,13 @@ impl<T: Copy> Taken<T> {
     }
 }
 
-/// See the module's text.
+/// The counters of all tables, as a session asks for them.
 pub(crate) struct Counters {
     pub(super) shared: Arc<TrxContext>,
-    /// Counter rows among the writes.
-    pub(super) covers: Vec<Covers>,
-    /// Sequences whose rows it writes.
-    pub(super) sequences: Vec<Arc<TableState>>,
 }
 
 impl Counters {
     pub(super) fn new(shared: &Arc<TrxContext>) -> Counters {
-        Counters { covers: Vec::new(), sequences: Vec::new(), shared: shared.clone() }
-    }
-
-    /// The transaction is over.
-    pub(super) fn end(&mut self) {
-        self.covers.clear();
-        self.sequences.clear();
-    }
-
-    /// The counter rows that the transaction still writes: no row event tells of them.
-    ///
-    /// # Errors
-    /// The writes could not be read.
-    pub(super) fn unlogged_keys(&mut self, writes: &WriteSet, position: &[Bytes]) -> SqlResult<Vec<Bytes>> {
-        for covers in std::mem::take(&mut self.covers) {
-            if let Some(key) = &covers.keys[0]
-                && matches!(writes.get(key)?, Some(Some(_)))
-            {
-                self.covers.push(covers);
-            }
-        }
-        let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
-        Ok(counters.chain(position.iter().cloned()).collect())
+        Counters { shared: shared.clone() }
     }
 }

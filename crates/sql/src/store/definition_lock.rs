@@ -104,7 +104,7 @@ impl SessionLocks {
     /// # Errors
     /// Lock waits; under LOCK TABLES 1100, 1099 and 1192 for what is not locked.
     pub(crate) fn lock_for_definition(&self, waits: Waits, names: Names<'_>) -> ExecResult<()> {
-        if self.kept {
+        if self.has_locked_tables() {
             self.check_locked(names)?;
         }
         wait_for_room(self)?;
@@ -114,7 +114,7 @@ impl SessionLocks {
             self.wait_for_backups(waits.patience)?;
             let found = names.find(&self.shared.catalog.load());
             let wanted: Vec<_> = found.into_iter().map(|id| (id, TableMode::Exclusive)).collect();
-            if !self.kept {
+            if !self.has_locked_tables() {
                 self.lock_together(waits, &wanted, &mut held)?;
             }
             if !self.lock_definitions(waits)? {
@@ -122,7 +122,7 @@ impl SessionLocks {
                 self.release_tables(&mut held);
             } else {
                 let now = names.find(&self.shared.catalog.load());
-                if self.kept || now.iter().all(|id| held.contains(id)) {
+                if self.has_locked_tables() || now.iter().all(|id| held.contains(id)) {
                     return Ok(());
                 }
                 self.unlock_definitions();
@@ -184,9 +184,8 @@ impl SessionLocks {
         for (db, name) in names {
             let table = catalog.find_table(db, name).map(|table| table.def.id);
             let found = table.or_else(|| catalog.find_view(db, name).map(|view| view.def.id));
-            let mode = found.and_then(|found| self.tables.iter().find(|(id, _)| *id == found));
-            match mode {
-                Some((_, TableMode::Exclusive)) => {}
+            match found.and_then(|found| self.held_table(found)) {
+                Some(TableMode::Exclusive) => {}
                 Some(_) => return Err(super::table_lock::only_read_locked(name).into()),
                 None => return Err(super::table_lock::not_locked(name).into()),
             }
@@ -196,9 +195,9 @@ impl SessionLocks {
 
     /// Under LOCK TABLES, a table that takes the place of a locked one is locked as that was.
     pub(crate) fn lock_successor(&mut self, waits: Waits, id: u64) -> ExecResult<()> {
-        if self.kept {
+        if self.has_locked_tables() {
             self.rows.lock_table_id(waits, id, TableMode::Exclusive)?;
-            self.tables.push((id, TableMode::Exclusive));
+            self.hold(id);
         }
         Ok(())
     }

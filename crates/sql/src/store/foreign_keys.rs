@@ -169,7 +169,7 @@ fn has_parent(
         if wait != WaitPolicy::Wait && trx.locked_value(&key)?.is_none() {
             return Ok(false);
         }
-        trx.changes.touch(&trx.statement, &trx.locks.rows)?;
+        trx.transaction.touch(&trx.statement, &trx.locks.rows)?;
         let locked = trx.locks.rows.lock_key(&mut trx.statement, &key, RowMode::Shared, wait)?;
         return Ok(locked && trx.locked_value(&key)?.is_some());
     }
@@ -199,11 +199,11 @@ pub(crate) fn verify_foreign_key(
     let latest = trx.shared.port.latest();
     let mut range = whole_index(table, 0);
     let mut known: Option<Bytes> = None;
-    trx.changes.writes.settle_all();
+    trx.transaction.writes.settle_all();
     loop {
         trx.check_kill()?;
         let mut rows = Vec::new();
-        let done = read_batch(&*latest, &trx.changes.writes, &range, BATCH, &mut rows)?;
+        let done = read_batch(&*latest, &trx.transaction.writes, &range, BATCH, &mut rows)?;
         for (_, row) in &rows {
             count += 1;
             let values = picked(&table.decode(row)?, &key.columns);
@@ -218,7 +218,7 @@ pub(crate) fn verify_foreign_key(
                 continue;
             }
             let mut found = Vec::new();
-            read_batch(&*latest, &trx.changes.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
+            read_batch(&*latest, &trx.transaction.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
             if found.is_empty() {
                 return Err(no_parent(table, key).into());
             }

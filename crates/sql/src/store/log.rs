@@ -8,7 +8,6 @@ use super::port::CommitPort;
 use super::statement::StatementScope;
 use super::trx::set_cache_context;
 use crate::error::SqlResult;
-use bytes::Bytes;
 use omnibus_commit::TrxCache;
 use omnibus_replication::model::StatementView;
 use std::sync::Arc;
@@ -21,12 +20,8 @@ pub(crate) struct TrxLog {
     pub(super) events: StatementEvents,
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
-    /// The commit that follows has an id that must not be forgotten, whatever else it has.
-    pub(super) keeps_id: bool,
     /// Counts commits without a place yet, if somebody wants to know.
     pub(super) in_flight: Option<Arc<AtomicU64>>,
-    /// The keys of a position and its kin among the writes: no row event tells of them.
-    pub(super) position: Vec<Bytes>,
 }
 
 impl TrxLog {
@@ -35,9 +30,7 @@ impl TrxLog {
             cache: port.new_cache(),
             events: StatementEvents::default(),
             applied: None,
-            keeps_id: false,
             in_flight: None,
-            position: Vec::new(),
             port: port.clone(),
         }
     }
@@ -52,7 +45,6 @@ impl TrxLog {
     pub(super) fn end(&mut self) {
         self.cache.clear();
         self.events.end();
-        self.position.clear();
     }
 
     /// The filled cache, for a commit to take along; an empty one is in its place.

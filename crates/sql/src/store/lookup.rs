@@ -66,7 +66,7 @@ pub(super) fn rows(
     want: usize,
     rows: &mut Vec<Bytes>,
 ) -> ExecResult<Option<bool>> {
-    if !trx.changes.writes.is_empty() || range.reverse || range.is_empty() {
+    if !trx.transaction.writes.is_empty() || range.reverse || range.is_empty() {
         return Ok(None);
     }
     trx.check_kill()?;

@@ -18,7 +18,7 @@ impl Trx {
     /// Whether a read that locks as `lock` says goes this way.
     pub(crate) fn locks_matches_only(&self, table: &Table, lock: LockMode) -> bool {
         lock != LockMode::None
-            && self.characteristics.isolation <= Isolation::ReadCommitted
+            && self.transaction.characteristics.isolation <= Isolation::ReadCommitted
             && !table.temporary
     }
 
@@ -34,7 +34,7 @@ impl Trx {
         wait: WaitPolicy,
     ) -> ExecResult<Option<(Bytes, bool)>> {
         self.start_read(table, lock)?;
-        self.changes.touch(&self.statement, &self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let mode = if lock == LockMode::Exclusive { RowMode::Exclusive } else { RowMode::Shared };
         let fresh = match wait {
             WaitPolicy::Wait => self.locks.rows.lock_waited(&mut self.statement, key, mode)?,
@@ -60,7 +60,7 @@ impl Trx {
     /// before their transaction ends go here.
     pub(crate) fn give_back(&mut self, key: &Bytes) -> ExecResult<()> {
         let matched = &mut self.statement.attempt.matched;
-        if matched.take_if(|matched| matched == key).is_some() && !self.changes.writes.has(key)? {
+        if matched.take_if(|matched| matched == key).is_some() && !self.transaction.writes.has(key)? {
             self.locks.rows.owned.release_record(space_of(key), key);
         }
         Ok(())

@@ -7,7 +7,6 @@
 //!
 //! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
-use super::trx::Trx;
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
@@ -69,7 +68,6 @@ impl Room {
 
 /// A transaction's part of its session's memory.
 pub(super) struct TrxMemory {
-    session: Arc<SessionMemory>,
     account: Account,
     /// Up to so many bytes need no asking.
     counted: u64,
@@ -79,12 +77,17 @@ pub(super) struct TrxMemory {
 
 impl TrxMemory {
     pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
-        TrxMemory { session: session.clone(), account: Account::new(session), counted: FREE, locked: 0 }
+        TrxMemory { account: Account::new(session), counted: FREE, locked: 0 }
+    }
+
+    /// Another transaction's, of the same session.
+    pub(super) fn another(&self) -> TrxMemory {
+        TrxMemory { account: self.account.like(), counted: FREE, locked: 0 }
     }
 
     /// An account of something else that belongs to the session.
     pub(super) fn account(&self) -> Account {
-        Account::new(&self.session)
+        self.account.like()
     }
 
     /// Moves writes to a file, if they are many.
@@ -95,7 +98,7 @@ impl TrxMemory {
     #[cold]
     pub(super) fn spill(&self, room: &Room, writes: &mut WriteSet) -> SqlResult<()> {
         let Some(dir) = &room.tmpdir else { return Ok(()) };
-        let server = self.session.server();
+        let server = self.account.server();
         writes.spill(&|| {
             server.tmp_files.fetch_add(1, Ordering::Relaxed);
             dir.file()
@@ -140,15 +143,6 @@ impl TrxMemory {
             self.account.clear();
         }
     }
-
-    /// The transaction is over.
-    pub(super) fn ended(&mut self) {
-        self.locked = 0;
-        if self.counted > FREE {
-            self.counted = FREE;
-            self.account.clear();
-        }
-    }
 }
 
 fn too_large(limit: u64) -> SqlError {
@@ -160,11 +154,4 @@ fn too_large(limit: u64) -> SqlError {
              'connection_memory_limit' allows ({limit} bytes); make it smaller, or increase these variables"
         ),
     )
-}
-
-impl Trx {
-    /// Counts what the transaction keeps with this session's.
-    pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
-        self.changes.memory = TrxMemory::new(session);
-    }
 }

@@ -52,7 +52,7 @@ impl Trx {
     /// The lock that a read takes: plain reads lock at SERIALIZABLE inside a transaction.
     pub(super) fn effective_lock(&self, lock: LockMode) -> LockMode {
         if lock == LockMode::None
-            && self.characteristics.isolation == Isolation::Serializable
+            && self.transaction.characteristics.isolation == Isolation::Serializable
             && self.is_open()
         {
             LockMode::Share
@@ -63,14 +63,14 @@ impl Trx {
 
     /// Whether ranges are locked too.
     pub(super) fn locks_ranges(&self) -> bool {
-        self.characteristics.isolation >= Isolation::RepeatableRead
+        self.transaction.characteristics.isolation >= Isolation::RepeatableRead
     }
 
     /// The pair of `key` as the snapshot and this transaction's writes have it.
     fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.changes.writes.is_empty() {
-            self.changes.writes.settle(key);
-            if let Some(write) = self.changes.writes.get(key)? {
+        if !self.transaction.writes.is_empty() {
+            self.transaction.writes.settle(key);
+            if let Some(write) = self.transaction.writes.get(key)? {
                 return Ok(write);
             }
         }
@@ -79,35 +79,34 @@ impl Trx {
 
     /// The value of a unique entry as the snapshot and this transaction's writes have it.
     fn snapshot_entry(&mut self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<Bytes>> {
-        if self.changes.writes.is_empty() {
+        if self.transaction.writes.is_empty() {
             return Ok(self.view.reader()?.get(key)?);
         }
-        self.changes.writes.settle(key);
-        let written = match self.changes.writes.get(key)? {
+        self.transaction.writes.settle(key);
+        let written = match self.transaction.writes.get(key)? {
             Some(Some(own)) => return Ok(Some(own)),
             written => written.is_some(),
         };
         // The snapshot's may be another row's, also where an own one has left this key.
         let Some(value) = self.view.reader()?.get(key)? else { return Ok(None) };
-        let current = is_current(&self.changes.writes, table, index, key, &value, written)?;
+        let current = is_current(&self.transaction.writes, table, index, key, &value, written)?;
         Ok(current.then_some(value))
     }
 
     /// Whether a row that was read under its lock is newer than the snapshot.
     pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
         match &self.view.taken {
-            Some((no, snapshot)) if self.view.floor.seen() > *no => {
-                Ok(!self.changes.writes.has(&at.key)? && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
-            }
+            Some(taken) if self.view.floor.seen() > taken.no => Ok(!self.transaction.writes.has(&at.key)?
+                && taken.snapshot.get(&at.key)?.as_ref() != Some(&at.row)),
             _ => Ok(false),
         }
     }
 
     /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
     pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.changes.writes.is_empty() {
-            self.changes.writes.settle(key);
-            if let Some(write) = self.changes.writes.get(key)? {
+        if !self.transaction.writes.is_empty() {
+            self.transaction.writes.settle(key);
+            if let Some(write) = self.transaction.writes.get(key)? {
                 return Ok(write);
             }
         }
@@ -153,7 +152,7 @@ impl Trx {
         match row_mode(lock) {
             None => Ok(self.snapshot_value(key)?),
             Some(mode) => {
-                self.changes.touch(&self.statement, &self.locks.rows)?;
+                self.transaction.touch(&self.statement, &self.locks.rows)?;
                 if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
                     return Ok(None);
                 }
@@ -239,7 +238,7 @@ impl Trx {
         }
         let lock = self.effective_lock(lock);
         self.check_kill()?;
-        self.changes.writes.settle_all();
+        self.transaction.writes.settle_all();
         let want = want.max(1);
         let (done, last, left_at) = match row_mode(lock) {
             None => {
@@ -271,14 +270,14 @@ impl Trx {
         want: usize,
         entries: &mut Vec<(Bytes, Bytes)>,
     ) -> SqlResult<bool> {
-        self.changes.writes.settle_all();
+        self.transaction.writes.settle_all();
         if let Some(pairs) = self.read_ahead(range, want)? {
             entries.extend_from_slice(pairs);
             return Ok(true);
         }
         self.view.ensure()?;
-        let Some((_, snapshot)) = &self.view.taken else { return Ok(true) };
-        let (snapshot, writes) = (&**snapshot, &self.changes.writes);
+        let Some(taken) = &self.view.taken else { return Ok(true) };
+        let (snapshot, writes) = (&*taken.snapshot, &self.transaction.writes);
         if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
             Ok(read_batch(snapshot, writes, range, want, entries)?)
         } else {
@@ -299,8 +298,8 @@ impl Trx {
         rows: &mut Vec<Bytes>,
         keep: &mut dyn FnMut(&[u8]) -> bool,
     ) -> ExecResult<Option<bool>> {
-        self.changes.writes.settle_all();
-        if range.reverse || range.is_empty() || may_have_written(&self.changes.writes, range) {
+        self.transaction.writes.settle_all();
+        if range.reverse || range.is_empty() || may_have_written(&self.transaction.writes, range) {
             return Ok(None);
         }
         self.check_kill()?;
@@ -327,7 +326,7 @@ impl Trx {
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
     fn read_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
-        if !self.changes.writes.is_empty() {
+        if !self.transaction.writes.is_empty() {
             return Ok(None);
         }
         self.view.near(&mut self.statement.attempt.near, range, want)

@@ -177,11 +177,11 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
 /// # Errors
 /// Lock waits, a full trx cache.
 pub(crate) fn put_sequence(trx: &mut Trx, table: &Arc<Table>, row: Bytes) -> ExecResult<()> {
-    trx.changes.touch(&trx.statement, &trx.locks.rows)?;
+    trx.transaction.touch(&trx.statement, &trx.locks.rows)?;
     let key = row_key(table);
     trx.locks.rows.lock_new_key(&mut trx.statement, &key)?;
     trx.log.events.insert(&mut trx.statement.attempt.logging, &mut trx.log.cache, table, Some(ROW), &row)?;
-    trx.changes.writes.put(key, row);
-    trx.counters.sequences.push(table.state.clone());
+    trx.transaction.writes.put(key, row);
+    trx.transaction.sequences.push(table.state.clone());
     Ok(())
 }

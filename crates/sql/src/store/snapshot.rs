@@ -14,13 +14,19 @@ use omnibus_locks::Stamp;
 use std::ops::Bound;
 use std::sync::Arc;
 
+/// A snapshot that is held.
+pub(super) struct Taken {
+    pub no: CommitNo,
+    pub snapshot: Box<dyn Snapshot>,
+    /// Where it is in the log, if it was taken with that.
+    position: Option<LogPosition>,
+}
+
 /// See the module's text.
 pub(crate) struct SnapshotView {
     shared: Arc<TrxContext>,
     hold: Box<dyn SnapshotHold>,
-    pub(super) taken: Option<(CommitNo, Box<dyn Snapshot>)>,
-    /// Where it is in the log, if it was taken with that.
-    pub(super) position: Option<LogPosition>,
+    pub(super) taken: Option<Taken>,
     /// What replies wait for.
     pub(super) floor: Arc<Floor>,
     /// What was committed under the session's locks, by whomever.
@@ -28,12 +34,17 @@ pub(crate) struct SnapshotView {
     budget: Arc<Budget>,
 }
 
+impl Taken {
+    fn new(shared: &TrxContext, no: CommitNo, position: Option<LogPosition>) -> Taken {
+        Taken { no, snapshot: shared.port.engine().snapshot(no), position }
+    }
+}
+
 impl SnapshotView {
     pub(super) fn new(shared: &Arc<TrxContext>, stamp: Stamp, budget: Arc<Budget>) -> SnapshotView {
         SnapshotView {
             hold: shared.port.hold(),
             taken: None,
-            position: None,
             floor: Arc::new(Floor::new(shared.clone())),
             stamp,
             budget,
@@ -51,15 +62,15 @@ impl SnapshotView {
     /// # Errors
     /// As `at_least`.
     pub(super) fn ensure(&mut self) -> SqlResult<CommitNo> {
-        if let Some((no, _)) = &self.taken {
-            return Ok(*no);
+        if let Some(taken) = &self.taken {
+            return Ok(taken.no);
         }
         let at_least = self.at_least()?;
         let no = self.hold.take(at_least);
         if no == at_least {
             self.floor.see(no);
         }
-        self.taken = Some((no, self.shared.port.engine().snapshot(no)));
+        self.taken = Some(Taken::new(&self.shared, no, None));
         Ok(no)
     }
 
@@ -86,10 +97,8 @@ impl SnapshotView {
     pub(super) fn reader(&mut self) -> SqlResult<&dyn Snapshot> {
         self.ensure()?;
         // Taken just above; the fallback cannot be reached.
-        let taken = self
-            .taken
-            .get_or_insert_with(|| (CommitNo::ZERO, self.shared.port.engine().snapshot(CommitNo::ZERO)));
-        Ok(&*taken.1)
+        let taken = self.taken.get_or_insert_with(|| Taken::new(&self.shared, CommitNo::ZERO, None));
+        Ok(&*taken.snapshot)
     }
 
     /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
@@ -104,31 +113,26 @@ impl SnapshotView {
             return Ok(None);
         }
         self.ensure()?;
-        let Some((no, snapshot)) = &self.taken else { return Ok(None) };
-        near.turn_to(*no);
-        Ok(near.range(&**snapshot, from, to, want)?)
+        let Some(taken) = &self.taken else { return Ok(None) };
+        near.turn_to(taken.no);
+        Ok(near.range(&*taken.snapshot, from, to, want)?)
     }
 
     /// Takes the snapshot now (WITH CONSISTENT SNAPSHOT) and tells its log position.
     pub fn take_with_position(&mut self) -> (CommitNo, LogPosition) {
         let (no, position) = self.hold.take_with_position();
-        self.taken = Some((no, self.shared.port.engine().snapshot(no)));
-        self.position = Some(position);
+        self.taken = Some(Taken::new(&self.shared, no, Some(position)));
         (no, position)
     }
 
     /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
     #[must_use]
     pub fn place(&self) -> Option<(CommitNo, LogPosition)> {
-        Some((self.taken.as_ref()?.0, self.position?))
+        let taken = self.taken.as_ref()?;
+        Some((taken.no, taken.position?))
     }
 
-    /// The transaction is over.
-    pub(super) fn end(&mut self) {
-        self.release();
-        self.position = None;
-    }
-
+    /// The transaction is over, or the statement that the snapshot was for.
     pub(super) fn release(&mut self) {
         if self.taken.take().is_some() {
             self.hold.release();

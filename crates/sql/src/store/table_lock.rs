@@ -31,16 +31,23 @@ impl Locked {
     }
 }
 
+/// Tables and how they are locked.
+type TableLocks = Vec<(u64, TableMode)>;
+
+/// LOCK TABLES or FLUSH TABLES WITH READ LOCK is in force: the session's, whatever becomes of its transactions.
+struct HeldTables {
+    tables: TableLocks,
+    /// It is FLUSH TABLES WITH READ LOCK.
+    read_lock: bool,
+}
+
 /// The locks of a session: its transaction's, and those that outlive it.
 pub(crate) struct SessionLocks {
     pub(super) shared: Arc<TrxContext>,
     pub(crate) rows: LockSet,
-    /// Tables locked by this transaction, and how.
-    pub(super) tables: Vec<(u64, TableMode)>,
-    /// Held by LOCK TABLES, kept across transactions.
-    pub(super) kept: bool,
-    /// FLUSH TABLES WITH READ LOCK is in force; then so is `kept`.
-    read_lock: bool,
+    /// Tables locked by this transaction. None while others are held.
+    tables: TableLocks,
+    held: Option<HeldTables>,
     /// The session has LOCK INSTANCE FOR BACKUP.
     pub(super) backup: bool,
     /// The table that a definition statement lets others use meanwhile, and what it holds of it.
@@ -55,8 +62,7 @@ impl SessionLocks {
         SessionLocks {
             rows: LockSet::new(shared, session, budget),
             tables: Vec::new(),
-            kept: false,
-            read_lock: false,
+            held: None,
             backup: false,
             aside: None,
             handed_over: None,
@@ -67,7 +73,7 @@ impl SessionLocks {
     /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
     /// locks to itself, and this statement waits for them like anybody.
     pub(super) fn begin_statement(&mut self) {
-        if self.handed_over.is_some() && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
+        if self.handed_over.is_some() && self.held.is_none() && Arc::strong_count(&self.rows.owned) > 1 {
             self.rows.replace();
         }
     }
@@ -75,10 +81,8 @@ impl SessionLocks {
     /// The transaction is over: what neither its commit nor LOCK TABLES has goes.
     pub(super) fn end(&mut self) {
         self.aside = None;
-        if !self.kept {
-            self.tables.clear();
-        }
-        match (self.handed_over.is_some(), self.kept) {
+        self.tables.clear();
+        match (self.handed_over.is_some(), self.held.is_some()) {
             (true, _) => {}
             (false, true) => {
                 self.rows.owned.release_records();
@@ -94,7 +98,7 @@ impl SessionLocks {
             return Ok(());
         }
         self.rows.lock_table_id(waits, id, mode)?;
-        if !self.kept && !self.tables.iter().any(|(held, _)| *held == id) {
+        if self.held.is_none() && !self.tables.iter().any(|(held, _)| *held == id) {
             self.tables.push((id, mode));
         }
         Ok(())
@@ -119,21 +123,35 @@ impl SessionLocks {
         }
         // Who had the locks before may have given them back ahead of the device: its rows are there for readers, too.
         self.shared.await_snapshot_of(self.shared.port.numbered(), self.rows.budget.kill())?;
-        self.tables = wanted;
-        self.kept = true;
+        self.tables.clear();
+        self.held = Some(HeldTables { tables: wanted, read_lock: self.has_read_lock() });
         Ok(())
     }
 
     /// Whether LOCK TABLES is in force.
     #[must_use]
     pub fn has_locked_tables(&self) -> bool {
-        self.kept
+        self.held.is_some()
+    }
+
+    /// Whether the transaction has locked tables itself.
+    pub(super) fn has_used_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Tables that are locked by their names: under LOCK TABLES those, else the transaction's.
+    fn named(&mut self) -> &mut TableLocks {
+        match &mut self.held {
+            Some(held) => &mut held.tables,
+            None => &mut self.tables,
+        }
     }
 
     /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
     pub fn unlock_tables(&mut self) {
-        self.kept = false;
-        if std::mem::take(&mut self.read_lock) {
+        let Some(held) = self.held.take() else { return };
+        self.tables = held.tables;
+        if held.read_lock {
             self.rows.owned.open_gate();
         }
     }
@@ -164,27 +182,34 @@ impl SessionLocks {
             return Ok(());
         }
         let held = self.held_table(id);
-        if self.read_lock {
+        if self.has_read_lock() {
             return if mode == TableMode::IntentShared {
                 self.rows.lock_table_id(waits, id, mode)
             } else {
                 Err(read_locked().into())
             };
         }
-        if self.kept && held.is_none() {
+        if self.held.is_some() && held.is_none() {
             return Err(not_locked(name).into());
         }
-        if self.kept && held == Some(TableMode::Shared) {
+        if self.held.is_some() && held == Some(TableMode::Shared) {
             return Err(only_read_locked(name).into());
         }
         self.rows.lock_table_id(waits, id, mode)?;
-        self.tables.retain(|(held, _)| *held != id);
-        self.tables.push((id, mode));
+        let tables = self.named();
+        tables.retain(|(held, _)| *held != id);
+        tables.push((id, mode));
         Ok(())
     }
 
+    /// A table that was locked exclusively is among those that are locked by their names.
+    pub(super) fn hold(&mut self, id: u64) {
+        self.named().push((id, TableMode::Exclusive));
+    }
+
     pub(super) fn held_table(&self, id: u64) -> Option<TableMode> {
-        self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
+        let tables = self.held.as_ref().map_or(&self.tables, |held| &held.tables);
+        tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
     }
 
     /// Whether the transaction has a table locked as strongly as this.
@@ -195,12 +220,12 @@ impl SessionLocks {
     /// Whether FLUSH TABLES WITH READ LOCK is in force.
     #[must_use]
     pub fn has_read_lock(&self) -> bool {
-        self.read_lock
+        self.held.as_ref().is_some_and(|held| held.read_lock)
     }
 
     /// Fails if this session has locked itself out with FLUSH TABLES WITH READ LOCK.
     pub(crate) fn check_no_read_lock(&self) -> SqlResult<()> {
-        if self.read_lock { Err(read_locked()) } else { Ok(()) }
+        if self.has_read_lock() { Err(read_locked()) } else { Ok(()) }
     }
 
     /// FLUSH TABLES WITH READ LOCK, first half: nobody begins to write. In force when `others_write` is false.
@@ -210,17 +235,18 @@ impl SessionLocks {
             self.rows.owned.open_gate();
             return Err(error);
         }
-        self.read_lock = true;
-        self.kept = true;
+        let tables = std::mem::take(self.named());
+        self.held = Some(HeldTables { tables, read_lock: true });
         Ok(())
     }
 }
 
 /// Tables are gone. Who had no others locked may use any again.
 pub(super) fn forget_tables(locks: &mut SessionLocks, gone: &[u64]) {
-    let held = locks.tables.len();
-    locks.tables.retain(|(id, _)| !gone.contains(id));
-    if locks.tables.is_empty() && held > 0 && locks.kept && !locks.read_lock {
+    let tables = locks.named();
+    let before = tables.len();
+    tables.retain(|(id, _)| !gone.contains(id));
+    if tables.is_empty() && before > 0 && locks.has_locked_tables() && !locks.has_read_lock() {
         locks.unlock_tables();
     }
 }

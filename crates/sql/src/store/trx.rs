@@ -5,7 +5,6 @@
 
 use super::auto::whole_index;
 use super::building::Builds;
-use super::changes::Changes;
 use super::counters::Counters;
 use super::events::{StatementEvents, StatementInfo};
 use super::floor::Floor;
@@ -13,11 +12,11 @@ use super::log::TrxLog;
 use super::memory::TrxMemory;
 use super::port::CommitPort;
 use super::range::RowAt;
-use super::savepoint::Savepoints;
 use super::snapshot::SnapshotView;
 use super::statement::{Attempt, StatementScope};
 use super::table_lock::SessionLocks;
 use super::temp::TempStore;
+use super::transaction::Transaction;
 use super::xa::SessionBranch;
 use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell, Table};
@@ -69,28 +68,17 @@ pub struct Marks {
     rows: u64,
 }
 
-/// What a transaction is by START TRANSACTION and its kin.
-#[derive(Clone, Copy)]
-pub(super) struct Characteristics {
-    /// START TRANSACTION or the first statement under autocommit=0 has opened it.
-    pub open: bool,
-    /// START TRANSACTION READ ONLY.
-    pub read_only: bool,
-    pub isolation: Isolation,
-}
-
 /// A transaction, or the absence of one: what its parts do together.
 pub struct Trx {
     pub(super) shared: Arc<TrxContext>,
     /// The running statement's.
     pub(crate) statement: StatementScope,
-    pub(super) characteristics: Characteristics,
+    /// The open transaction's.
+    pub(crate) transaction: Transaction,
     pub(crate) view: SnapshotView,
     pub(crate) locks: SessionLocks,
-    pub(crate) changes: Changes,
     pub(crate) log: TrxLog,
     pub(crate) counters: Counters,
-    pub(crate) savepoints: Savepoints,
     pub(crate) branch: SessionBranch,
     /// Temporary tables of the session.
     pub(crate) temp: TempStore,
@@ -106,19 +94,16 @@ impl Trx {
     #[must_use]
     pub fn new(shared: Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> Trx {
         let memory = TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone())));
-        let isolation = Isolation::RepeatableRead;
         let locks = SessionLocks::new(&shared, session, budget.clone());
         let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
         locks.rows.watch.set_snapshot(view.watch());
         Trx {
             statement: StatementScope::default(),
-            characteristics: Characteristics { open: false, read_only: false, isolation },
+            transaction: Transaction::new(memory, Isolation::RepeatableRead),
             view,
             locks,
-            changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
             counters: Counters::new(&shared),
-            savepoints: Savepoints::default(),
             branch: SessionBranch::default(),
             temp: TempStore::default(),
             budget,
@@ -135,15 +120,15 @@ impl Trx {
     /// Whether a transaction is open (SERVER_STATUS_IN_TRANS).
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.characteristics.open
+        self.transaction.characteristics.open
     }
 
     /// Opens a transaction that lasts beyond the statement.
     pub fn open(&mut self, isolation: Isolation, read_only: bool) {
-        self.characteristics.open = true;
-        self.characteristics.isolation = isolation;
-        self.characteristics.read_only = read_only;
-        self.locks.rows.watch.opened(&self.characteristics);
+        self.transaction.characteristics.open = true;
+        self.transaction.characteristics.isolation = isolation;
+        self.transaction.characteristics.read_only = read_only;
+        self.locks.rows.watch.opened(&self.transaction.characteristics);
     }
 
     /// Whether the next snapshot must have more than what is published.
@@ -175,13 +160,13 @@ impl Trx {
         self.locks.begin_statement();
         // A commit that failed has been told of (`commit_is_over`).
         self.commit_is_over(true);
-        let characteristics = &mut self.characteristics;
+        let characteristics = &mut self.transaction.characteristics;
         if !characteristics.open {
             characteristics.isolation = settings.isolation;
             characteristics.read_only = settings.read_only;
         }
         let reads = self.view.taken.is_some();
-        let begun = !self.changes.writes.is_empty() || !self.locks.kept && !self.locks.tables.is_empty();
+        let begun = !self.transaction.writes.is_empty() || self.locks.has_used_tables();
         self.locks.rows.watch.begin_statement(characteristics, (begun, reads), info);
         // Every statement has a snapshot of its own.
         if characteristics.isolation <= Isolation::ReadCommitted {
@@ -209,12 +194,12 @@ impl Trx {
 
     /// Whether rows were written since.
     pub(crate) fn has_written_since(&self, marks: Marks) -> bool {
-        self.changes.writes.mark() != marks.writes || self.temp.mark() != marks.temp
+        self.transaction.writes.mark() != marks.writes || self.temp.mark() != marks.temp
     }
 
     pub(crate) fn marks(&self) -> Marks {
         Marks {
-            writes: self.changes.writes.mark(),
+            writes: self.transaction.writes.mark(),
             cache: self.log.cache.mark(),
             temp: self.temp.mark(),
             rows: self.locks.rows.watch.changed_rows(),
@@ -231,10 +216,10 @@ impl Trx {
     }
 
     pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
-        self.changes.writes.rollback_to(marks.writes);
+        self.transaction.writes.rollback_to(marks.writes);
         self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
-        self.changes.memory.undone(&self.statement.attempt.room, &self.changes.writes);
+        self.transaction.memory.undone(&self.statement.attempt.room, &self.transaction.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 
@@ -277,24 +262,26 @@ impl Trx {
     /// Isolation and access mode of the open transaction.
     #[must_use]
     pub fn characteristics(&self) -> (Isolation, bool) {
-        (self.characteristics.isolation, self.characteristics.read_only)
+        (self.transaction.characteristics.isolation, self.transaction.characteristics.read_only)
     }
 
     /// SET TRANSACTION's values for a statement that is its own transaction.
     pub(crate) fn use_characteristics(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
-        self.characteristics.isolation = isolation.unwrap_or(self.characteristics.isolation);
-        self.characteristics.read_only = read_only.unwrap_or(self.characteristics.read_only);
-        self.locks.rows.watch.changed(&self.characteristics);
+        self.transaction.characteristics.isolation =
+            isolation.unwrap_or(self.transaction.characteristics.isolation);
+        self.transaction.characteristics.read_only =
+            read_only.unwrap_or(self.transaction.characteristics.read_only);
+        self.locks.rows.watch.changed(&self.transaction.characteristics);
     }
 
     /// The pending writes.
     pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
-        &mut self.changes.writes
+        &mut self.transaction.writes
     }
 
     /// What a definition statement logs with.
     pub(crate) fn logging_parts(&mut self) -> (&mut TrxCache, &WriteSet, &mut StatementEvents) {
-        (&mut self.log.cache, &self.changes.writes, &mut self.log.events)
+        (&mut self.log.cache, &self.transaction.writes, &mut self.log.events)
     }
 
     /// Fails if the session was killed.

@@ -60,7 +60,7 @@ impl Trx {
         if table.temporary {
             return Ok(self.branch.check_active()?);
         }
-        if self.characteristics.read_only {
+        if self.transaction.characteristics.read_only {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
         self.lock_table(table, TableMode::IntentExclusive)?;
@@ -79,7 +79,7 @@ impl Trx {
     ) -> ExecResult<InsertOutcome> {
         if table.temporary {
             self.tick_row()?;
-            let (memory, room) = (&self.changes.memory, &self.statement.attempt.room);
+            let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.insert(
                 table,
                 values,
@@ -87,7 +87,7 @@ impl Trx {
                 Parts { counters: &mut self.counters, memory, room },
             );
         }
-        self.changes.touch(&self.statement, &self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let row_id = if table.def.hidden_key { Some(self.counters.next_row_id(table)?) } else { None };
         let key = match row_id {
             Some(id) => table.keys[0].hidden(id),
@@ -117,16 +117,16 @@ impl Trx {
         for entry in entries {
             // Nobody looks for it by its key before the transaction reads the index.
             match entry.unique {
-                true => self.changes.writes.put(entry.key, entry.value),
-                false => self.changes.writes.put_loose(entry.key, entry.value),
+                true => self.transaction.writes.put(entry.key, entry.value),
+                false => self.transaction.writes.put_loose(entry.key, entry.value),
             }
         }
         self.counters.note_auto_value(table, values)?;
-        self.changes.count_row(&table.state, 1);
+        self.transaction.count_row(&table.state, 1);
         let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
         self.log.events.unchecked(foreign_keys.follows());
         self.log.events.insert(logging, &mut self.log.cache, table, row_id, &row)?;
-        self.changes.writes.put(key, row);
+        self.transaction.writes.put(key, row);
         self.locks.rows.changed_row();
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
@@ -151,7 +151,7 @@ impl Trx {
             self.tick_row()?;
             return self.temp.delete(table, at, values);
         }
-        self.changes.touch(&self.statement, &self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
@@ -160,14 +160,14 @@ impl Trx {
         }
         foreign_keys::follow(self, table, at, values, None)?;
         for key in gone {
-            self.changes.writes.delete(key);
+            self.transaction.writes.delete(key);
         }
-        self.counters.cover_auto_value(table, values, &mut self.changes.writes)?;
-        self.changes.count_row(&table.state, -1);
+        self.counters.cover_auto_value(table, values, &mut self.transaction)?;
+        self.transaction.count_row(&table.state, -1);
         let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
         self.log.events.unchecked(foreign_keys.follows());
         self.log.events.delete(logging, &mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
-        self.changes.writes.delete(at.key.clone());
+        self.transaction.writes.delete(at.key.clone());
         self.locks.rows.changed_row();
         table.usage.delete();
         Ok(())
@@ -207,10 +207,10 @@ impl Trx {
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
             self.tick_row()?;
-            let (memory, room) = (&self.changes.memory, &self.statement.attempt.room);
+            let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.update(table, change, Parts { counters: &mut self.counters, memory, room });
         }
-        self.changes.touch(&self.statement, &self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let (old_key, mut key) = (&change.at.key, change.at.key.clone());
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
@@ -253,15 +253,15 @@ impl Trx {
         foreign_keys::follow(self, table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
-                self.changes.writes.delete(old);
+                self.transaction.writes.delete(old);
             }
             match new.unique {
-                true => self.changes.writes.put(new.key, new.value),
-                false => self.changes.writes.put_loose(new.key, new.value),
+                true => self.transaction.writes.put(new.key, new.value),
+                false => self.transaction.writes.put_loose(new.key, new.value),
             }
         }
         if table.auto_column.is_some_and(|column| change.changed & (1 << (column % 64)) != 0) {
-            self.counters.cover_auto_value(table, change.old, &mut self.changes.writes)?;
+            self.counters.cover_auto_value(table, change.old, &mut self.transaction)?;
             self.counters.note_auto_value(table, change.new)?;
         }
         let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
@@ -275,9 +275,9 @@ impl Trx {
             change.new_row,
         )?;
         if moved {
-            self.changes.writes.delete(old_key.clone());
+            self.transaction.writes.delete(old_key.clone());
         }
-        self.changes.writes.put(key, change.new_row.clone());
+        self.transaction.writes.put(key, change.new_row.clone());
         self.locks.rows.changed_row();
         table.usage.update();
         Ok(None)

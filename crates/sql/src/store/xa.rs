@@ -5,6 +5,7 @@
 
 use super::end::{count_rows, take_effect};
 use super::foreign_keys;
+use super::transaction::Transaction;
 use super::trx::{Trx, TrxContext, cache_error};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -137,7 +138,7 @@ impl Trx {
                 return Err(error);
             }
         };
-        let covers = std::mem::take(&mut self.counters.covers);
+        let Transaction { covers, deltas, .. } = self.transaction.take();
         let request = CommitRequest {
             // Counters take effect now, whatever becomes of the rows. The locks stay.
             on_ordered: Some(Box::new(move |_| take_effect(covers))),
@@ -148,21 +149,21 @@ impl Trx {
             owner: None,
             seen: Box::new(self.locks.rows.watch.look().prepared()),
             locks: self.locks.rows.owned.clone(),
-            deltas: std::mem::take(&mut self.changes.deltas),
+            deltas,
         };
         self.locks.rows.replace();
         // The branch has its own locks; what it did to temporary tables waits for its outcome (COMMIT-4).
         self.locks.handed_over = Some(Vec::new());
-        self.end();
+        self.leave();
         Ok((ticket, held))
     }
 
     /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
     fn write_record(&mut self) -> SqlResult<(WriteSet, bool)> {
-        let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position)?;
+        let unlogged = self.transaction.unlogged_keys()?;
         let Some(branch) = &self.branch.0 else { return Err(SqlError::xaer_nota()) };
-        let writes = record::of_writes(&branch.xid, &self.changes.writes, &mut |writes| {
-            self.changes.memory.relieve(&self.statement.attempt.room, writes)
+        let writes = record::of_writes(&branch.xid, &self.transaction.writes, &mut |writes| {
+            self.transaction.memory.relieve(&self.statement.attempt.room, writes)
         })?;
         let logged = self.log.events.prepare(&mut self.log.cache, &writes, &unlogged)?;
         Ok((writes, logged))
@@ -190,7 +191,7 @@ impl Trx {
                 Some(value) => writes.put(key, value),
                 None => writes.delete(key),
             }
-            self.changes.memory.relieve(&self.statement.attempt.room, &mut writes)
+            self.transaction.memory.relieve(&self.statement.attempt.room, &mut writes)
         };
         match commit {
             true => record::commit(&*latest, xid, write)?,

@@ -1,36 +1,101 @@
-//! What a transaction is about to change: its writes with the memory they take, and what its commit defines.
+//! The state that ends with a transaction: its characteristics, what it is about to change, and what its commit makes true.
+//!
+//! A commit or rollback takes it ([`Transaction::take`]): a commit hands parts of it over, and the rest is dropped. Its events are in the
+//! session's trx cache ([`super::log::TrxLog`]), which a commit takes along and a rollback empties: another one would count what all
+//! sessions share.
 
+use super::counters::Covers;
 use super::definition::OpenDefinition;
 use super::lock::LockSet;
 use super::memory::TrxMemory;
+use super::savepoint::Savepoints;
 use super::statement::StatementScope;
 use super::trx::ROW_TICKS;
+use crate::api::Isolation;
 use crate::catalog::{Catalog, TableState};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::memory::SessionMemory;
+use bytes::Bytes;
 use omnibus_engine::WriteSet;
 use std::sync::Arc;
 
+/// The characteristics that START TRANSACTION and its kin give a transaction.
+#[derive(Clone, Copy)]
+pub(super) struct Characteristics {
+    /// START TRANSACTION or the first statement under autocommit=0 has opened it.
+    pub open: bool,
+    /// START TRANSACTION READ ONLY.
+    pub read_only: bool,
+    pub isolation: Isolation,
+}
+
 /// See the module's text.
-pub(crate) struct Changes {
+pub(crate) struct Transaction {
+    pub(super) characteristics: Characteristics,
     pub(crate) writes: WriteSet,
     pub(super) memory: TrxMemory,
+    pub(crate) savepoints: Savepoints,
     /// A table that its commit makes.
     pub(super) definition: Option<Box<OpenDefinition>>,
     /// Rows added and removed, per table, for estimates only: a rolled back statement's stay in.
     pub(super) deltas: Vec<(Arc<TableState>, i64)>,
+    /// Counter rows among the writes.
+    pub(super) covers: Vec<Covers>,
+    /// Sequences whose rows it writes.
+    pub(super) sequences: Vec<Arc<TableState>>,
+    /// The key of a channel's position among the writes: no row event tells of it.
+    pub(super) position: Option<Bytes>,
+    /// It has an id that must not be forgotten, whatever else it has.
+    pub(super) keeps_id: bool,
 }
 
-impl Changes {
-    pub(super) fn new(memory: TrxMemory) -> Changes {
-        Changes { writes: WriteSet::default(), memory, definition: None, deltas: Vec::new() }
+impl Transaction {
+    /// None yet.
+    pub(super) fn new(memory: TrxMemory, isolation: Isolation) -> Transaction {
+        Transaction {
+            characteristics: Characteristics { open: false, read_only: false, isolation },
+            writes: WriteSet::default(),
+            memory,
+            savepoints: Savepoints::default(),
+            definition: None,
+            deltas: Vec::new(),
+            covers: Vec::new(),
+            sequences: Vec::new(),
+            position: None,
+            keeps_id: false,
+        }
     }
 
-    /// The transaction is over.
-    pub(super) fn end(&mut self) {
-        self.definition = None;
-        self.writes.clear();
-        self.memory.ended();
-        self.deltas.clear();
+    /// It is over, and none is in its place. The isolation level stays for a statement that ends it and goes on.
+    pub(super) fn take(&mut self) -> Transaction {
+        let next = Transaction::new(self.memory.another(), self.characteristics.isolation);
+        let mut ended = std::mem::replace(self, next);
+        if ended.deltas.is_empty() {
+            // The list keeps its room.
+            std::mem::swap(&mut self.deltas, &mut ended.deltas);
+        }
+        ended
+    }
+
+    /// Counts its memory with this session's.
+    pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
+        self.memory = TrxMemory::new(session);
+    }
+
+    /// The counter rows that it still writes, and what else no row event tells of.
+    ///
+    /// # Errors
+    /// The writes could not be read.
+    pub(super) fn unlogged_keys(&mut self) -> SqlResult<Vec<Bytes>> {
+        for covers in std::mem::take(&mut self.covers) {
+            if let Some(key) = &covers.keys[0]
+                && matches!(self.writes.get(key)?, Some(Some(_)))
+            {
+                self.covers.push(covers);
+            }
+        }
+        let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
+        Ok(counters.chain(self.position.iter().cloned()).collect())
     }
 
     /// The commit that follows makes this true.
