@@ -343,7 +343,7 @@ fn commit_chunk(ddl: &mut Ddl<'_>, chunk: &mut WriteSet, least: usize) -> ExecRe
         return Ok(());
     }
     let writes = std::mem::take(chunk);
-    ddl.trx.look()?;
+    ddl.trx.budget.look(0)?;
     ddl.trx.write_aside(|trx| {
         let port = trx.shared().port.clone();
         std::thread::sleep(port.engine().write_stall());

@@ -137,7 +137,7 @@ impl Ddl<'_> {
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(crate) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
-        self.trx.take_along_applied()?;
+        self.trx.log.take_along_applied(&self.trx.statement, &mut self.trx.transaction)?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
         let next = Arc::new(std::mem::take(&mut change.next));
@@ -214,7 +214,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
 /// Writes the events of a definition statement.
 pub(crate) fn log_ddl(trx: &mut Trx, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
     let xid = trx.shared().xid.fetch_add(1, Ordering::Relaxed);
-    let (cache, writes, events) = trx.logging_parts();
+    let (writes, (cache, events)) = (&trx.transaction.writes, trx.log.parts());
     // Another cache than the statement began with, if something was open.
     set_cache_context(cache, info);
     if writes.memory() < WRITE_SET_EVENT {

@@ -85,7 +85,7 @@ impl StatementContext<'_> {
     pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
         self.next.forget();
         if self.gtid.is_used_up_now() {
-            self.trx.finish_applied()?;
+            self.trx.log.finish_applied(&self.trx.statement, &mut self.trx.transaction)?;
         }
         self.trx.commit(omnibus_commit::now_us())
     }
@@ -125,7 +125,7 @@ impl StatementContext<'_> {
         if result.is_err() {
             self.trx.rollback();
             // What it found in the way may not be durable yet.
-            self.trx.see_everything();
+            self.trx.floor().see_everything();
         }
         result
     }

@@ -75,7 +75,7 @@ fn fill(
     let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
     let outcome = query::run_as_rows(cx, &WritePlan::of_insert(insert), call)?;
     cx.trx.end_statement()?;
-    cx.trx.finish_applied()?;
+    cx.trx.log.finish_applied(&cx.trx.statement, &mut cx.trx.transaction)?;
     let wait = cx.commit_now()?;
     Ok(Outcome { wait, ..outcome })
 }

@@ -45,7 +45,7 @@ pub(super) fn source_lock(cx: &StatementContext<'_>) -> LockMode {
 }
 
 fn reads_committed(cx: &StatementContext<'_>) -> bool {
-    cx.trx.characteristics().0 <= Isolation::ReadCommitted
+    cx.trx.transaction.characteristics().0 <= Isolation::ReadCommitted
 }
 
 /// Decides how a statement is logged. `None`: as rows.

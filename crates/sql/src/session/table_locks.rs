@@ -95,7 +95,7 @@ pub(super) fn lock_instance(cx: &mut StatementContext<'_>, call: &Call<'_>) -> E
     let defines = cx.trx.transaction.open_catalog().is_some();
     cx.trx.locks.lock_instance(cx.trx.statement.waits(), defines)?;
     // What definitions made is durable before anybody copies files.
-    cx.trx.see_everything();
+    cx.trx.floor().see_everything();
     Ok(Outcome::ok())
 }
 
@@ -145,7 +145,7 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
     while cx.trx.locks.rows.others_write() {
         let stopped = match begun.elapsed() >= Duration::from_millis(patience) {
             true => Err(SqlError::lock_wait_timeout()),
-            false => cx.trx.check_killed(),
+            false => cx.trx.budget.kill().check(),
         };
         if let Err(error) = stopped {
             cx.trx.locks.unlock_tables();
@@ -154,7 +154,7 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
         std::thread::sleep(LOOK);
     }
     // What they wrote is durable before anybody copies files or reads the log's position.
-    cx.trx.see_everything();
+    cx.trx.floor().see_everything();
     Ok(Outcome::ok())
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Set by whoever applies them before the commit; a definition's commit takes it along by itself. On the session's thread.
 
-use super::events::Logging;
 use super::log::TrxLog;
+use super::statement::StatementScope;
 use super::transaction::Transaction;
 use crate::error::SqlResult;
 use bytes::Bytes;
@@ -84,9 +84,9 @@ impl TrxLog {
     ///
     /// # Errors
     /// The trx cache could not take BEGIN.
-    pub(super) fn finish_applied(
+    pub(crate) fn finish_applied(
         &mut self,
-        logging: &Logging,
+        statement: &StatementScope,
         transaction: &mut Transaction,
     ) -> SqlResult<()> {
         let Some(applied) = self.applied.take() else { return Ok(()) };
@@ -98,19 +98,23 @@ impl TrxLog {
             self.cache.set_given(origin, applied.guard);
         }
         transaction.keeps_id = applied.even_empty;
-        if applied.even_empty { self.events.begin_empty(logging, &mut self.cache) } else { Ok(()) }
+        if applied.even_empty {
+            self.events.begin_empty(&statement.attempt.logging, &mut self.cache)
+        } else {
+            Ok(())
+        }
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
-    pub(super) fn take_along_applied(
+    pub(crate) fn take_along_applied(
         &mut self,
-        logging: &Logging,
+        statement: &StatementScope,
         transaction: &mut Transaction,
     ) -> SqlResult<()> {
         if let Some(applied) = &mut self.applied {
             applied.even_empty = false;
         }
-        self.finish_applied(logging, transaction)
+        self.finish_applied(statement, transaction)
     }
 
     /// Whether a commit has yet to take along what `set_applied` said.

@@ -111,7 +111,7 @@ impl SessionLocks {
         let begun = Instant::now();
         let mut held: Vec<u64> = Vec::new();
         loop {
-            self.wait_for_backups(waits.patience)?;
+            self.backup.wait_for_others(waits.patience, self.rows.budget.kill())?;
             let found = names.find(&self.shared.catalog.load());
             let wanted: Vec<_> = found.into_iter().map(|id| (id, TableMode::Exclusive)).collect();
             if !self.has_locked_tables() {
@@ -197,7 +197,7 @@ impl SessionLocks {
     pub(crate) fn lock_successor(&mut self, waits: Waits, id: u64) -> ExecResult<()> {
         if self.has_locked_tables() {
             self.rows.lock_table_id(waits, id, TableMode::Exclusive)?;
-            self.hold(id);
+            self.named().push((id, TableMode::Exclusive));
         }
         Ok(())
     }

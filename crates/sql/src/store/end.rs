@@ -56,7 +56,7 @@ impl Trx {
         count_rows(&mut self.transaction.deltas);
         let locks = self.locks.rows.owned.clone();
         let keep_tables = self.locks.has_locked_tables();
-        let large = self.is_large() && !keep_tables;
+        let large = self.transaction.is_large(&self.log.cache) && !keep_tables;
         let ended = self.transaction.take();
         if large {
             // The session goes on with a new set while these are being released.
@@ -111,17 +111,9 @@ impl Trx {
         self.locks.handed_over.is_some()
     }
 
-    /// Whether ending it takes so long that it needs a thread that may block.
-    #[must_use]
-    pub fn is_large(&self) -> bool {
-        self.transaction.writes.is_spilled()
-            || self.transaction.writes.entries() >= omnibus_commit::STAGED_KEYS
-            || self.log.cache.is_large()
-    }
-
     /// Asks for a thread that may block, if the transaction is large.
     pub(crate) fn may_run_here(&self) -> ExecResult<()> {
-        let long = self.is_large()
+        let long = self.transaction.is_large(&self.log.cache)
             || self.statement.attempt.logging.compression.is_some()
                 && self.log.cache.takes_long_to_compress();
         if long { self.statement.waits().may_block() } else { Ok(()) }
@@ -129,7 +121,7 @@ impl Trx {
 
     /// Rolls back without waiting for what that takes: for a session that is gone.
     pub(crate) fn abandon(&mut self) {
-        if self.is_large() && !self.locks.has_locked_tables() {
+        if self.transaction.is_large(&self.log.cache) && !self.locks.has_locked_tables() {
             let locks = self.locks.rows.owned.clone();
             self.locks.rows.replace();
             omnibus_commit::drop_elsewhere((std::mem::take(&mut self.transaction.writes), locks));
@@ -180,19 +172,6 @@ impl Trx {
         self.end();
     }
 
-    /// Takes along what belongs to a transaction of another server: its commit follows.
-    ///
-    /// # Errors
-    /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
-        self.log.finish_applied(&self.statement.attempt.logging, &mut self.transaction)
-    }
-
-    /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
-        self.log.take_along_applied(&self.statement.attempt.logging, &mut self.transaction)
-    }
-
     /// The transaction is over, and what it has made is nobody's.
     fn end(&mut self) {
         drop(self.transaction.take());
@@ -205,7 +184,7 @@ impl Trx {
         if !self.has_committed() {
             self.temp.settle();
         }
-        let used = self.view.taken.is_some() || self.locks.has_used_tables();
+        let used = self.view.taken.is_some() || !self.locks.tables.is_empty();
         self.locks.rows.watch.end(used || self.has_committed());
         self.log.end();
         self.view.release();

@@ -166,12 +166,12 @@ fn has_parent(
     if definition.unique() && definition.parts.len() == columns.len() {
         // Whoever takes the key away, or is about to bring it, has locked it.
         let key = prefix;
-        if wait != WaitPolicy::Wait && trx.locked_value(&key)?.is_none() {
+        if wait != WaitPolicy::Wait && trx.view.newest(&mut trx.transaction.writes, &key)?.is_none() {
             return Ok(false);
         }
         trx.transaction.touch(&trx.statement, &trx.locks.rows)?;
         let locked = trx.locks.rows.lock_key(&mut trx.statement, &key, RowMode::Shared, wait)?;
-        return Ok(locked && trx.locked_value(&key)?.is_some());
+        return Ok(locked && trx.view.newest(&mut trx.transaction.writes, &key)?.is_some());
     }
     let mut range = whole_prefix(prefix);
     loop {
@@ -201,7 +201,7 @@ pub(crate) fn verify_foreign_key(
     let mut known: Option<Bytes> = None;
     trx.transaction.writes.settle_all();
     loop {
-        trx.check_kill()?;
+        trx.budget.kill().check()?;
         let mut rows = Vec::new();
         let done = read_batch(&*latest, &trx.transaction.writes, &range, BATCH, &mut rows)?;
         for (_, row) in &rows {
@@ -314,7 +314,7 @@ pub fn chosen_row(trx: &mut Trx, at: RowAt) -> ExecResult<Option<RowAt>> {
     if !trx.statement.attempt.foreign_keys.followed {
         return Ok(Some(at));
     }
-    let row = trx.locked_value(&at.key)?;
+    let row = trx.view.newest(&mut trx.transaction.writes, &at.key)?;
     Ok(row.map(|row| RowAt { key: at.key, row }))
 }
 

@@ -191,6 +191,11 @@ impl LockSet {
         }
     }
 
+    /// The locks themselves, for those that the session has beside its transactions.
+    pub(crate) fn owner(&self) -> &TrxLocks {
+        &self.owned
+    }
+
     /// Whether some transaction writes.
     pub(crate) fn others_write(&self) -> bool {
         self.owned.others_write()

@@ -57,6 +57,11 @@ impl TrxLog {
         self.events.wrote_equal_row(&mut statement.attempt.logging);
     }
 
+    /// The cache and the generator of events that a definition statement logs with.
+    pub(crate) fn parts(&mut self) -> (&mut TrxCache, &mut StatementEvents) {
+        (&mut self.cache, &mut self.events)
+    }
+
     /// Logs a statement as text, if it was to be logged so and has changed something.
     ///
     /// # Errors

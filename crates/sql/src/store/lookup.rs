@@ -69,7 +69,7 @@ pub(super) fn rows(
     if !trx.transaction.writes.is_empty() || range.reverse || range.is_empty() {
         return Ok(None);
     }
-    trx.check_kill()?;
+    trx.budget.kill().check()?;
     let (mut keys, mut last, want) = (Keys::default(), None, want.max(1));
     let done = match trx.view.near(&mut trx.statement.attempt.near, range, want)? {
         Some(pairs) => {

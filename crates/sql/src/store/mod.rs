@@ -8,6 +8,7 @@ mod applied;
 mod auto;
 mod backup_lock;
 mod building;
+mod consistent;
 mod counters;
 mod definition;
 mod definition_lock;

@@ -88,6 +88,6 @@ impl Trx {
     /// 1305, or the spill file failed.
     pub fn rollback_to_savepoint(&mut self, name: &str) -> SqlResult<()> {
         let marks = self.transaction.savepoints.rollback_to(name)?;
-        self.undo(marks)
+        self.rollback_statement(marks)
     }
 }

@@ -3,13 +3,15 @@
 use super::floor::Floor;
 use super::near::Near;
 use super::port::SnapshotHold;
-use super::range::KeyRange;
-use super::trx::TrxContext;
+use super::range::{KeyRange, RowAt};
+use super::statement::StatementScope;
+use super::trx::{TrxContext, need_replan};
 use crate::api::Budget;
-use crate::error::SqlResult;
+use crate::catalog::Table;
+use crate::error::{ExecResult, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_commit::{LogPosition, SnapshotWatch};
-use omnibus_engine::{CommitNo, Snapshot};
+use omnibus_engine::{CommitNo, Snapshot, WriteSet};
 use omnibus_locks::Stamp;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,14 +26,14 @@ pub(super) struct Taken {
 
 /// See the module's text.
 pub(crate) struct SnapshotView {
-    shared: Arc<TrxContext>,
+    pub(super) shared: Arc<TrxContext>,
     hold: Box<dyn SnapshotHold>,
     pub(super) taken: Option<Taken>,
     /// What replies wait for.
     pub(super) floor: Arc<Floor>,
     /// What was committed under the session's locks, by whomever.
     stamp: Stamp,
-    budget: Arc<Budget>,
+    pub(super) budget: Arc<Budget>,
 }
 
 impl Taken {
@@ -92,6 +94,67 @@ impl SnapshotView {
             }
         }
         Ok(self.wanted())
+    }
+
+    /// Checks before a table is read: its definition must be as old as the snapshot. A snapshot that only the running
+    /// statement has used gives way to one that has the definition, which is not published yet: the statement runs again.
+    pub(super) fn check_definition(&mut self, statement: &StatementScope, table: &Table) -> ExecResult<()> {
+        let defined = table.valid_from();
+        if self.ensure()? >= defined {
+            return Ok(());
+        }
+        if statement.snapshot_is_older {
+            let message = "Table definition has changed, please retry transaction";
+            return Err(SqlError::new(1412, b"HY000", message).into());
+        }
+        statement.waits().may_block()?;
+        self.release();
+        self.shared.await_snapshot_of(defined, self.budget.kill())?;
+        Err(need_replan().into())
+    }
+
+    /// Whether a row that was read under its lock is newer than the snapshot.
+    pub(super) fn is_behind(&self, writes: &WriteSet, at: &RowAt) -> SqlResult<bool> {
+        match &self.taken {
+            Some(taken) if self.floor.seen() > taken.no => {
+                Ok(!writes.has(&at.key)? && taken.snapshot.get(&at.key)?.as_ref() != Some(&at.row))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The newest value of `key`, which the caller has locked, its own write if there is one; notes what the reply depends on.
+    pub(super) fn newest(&self, writes: &mut WriteSet, key: &[u8]) -> SqlResult<Option<Bytes>> {
+        if !writes.is_empty() {
+            writes.settle(key);
+            if let Some(write) = writes.get(key)? {
+                return Ok(write);
+            }
+        }
+        match self.shared.port.latest().get_version(key)? {
+            Some((no, value)) => {
+                self.floor.see(no);
+                Ok(Some(value))
+            }
+            None => {
+                self.floor.see(self.shared.port.deleted_floor(key));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether the next snapshot must have more than what is published.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.wanted() > self.shared.port.published()
+    }
+
+    /// Waits until what is published has all that the session must see, as a snapshot needs it whose place in the log is told.
+    /// Blocks if `is_ahead`.
+    ///
+    /// # Errors
+    /// The log has failed; KILL.
+    pub(crate) fn catch_up(&self) -> SqlResult<()> {
+        self.shared.await_snapshot_of(self.wanted(), self.budget.kill())
     }
 
     pub(super) fn reader(&mut self) -> SqlResult<&dyn Snapshot> {

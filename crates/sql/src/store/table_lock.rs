@@ -1,6 +1,7 @@
 //! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
 //! READ LOCK).
 
+use super::backup_lock::InstanceLock;
 use super::lock::{LockSet, Waits};
 use super::trx::{Trx, TrxContext, need_replan};
 use crate::api::Budget;
@@ -46,10 +47,9 @@ pub(crate) struct SessionLocks {
     pub(super) shared: Arc<TrxContext>,
     pub(crate) rows: LockSet,
     /// Tables locked by this transaction. None while others are held.
-    tables: TableLocks,
+    pub(super) tables: TableLocks,
     held: Option<HeldTables>,
-    /// The session has LOCK INSTANCE FOR BACKUP.
-    pub(super) backup: bool,
+    pub(crate) backup: InstanceLock,
     /// The table that a definition statement lets others use meanwhile, and what it holds of it.
     pub(super) aside: Option<(u64, TableMode)>,
     /// A commit is on its way, which will release the locks when its versions are installed. Whoever released them sooner would let
@@ -63,7 +63,7 @@ impl SessionLocks {
             rows: LockSet::new(shared, session, budget),
             tables: Vec::new(),
             held: None,
-            backup: false,
+            backup: InstanceLock::new(shared),
             aside: None,
             handed_over: None,
             shared: shared.clone(),
@@ -134,13 +134,8 @@ impl SessionLocks {
         self.held.is_some()
     }
 
-    /// Whether the transaction has locked tables itself.
-    pub(super) fn has_used_tables(&self) -> bool {
-        !self.tables.is_empty()
-    }
-
     /// Tables that are locked by their names: under LOCK TABLES those, else the transaction's.
-    fn named(&mut self) -> &mut TableLocks {
+    pub(super) fn named(&mut self) -> &mut TableLocks {
         match &mut self.held {
             Some(held) => &mut held.tables,
             None => &mut self.tables,
@@ -200,11 +195,6 @@ impl SessionLocks {
         tables.retain(|(held, _)| *held != id);
         tables.push((id, mode));
         Ok(())
-    }
-
-    /// A table that was locked exclusively is among those that are locked by their names.
-    pub(super) fn hold(&mut self, id: u64) {
-        self.named().push((id, TableMode::Exclusive));
     }
 
     pub(super) fn held_table(&self, id: u64) -> Option<TableMode> {
@@ -267,12 +257,6 @@ impl Trx {
             return Err(need_replan().into());
         }
         Ok(())
-    }
-
-    /// The reply waits for everything that has a number by now: locks that outlive transactions are the session's when what was
-    /// written under others' before is published, and a definition that fails may do so for the sake of any row.
-    pub(crate) fn see_everything(&self) {
-        self.view.floor.see_everything();
     }
 }
 

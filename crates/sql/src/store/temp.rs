@@ -8,11 +8,13 @@
 //! Spaces and ids are the session's own and never used again in it, so what a dropped table leaves
 //! behind is garbage that nothing refers to; it goes when the transaction ends.
 
+use super::auto::whole_index;
 use super::counters::Counters;
 use super::memory::{Room, TrxMemory};
 use super::overlay::read_batch;
 use super::range::{KeyRange, RowAt};
 use super::write::{Duplicate, InsertOutcome, RowChange};
+use crate::api::KillFlag;
 use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -251,6 +253,18 @@ impl TempStore {
             }
         }
         Ok(done)
+    }
+
+    /// All rows of a table.
+    pub(crate) fn all_rows(&mut self, table: &Table, kill: &KillFlag) -> ExecResult<Vec<RowAt>> {
+        let mut range = whole_index(table, 0);
+        let mut rows = Vec::new();
+        loop {
+            kill.check()?;
+            if self.scan(table, 0, &mut range, 4096, &mut rows)? {
+                return Ok(rows);
+            }
+        }
     }
 
     fn room(&mut self, table: &Table, parts: &Parts<'_>) -> SqlResult<()> {

@@ -15,7 +15,9 @@ use crate::api::Isolation;
 use crate::catalog::{Catalog, TableState};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::SessionMemory;
+use crate::storage::LockMode;
 use bytes::Bytes;
+use omnibus_commit::TrxCache;
 use omnibus_engine::WriteSet;
 use std::sync::Arc;
 
@@ -27,6 +29,21 @@ pub(super) struct Characteristics {
     /// START TRANSACTION READ ONLY.
     pub read_only: bool,
     pub isolation: Isolation,
+}
+
+impl Characteristics {
+    /// The lock that a read takes: plain reads lock at SERIALIZABLE inside a transaction.
+    pub(super) fn lock_of(&self, lock: LockMode) -> LockMode {
+        match lock {
+            LockMode::None if self.open && self.isolation == Isolation::Serializable => LockMode::Share,
+            lock => lock,
+        }
+    }
+
+    /// Whether ranges are locked too.
+    pub(super) fn locks_ranges(&self) -> bool {
+        self.isolation >= Isolation::RepeatableRead
+    }
 }
 
 /// See the module's text.
@@ -75,6 +92,17 @@ impl Transaction {
             std::mem::swap(&mut self.deltas, &mut ended.deltas);
         }
         ended
+    }
+
+    /// Isolation and access mode.
+    #[must_use]
+    pub(crate) fn characteristics(&self) -> (Isolation, bool) {
+        (self.characteristics.isolation, self.characteristics.read_only)
+    }
+
+    /// Whether ending it takes so long that it needs a thread that may block. `cache`: its events.
+    pub(super) fn is_large(&self, cache: &TrxCache) -> bool {
+        self.writes.is_spilled() || self.writes.entries() >= omnibus_commit::STAGED_KEYS || cache.is_large()
     }
 
     /// Counts its memory with this session's.

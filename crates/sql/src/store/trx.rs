@@ -3,28 +3,26 @@
 //!
 //! COMMIT-2 for readers: what a reply may tell of only later is noted in `floor`.
 
-use super::auto::whole_index;
 use super::building::Builds;
 use super::counters::Counters;
-use super::events::{StatementEvents, StatementInfo};
+use super::events::StatementInfo;
 use super::floor::Floor;
 use super::log::TrxLog;
 use super::memory::TrxMemory;
 use super::port::CommitPort;
-use super::range::RowAt;
 use super::snapshot::SnapshotView;
 use super::statement::{Attempt, StatementScope};
 use super::table_lock::SessionLocks;
 use super::temp::TempStore;
-use super::transaction::Transaction;
+use super::transaction::{Characteristics, Transaction};
 use super::xa::SessionBranch;
 use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
-use crate::catalog::{Catalog, CatalogCell, Table};
-use crate::error::{ExecResult, SqlError, SqlResult, is_full};
+use crate::catalog::{Catalog, CatalogCell};
+use crate::error::{SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, WriteSet};
-use omnibus_locks::{LockManager, TrxLocks};
+use omnibus_locks::LockManager;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -125,24 +123,8 @@ impl Trx {
 
     /// Opens a transaction that lasts beyond the statement.
     pub fn open(&mut self, isolation: Isolation, read_only: bool) {
-        self.transaction.characteristics.open = true;
-        self.transaction.characteristics.isolation = isolation;
-        self.transaction.characteristics.read_only = read_only;
+        self.transaction.characteristics = Characteristics { open: true, read_only, isolation };
         self.locks.rows.watch.opened(&self.transaction.characteristics);
-    }
-
-    /// Whether the next snapshot must have more than what is published.
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.view.wanted() > self.shared.port.published()
-    }
-
-    /// Waits until what is published has all that the session must see, as a snapshot needs it whose place in the log is told.
-    /// Blocks if `is_ahead`.
-    ///
-    /// # Errors
-    /// The log has failed; KILL.
-    pub(crate) fn catch_up(&self) -> SqlResult<()> {
-        self.shared.await_snapshot_of(self.view.wanted(), self.budget.kill())
     }
 
     /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
@@ -166,7 +148,7 @@ impl Trx {
             characteristics.read_only = settings.read_only;
         }
         let reads = self.view.taken.is_some();
-        let begun = !self.transaction.writes.is_empty() || self.locks.has_used_tables();
+        let begun = !self.transaction.writes.is_empty() || !self.locks.tables.is_empty();
         self.locks.rows.watch.begin_statement(characteristics, (begun, reads), info);
         // Every statement has a snapshot of its own.
         if characteristics.isolation <= Isolation::ReadCommitted {
@@ -178,18 +160,6 @@ impl Trx {
         self.statement = std::mem::take(&mut self.statement).next(attempt, again, older);
         self.log.begin_statement(info);
         self.marks()
-    }
-
-    /// Undoes a part of a statement. One that was not to change rows (`whole` is false) may have done so through others:
-    /// then the whole statement must fail.
-    ///
-    /// # Errors
-    /// The spill file failed.
-    pub(crate) fn undo_part(&mut self, marks: Marks, whole: bool) -> SqlResult<()> {
-        if whole {
-            return self.rollback_statement(marks);
-        }
-        Ok(())
     }
 
     /// Whether rows were written since.
@@ -212,10 +182,6 @@ impl Trx {
     /// The spill file failed; the transaction must be rolled back.
     pub fn rollback_statement(&mut self, marks: Marks) -> SqlResult<()> {
         self.log.events.discard();
-        self.undo(marks)
-    }
-
-    pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
         self.transaction.writes.rollback_to(marks.writes);
         self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
@@ -244,66 +210,17 @@ impl Trx {
         catalog
     }
 
-    /// The locks themselves, for definition statements.
-    pub(crate) fn lock_handle_owner(&self) -> &TrxLocks {
-        &self.locks.rows.owned
-    }
-
-    /// Fails if the session was killed; for those who wait.
-    pub(crate) fn check_killed(&self) -> SqlResult<()> {
-        self.check_kill()
-    }
-
-    /// Looks whether the statement must end or wait for its turn, once for some hundred rows.
-    pub(crate) fn look(&self) -> ExecResult<()> {
-        self.budget.look(0)
-    }
-
-    /// Isolation and access mode of the open transaction.
-    #[must_use]
-    pub fn characteristics(&self) -> (Isolation, bool) {
-        (self.transaction.characteristics.isolation, self.transaction.characteristics.read_only)
-    }
-
     /// SET TRANSACTION's values for a statement that is its own transaction.
     pub(crate) fn use_characteristics(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
-        self.transaction.characteristics.isolation =
-            isolation.unwrap_or(self.transaction.characteristics.isolation);
-        self.transaction.characteristics.read_only =
-            read_only.unwrap_or(self.transaction.characteristics.read_only);
-        self.locks.rows.watch.changed(&self.transaction.characteristics);
+        let characteristics = &mut self.transaction.characteristics;
+        characteristics.isolation = isolation.unwrap_or(characteristics.isolation);
+        characteristics.read_only = read_only.unwrap_or(characteristics.read_only);
+        self.locks.rows.watch.changed(characteristics);
     }
 
     /// The pending writes.
     pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
         &mut self.transaction.writes
-    }
-
-    /// What a definition statement logs with.
-    pub(crate) fn logging_parts(&mut self) -> (&mut TrxCache, &WriteSet, &mut StatementEvents) {
-        (&mut self.log.cache, &self.transaction.writes, &mut self.log.events)
-    }
-
-    /// Fails if the session was killed.
-    pub(super) fn check_kill(&self) -> SqlResult<()> {
-        self.budget.kill().check()
-    }
-
-    /// All rows of a temporary table.
-    pub(crate) fn temp_rows(&mut self, table: &Table) -> ExecResult<Vec<RowAt>> {
-        let mut range = whole_index(table, 0);
-        let mut rows = Vec::new();
-        loop {
-            self.check_kill()?;
-            if self.temp.scan(table, 0, &mut range, 4096, &mut rows)? {
-                return Ok(rows);
-            }
-        }
-    }
-
-    /// Counts a row of a temporary table: it has no lock, and is counted where it is kept.
-    pub(super) fn tick_row(&self) -> ExecResult<()> {
-        self.budget.spend(ROW_TICKS)
     }
 }
 

@@ -5,10 +5,11 @@
 //! come before the first write: a refused row leaves nothing behind.
 
 use super::foreign_keys;
+use super::lock::LockSet;
 use super::range::RowAt;
-use super::statement::Attempt;
+use super::statement::{Attempt, StatementScope};
 use super::temp::Parts;
-use super::trx::Trx;
+use super::trx::{ROW_TICKS, Trx};
 use crate::catalog::Table;
 use crate::catalog::codec::Entry;
 use crate::error::{ExecResult, SqlError};
@@ -78,7 +79,7 @@ impl Trx {
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
         if table.temporary {
-            self.tick_row()?;
+            self.budget.spend(ROW_TICKS)?;
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.insert(
                 table,
@@ -95,7 +96,7 @@ impl Trx {
         };
         self.locks.rows.lock_new_key(&mut self.statement, &key)?;
         if row_id.is_none()
-            && let Some(existing) = self.locked_value(&key)?
+            && let Some(existing) = self.view.newest(&mut self.transaction.writes, &key)?
         {
             return Ok(InsertOutcome::Duplicate(Duplicate {
                 index: 0,
@@ -135,10 +136,10 @@ impl Trx {
     /// The row that a unique entry leads to, locked, if the entry is there. The entry's key is
     /// locked by the caller.
     fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
-        let Some(value) = self.locked_value(entry)? else { return Ok(None) };
+        let Some(value) = self.view.newest(&mut self.transaction.writes, entry)? else { return Ok(None) };
         let key = table.clustered_of_entry(index, entry, &value)?;
         self.locks.rows.lock_key(&mut self.statement, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let row = self.locked_value(&key)?;
+        let row = self.view.newest(&mut self.transaction.writes, &key)?;
         Ok(row.map(|row| RowAt { key, row }))
     }
 
@@ -148,14 +149,14 @@ impl Trx {
     /// Lock waits, a full trx cache.
     pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
         if table.temporary {
-            self.tick_row()?;
+            self.budget.spend(ROW_TICKS)?;
             return self.temp.delete(table, at, values);
         }
         self.transaction.touch(&self.statement, &self.locks.rows)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
-            self.lock_old_entry(&entry)?;
+            self.locks.rows.lock_old_entry(&mut self.statement, &entry)?;
             gone.push(entry.key);
         }
         foreign_keys::follow(self, table, at, values, None)?;
@@ -170,18 +171,6 @@ impl Trx {
         self.transaction.writes.delete(at.key.clone());
         self.locks.rows.changed_row();
         table.usage.delete();
-        Ok(())
-    }
-
-    fn lock_old_entry(&mut self, entry: &Entry) -> ExecResult<()> {
-        if entry.unique {
-            self.locks.rows.lock_key(
-                &mut self.statement,
-                &entry.key,
-                RowMode::Exclusive,
-                WaitPolicy::Wait,
-            )?;
-        }
         Ok(())
     }
 
@@ -206,7 +195,7 @@ impl Trx {
         following: Option<usize>,
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
-            self.tick_row()?;
+            self.budget.spend(ROW_TICKS)?;
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.update(table, change, Parts { counters: &mut self.counters, memory, room });
         }
@@ -218,12 +207,12 @@ impl Trx {
         let moved = key != *old_key;
         if moved {
             self.locks.rows.lock_new_key(&mut self.statement, &key)?;
-            if let Some(existing) = self.locked_value(&key)? {
+            if let Some(existing) = self.view.newest(&mut self.transaction.writes, &key)? {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
         }
         // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
-        let ahead = self.is_ahead_of_snapshot(change.at)?;
+        let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
         let mut entries: Vec<(Bytes, Entry)> = Vec::new();
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             if !moved && !ahead && !codec.reads(change.changed) {
@@ -237,7 +226,7 @@ impl Trx {
                 }
                 continue;
             }
-            self.lock_old_entry(&old)?;
+            self.locks.rows.lock_old_entry(&mut self.statement, &old)?;
             if old.key != new.key {
                 self.locks.rows.lock_new_key(&mut self.statement, &new.key)?;
                 if new.unique
@@ -281,6 +270,16 @@ impl Trx {
         self.locks.rows.changed_row();
         table.usage.update();
         Ok(None)
+    }
+}
+
+impl LockSet {
+    /// Locks an entry that goes, if its key is unique.
+    fn lock_old_entry(&self, statement: &mut StatementScope, entry: &Entry) -> ExecResult<()> {
+        if entry.unique {
+            self.lock_key(statement, &entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        }
+        Ok(())
     }
 }
 
