@@ -216,6 +216,12 @@ impl Account {
         Account::new(&self.session)
     }
 
+    /// The server whose memory it takes.
+    #[must_use]
+    pub fn server(&self) -> &ServerMemory {
+        self.session.server()
+    }
+
     /// Bytes it holds.
     #[must_use]
     pub fn used(&self) -> u64 {

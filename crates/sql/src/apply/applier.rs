@@ -344,7 +344,7 @@ impl Applier {
             self.session.begin_rows(b"", Mode::Blocking);
         }
         let (_, trx) = self.session.parts();
-        trx.finish_applied().map_err(failed)?;
+        trx.log.finish_applied(&trx.statement, &mut trx.transaction).map_err(failed)?;
         let ticket = self.session.context().commit_now().map_err(failed)?;
         Ok(ticket.unwrap_or_else(nothing))
     }

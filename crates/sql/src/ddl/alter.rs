@@ -485,7 +485,7 @@ fn set_auto_increment(
         return Ok(());
     }
     let next = value.max(ddl.trx.counters.least_auto_increment(table)?).max(1);
-    ddl.trx.counters.replace_auto_counter(table, next, &mut ddl.trx.changes.writes);
+    ddl.trx.counters.replace_auto_counter(table, next, &mut ddl.trx.transaction.writes);
     let state = table.state.clone();
     change.hooks.push(Box::new(move |_| state.reset_auto_increment(next)));
     Ok(())

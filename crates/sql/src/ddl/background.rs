@@ -141,7 +141,7 @@ fn build(
     // Locks may go before a commit is published: the snapshot must have all that was done under them.
     ddl.trx.shared().await_snapshot_of(port.numbered(), ddl.state.budget.kill())?;
     let mut before = HeldSnapshot::newest(&*port);
-    ddl.trx.locks.step_aside(table.def.id, TableMode::IntentShared)?;
+    ddl.trx.locks.step_aside(ddl.trx.statement.waits(), table.def.id, TableMode::IntentShared)?;
     let mut changes = Changes::new(build, &exec(ddl));
     let progress = ddl.state.budget.progress.clone();
     let rows = Rows::at(&*before.snapshot, table);
@@ -221,7 +221,7 @@ pub(super) fn beside_readers<T>(
     table: &Arc<Table>,
     read: impl FnOnce(&mut Ddl<'_>) -> ExecResult<T>,
 ) -> ExecResult<T> {
-    ddl.trx.locks.step_aside(table.def.id, TableMode::Shared)?;
+    ddl.trx.locks.step_aside(ddl.trx.statement.waits(), table.def.id, TableMode::Shared)?;
     let done = read(ddl)?;
     lock_again(ddl, change, names, table)?;
     Ok(done)
@@ -343,7 +343,7 @@ fn commit_chunk(ddl: &mut Ddl<'_>, chunk: &mut WriteSet, least: usize) -> ExecRe
         return Ok(());
     }
     let writes = std::mem::take(chunk);
-    ddl.trx.look()?;
+    ddl.trx.budget.look(0)?;
     ddl.trx.write_aside(|trx| {
         let port = trx.shared().port.clone();
         std::thread::sleep(port.engine().write_stall());

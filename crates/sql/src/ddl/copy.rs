@@ -343,7 +343,7 @@ pub(super) fn copy_rows(
         count += 1;
         state.budget.progress.add(1);
         if count.is_multiple_of(1024) {
-            trx.look()?;
+            trx.budget.look(0)?;
         }
         let old = table.decode(&row)?;
         if count == 1 {
@@ -371,7 +371,7 @@ pub(super) fn copy_rows(
             writes.put(entry.key, entry.value);
         }
         writes.put(key, row);
-        Ok(trx.changes.relieve()?)
+        Ok(trx.transaction.relieve(&trx.statement)?)
     })?;
     if def.hidden_key {
         table.state.row_id.fetch_max(next_id, std::sync::atomic::Ordering::AcqRel);
@@ -452,7 +452,7 @@ pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) 
     rows.each(|_, row| {
         number += 1;
         if number.is_multiple_of(1024) {
-            trx.look()?;
+            trx.budget.look(0)?;
         }
         let mut row = NewRow { values: &mut new.decode(&row)?, number, ignore: false };
         expressions.finish(&mut row, state, *trx).map(drop)

@@ -72,7 +72,7 @@ fn default_dates(settings: &SessionSettings) -> DateMode {
 impl Ddl<'_> {
     /// Locks what the statement names, waits for other definition statements, and gives the catalog to change.
     pub(crate) fn begin(&mut self, names: Names<'_>) -> ExecResult<Change> {
-        self.trx.locks.lock_for_definition(names)?;
+        self.trx.locks.lock_for_definition(self.trx.statement.waits(), names)?;
         let mut next = Catalog::clone(&self.trx.catalog());
         next.version += 1;
         Ok(Change { next, ..Change::default() })
@@ -137,7 +137,7 @@ impl Ddl<'_> {
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(crate) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
         persist::put_ids(self.trx.writes_mut(), &change.next);
-        self.trx.take_along_applied()?;
+        self.trx.log.take_along_applied(&self.trx.statement, &mut self.trx.transaction)?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
         let next = Arc::new(std::mem::take(&mut change.next));
@@ -159,7 +159,7 @@ impl Ddl<'_> {
         let next = Arc::new(std::mem::take(&mut change.next));
         let tables = change.fresh.clone();
         let effect = Box::new(effect(self.trx, change, next.clone()));
-        self.trx.changes.open_definition(OpenDefinition::new(next, tables, effect));
+        self.trx.transaction.open_definition(OpenDefinition::new(next, tables, effect));
         Ok(())
     }
 
@@ -214,7 +214,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
 /// Writes the events of a definition statement.
 pub(crate) fn log_ddl(trx: &mut Trx, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
     let xid = trx.shared().xid.fetch_add(1, Ordering::Relaxed);
-    let (cache, writes, events) = trx.logging_parts();
+    let (writes, (cache, events)) = (&trx.transaction.writes, trx.log.parts());
     // Another cache than the statement began with, if something was open.
     set_cache_context(cache, info);
     if writes.memory() < WRITE_SET_EVENT {

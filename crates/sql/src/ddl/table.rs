@@ -89,7 +89,7 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
             built
         }
     };
-    ddl.trx.locks.lock_successor(built.def.id)?;
+    ddl.trx.locks.lock_successor(ddl.trx.statement.waits(), built.def.id)?;
     let table = add_table(ddl, &mut change, built);
     check_expressions(&table, ddl.state, &change.next)?;
     super::foreign_keys::check_relations(ddl, &mut change, &table, None)?;
@@ -272,7 +272,7 @@ pub(crate) fn truncate(ddl: &mut Ddl<'_>, name: &ObjectName) -> ExecResult<Outco
     for index in &mut def.indexes {
         index.space = ids.space(index.space.slot());
     }
-    ddl.trx.locks.lock_successor(def.id)?;
+    ddl.trx.locks.lock_successor(ddl.trx.statement.waits(), def.id)?;
     add_table(ddl, &mut change, Built { def, auto_increment: None });
     ddl.commit(change)
 }

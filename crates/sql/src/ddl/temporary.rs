@@ -216,7 +216,7 @@ fn refill(
     let added = copy::added_values(ddl, &new.def, sources)?;
     let expressions = RowExpressions::bind(new, ddl.state, &ddl.trx.catalog(), None)?;
     let mut count = 0;
-    for row in ddl.trx.temp_rows(table)? {
+    for row in ddl.trx.temp.all_rows(table, ddl.trx.budget.kill())? {
         count += 1;
         let old = table.decode(&row.row)?;
         let mut values = copy::new_values(table, &new.def, sources, &added, &old, count, ddl.state)?;

@@ -117,7 +117,7 @@ pub(crate) fn create_view(
         None => {}
     }
     def.id = ids(&mut change.next).table();
-    ddl.trx.locks.lock_successor(def.id)?;
+    ddl.trx.locks.lock_successor(ddl.trx.statement.waits(), def.id)?;
     let text = logged_view(ddl, tree, &def);
     persist::put_view(ddl.trx.writes_mut(), &def);
     change.next.put_view(Arc::new(View::new(def)));

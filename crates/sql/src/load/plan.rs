@@ -154,7 +154,7 @@ impl LoadPlan {
         while skip > 0 && reader.next_line()? {
             skip -= 1;
             if skip.is_multiple_of(4096) {
-                run.trx.look()?;
+                run.trx.budget.look(0)?;
             }
         }
         let mut row = 1;

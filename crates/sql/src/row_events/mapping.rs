@@ -217,7 +217,8 @@ impl Mapping {
                 None if column.auto_increment => {
                     let (step, offset) =
                         (state.settings.auto_increment_increment, state.settings.auto_increment_offset);
-                    let next = trx.counters.take_auto_values(&self.table, 1, step, offset)?;
+                    let (counters, statement) = (&mut trx.counters, &mut trx.statement);
+                    let next = counters.take_auto_values(statement, &self.table, 1, step, offset)?;
                     if column.ty.unsigned { Value::UInt(next) } else { Value::Int(next as i64) }
                 }
                 None if column.is_computed() => {

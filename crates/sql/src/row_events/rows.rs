@@ -61,7 +61,7 @@ impl RowApplier {
     ) -> ExecResult<()> {
         for _ in 0..REPLANS {
             let mapping = self.mapping(trx, view, rules)?;
-            trx.foreign_keys.check(view.foreign_key_checks());
+            trx.statement.check_foreign_keys(view.foreign_key_checks());
             match trx.start_write(&mapping.table) {
                 Err(Interrupt::Error(error)) if error.code == 1615 => continue,
                 started => started?,
@@ -78,7 +78,7 @@ impl RowApplier {
         self.name.push(0);
         self.name.extend_from_slice(theirs.name());
         // A table that this transaction makes may have taken the place of another.
-        let holds = trx.changes.open_catalog().is_none()
+        let holds = trx.transaction.open_catalog().is_none()
             && self.mappings.get(&self.name).is_some_and(|mapping| mapping.holds(theirs, rules));
         if !holds {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -48,7 +48,7 @@ impl StatementContext<'_> {
 
     /// As `catalog`, for a plan: who finds something in it, or misses it, must see to it that the reply waits.
     pub(crate) fn catalog_to_plan(&self) -> Arc<Catalog> {
-        let stored = self.trx.changes.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
+        let stored = self.trx.transaction.open_catalog().cloned().unwrap_or_else(|| self.database.catalog());
         self.trx.temp.over(stored)
     }
 
@@ -85,7 +85,7 @@ impl StatementContext<'_> {
     pub(crate) fn commit_now(&mut self) -> SqlResult<Option<Ticket>> {
         self.next.forget();
         if self.gtid.is_used_up_now() {
-            self.trx.finish_applied()?;
+            self.trx.log.finish_applied(&self.trx.statement, &mut self.trx.transaction)?;
         }
         self.trx.commit(omnibus_commit::now_us())
     }
@@ -125,7 +125,7 @@ impl StatementContext<'_> {
         if result.is_err() {
             self.trx.rollback();
             // What it found in the way may not be durable yet.
-            self.trx.see_everything();
+            self.trx.floor().see_everything();
         }
         result
     }

@@ -27,7 +27,7 @@ pub(super) fn create_table_select(
     let (plan, full, names) = planned(cx, tree, query, call)?;
     call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
     // What it reads before the lock that all definitions wait for.
-    cx.trx.locks.lock_views(&plan.views)?;
+    cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.views)?;
     for table in &plan.tables {
         cx.trx.lock_table(table, TableMode::IntentShared)?;
     }
@@ -75,7 +75,7 @@ fn fill(
     let insert = InsertPlan::for_query(table, names, plan, tree.on_duplicate, expressions)?;
     let outcome = query::run_as_rows(cx, &WritePlan::of_insert(insert), call)?;
     cx.trx.end_statement()?;
-    cx.trx.finish_applied()?;
+    cx.trx.log.finish_applied(&cx.trx.statement, &mut cx.trx.transaction)?;
     let wait = cx.commit_now()?;
     Ok(Outcome { wait, ..outcome })
 }

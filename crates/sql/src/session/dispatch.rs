@@ -50,7 +50,7 @@ impl SqlSession {
                 Ok(Outcome::ok())
             }
             Statement::ReleaseSavepoint(name) => {
-                cx.trx.savepoints.release(name)?;
+                cx.trx.transaction.savepoints.release(name)?;
                 Ok(Outcome::ok())
             }
             Statement::Xa(xa) => xa::execute(cx, xa, call),
@@ -59,7 +59,7 @@ impl SqlSession {
             Statement::UnlockTables => table_locks::unlock_tables(cx),
             Statement::LockInstance => table_locks::lock_instance(cx, call),
             Statement::UnlockInstance => {
-                cx.trx.locks.unlock_instance();
+                cx.trx.locks.backup.release();
                 Ok(Outcome::ok())
             }
             Statement::Flush(flush) => table_locks::flush_with_read_lock(cx, flush, call),
@@ -87,7 +87,7 @@ fn start_transaction(
     mode: Mode,
 ) -> ExecResult<Outcome> {
     cx.trx.branch.check_none()?;
-    let waits = cx.trx.is_open() || cx.trx.locks.has_locked_tables() || cx.trx.is_ahead();
+    let waits = cx.trx.is_open() || cx.trx.locks.has_locked_tables() || cx.trx.view.is_ahead();
     if how.consistent_snapshot && waits && mode == Mode::Inline {
         return Err(Interrupt::NeedBlocking);
     }
@@ -95,7 +95,7 @@ fn start_transaction(
     if how.consistent_snapshot {
         // The snapshot has what was committed just now.
         cx.finish_commit(ticket.take())?;
-        cx.trx.catch_up()?;
+        cx.trx.view.catch_up()?;
     }
     let (isolation, read_only) = cx.next_characteristics();
     cx.trx.open(isolation, how.read_only.unwrap_or(read_only));
@@ -119,7 +119,7 @@ fn commit_for_new(cx: &mut StatementContext<'_>) -> ExecResult<Option<Ticket>> {
 
 fn commit(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome> {
     cx.trx.branch.check_none()?;
-    let characteristics = cx.trx.characteristics();
+    let characteristics = cx.trx.transaction.characteristics();
     let ticket = cx.commit_now()?;
     if how.chain == Some(true) {
         cx.trx.open(characteristics.0, characteristics.1);
@@ -129,7 +129,7 @@ fn commit(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome>
 
 fn rollback(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome> {
     cx.trx.branch.check_none()?;
-    let characteristics = cx.trx.characteristics();
+    let characteristics = cx.trx.transaction.characteristics();
     cx.trx.rollback();
     if how.chain == Some(true) {
         cx.trx.open(characteristics.0, characteristics.1);

@@ -225,7 +225,8 @@ pub(super) fn keep_histograms(
     };
     let logged = cx.state.settings.sql_log_bin && !local;
     let was = std::mem::replace(&mut cx.state.settings.sql_log_bin, logged);
-    let done = cx.trx.take_along_applied().and_then(|()| {
+    let taken = cx.trx.log.take_along_applied(&cx.trx.statement, &mut cx.trx.transaction);
+    let done = taken.and_then(|()| {
         let text = statement_text(call.text);
         let text = omnibus_parser::set_histograms_aside(text, &cx.state.settings.parse_options());
         log_ddl(cx.trx, &cx.state.info(&text), &[])

@@ -291,7 +291,7 @@ fn checksum(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<u32
         Ok(())
     };
     if table.temporary {
-        for row in cx.trx.temp_rows(table)? {
+        for row in cx.trx.temp.all_rows(table, cx.trx.budget.kill())? {
             add(&row.row)?;
         }
         return Ok(sum);

@@ -77,7 +77,7 @@ pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> Ex
     tables.extend(plan.tables.iter().map(|table| table.def.id));
     if !plan.tables.is_empty() || !plan.views.is_empty() {
         cx.enter();
-        cx.trx.locks.lock_views(&plan.views)?;
+        cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.views)?;
     }
     if cx.state.settings.max_join_size != u64::MAX && plan.examines() > cx.state.settings.max_join_size as f64
     {
@@ -136,7 +136,7 @@ pub(super) fn run_write(
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
     cx.enter();
-    cx.trx.locks.lock_views(&plan.uses.views)?;
+    cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.uses.views)?;
     let nested = cx.state.programs.inside == Inside::Statement;
     note_tables(cx.state, plan, nested)?;
     let as_text = if nested { None } else { statement_log::choose_format(cx, plan)? };

@@ -142,14 +142,13 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let mut replans = 0;
         let result = loop {
-            self.trx.again(self.attempt.resumed || replans > 0);
             let before = self.state.checkpoint();
             let again = self.attempt.resumed || replans > 0;
             match (self.state.programs.inside, call.mode) {
                 (Inside::Nothing, mode) | (_, mode @ Mode::Inline) => self.state.budget.begin(mode, again),
                 (_, Mode::Blocking) => self.state.budget.go_on(again),
             }
-            let marks = self.begin_statement(call);
+            let marks = self.begin_statement(call, again);
             // What a large transaction writes goes to disk as it comes, and any statement may end it.
             let result = self.trx.may_run_here().and_then(|()| body(self, call)).and_then(|outcome| {
                 self.trx.give_back_awaited()?;
@@ -187,8 +186,8 @@ impl SqlSession {
         }
     }
 
-    fn begin_statement(&mut self, call: &Call<'_>) -> Marks {
-        let marks = self.trx.begin_statement(call.mode, &self.state.info(call.text));
+    fn begin_statement(&mut self, call: &Call<'_>, again: bool) -> Marks {
+        let marks = self.trx.begin_statement(call.mode, again, &self.state.info(call.text));
         if !self.trx.is_open() {
             let (isolation, read_only) = self.next.said();
             self.trx.use_characteristics(isolation, read_only);
@@ -240,7 +239,7 @@ impl SqlSession {
             if self.state.programs.inside == Inside::Nothing {
                 self.kill.clear_deadline();
             }
-            if self.trx.counters.take_forced() {
+            if self.trx.statement.take_forced() {
                 self.state.settings.insert_id = None;
             }
             self.state.conditions_before = None;
@@ -285,9 +284,8 @@ impl SqlSession {
     /// What `begin` and `run` do before a statement, for changes that no statement of ours makes. `text` is what is
     /// known of the one that made them.
     pub(crate) fn begin_rows(&mut self, text: &[u8], mode: Mode) -> Marks {
-        self.trx.again(false);
         self.state.budget.begin(mode, false);
-        self.trx.begin_statement(mode, &self.state.info(text))
+        self.trx.begin_statement(mode, false, &self.state.info(text))
     }
 }
 

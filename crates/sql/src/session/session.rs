@@ -138,10 +138,10 @@ impl SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
         let mut trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
         let memory = SessionMemory::of_client(database.shared.memory.clone(), kill.clone());
-        trx.count_with(&memory);
+        trx.transaction.count_with(&memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let interpreter = Interpreter::new(&database);
-        let named_locks = NamedLocks::new(&database.shared.locks, trx.lock_handle_owner(), &memory);
+        let named_locks = NamedLocks::new(&database.shared.locks, trx.locks.rows.owner(), &memory);
         state.programs = ProgramState::new(interpreter.clone(), &memory);
         state.count_with(memory);
         let collation = Database::default_collation();
@@ -198,7 +198,7 @@ impl SqlSession {
     /// Whether another session has LOCK INSTANCE FOR BACKUP.
     #[must_use]
     pub fn others_back_up(&self) -> bool {
-        self.trx.locks.others_back_up()
+        self.trx.locks.backup.is_others()
     }
 
     /// The transaction, for the server's own statements on system tables.
@@ -291,7 +291,7 @@ impl SqlSession {
         }
         self.trx.leave_branch();
         self.trx.locks.unlock_tables();
-        self.trx.locks.unlock_instance();
+        self.trx.locks.backup.release();
         self.trx.abandon();
         self.state.held.handlers.close_all();
         if let Some(locks) = &mut self.state.held.locks {

@@ -45,7 +45,7 @@ pub(super) fn source_lock(cx: &StatementContext<'_>) -> LockMode {
 }
 
 fn reads_committed(cx: &StatementContext<'_>) -> bool {
-    cx.trx.characteristics().0 <= Isolation::ReadCommitted
+    cx.trx.transaction.characteristics().0 <= Isolation::ReadCommitted
 }
 
 /// Decides how a statement is logged. `None`: as rows.
@@ -75,7 +75,7 @@ fn choose_for(cx: &mut StatementContext<'_>, uses: &Uses, unsafe_bits: u32) -> S
     if mixed && (unsafe_bits != 0 || uses.bits & uses::STORED_FUNCTION != 0) {
         return Ok(None);
     }
-    cx.trx.log.log_as_text();
+    cx.trx.statement.log_as_text();
     Ok(Some(Before::of(cx.state, uses, unsafe_bits)))
 }
 
@@ -88,10 +88,10 @@ pub(super) fn log_text(
 ) -> SqlResult<()> {
     let sql = text_of(cx, call);
     let insert_id =
-        before.insert_id.filter(|_| cx.trx.counters.has_forced()).or(cx.trx.counters.first_auto_value());
+        before.insert_id.filter(|_| cx.trx.statement.has_forced()).or(cx.trx.statement.first_auto_value());
     let file_collation = cx.state.settings.collation_database.or_else(|| database_collation(cx));
     let view = LoggedStatement { state: cx.state, before, sql: &sql, insert_id, file, file_collation };
-    cx.trx.log.log_text(&view)?;
+    cx.trx.log.log_text(&cx.trx.statement, &view)?;
     for reason in safety::reasons(before.unsafe_bits) {
         cx.state.diagnostics.note(unsafe_statement(reason));
     }

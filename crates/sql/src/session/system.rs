@@ -178,9 +178,9 @@ fn system_change(
     text: &Bytes,
     change: impl FnOnce(&mut SystemTables<'_>) -> ExecResult<()>,
 ) -> ExecResult<Outcome> {
-    cx.trx.log.without_row_events();
+    cx.trx.statement.without_row_events();
     change(&mut SystemTables { catalog: cx.database.catalog(), trx: cx.trx })?;
-    cx.trx.take_along_applied()?;
+    cx.trx.log.take_along_applied(&cx.trx.statement, &mut cx.trx.transaction)?;
     log_ddl(cx.trx, &cx.state.info(text), &[])?;
     let logged = cx.state.settings.sql_log_bin;
     let ticket = cx.trx.commit_ddl(logged, omnibus_commit::now_us(), Vec::new(), |_| {});

@@ -57,7 +57,7 @@ pub(super) fn lock_tables(
         }
         wanted.push((Locked::Table(table), mode));
     }
-    cx.trx.locks.lock_tables(wanted)?;
+    cx.trx.locks.lock_tables(cx.trx.statement.waits(), wanted)?;
     cx.state.held.locked = Some(LockedNames::new(names));
     Ok(Outcome::ok())
 }
@@ -92,10 +92,10 @@ pub(super) fn lock_instance(cx: &mut StatementContext<'_>, call: &Call<'_>) -> E
     if call.mode == Mode::Inline {
         return Err(Interrupt::NeedBlocking);
     }
-    let defines = cx.trx.changes.open_catalog().is_some();
-    cx.trx.locks.lock_instance(defines)?;
+    let defines = cx.trx.transaction.open_catalog().is_some();
+    cx.trx.locks.lock_instance(cx.trx.statement.waits(), defines)?;
     // What definitions made is durable before anybody copies files.
-    cx.trx.see_everything();
+    cx.trx.floor().see_everything();
     Ok(Outcome::ok())
 }
 
@@ -140,12 +140,12 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
     cx.trx.locks.unlock_tables();
     cx.commit_before_definition()?;
     let patience = cx.state.settings.metadata_lock_wait_timeout_ms;
-    cx.trx.locks.take_read_lock()?;
+    cx.trx.locks.take_read_lock(cx.trx.statement.waits())?;
     let begun = Instant::now();
     while cx.trx.locks.rows.others_write() {
         let stopped = match begun.elapsed() >= Duration::from_millis(patience) {
             true => Err(SqlError::lock_wait_timeout()),
-            false => cx.trx.check_killed(),
+            false => cx.trx.budget.kill().check(),
         };
         if let Err(error) = stopped {
             cx.trx.locks.unlock_tables();
@@ -154,7 +154,7 @@ fn lock_everything(cx: &mut StatementContext<'_>, call: &Call<'_>) -> ExecResult
         std::thread::sleep(LOOK);
     }
     // What they wrote is durable before anybody copies files or reads the log's position.
-    cx.trx.see_everything();
+    cx.trx.floor().see_everything();
     Ok(Outcome::ok())
 }
 

@@ -27,7 +27,8 @@ pub(super) fn define_temporary(
         Statement::DropTable(tree) => tree.temporary,
         _ => false,
     };
-    let reads = if cx.trx.is_open() { cx.trx.characteristics().1 } else { cx.state.settings.read_only };
+    let reads =
+        if cx.trx.is_open() { cx.trx.transaction.characteristics().1 } else { cx.state.settings.read_only };
     if defines && reads {
         return Some(Err(SqlError::cant_execute_in_read_only_transaction().into()));
     }

@@ -62,7 +62,7 @@ fn start(cx: &mut StatementContext<'_>, xid: &Xid, join: bool, resume: bool) -> 
     cx.database.shared.branches.start(xid)?;
     let (isolation, read_only) = cx.next_characteristics();
     cx.trx.open(isolation, read_only);
-    cx.trx.begin_branch(xid.clone());
+    cx.trx.branch.begin(xid.clone(), &mut cx.trx.log);
     Ok(Outcome::ok())
 }
 
@@ -96,7 +96,7 @@ fn prepare(cx: &mut StatementContext<'_>, xid: &Xid) -> ExecResult<Outcome> {
         Ok(held) => {
             // The name is never free in between.
             cx.database.shared.branches.prepared(xid, held);
-            cx.trx.hand_branch_over();
+            cx.trx.branch.hand_over(&mut cx.trx.log);
             Ok(Outcome::ok())
         }
         Err(error) => {

@@ -7,11 +7,13 @@
 
 use super::overlay::{Room, read_batch};
 use super::range::{KeyRange, RowAt};
+use super::snapshot::SnapshotView;
 use super::trx::Trx;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlResult};
 use crate::storage::{ReadAhead, Scan, WaitPolicy};
 use bytes::Bytes;
+use omnibus_engine::WriteSet;
 use omnibus_locks::RowMode;
 use std::sync::Arc;
 
@@ -19,21 +21,28 @@ use std::sync::Arc;
 const FIRST: usize = 8;
 const MOST: usize = 256;
 
-impl Trx {
-    /// The next entries of a range, as they are now and this transaction's writes have them.
-    pub(super) fn read_entries_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<ReadAhead> {
-        self.changes.writes.settle_all();
+impl SnapshotView {
+    /// The next entries of a range, as they are now and the transaction's writes have them.
+    pub(super) fn newest_entries(
+        &self,
+        writes: &mut WriteSet,
+        range: &KeyRange,
+        want: usize,
+    ) -> SqlResult<ReadAhead> {
+        writes.settle_all();
         let mut pairs = Vec::with_capacity(want.min(1024));
         // Before the newest versions are taken, which have all of this then.
         let installed = self.shared.port.published();
         let latest = self.shared.port.latest();
-        let all = read_batch(&*latest, &self.changes.writes, range, want, &mut pairs)?;
+        let all = read_batch(&*latest, writes, range, want, &mut pairs)?;
         // Rows that are gone leave no version to read; any deletion numbered so far may have been one of them.
-        self.view.floor.see_everything();
+        self.floor.see_everything();
         let next = (want * 4).min(MOST);
-        Ok(ReadAhead { pairs: pairs.into(), installed, written: self.changes.writes.mark(), all, next })
+        Ok(ReadAhead { pairs: pairs.into(), installed, written: writes.mark(), all, next })
     }
+}
 
+impl Trx {
     /// Up to `want` further rows of a locking scan, which has begun. Moves `range` behind what is read.
     pub(super) fn fetch_locked(
         &mut self,
@@ -43,13 +52,14 @@ impl Trx {
         (mode, want): (RowMode, usize),
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<()> {
-        self.check_kill()?;
+        self.budget.kill().check()?;
         let kept = scan.ahead.take().filter(|ahead| !ahead.pairs.is_empty() || ahead.all);
         let mut ahead = match kept {
             Some(ahead) => ahead,
             None => {
                 let want = scan.batch.max(FIRST);
-                let ahead = Box::new(self.read_entries_ahead(range, want)?);
+                let ahead = self.view.newest_entries(&mut self.transaction.writes, range, want)?;
+                let ahead = Box::new(ahead);
                 if let Some(last) = ahead.last() {
                     range.resume_after(last);
                 }
@@ -76,21 +86,21 @@ impl Trx {
     ) -> ExecResult<Option<Bytes>> {
         let (mut room, end) = (Room::of_rows(), rows.len().saturating_add(want));
         while let Some((entry, value)) = ahead.pairs.pop_front() {
-            self.changes.touch(&self.locks.rows)?;
+            self.transaction.touch(&self.statement, &self.locks.rows)?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
-            if !self.locks.rows.lock_key(&key, mode, wait)? {
+            if !self.locks.rows.lock_key(&mut self.statement, &key, mode, wait)? {
                 continue;
             }
             // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what
             // it found is the newest; else that may be history now.
             let current = index == 0
                 && self.shared.port.numbered() == ahead.installed
-                && self.changes.writes.mark() == ahead.written;
+                && self.transaction.writes.mark() == ahead.written;
             let row = if current {
                 value
             } else {
-                let Some(row) = self.locked_value(&key)? else { continue };
+                let Some(row) = self.view.newest(&mut self.transaction.writes, &key)? else { continue };
                 if index != 0 {
                     let values = table.decode(&row)?;
                     if table.keys[index].entry(&values, &key).key != entry {

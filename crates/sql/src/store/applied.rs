@@ -3,10 +3,11 @@
 //! Set by whoever applies them before the commit; a definition's commit takes it along by itself. On the session's thread.
 
 use super::log::TrxLog;
+use super::statement::StatementScope;
+use super::transaction::Transaction;
 use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_commit::GtidGuard;
-use omnibus_engine::WriteSet;
 use omnibus_format::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,25 +84,37 @@ impl TrxLog {
     ///
     /// # Errors
     /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(crate) fn finish_applied(
+        &mut self,
+        statement: &StatementScope,
+        transaction: &mut Transaction,
+    ) -> SqlResult<()> {
         let Some(applied) = self.applied.take() else { return Ok(()) };
         if let Some((key, value)) = applied.position {
-            writes.put(key.clone(), value);
-            self.position.push(key);
+            transaction.writes.put(key.clone(), value);
+            transaction.position = Some(key);
         }
         if let Some(origin) = applied.origin {
             self.cache.set_given(origin, applied.guard);
         }
-        self.keeps_id = applied.even_empty;
-        if applied.even_empty { self.events.begin_empty(&mut self.cache) } else { Ok(()) }
+        transaction.keeps_id = applied.even_empty;
+        if applied.even_empty {
+            self.events.begin_empty(&statement.attempt.logging, &mut self.cache)
+        } else {
+            Ok(())
+        }
     }
 
     /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self, writes: &mut WriteSet) -> SqlResult<()> {
+    pub(crate) fn take_along_applied(
+        &mut self,
+        statement: &StatementScope,
+        transaction: &mut Transaction,
+    ) -> SqlResult<()> {
         if let Some(applied) = &mut self.applied {
             applied.even_empty = false;
         }
-        self.finish_applied(writes)
+        self.finish_applied(statement, transaction)
     }
 
     /// Whether a commit has yet to take along what `set_applied` said.

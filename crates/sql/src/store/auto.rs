@@ -7,6 +7,8 @@
 
 use super::counters::{Counters, Covers};
 use super::range::KeyRange;
+use super::statement::StatementScope;
+use super::transaction::Transaction;
 use crate::catalog::{Table, TableState, persist};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
@@ -64,24 +66,25 @@ impl Counters {
         Ok(counter.load(Ordering::Acquire))
     }
 
-    /// Takes `count` values with the session's increment and offset; returns the first.
+    /// Takes `count` values for a statement, with the session's increment and offset; returns the first.
     ///
     /// # Errors
     /// 1467 when there is none left.
     pub fn take_auto_values(
         &mut self,
+        statement: &mut StatementScope,
         table: &Arc<Table>,
         count: u64,
         increment: u64,
         offset: u64,
     ) -> SqlResult<u64> {
         // A statement that is run again would leave gaps if it took new ones.
-        let again = self.auto.take_again(|(id, many, _)| *id == table.def.id && *many == count);
+        let again = statement.auto.take_again(|(id, many, _)| *id == table.def.id && *many == count);
         if let Some((_, _, first)) = again {
             return Ok(first);
         }
         let first = self.new_auto_values(table, count, increment, offset)?;
-        self.auto.push((table.def.id, count, first));
+        statement.auto.push((table.def.id, count, first));
         Ok(first)
     }
 
@@ -133,7 +136,7 @@ impl Counters {
         &mut self,
         table: &Arc<Table>,
         values: &[Value],
-        writes: &mut WriteSet,
+        transaction: &mut Transaction,
     ) -> SqlResult<()> {
         let Some(column) = table.auto_column else { return Ok(()) };
         let value = auto_value(&values[column]);
@@ -141,29 +144,17 @@ impl Counters {
             return Ok(());
         }
         let covers = |covers: &&Covers| Arc::ptr_eq(&covers.state, &table.state) && value < covers.value;
-        for covers in self.covers.iter().filter(covers) {
+        for covers in transaction.covers.iter().filter(covers) {
             // A rolled back statement takes its counter row along.
             if let Some(key) = &covers.keys[0]
-                && writes.has(key)?
+                && transaction.writes.has(key)?
             {
                 return Ok(());
             }
         }
         let next = self.auto_increment(table)?;
-        self.write_auto_counter(table, next, writes);
+        transaction.write_auto_counter(table, next);
         Ok(())
-    }
-
-    /// Persists the counter of a table with this transaction.
-    pub(crate) fn write_auto_counter(&mut self, table: &Arc<Table>, next: u64, writes: &mut WriteSet) {
-        let before = table.state.auto_covered.load(Ordering::Acquire);
-        let old = (before != 0 && before < next).then(|| persist::counter_key(table.def.id, before));
-        if let Some(old) = &old {
-            writes.delete(old.clone());
-        }
-        let key = persist::counter_key(table.def.id, next);
-        writes.put(key.clone(), Bytes::new());
-        self.covers.push(Covers { state: table.state.clone(), value: next, keys: [Some(key), old] });
     }
 
     /// What ALTER TABLE may lower the counter to.
@@ -224,11 +215,6 @@ impl Counters {
         Ok(last.map_or(0, |(key, _)| persist::counter_value(&key)))
     }
 
-    /// The first AUTO_INCREMENT value that the running statement took.
-    pub(crate) fn first_auto_value(&self) -> Option<u64> {
-        self.auto.first().map(|(_, _, first)| *first)
-    }
-
     /// A new hidden row id.
     pub(super) fn next_row_id(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
         let counter = &table.state.row_id;
@@ -242,6 +228,20 @@ impl Counters {
             let _ = counter.compare_exchange(0, greatest + 1, Ordering::AcqRel, Ordering::Acquire);
         }
         Ok(counter.fetch_add(1, Ordering::AcqRel))
+    }
+}
+
+impl Transaction {
+    /// Persists the counter of a table with its commit.
+    fn write_auto_counter(&mut self, table: &Arc<Table>, next: u64) {
+        let before = table.state.auto_covered.load(Ordering::Acquire);
+        let old = (before != 0 && before < next).then(|| persist::counter_key(table.def.id, before));
+        if let Some(old) = &old {
+            self.writes.delete(old.clone());
+        }
+        let key = persist::counter_key(table.def.id, next);
+        self.writes.put(key.clone(), Bytes::new());
+        self.covers.push(Covers { state: table.state.clone(), value: next, keys: [Some(key), old] });
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Other definitions of the table wait for a build behind a lock of its own: in the table's queue they would keep everybody from using it.
 
+use super::lock::Waits;
 use super::table_lock::SessionLocks;
 use super::trx::{Trx, TrxContext};
 use crate::error::{ExecResult, SqlResult};
@@ -116,11 +117,11 @@ impl SessionLocks {
     ///
     /// # Errors
     /// Lock waits.
-    pub(crate) fn step_aside(&mut self, table: u64, mode: TableMode) -> ExecResult<()> {
+    pub(crate) fn step_aside(&mut self, waits: Waits, table: u64, mode: TableMode) -> ExecResult<()> {
         // Whoever is in its way is the victim of a deadlock: definitions that wait for the table (they begin again), and later a
         // reader of the table that begins to write while this waits for its readers.
         self.rows.owned.set_weight(u64::MAX);
-        self.rows.lock_table_id(BUILDING | table, TableMode::Shared)?;
+        self.rows.lock_table_id(waits, BUILDING | table, TableMode::Shared)?;
         self.aside = Some((table, mode));
         self.rows.owned.keep_tables(&[(BUILDING | table, TableMode::Shared), (table, mode)]);
         Ok(())
@@ -132,10 +133,10 @@ impl SessionLocks {
     }
 
     /// Waits until others build nothing of a table, and keeps them from beginning to.
-    pub(super) fn announce_definition(&mut self, table: u64) -> ExecResult<()> {
+    pub(super) fn announce_definition(&self, waits: Waits, table: u64) -> ExecResult<()> {
         match self.aside {
             Some((own, _)) if own == table => Ok(()),
-            _ => self.rows.lock_table_id(BUILDING | table, TableMode::IntentExclusive),
+            _ => self.rows.lock_table_id(waits, BUILDING | table, TableMode::IntentExclusive),
         }
     }
 
@@ -159,7 +160,7 @@ impl Trx {
     /// Runs `write`, which commits, behind the gate that FLUSH TABLES WITH READ LOCK closes.
     pub(crate) fn write_aside<T>(&mut self, write: impl FnOnce(&mut Trx) -> ExecResult<T>) -> ExecResult<T> {
         let Some((table, mode)) = self.locks.aside else { return write(self) };
-        self.locks.rows.lock_table_id(table, TableMode::IntentExclusive)?;
+        self.locks.rows.lock_table_id(self.statement.waits(), table, TableMode::IntentExclusive)?;
         let done = write(self);
         self.locks.rows.owned.weaken_table(table, mode);
         done

@@ -1,10 +1,8 @@
-//! What a transaction has taken out of counters: AUTO_INCREMENT values, numbers of sequences, and what it writes of them.
+//! What a statement takes out of counters (AUTO_INCREMENT values, numbers of sequences), and what its transaction writes of them.
 
 use super::trx::TrxContext;
 use crate::catalog::TableState;
-use crate::error::SqlResult;
 use bytes::Bytes;
-use omnibus_engine::WriteSet;
 use std::sync::Arc;
 
 /// A committed AUTO_INCREMENT counter row that a table will be able to rely on.
@@ -20,6 +18,12 @@ pub(super) struct Taken<T> {
     taken: Vec<T>,
     /// How many of them this attempt has had.
     reused: usize,
+}
+
+impl<T> Default for Taken<T> {
+    fn default() -> Self {
+        Taken { taken: Vec::new(), reused: 0 }
+    }
 }
 
 impl<T: Copy> Taken<T> {
@@ -53,82 +57,23 @@ impl<T: Copy> Taken<T> {
         self.taken.first().filter(|_| self.reused > 0)
     }
 
-    fn begin(&mut self, again: bool) {
-        self.reused = 0;
+    /// Of the attempt that follows: all of it is to be taken `again`, or nothing is left but the list's room.
+    pub(super) fn next(self, again: bool) -> Taken<T> {
+        let mut taken = self.taken;
         if !again {
-            self.taken.clear();
+            taken.clear();
         }
+        Taken { taken, reused: 0 }
     }
 }
 
-/// See the module's text.
+/// The counters of all tables, as a session asks for them.
 pub(crate) struct Counters {
     pub(super) shared: Arc<TrxContext>,
-    /// AUTO_INCREMENT values: table, how many, first.
-    pub(super) auto: Taken<(u64, u64, u64)>,
-    /// Numbers out of sequences: table, number.
-    pub(super) numbers: Taken<(u64, i64)>,
-    /// Counter rows among the writes.
-    pub(super) covers: Vec<Covers>,
-    /// Sequences whose rows it writes.
-    pub(super) sequences: Vec<Arc<TableState>>,
-    /// The running statement has given a row the value that SET INSERT_ID names.
-    forced: bool,
 }
 
 impl Counters {
     pub(super) fn new(shared: &Arc<TrxContext>) -> Counters {
-        Counters {
-            auto: Taken { taken: Vec::new(), reused: 0 },
-            numbers: Taken { taken: Vec::new(), reused: 0 },
-            covers: Vec::new(),
-            sequences: Vec::new(),
-            forced: false,
-            shared: shared.clone(),
-        }
-    }
-
-    /// Whether the statement is a new one, or the last one again after an interrupt.
-    pub(super) fn begin_attempt(&mut self, again: bool) {
-        self.auto.begin(again);
-        self.numbers.begin(again);
-        self.forced = false;
-    }
-
-    /// A row has the value that SET INSERT_ID names.
-    pub(crate) fn use_forced(&mut self) {
-        self.forced = true;
-    }
-
-    /// Whether a row has it, which no later statement may have. Asked once.
-    pub(crate) fn take_forced(&mut self) -> bool {
-        std::mem::take(&mut self.forced)
-    }
-
-    /// As `take_forced`, for the log of a statement that goes on.
-    pub(crate) fn has_forced(&self) -> bool {
-        self.forced
-    }
-
-    /// The transaction is over.
-    pub(super) fn end(&mut self) {
-        self.covers.clear();
-        self.sequences.clear();
-    }
-
-    /// The counter rows that the transaction still writes: no row event tells of them.
-    ///
-    /// # Errors
-    /// The writes could not be read.
-    pub(super) fn unlogged_keys(&mut self, writes: &WriteSet, position: &[Bytes]) -> SqlResult<Vec<Bytes>> {
-        for covers in std::mem::take(&mut self.covers) {
-            if let Some(key) = &covers.keys[0]
-                && matches!(writes.get(key)?, Some(Some(_)))
-            {
-                self.covers.push(covers);
-            }
-        }
-        let counters = self.covers.iter().flat_map(|covers| covers.keys.iter().flatten().cloned());
-        Ok(counters.chain(position.iter().cloned()).collect())
+        Counters { shared: shared.clone() }
     }
 }

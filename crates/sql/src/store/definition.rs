@@ -55,7 +55,7 @@ impl Drop for OpenDefinition {
 impl Trx {
     /// The catalog now, or as the open transaction makes it.
     pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
-        self.changes.open_catalog().cloned().unwrap_or_else(|| self.catalog())
+        self.transaction.open_catalog().cloned().unwrap_or_else(|| self.catalog())
     }
 
     /// Writes the events of an open definition: BEGIN, what recovery needs, and the statement.
@@ -70,7 +70,7 @@ impl Trx {
         let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
         self.log.cache.set_context(info.timestamp, info.settings.server_id);
         self.log.events.begin_definition(&mut self.log.cache, info)?;
-        write_set_event(&mut self.log.cache, &self.changes.writes)?;
+        write_set_event(&mut self.log.cache, &self.transaction.writes)?;
         for body in bodies {
             private_event(&mut self.log.cache, body)?;
         }

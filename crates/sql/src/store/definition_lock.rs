@@ -5,6 +5,7 @@
 //! there already. What a name means is looked up before and after: somebody may have given it to another table meanwhile.
 //! Locks that are held are kept then, because those who wait behind them must not get in between.
 
+use super::lock::Waits;
 use super::table_lock::SessionLocks;
 use crate::catalog::{Catalog, Table};
 use crate::error::{ExecResult, Interrupt, SqlError};
@@ -102,31 +103,31 @@ impl SessionLocks {
     ///
     /// # Errors
     /// Lock waits; under LOCK TABLES 1100, 1099 and 1192 for what is not locked.
-    pub(crate) fn lock_for_definition(&mut self, names: Names<'_>) -> ExecResult<()> {
-        if self.kept {
+    pub(crate) fn lock_for_definition(&self, waits: Waits, names: Names<'_>) -> ExecResult<()> {
+        if self.has_locked_tables() {
             self.check_locked(names)?;
         }
         wait_for_room(self)?;
         let begun = Instant::now();
         let mut held: Vec<u64> = Vec::new();
         loop {
-            self.wait_for_backups()?;
+            self.backup.wait_for_others(waits.patience, self.rows.budget.kill())?;
             let found = names.find(&self.shared.catalog.load());
             let wanted: Vec<_> = found.into_iter().map(|id| (id, TableMode::Exclusive)).collect();
-            if !self.kept {
-                self.lock_together(&wanted, &mut held)?;
+            if !self.has_locked_tables() {
+                self.lock_together(waits, &wanted, &mut held)?;
             }
-            if !self.lock_definitions()? {
+            if !self.lock_definitions(waits)? {
                 // A backup has begun. Nobody waits for it behind this statement's locks.
                 self.release_tables(&mut held);
             } else {
                 let now = names.find(&self.shared.catalog.load());
-                if self.kept || now.iter().all(|id| held.contains(id)) {
+                if self.has_locked_tables() || now.iter().all(|id| held.contains(id)) {
                     return Ok(());
                 }
                 self.unlock_definitions();
             }
-            if begun.elapsed() >= self.rows.patience.definitions {
+            if begun.elapsed() >= waits.patience.definitions {
                 return Err(SqlError::lock_wait_timeout().into());
             }
         }
@@ -135,7 +136,8 @@ impl SessionLocks {
     /// Locks tables one after the other, in this order. Deadlocks are solved by giving up those that this call, or one
     /// before it for the same statement, has locked (`held`), and beginning again.
     pub(crate) fn lock_together(
-        &mut self,
+        &self,
+        waits: Waits,
         wanted: &[(u64, TableMode)],
         held: &mut Vec<u64>,
     ) -> ExecResult<()> {
@@ -145,7 +147,7 @@ impl SessionLocks {
                 if held.contains(id) {
                     continue;
                 }
-                match self.lock_one(*id, *mode) {
+                match self.lock_one(waits, *id, *mode) {
                     Ok(()) => held.push(*id),
                     Err(Interrupt::Error(error)) if error.code == 1213 && attempts < ATTEMPTS => {
                         self.release_tables(held);
@@ -159,17 +161,17 @@ impl SessionLocks {
         }
     }
 
-    pub(super) fn lock_one(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_one(&self, waits: Waits, id: u64, mode: TableMode) -> ExecResult<()> {
         if mode != TableMode::Exclusive {
-            return self.rows.lock_table_id(id, mode);
+            return self.rows.lock_table_id(waits, id, mode);
         }
-        self.announce_definition(id)?;
-        let locked = self.rows.lock_table_id(id, mode);
+        self.announce_definition(waits, id)?;
+        let locked = self.rows.lock_table_id(waits, id, mode);
         self.end_announcement(id);
         locked
     }
 
-    pub(super) fn release_tables(&mut self, held: &mut Vec<u64>) {
+    pub(super) fn release_tables(&self, held: &mut Vec<u64>) {
         for id in held.drain(..) {
             self.release_defined(id);
         }
@@ -182,9 +184,8 @@ impl SessionLocks {
         for (db, name) in names {
             let table = catalog.find_table(db, name).map(|table| table.def.id);
             let found = table.or_else(|| catalog.find_view(db, name).map(|view| view.def.id));
-            let mode = found.and_then(|found| self.tables.iter().find(|(id, _)| *id == found));
-            match mode {
-                Some((_, TableMode::Exclusive)) => {}
+            match found.and_then(|found| self.held_table(found)) {
+                Some(TableMode::Exclusive) => {}
                 Some(_) => return Err(super::table_lock::only_read_locked(name).into()),
                 None => return Err(super::table_lock::not_locked(name).into()),
             }
@@ -193,10 +194,10 @@ impl SessionLocks {
     }
 
     /// Under LOCK TABLES, a table that takes the place of a locked one is locked as that was.
-    pub(crate) fn lock_successor(&mut self, id: u64) -> ExecResult<()> {
-        if self.kept {
-            self.rows.lock_table_id(id, TableMode::Exclusive)?;
-            self.tables.push((id, TableMode::Exclusive));
+    pub(crate) fn lock_successor(&mut self, waits: Waits, id: u64) -> ExecResult<()> {
+        if self.has_locked_tables() {
+            self.rows.lock_table_id(waits, id, TableMode::Exclusive)?;
+            self.named().push((id, TableMode::Exclusive));
         }
         Ok(())
     }

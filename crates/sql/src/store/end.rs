@@ -6,9 +6,8 @@
 use super::backup_lock::DDL_LOCK;
 use super::counters::Covers;
 use super::trx::Trx;
-use crate::api::Mode;
 use crate::catalog::TableState;
-use crate::error::{ExecResult, Interrupt, SqlResult};
+use crate::error::{ExecResult, SqlResult};
 use omnibus_commit::{CommitRequest, OnDurable, Ticket};
 use omnibus_engine::CommitNo;
 use omnibus_locks::TrxLocks;
@@ -25,25 +24,27 @@ impl Trx {
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         self.locks.rows.watch.commits(now_us);
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
-        let keeps_id = std::mem::take(&mut self.log.keeps_id);
-        self.changes.writes.settle_all();
+        let keeps_id = self.transaction.keeps_id;
+        self.transaction.writes.settle_all();
         let told = self.log.events.tells_of_equal_rows() && !self.log.cache.is_empty();
-        if self.changes.writes.is_empty()
+        if self.transaction.writes.is_empty()
             && !told
             && (self.log.cache.origin().is_none() || self.log.cache.is_empty() && !keeps_id)
         {
             self.end();
             return Ok(None);
         }
-        if let Some(error) = self.shared.port.engine().refuses(&self.changes.writes) {
+        if let Some(error) = self.shared.port.engine().refuses(&self.transaction.writes) {
             self.rollback();
             return Err(error.into());
         }
         let xid = self.shared.xid.fetch_add(1, Ordering::Relaxed);
-        let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position);
+        let unlogged = self.transaction.unlogged_keys();
+        let logging = &self.statement.attempt.logging;
         let logged = unlogged.and_then(|keys| {
-            let logged = self.log.events.commit(&mut self.log.cache, &self.changes.writes, xid, &keys)?;
-            Ok((logged, self.shared.builds.written(&self.changes.writes)?))
+            let writes = &self.transaction.writes;
+            let logged = self.log.events.commit(logging, &mut self.log.cache, writes, xid, &keys)?;
+            Ok((logged, self.shared.builds.written(writes)?))
         });
         let (logged, written) = match logged {
             Ok(logged) => logged,
@@ -52,12 +53,11 @@ impl Trx {
                 return Err(error);
             }
         };
-        count_rows(&mut self.changes.deltas);
+        count_rows(&mut self.transaction.deltas);
         let locks = self.locks.rows.owned.clone();
-        let covers = std::mem::take(&mut self.counters.covers);
-        let sequences = std::mem::take(&mut self.counters.sequences);
-        let keep_tables = self.locks.kept;
-        let large = self.is_large() && !keep_tables;
+        let keep_tables = self.locks.has_locked_tables();
+        let large = self.transaction.is_large(&self.log.cache) && !keep_tables;
+        let ended = self.transaction.take();
         if large {
             // The session goes on with a new set while these are being released.
             self.locks.rows.replace();
@@ -68,8 +68,7 @@ impl Trx {
             true => (Some(release), None),
             false => (None, Some(Box::new(release) as OnDurable)),
         };
-        let (cache, writes) = (self.log.take_cache(), std::mem::take(&mut self.changes.writes));
-        let defines = self.changes.definition.take().and_then(|definition| definition.commit());
+        let defines = ended.definition.and_then(|definition| definition.commit());
         let is_definition = defines.is_some();
         // Definitions take no part in two phases.
         let two_phase = logged && self.branch.is_none() && !is_definition;
@@ -82,16 +81,16 @@ impl Trx {
                 if let Some(defines) = defines {
                     defines(no);
                 }
-                take_effect(covers);
+                take_effect(ended.covers);
                 written.leave(no);
-                sequences.iter().for_each(|state| state.sequence.changed());
+                ended.sequences.iter().for_each(|state| state.sequence.changed());
                 drop(in_flight);
                 if let Some(release) = early {
                     stamped.committed(no.0);
                     release();
                 }
             })),
-            ..CommitRequest::new(cache, writes, logged, now_us)
+            ..CommitRequest::new(self.log.take_cache(), ended.writes, logged, now_us)
         };
         self.locks.handed_over = Some(Vec::new());
         // Who applies a log commits in its order: one that waited for the device would make all the others wait, and the
@@ -102,7 +101,7 @@ impl Trx {
             Some(_) if is_definition => Ticket::done(self.shared.port.commit(request.inline()).wait()),
             Some(_) => self.shared.port.commit(request),
         };
-        self.end();
+        self.leave();
         Ok(Some(ticket))
     }
 
@@ -112,27 +111,20 @@ impl Trx {
         self.locks.handed_over.is_some()
     }
 
-    /// Whether ending it takes so long that it needs a thread that may block.
-    #[must_use]
-    pub fn is_large(&self) -> bool {
-        self.changes.writes.is_spilled()
-            || self.changes.writes.entries() >= omnibus_commit::STAGED_KEYS
-            || self.log.cache.is_large()
-    }
-
     /// Asks for a thread that may block, if the transaction is large.
     pub(crate) fn may_run_here(&self) -> ExecResult<()> {
-        let long = self.is_large()
-            || self.log.events.compression.is_some() && self.log.cache.takes_long_to_compress();
-        if self.locks.rows.mode == Mode::Inline && long { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        let long = self.transaction.is_large(&self.log.cache)
+            || self.statement.attempt.logging.compression.is_some()
+                && self.log.cache.takes_long_to_compress();
+        if long { self.statement.waits().may_block() } else { Ok(()) }
     }
 
     /// Rolls back without waiting for what that takes: for a session that is gone.
     pub(crate) fn abandon(&mut self) {
-        if self.is_large() && !self.locks.kept {
+        if self.transaction.is_large(&self.log.cache) && !self.locks.has_locked_tables() {
             let locks = self.locks.rows.owned.clone();
             self.locks.rows.replace();
-            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.changes.writes), locks));
+            omnibus_commit::drop_elsewhere((std::mem::take(&mut self.transaction.writes), locks));
         }
         self.rollback();
     }
@@ -148,9 +140,9 @@ impl Trx {
     ) -> Ticket {
         self.locks.rows.watch.commits(now_us);
         let locks = self.locks.rows.owned.clone();
-        let keep_tables = self.locks.kept;
+        let keep_tables = self.locks.has_locked_tables();
         self.locks.handed_over = Some(gone.clone());
-        let (cache, writes) = (self.log.take_cache(), std::mem::take(&mut self.changes.writes));
+        let ended = self.transaction.take();
         let request = CommitRequest {
             on_ordered: Some(Box::new(move |no| {
                 on_ordered(no);
@@ -162,10 +154,10 @@ impl Trx {
                     locks.release_all();
                 }
             })),
-            ..CommitRequest::new(cache, writes, logged, now_us)
+            ..CommitRequest::new(self.log.take_cache(), ended.writes, logged, now_us)
         };
         let ticket = self.shared.port.commit_seen(self.budget.kill(), request);
-        self.end();
+        self.leave();
         ticket
     }
 
@@ -180,33 +172,22 @@ impl Trx {
         self.end();
     }
 
-    /// Takes along what belongs to a transaction of another server: its commit follows.
-    ///
-    /// # Errors
-    /// The trx cache could not take BEGIN.
-    pub(crate) fn finish_applied(&mut self) -> SqlResult<()> {
-        self.log.finish_applied(&mut self.changes.writes)
+    /// The transaction is over, and what it has made is nobody's.
+    fn end(&mut self) {
+        drop(self.transaction.take());
+        self.leave();
     }
 
-    /// As `finish_applied`, for a definition, whose events follow.
-    pub(crate) fn take_along_applied(&mut self) -> SqlResult<()> {
-        self.log.take_along_applied(&mut self.changes.writes)
-    }
-
-    pub(super) fn end(&mut self) {
+    /// A transaction that was taken is over: what the session has for any of its transactions is ready for the next one.
+    pub(super) fn leave(&mut self) {
         // What a commit that is on its way has done to temporary tables stays when that is done (COMMIT-4).
         if !self.has_committed() {
             self.temp.settle();
         }
-        let used = self.view.taken.is_some() || !self.locks.kept && !self.locks.tables.is_empty();
+        let used = self.view.taken.is_some() || !self.locks.tables.is_empty();
         self.locks.rows.watch.end(used || self.has_committed());
-        self.changes.end();
         self.log.end();
-        self.counters.end();
-        self.savepoints.end();
-        self.view.end();
-        self.characteristics.open = false;
-        self.characteristics.read_only = false;
+        self.view.release();
         self.locks.end();
     }
 

@@ -62,6 +62,47 @@ struct ContextKey {
     connection_id: u32,
 }
 
+/// How a statement's changes are logged.
+#[derive(Default)]
+pub(super) struct Logging {
+    logged: bool,
+    /// `binlog_transaction_compression`, if it is on: zstd's level.
+    pub compression: Option<i32>,
+    /// It is logged as text; whether it has changed anything.
+    as_text: bool,
+    changed: bool,
+}
+
+impl Logging {
+    /// As rows, if the session logs anything.
+    pub(super) fn of(settings: &SessionSettings) -> Logging {
+        Logging {
+            logged: settings.sql_log_bin,
+            compression: settings.binlog_transaction_compression,
+            as_text: false,
+            changed: false,
+        }
+    }
+
+    /// Its changes are logged as a whole write set.
+    pub(super) fn stop(&mut self) {
+        self.logged = false;
+    }
+
+    /// It is logged as text: its rows make no events.
+    pub(super) fn log_as_text(&mut self) {
+        self.as_text = true;
+        self.changed = false;
+    }
+
+    /// Whether its rows are events; notes that there was one.
+    #[inline]
+    fn wants_row(&mut self) -> bool {
+        self.changed = true;
+        self.logged && !self.as_text
+    }
+}
+
 /// Generates the events of a session's transactions.
 #[derive(Default)]
 pub(crate) struct StatementEvents {
@@ -69,12 +110,6 @@ pub(crate) struct StatementEvents {
     options: RowsOptions,
     context: Option<(ContextKey, StatementContext)>,
     database: String,
-    logged: bool,
-    /// `binlog_transaction_compression`, if it is on: zstd's level.
-    pub(super) compression: Option<i32>,
-    /// The running statement is logged as text; whether it has changed anything.
-    as_text: bool,
-    changed: bool,
     /// The transaction has what cannot be told from its row events: statements as text, rows with hidden columns.
     needs_all_writes: bool,
     /// A statement that wrote what was there already is in the log, so that the transaction is even if it changed nothing.
@@ -87,10 +122,7 @@ impl StatementEvents {
     /// Prepares for a statement's rows.
     pub(super) fn begin(&mut self, info: &StatementInfo<'_>) {
         let settings = info.settings;
-        self.logged = settings.sql_log_bin;
-        self.compression = settings.binlog_transaction_compression;
-        self.as_text = false;
-        if !self.logged {
+        if !settings.sql_log_bin {
             return;
         }
         let options = options(settings);
@@ -149,21 +181,10 @@ impl StatementEvents {
         self.context = Some((key, context));
     }
 
-    /// The statement's changes are logged as a whole write set.
-    pub(super) fn stop_logging(&mut self) {
-        self.logged = false;
-    }
-
-    /// The statement is logged as text: its rows make no events.
-    pub(super) fn log_as_text(&mut self) {
-        self.as_text = true;
-        self.changed = false;
-    }
-
     /// The statement wrote a row that is there already: its text is logged all the same.
-    pub(super) fn wrote_equal_row(&mut self) {
-        self.changed = true;
-        self.tells_of_equal_rows |= self.as_text && self.logged;
+    pub(super) fn wrote_equal_row(&mut self, logging: &mut Logging) {
+        logging.changed = true;
+        self.tells_of_equal_rows |= logging.as_text && logging.logged;
     }
 
     /// Whether a transaction is to be logged though it changed nothing, if it has events.
@@ -171,16 +192,14 @@ impl StatementEvents {
         self.tells_of_equal_rows
     }
 
-    /// Whether the statement's rows are events; notes that there was one.
-    #[inline]
-    fn wants_row(&mut self) -> bool {
-        self.changed = true;
-        self.logged && !self.as_text
-    }
-
-    /// Logs a statement that was run with [`Self::log_as_text`], unless it changed nothing.
-    pub(super) fn text(&mut self, cache: &mut TrxCache, view: &dyn StatementView) -> SqlResult<()> {
-        if !self.as_text || !self.changed || !self.logged {
+    /// Logs a statement that was run with [`Logging::log_as_text`], unless it changed nothing.
+    pub(super) fn text(
+        &mut self,
+        logging: &Logging,
+        cache: &mut TrxCache,
+        view: &dyn StatementView,
+    ) -> SqlResult<()> {
+        if !logging.as_text || !logging.changed || !logging.logged {
             return Ok(());
         }
         self.open(cache)?;
@@ -215,8 +234,8 @@ impl StatementEvents {
     }
 
     /// The transaction is logged even if nothing follows.
-    pub(super) fn begin_empty(&mut self, cache: &mut TrxCache) -> SqlResult<()> {
-        if self.logged { self.open(cache) } else { Ok(()) }
+    pub(super) fn begin_empty(&mut self, logging: &Logging, cache: &mut TrxCache) -> SqlResult<()> {
+        if logging.logged { self.open(cache) } else { Ok(()) }
     }
 
     /// Whether replicas check no foreign keys of the rows that follow: they have followed here.
@@ -227,12 +246,13 @@ impl StatementEvents {
     /// A row was inserted.
     pub(super) fn insert(
         &mut self,
+        logging: &mut Logging,
         cache: &mut TrxCache,
         table: &Table,
         row_id: Option<u64>,
         row: &Bytes,
     ) -> SqlResult<()> {
-        if !self.wants_row() {
+        if !logging.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -244,13 +264,14 @@ impl StatementEvents {
     /// A row was changed.
     pub(super) fn update(
         &mut self,
+        logging: &mut Logging,
         cache: &mut TrxCache,
         table: &Table,
         row_id: Option<u64>,
         before: &Bytes,
         after: &Bytes,
     ) -> SqlResult<()> {
-        if !self.wants_row() {
+        if !logging.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -262,12 +283,13 @@ impl StatementEvents {
     /// A row was deleted.
     pub(super) fn delete(
         &mut self,
+        logging: &mut Logging,
         cache: &mut TrxCache,
         table: &Table,
         row_id: Option<u64>,
         row: &Bytes,
     ) -> SqlResult<()> {
-        if !self.wants_row() {
+        if !logging.wants_row() {
             return Ok(());
         }
         self.open(cache)?;
@@ -288,6 +310,7 @@ impl StatementEvents {
     /// that no row event tells of.
     pub(super) fn commit(
         &mut self,
+        logging: &Logging,
         cache: &mut TrxCache,
         writes: &WriteSet,
         xid: u64,
@@ -302,7 +325,7 @@ impl StatementEvents {
             cache.open_as_transaction();
         }
         generate::xid(&mut Sink(cache), xid).map_err(cache_error)?;
-        if let Some(level) = self.compression {
+        if let Some(level) = logging.compression {
             cache.compress(level).map_err(cache_error)?;
         }
         Ok(true)
@@ -351,12 +374,13 @@ impl StatementEvents {
     /// GTID.
     pub(super) fn finish_branch(
         &mut self,
+        logging: &Logging,
         cache: &mut TrxCache,
         writes: &WriteSet,
         sql: Option<&str>,
     ) -> SqlResult<bool> {
         match (&mut self.context, sql) {
-            (Some((_, context)), Some(sql)) if self.logged => {
+            (Some((_, context)), Some(sql)) if logging.logged => {
                 generate::xa(context, &mut Sink(cache), self.database.as_bytes(), sql.as_bytes())
                     .map_err(cache_error)?;
                 Ok(true)

@@ -28,9 +28,9 @@ const MAX_DEPTH: usize = 15;
 /// Children read at a time.
 const BATCH: usize = 256;
 
-/// What the running statement knows of foreign keys.
+/// The state of foreign keys in an attempt at a statement.
 #[derive(Default)]
-pub(crate) struct ForeignKeys {
+pub(super) struct ForeignKeys {
     /// `foreign_key_checks`.
     pub checked: bool,
     /// The catalog whose relations hold while the statement has its table locks.
@@ -44,14 +44,9 @@ pub(crate) struct ForeignKeys {
 }
 
 impl ForeignKeys {
-    /// For a statement that begins.
-    pub(super) fn begin(&mut self, checked: bool) {
-        *self = ForeignKeys { checked, ..ForeignKeys::default() };
-    }
-
-    /// `foreign_key_checks` of what is applied next.
-    pub(crate) fn check(&mut self, checked: bool) {
-        self.checked = checked;
+    /// For an attempt that begins.
+    pub(super) fn new(checked: bool) -> ForeignKeys {
+        ForeignKeys { checked, ..ForeignKeys::default() }
     }
 
     /// Whether the row that is written now follows another.
@@ -70,7 +65,9 @@ struct Parent<'a> {
 
 /// Locks the tables that changes of `table` look at or change, so that the relations stay what they are.
 pub(super) fn start_relations(trx: &mut Trx, table: &Arc<Table>) -> ExecResult<()> {
-    if !trx.foreign_keys.checked || table.def.foreign_keys.is_empty() && !table.may_be_referenced() {
+    if !trx.statement.attempt.foreign_keys.checked
+        || table.def.foreign_keys.is_empty() && !table.may_be_referenced()
+    {
         return Ok(());
     }
     loop {
@@ -78,17 +75,17 @@ pub(super) fn start_relations(trx: &mut Trx, table: &Arc<Table>) -> ExecResult<(
         let mut wanted = vec![(table.def.id, TableMode::IntentExclusive)];
         relations(&catalog, table, &mut wanted);
         for (id, mode) in wanted.drain(1..) {
-            trx.locks.lock_relation(id, mode)?;
+            trx.locks.lock_relation(trx.statement.waits(), id, mode)?;
         }
         if trx.shared.catalog.version() == catalog.version {
-            trx.foreign_keys.catalog = Some(catalog);
+            trx.statement.attempt.foreign_keys.catalog = Some(catalog);
             return Ok(());
         }
     }
 }
 
 fn related_catalog(trx: &Trx) -> Arc<Catalog> {
-    trx.foreign_keys.catalog.clone().unwrap_or_else(|| trx.catalog())
+    trx.statement.attempt.foreign_keys.catalog.clone().unwrap_or_else(|| trx.catalog())
 }
 
 /// Checks that the rows which `new` refers to are there, and keeps them there. `old` is the row before a change;
@@ -103,7 +100,7 @@ pub(super) fn check_parents(
     new: &[Value],
     following: Option<usize>,
 ) -> ExecResult<()> {
-    if table.def.foreign_keys.is_empty() || !trx.foreign_keys.checked {
+    if table.def.foreign_keys.is_empty() || !trx.statement.attempt.foreign_keys.checked {
         return Ok(());
     }
     for (at, key) in table.def.foreign_keys.iter().enumerate() {
@@ -126,7 +123,7 @@ pub(super) fn lock_parents_again(
     old: Option<&[Value]>,
     new: &[Value],
 ) -> SqlResult<()> {
-    trx.foreign_keys.checked = true;
+    trx.statement.attempt.foreign_keys.checked = true;
     without_wait(start_relations(trx, table))?;
     for key in &table.def.foreign_keys {
         if let Some(values) = new_parent(key, old, new) {
@@ -169,11 +166,12 @@ fn has_parent(
     if definition.unique() && definition.parts.len() == columns.len() {
         // Whoever takes the key away, or is about to bring it, has locked it.
         let key = prefix;
-        if wait != WaitPolicy::Wait && trx.locked_value(&key)?.is_none() {
+        if wait != WaitPolicy::Wait && trx.view.newest(&mut trx.transaction.writes, &key)?.is_none() {
             return Ok(false);
         }
-        trx.changes.touch(&trx.locks.rows)?;
-        return Ok(trx.locks.rows.lock_key(&key, RowMode::Shared, wait)? && trx.locked_value(&key)?.is_some());
+        trx.transaction.touch(&trx.statement, &trx.locks.rows)?;
+        let locked = trx.locks.rows.lock_key(&mut trx.statement, &key, RowMode::Shared, wait)?;
+        return Ok(locked && trx.view.newest(&mut trx.transaction.writes, &key)?.is_some());
     }
     let mut range = whole_prefix(prefix);
     loop {
@@ -201,11 +199,11 @@ pub(crate) fn verify_foreign_key(
     let latest = trx.shared.port.latest();
     let mut range = whole_index(table, 0);
     let mut known: Option<Bytes> = None;
-    trx.changes.writes.settle_all();
+    trx.transaction.writes.settle_all();
     loop {
-        trx.check_kill()?;
+        trx.budget.kill().check()?;
         let mut rows = Vec::new();
-        let done = read_batch(&*latest, &trx.changes.writes, &range, BATCH, &mut rows)?;
+        let done = read_batch(&*latest, &trx.transaction.writes, &range, BATCH, &mut rows)?;
         for (_, row) in &rows {
             count += 1;
             let values = picked(&table.decode(row)?, &key.columns);
@@ -220,7 +218,7 @@ pub(crate) fn verify_foreign_key(
                 continue;
             }
             let mut found = Vec::new();
-            read_batch(&*latest, &trx.changes.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
+            read_batch(&*latest, &trx.transaction.writes, &whole_prefix(prefix.clone()), 1, &mut found)?;
             if found.is_empty() {
                 return Err(no_parent(table, key).into());
             }
@@ -244,25 +242,25 @@ pub(super) fn follow(
     old: &[Value],
     new: Option<&[Value]>,
 ) -> ExecResult<()> {
-    if !table.may_be_referenced() || !trx.foreign_keys.checked {
+    if !table.may_be_referenced() || !trx.statement.attempt.foreign_keys.checked {
         return Ok(());
     }
     let mut children = related_catalog(trx).children(&table.def.db, &table.def.name);
     if children.is_empty() {
         return Ok(());
     }
-    if trx.foreign_keys.open.len() > MAX_DEPTH {
+    if trx.statement.attempt.foreign_keys.open.len() > MAX_DEPTH {
         let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
         return Err(SqlError::new(3008, b"HY000", message).into());
     }
     // InnoDB's order: it decides which error tells of a change that several refuse.
     children.sort_by(|a, b| a.foreign_key().name.cmp(&b.foreign_key().name));
     let parent = Parent { table, at, old, new };
-    trx.foreign_keys.open.push((table.def.id, at.key.clone()));
+    trx.statement.attempt.foreign_keys.open.push((table.def.id, at.key.clone()));
     let done = children.iter().try_for_each(|child| follow_child(trx, &parent, child));
-    trx.foreign_keys.open.pop();
-    if trx.foreign_keys.open.is_empty()
-        && let Some(marks) = trx.foreign_keys.undo.take()
+    trx.statement.attempt.foreign_keys.open.pop();
+    if trx.statement.attempt.foreign_keys.open.is_empty()
+        && let Some(marks) = trx.statement.attempt.foreign_keys.undo.take()
         && done.is_err()
     {
         trx.rollback_statement(marks)?;
@@ -285,7 +283,9 @@ fn follow_child(trx: &mut Trx, parent: &Parent<'_>, child: &Child) -> ExecResult
     }
     let mut action = action(key, replaced.is_some());
     // A change that comes round to a table that it has come from is refused.
-    if replaced.is_some() && trx.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id) {
+    if replaced.is_some()
+        && trx.statement.attempt.foreign_keys.open.iter().any(|(table, _)| *table == child.table.def.id)
+    {
         action = ReferenceAction::Restrict;
     }
     let lock = if action.changes_rows() { LockMode::Exclusive } else { LockMode::Share };
@@ -311,10 +311,10 @@ fn follow_child(trx: &mut Trx, parent: &Parent<'_>, child: &Child) -> ExecResult
 /// # Errors
 /// The engine's.
 pub fn chosen_row(trx: &mut Trx, at: RowAt) -> ExecResult<Option<RowAt>> {
-    if !trx.foreign_keys.followed {
+    if !trx.statement.attempt.foreign_keys.followed {
         return Ok(Some(at));
     }
-    let row = trx.locked_value(&at.key)?;
+    let row = trx.view.newest(&mut trx.transaction.writes, &at.key)?;
     Ok(row.map(|row| RowAt { key: at.key, row }))
 }
 
@@ -330,7 +330,14 @@ fn follow_row(
     // One of those before it may have taken it along.
     let Some(row) = chosen_row(trx, row)? else { return Ok(()) };
     let row = &row;
-    if trx.foreign_keys.open.iter().any(|(id, open)| *id == table.def.id && *open == row.key) {
+    if trx
+        .statement
+        .attempt
+        .foreign_keys
+        .open
+        .iter()
+        .any(|(id, open)| *id == table.def.id && *open == row.key)
+    {
         // It goes itself, or changes itself and must not go on naming what it was.
         let names_old = parent.new.is_some_and(|new| {
             row.key == parent.at.key && picked(new, &key.columns) == picked(parent.old, &key.columns)
@@ -341,11 +348,11 @@ fn follow_row(
     if !action.changes_rows() {
         return Err(has_children(table, key).into());
     }
-    if trx.foreign_keys.undo.is_none() {
+    if trx.statement.attempt.foreign_keys.undo.is_none() {
         trx.log.events.finish(&mut trx.log.cache)?;
-        trx.foreign_keys.undo = Some(trx.marks());
+        trx.statement.attempt.foreign_keys.undo = Some(trx.marks());
     }
-    trx.foreign_keys.followed = true;
+    trx.statement.attempt.foreign_keys.followed = true;
     let old = table.decode(&row.row)?;
     if action == ReferenceAction::Cascade && replaced.is_none() {
         return trx.delete_row(table, row, &old);

@@ -1,5 +1,6 @@
 //! Taking row and range locks: now, by an interrupt (inline mode), or by parking (blocking mode).
 
+use super::statement::StatementScope;
 use super::trx::TrxContext;
 use super::watch::SessionWatch;
 use crate::api::{Budget, Mode, SessionSettings};
@@ -45,34 +46,42 @@ impl Patience {
     }
 }
 
-/// The row and table locks that a transaction has asked for, and how it waits for them.
+/// How an attempt at a statement waits for locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    /// Inline: it ends, and runs again when it has the lock. Blocking: its thread is parked.
+    pub mode: Mode,
+    /// How long a wait lasts at most.
+    pub patience: Patience,
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        let patience = Duration::from_secs(50);
+        Waits { mode: Mode::Inline, patience: Patience { rows: patience, definitions: patience } }
+    }
+}
+
+impl Waits {
+    /// Asks for a thread that may block, if this is none.
+    pub(super) fn may_block(self) -> ExecResult<()> {
+        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+    }
+}
+
+/// The row and table locks that a session's transactions have asked for.
 pub(crate) struct LockSet {
     /// Shared with commits on their way: a session that goes away early must not release them.
     pub(super) owned: Arc<TrxLocks>,
     /// The session as other threads see it.
     pub(super) watch: Arc<SessionWatch>,
-    /// The lock that an attempt of the running statement ended for, if it may be given back (`matches`).
-    pub(super) awaited: Option<Bytes>,
-    /// The lock of the row that the running statement looks at, if it may be given back.
-    pub(super) matched: Option<Bytes>,
-    pub(super) mode: Mode,
-    /// How long a wait lasts at most.
-    pub(super) patience: Patience,
     pub(super) budget: Arc<Budget>,
 }
 
 impl LockSet {
     pub(super) fn new(shared: &Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> LockSet {
         let owned = Arc::new(shared.locks.begin(session));
-        LockSet {
-            watch: Arc::new(SessionWatch::new(owned.handle())),
-            owned,
-            awaited: None,
-            matched: None,
-            mode: Mode::Inline,
-            patience: Patience { rows: Duration::from_secs(50), definitions: Duration::from_secs(50) },
-            budget,
-        }
+        LockSet { watch: Arc::new(SessionWatch::new(owned.handle())), owned, budget }
     }
 
     /// A row was inserted, changed or deleted: who has changed fewer is the victim of a deadlock.
@@ -88,39 +97,38 @@ impl LockSet {
     }
 
     /// As `lock_key`; tells whether nothing was held before the statement.
-    pub(super) fn lock_waited(&mut self, key: &Bytes, mode: RowMode) -> ExecResult<bool> {
+    pub(super) fn lock_waited(
+        &self,
+        statement: &mut StatementScope,
+        key: &Bytes,
+        mode: RowMode,
+    ) -> ExecResult<bool> {
         let fresh = match self.owned.lock_record(space_of(key), key, mode) {
             Request::Granted { fresh } => fresh,
             Request::Wait(wait) => {
                 let fresh = !wait.is_upgrade();
-                if self.mode == Mode::Inline {
+                if statement.is_inline() {
                     // Granted before the statement runs again, which then may not want it any more.
-                    self.awaited = fresh.then(|| key.clone());
+                    statement.awaited = fresh.then(|| key.clone());
                     return Err(Interrupt::LockWait(wait));
                 }
-                self.await_lock(Request::Wait(wait))?;
+                self.await_lock(statement.waits(), Request::Wait(wait))?;
                 fresh
             }
         };
-        let awaited = self.awaited.take_if(|awaited| awaited == key).is_some();
+        let awaited = statement.awaited.take_if(|awaited| awaited == key).is_some();
         Ok(fresh || awaited)
     }
 
-    /// Something else of the statement than its choice of rows needs this lock: what it has until its transaction ends.
-    pub(super) fn keep(&mut self, key: &Bytes) {
-        self.awaited.take_if(|awaited| awaited == key);
-        self.matched.take_if(|matched| matched == key);
-    }
-
     /// Waits for a request as the mode allows. Returns whether the lock is new.
-    pub(super) fn await_lock(&mut self, request: Request) -> ExecResult<bool> {
+    pub(super) fn await_lock(&self, waits: Waits, request: Request) -> ExecResult<bool> {
         match request {
             Request::Granted { fresh } => Ok(fresh),
-            Request::Wait(wait) if self.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
+            Request::Wait(wait) if waits.mode == Mode::Inline => Err(Interrupt::LockWait(wait)),
             Request::Wait(wait) => {
                 self.budget.end();
                 let since = wait.since();
-                let patience = self.patience.of(wait.target().as_ref());
+                let patience = waits.patience.of(wait.target().as_ref());
                 let outcome = wait.wait(self.budget.kill().time_left(patience));
                 self.budget.tally.waited(since.elapsed());
                 match outcome {
@@ -132,8 +140,14 @@ impl LockSet {
     }
 
     /// Locks a key; `false` if `policy` says to skip it.
-    pub(super) fn lock_key(&mut self, key: &Bytes, mode: RowMode, policy: WaitPolicy) -> ExecResult<bool> {
-        self.keep(key);
+    pub(super) fn lock_key(
+        &self,
+        statement: &mut StatementScope,
+        key: &Bytes,
+        mode: RowMode,
+        policy: WaitPolicy,
+    ) -> ExecResult<bool> {
+        statement.keep(key);
         let space = space_of(key);
         if policy != WaitPolicy::Wait {
             return match (self.owned.try_lock_record(space, key, mode), policy) {
@@ -143,47 +157,48 @@ impl LockSet {
             };
         }
         let request = self.owned.lock_record(space, key, mode);
-        self.await_lock(request)?;
+        self.await_lock(statement.waits(), request)?;
         Ok(true)
     }
 
     /// Locks a key that is about to appear, against range locks too.
-    pub(super) fn lock_new_key(&mut self, key: &Bytes) -> ExecResult<()> {
-        self.keep(key);
+    pub(super) fn lock_new_key(&self, statement: &mut StatementScope, key: &Bytes) -> ExecResult<()> {
+        statement.keep(key);
         let request = self.owned.lock_insert(space_of(key), key);
-        self.await_lock(request)?;
+        self.await_lock(statement.waits(), request)?;
         Ok(())
     }
 
     /// Keeps other transactions from inserting between two keys.
-    pub(super) fn lock_gap(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> ExecResult<()> {
+    pub(super) fn lock_gap(&self, waits: Waits, from: Bound<&[u8]>, to: Bound<&[u8]>) -> ExecResult<()> {
         let space = match (&from, &to) {
             (Bound::Included(key) | Bound::Excluded(key), _)
             | (_, Bound::Included(key) | Bound::Excluded(key)) => space_of(key),
             _ => return Ok(()),
         };
         let request = self.owned.lock_range(space, from, to);
-        self.await_lock(request)?;
+        self.await_lock(waits, request)?;
         Ok(())
     }
 
     /// Locks a table by its number, whatever it is. What is waited for first may be the gate in front of all writers.
-    pub(crate) fn lock_table_id(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+    pub(crate) fn lock_table_id(&self, waits: Waits, id: u64, mode: TableMode) -> ExecResult<()> {
         loop {
             match self.owned.lock_table(id, mode) {
                 Request::Granted { .. } => return Ok(()),
-                wait => self.await_lock(wait)?,
+                wait => self.await_lock(waits, wait)?,
             };
         }
+    }
+
+    /// The locks themselves, for those that the session has beside its transactions.
+    pub(crate) fn owner(&self) -> &TrxLocks {
+        &self.owned
     }
 
     /// Whether some transaction writes.
     pub(crate) fn others_write(&self) -> bool {
         self.owned.others_write()
-    }
-
-    pub(super) fn may_wait(&self) -> ExecResult<()> {
-        if self.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
     }
 
     /// Gives the session locks of its own; the ones before belong to whoever else has them.
@@ -198,11 +213,6 @@ impl LockSet {
     #[must_use]
     pub fn watch(&self) -> Arc<SessionWatch> {
         self.watch.clone()
-    }
-
-    /// Whether it may not block.
-    pub(crate) fn is_inline(&self) -> bool {
-        self.mode == Mode::Inline
     }
 }
 

@@ -5,9 +5,9 @@
 use super::applied::Applied;
 use super::events::{StatementEvents, StatementInfo};
 use super::port::CommitPort;
+use super::statement::StatementScope;
 use super::trx::set_cache_context;
 use crate::error::SqlResult;
-use bytes::Bytes;
 use omnibus_commit::TrxCache;
 use omnibus_replication::model::StatementView;
 use std::sync::Arc;
@@ -20,12 +20,8 @@ pub(crate) struct TrxLog {
     pub(super) events: StatementEvents,
     /// What the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
-    /// The commit that follows has an id that must not be forgotten, whatever else it has.
-    pub(super) keeps_id: bool,
     /// Counts commits without a place yet, if somebody wants to know.
     pub(super) in_flight: Option<Arc<AtomicU64>>,
-    /// The keys of a position and its kin among the writes: no row event tells of them.
-    pub(super) position: Vec<Bytes>,
 }
 
 impl TrxLog {
@@ -34,9 +30,7 @@ impl TrxLog {
             cache: port.new_cache(),
             events: StatementEvents::default(),
             applied: None,
-            keeps_id: false,
             in_flight: None,
-            position: Vec::new(),
             port: port.clone(),
         }
     }
@@ -51,7 +45,6 @@ impl TrxLog {
     pub(super) fn end(&mut self) {
         self.cache.clear();
         self.events.end();
-        self.position.clear();
     }
 
     /// The filled cache, for a commit to take along; an empty one is in its place.
@@ -59,26 +52,21 @@ impl TrxLog {
         std::mem::replace(&mut self.cache, self.port.new_cache())
     }
 
-    /// The running statement is logged as text, not as rows.
-    pub(crate) fn log_as_text(&mut self) {
-        self.events.log_as_text();
+    /// The statement wrote a row that is there already.
+    pub(crate) fn wrote_equal_row(&mut self, statement: &mut StatementScope) {
+        self.events.wrote_equal_row(&mut statement.attempt.logging);
     }
 
-    /// The running statement wrote a row that is there already.
-    pub(crate) fn wrote_equal_row(&mut self) {
-        self.events.wrote_equal_row();
+    /// The cache and the generator of events that a definition statement logs with.
+    pub(crate) fn parts(&mut self) -> (&mut TrxCache, &mut StatementEvents) {
+        (&mut self.cache, &mut self.events)
     }
 
-    /// Logs the running statement as text, if it was to be logged so and has changed something.
+    /// Logs a statement as text, if it was to be logged so and has changed something.
     ///
     /// # Errors
     /// The cache is full (1197) or its spill file failed: undo the statement.
-    pub(crate) fn log_text(&mut self, view: &dyn StatementView) -> SqlResult<()> {
-        self.events.text(&mut self.cache, view)
-    }
-
-    /// The running statement's rows are logged by other means.
-    pub(crate) fn without_row_events(&mut self) {
-        self.events.stop_logging();
+    pub(crate) fn log_text(&mut self, statement: &StatementScope, view: &dyn StatementView) -> SqlResult<()> {
+        self.events.text(&statement.attempt.logging, &mut self.cache, view)
     }
 }

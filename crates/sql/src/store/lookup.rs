@@ -66,12 +66,12 @@ pub(super) fn rows(
     want: usize,
     rows: &mut Vec<Bytes>,
 ) -> ExecResult<Option<bool>> {
-    if !trx.changes.writes.is_empty() || range.reverse || range.is_empty() {
+    if !trx.transaction.writes.is_empty() || range.reverse || range.is_empty() {
         return Ok(None);
     }
-    trx.check_kill()?;
+    trx.budget.kill().check()?;
     let (mut keys, mut last, want) = (Keys::default(), None, want.max(1));
-    let done = match trx.view.near(range, want)? {
+    let done = match trx.view.near(&mut trx.statement.attempt.near, range, want)? {
         Some(pairs) => {
             pairs.iter().try_for_each(|(key, value)| keys.add(table, index, key, value))?;
             true

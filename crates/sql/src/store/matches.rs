@@ -4,24 +4,20 @@
 //! So a row that does not match is never locked, whoever has it; and a row that is there all the time is found, wherever in
 //! an index others move it to while the statement runs, because all candidates are of one moment.
 
-use super::lock::space_of;
+use super::lock::{LockSet, space_of};
+use super::statement::StatementScope;
+use super::transaction::Characteristics;
 use super::trx::Trx;
 use crate::api::Isolation;
 use crate::catalog::Table;
 use crate::error::ExecResult;
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
+use omnibus_engine::WriteSet;
 use omnibus_locks::RowMode;
 use std::sync::Arc;
 
 impl Trx {
-    /// Whether a read that locks as `lock` says goes this way.
-    pub(crate) fn locks_matches_only(&self, table: &Table, lock: LockMode) -> bool {
-        lock != LockMode::None
-            && self.characteristics.isolation <= Isolation::ReadCommitted
-            && !table.temporary
-    }
-
     /// Locks a row that matched. Its newest version, and whether the lock is new; `None` if it is gone or was left out.
     ///
     /// # Errors
@@ -34,45 +30,56 @@ impl Trx {
         wait: WaitPolicy,
     ) -> ExecResult<Option<(Bytes, bool)>> {
         self.start_read(table, lock)?;
-        self.changes.touch(&self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let mode = if lock == LockMode::Exclusive { RowMode::Exclusive } else { RowMode::Shared };
         let fresh = match wait {
-            WaitPolicy::Wait => self.locks.rows.lock_waited(key, mode)?,
+            WaitPolicy::Wait => self.locks.rows.lock_waited(&mut self.statement, key, mode)?,
             _ => match self.locks.rows.owned.try_lock_record(space_of(key), key, mode) {
                 Some(fresh) => {
-                    self.locks.rows.keep(key);
+                    self.statement.keep(key);
                     fresh
                 }
-                None if self.locks.rows.lock_key(key, mode, wait)? => false,
+                None if self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? => false,
                 None => return Ok(None),
             },
         };
-        self.locks.rows.matched = fresh.then(|| key.clone());
-        let row = self.locked_value(key)?;
+        self.statement.attempt.matched = fresh.then(|| key.clone());
+        let row = self.view.newest(&mut self.transaction.writes, key)?;
         if row.is_none() {
-            self.give_back(key)?;
+            self.locks.rows.give_back(&mut self.statement, key, &self.transaction.writes)?;
         }
         Ok(row.map(|row| (row, fresh)))
     }
 
+    /// Gives back the lock that the statement waited for, if it did not ask for it when it ran again.
+    pub(crate) fn give_back_awaited(&mut self) -> ExecResult<()> {
+        let Some(key) = self.statement.awaited.take() else { return Ok(()) };
+        self.statement.attempt.matched = Some(key.clone());
+        self.locks.rows.give_back(&mut self.statement, &key, &self.transaction.writes)
+    }
+}
+
+impl LockSet {
     /// Gives the lock of a row back that does not match any more, unless more stands on it than the choice of this row: a change
     /// that the transaction has made of it, or a lock that another part of the statement has asked for. All record locks that go
     /// before their transaction ends go here.
-    pub(crate) fn give_back(&mut self, key: &Bytes) -> ExecResult<()> {
-        let rows = &mut self.locks.rows;
-        if rows.matched.take_if(|matched| matched == key).is_some() && !self.changes.writes.has(key)? {
-            rows.owned.release_record(space_of(key), key);
+    pub(super) fn give_back(
+        &self,
+        statement: &mut StatementScope,
+        key: &Bytes,
+        writes: &WriteSet,
+    ) -> ExecResult<()> {
+        let matched = &mut statement.attempt.matched;
+        if matched.take_if(|matched| matched == key).is_some() && !writes.has(key)? {
+            self.owned.release_record(space_of(key), key);
         }
         Ok(())
     }
+}
 
-    /// Gives back the lock that the statement waited for, if it did not ask for it when it ran again.
-    pub(crate) fn give_back_awaited(&mut self) -> ExecResult<()> {
-        let rows = &mut self.locks.rows;
-        rows.matched = rows.awaited.take();
-        match rows.matched.clone() {
-            Some(key) => self.give_back(&key),
-            None => Ok(()),
-        }
+impl Characteristics {
+    /// Whether a read that locks as `lock` says goes this way.
+    pub(super) fn locks_matches(&self, table: &Table, lock: LockMode) -> bool {
+        lock != LockMode::None && self.isolation <= Isolation::ReadCommitted && !table.temporary
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
-use super::trx::Trx;
 use crate::api::SessionSettings;
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory};
@@ -26,44 +25,33 @@ const LOCK: u64 = 256;
 /// Bytes of writes that are in memory whatever the limits say: a file has at least so many.
 const LEAST: u64 = 256 << 10;
 
-/// A transaction's part of its session's memory.
-pub(super) struct TrxMemory {
-    session: Arc<SessionMemory>,
-    pub(super) limits: MemoryLimits,
+/// How much a statement may have its transaction keep, as the session's variables say.
+pub(super) struct Room {
+    pub limits: MemoryLimits,
+    /// Bytes of rows in temporary tables.
+    pub temporary: u64,
     /// Writes beyond so many bytes go to a file; `u64::MAX` if they may not.
     writes_max: u64,
     /// Where files are.
     tmpdir: Option<TempFolder>,
-    account: Account,
-    /// Up to so many bytes need no asking.
-    counted: u64,
-    /// Bytes of locks, at most: a row that is read again is counted again.
-    locked: u64,
 }
 
-impl TrxMemory {
-    pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
-        TrxMemory {
-            session: session.clone(),
-            limits: MemoryLimits::default(),
-            writes_max: u64::MAX,
-            tmpdir: None,
-            account: Account::new(session),
-            counted: FREE,
-            locked: 0,
+impl Default for Room {
+    /// As much as there is, without files.
+    fn default() -> Room {
+        Room { limits: MemoryLimits::default(), temporary: u64::MAX, writes_max: u64::MAX, tmpdir: None }
+    }
+}
+
+impl Room {
+    /// Of a statement. `files`: writes may go to files.
+    pub(super) fn of(settings: &SessionSettings, files: bool) -> Room {
+        Room {
+            limits: MemoryLimits::of(settings),
+            temporary: settings.temporary_tables_max,
+            writes_max: if files { settings.tmp_table_size.max(LEAST) } else { u64::MAX },
+            tmpdir: files.then(|| settings.tmpdir.clone()),
         }
-    }
-
-    /// An account of something else that belongs to the session.
-    pub(super) fn account(&self) -> Account {
-        Account::new(&self.session)
-    }
-
-    /// What a statement with these settings may have. `files`: writes may go to files.
-    pub(super) fn begin(&mut self, settings: &SessionSettings, files: bool) {
-        self.limits = MemoryLimits::of(settings);
-        self.writes_max = if files { settings.tmp_table_size.max(LEAST) } else { u64::MAX };
-        self.tmpdir = files.then(|| settings.tmpdir.clone());
     }
 
     /// Whether writes are to go to a file.
@@ -76,16 +64,41 @@ impl TrxMemory {
     pub(super) fn may_spill(&self, held: u64) -> bool {
         self.tmpdir.is_some() && held >= LEAST
     }
+}
+
+/// A transaction's part of its session's memory.
+pub(super) struct TrxMemory {
+    account: Account,
+    /// Up to so many bytes need no asking.
+    counted: u64,
+    /// Bytes of locks, at most: a row that is read again is counted again.
+    locked: u64,
+}
+
+impl TrxMemory {
+    pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
+        TrxMemory { account: Account::new(session), counted: FREE, locked: 0 }
+    }
+
+    /// Another transaction's, of the same session.
+    pub(super) fn another(&self) -> TrxMemory {
+        TrxMemory { account: self.account.like(), counted: FREE, locked: 0 }
+    }
+
+    /// An account of something else that belongs to the session.
+    pub(super) fn account(&self) -> Account {
+        self.account.like()
+    }
 
     /// Moves writes to a file, if they are many.
-    pub(super) fn relieve(&self, writes: &mut WriteSet) -> SqlResult<()> {
-        if self.is_full(writes) { self.spill(writes) } else { Ok(()) }
+    pub(super) fn relieve(&self, room: &Room, writes: &mut WriteSet) -> SqlResult<()> {
+        if room.is_full(writes) { self.spill(room, writes) } else { Ok(()) }
     }
 
     #[cold]
-    pub(super) fn spill(&self, writes: &mut WriteSet) -> SqlResult<()> {
-        let Some(dir) = &self.tmpdir else { return Ok(()) };
-        let server = self.session.server();
+    pub(super) fn spill(&self, room: &Room, writes: &mut WriteSet) -> SqlResult<()> {
+        let Some(dir) = &room.tmpdir else { return Ok(()) };
+        let server = self.account.server();
         writes.spill(&|| {
             server.tmp_files.fetch_add(1, Ordering::Relaxed);
             dir.file()
@@ -95,10 +108,10 @@ impl TrxMemory {
 
     /// A row was locked or changed.
     #[inline]
-    pub(super) fn touched(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+    pub(super) fn touched(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         self.locked += LOCK;
         let bytes = self.bytes(writes);
-        if bytes <= self.counted { Ok(()) } else { self.ask(writes, locks) }
+        if bytes <= self.counted { Ok(()) } else { self.ask(room, writes, locks) }
     }
 
     fn bytes(&self, writes: &WriteSet) -> u64 {
@@ -106,36 +119,27 @@ impl TrxMemory {
     }
 
     #[cold]
-    fn ask(&mut self, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+    fn ask(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         self.locked = locks.memory() as u64;
         let bytes = self.bytes(writes);
         if bytes <= self.counted {
             return Ok(());
         }
         let wanted = bytes.next_multiple_of(STEP);
-        let limit = self.limits.connection.min(self.limits.server);
-        self.account.resize(wanted as usize, self.limits).map_err(|_| too_large(limit))?;
+        let limit = room.limits.connection.min(room.limits.server);
+        self.account.resize(wanted as usize, room.limits).map_err(|_| too_large(limit))?;
         self.counted = wanted;
         Ok(())
     }
 
     /// A statement was undone: its locks stay.
-    pub(super) fn undone(&mut self, writes: &WriteSet) {
+    pub(super) fn undone(&mut self, room: &Room, writes: &WriteSet) {
         let bytes = self.bytes(writes);
         self.counted = bytes.next_multiple_of(STEP).clamp(FREE, self.counted.max(FREE));
         if self.counted > FREE {
             // Less than before.
-            let _ = self.account.resize(self.counted as usize, self.limits);
+            let _ = self.account.resize(self.counted as usize, room.limits);
         } else {
-            self.account.clear();
-        }
-    }
-
-    /// The transaction is over.
-    pub(super) fn ended(&mut self) {
-        self.locked = 0;
-        if self.counted > FREE {
-            self.counted = FREE;
             self.account.clear();
         }
     }
@@ -150,11 +154,4 @@ fn too_large(limit: u64) -> SqlError {
              'connection_memory_limit' allows ({limit} bytes); make it smaller, or increase these variables"
         ),
     )
-}
-
-impl Trx {
-    /// Counts what the transaction keeps with this session's.
-    pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
-        self.changes.memory = TrxMemory::new(session);
-    }
 }

@@ -4,10 +4,10 @@
 //! Of each index a window is kept: what lies in a range of it, read in one go. A range within the window is answered from there. Windows
 //! are made only while ranges keep rising, and grow as long as they answer; where they do not pay, the next trial waits twice as
 //! long. Only consistent reads of a transaction that has written nothing come here, so a window is true for as long as its
-//! snapshot lives. It is forgotten with the statement.
+//! snapshot is read. It is forgotten with the attempt at the statement.
 
 use bytes::Bytes;
-use omnibus_engine::{EngineError, Snapshot};
+use omnibus_engine::{CommitNo, EngineError, Snapshot};
 use std::ops::Bound;
 
 /// Ranges that must rise one after the other before a window is tried.
@@ -27,6 +27,8 @@ const MOST_BYTES: usize = 1 << 18;
 /// The windows of a statement.
 #[derive(Debug, Default)]
 pub(super) struct Near {
+    /// The snapshot that they are of.
+    snapshot: CommitNo,
     indexes: Vec<Window>,
 }
 
@@ -54,9 +56,18 @@ struct Window {
 }
 
 impl Near {
-    /// Nothing is known any more.
-    pub(super) fn forget(&mut self) {
+    /// Forgets what was read of another snapshot than that of this number.
+    pub(super) fn turn_to(&mut self, snapshot: CommitNo) {
+        if self.snapshot != snapshot {
+            self.snapshot = snapshot;
+            self.indexes.clear();
+        }
+    }
+
+    /// One that knows nothing, with the room of this one.
+    pub(super) fn emptied(mut self) -> Near {
         self.indexes.clear();
+        self
     }
 
     /// The pairs with keys from `from` on and below `to`, of one index, if they were read before or it is worth reading some more with them.
@@ -206,7 +217,7 @@ impl Window {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use omnibus_engine::{CommitNo, SnapshotIter};
+    use omnibus_engine::SnapshotIter;
     use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -312,7 +323,7 @@ mod tests {
                 pairs.ask(&mut near, &from, &to);
             }
             if next(500) == 0 {
-                near.forget();
+                near = near.emptied();
             }
         }
     }

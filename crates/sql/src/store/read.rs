@@ -5,36 +5,24 @@
 //! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
 //! inserts, so that nothing appears behind it.
 
-use super::auto::whole_index;
-use super::overlay::{Room, is_current, may_have_written, read_batch, read_entries};
+use super::consistent::ConsistentRead;
 use super::range::{KeyRange, RowAt, by_ref};
-use super::trx::{Trx, need_replan};
-use crate::api::{Isolation, Mode};
+use super::trx::Trx;
 use crate::catalog::Table;
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError};
 use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
 use std::sync::Arc;
 
 impl Trx {
-    /// Checks before a table is read: its definition must be as old as the snapshot. A snapshot that only the running
-    /// statement has used gives way to one that has the definition, which is not published yet: the statement runs again.
-    fn check_snapshot(&mut self, table: &Table) -> ExecResult<()> {
-        let defined = table.valid_from();
-        if self.view.ensure()? >= defined {
-            return Ok(());
+    /// Consistent reads of the running statement.
+    pub(super) fn reading(&mut self) -> ConsistentRead<'_> {
+        ConsistentRead {
+            view: &mut self.view,
+            writes: &mut self.transaction.writes,
+            near: &mut self.statement.attempt.near,
         }
-        if self.view.kept {
-            let message = "Table definition has changed, please retry transaction";
-            return Err(SqlError::new(1412, b"HY000", message).into());
-        }
-        if self.locks.rows.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        self.view.release();
-        self.shared.await_snapshot_of(defined, self.budget.kill())?;
-        Err(need_replan().into())
     }
 
     /// Locks the tables of a query that reads without locks, before it answers anything: what their definitions say then
@@ -43,86 +31,12 @@ impl Trx {
     /// # Errors
     /// As `lock_table`; 1412 if the transaction's snapshot is older than a definition.
     pub(crate) fn start_query(&mut self, tables: &[Arc<Table>]) -> ExecResult<()> {
-        if self.effective_lock(LockMode::None) == LockMode::None {
+        if self.transaction.characteristics.lock_of(LockMode::None) == LockMode::None {
             for table in tables.iter().filter(|table| !table.temporary) {
                 self.start_read(table, LockMode::None)?;
             }
         }
         Ok(())
-    }
-
-    /// The lock that a read takes: plain reads lock at SERIALIZABLE inside a transaction.
-    pub(super) fn effective_lock(&self, lock: LockMode) -> LockMode {
-        if lock == LockMode::None
-            && self.characteristics.isolation == Isolation::Serializable
-            && self.is_open()
-        {
-            LockMode::Share
-        } else {
-            lock
-        }
-    }
-
-    /// Whether ranges are locked too.
-    pub(super) fn locks_ranges(&self) -> bool {
-        self.characteristics.isolation >= Isolation::RepeatableRead
-    }
-
-    /// The pair of `key` as the snapshot and this transaction's writes have it.
-    fn snapshot_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.changes.writes.is_empty() {
-            self.changes.writes.settle(key);
-            if let Some(write) = self.changes.writes.get(key)? {
-                return Ok(write);
-            }
-        }
-        Ok(self.view.reader()?.get(key)?)
-    }
-
-    /// The value of a unique entry as the snapshot and this transaction's writes have it.
-    fn snapshot_entry(&mut self, table: &Table, index: usize, key: &Bytes) -> SqlResult<Option<Bytes>> {
-        if self.changes.writes.is_empty() {
-            return Ok(self.view.reader()?.get(key)?);
-        }
-        self.changes.writes.settle(key);
-        let written = match self.changes.writes.get(key)? {
-            Some(Some(own)) => return Ok(Some(own)),
-            written => written.is_some(),
-        };
-        // The snapshot's may be another row's, also where an own one has left this key.
-        let Some(value) = self.view.reader()?.get(key)? else { return Ok(None) };
-        let current = is_current(&self.changes.writes, table, index, key, &value, written)?;
-        Ok(current.then_some(value))
-    }
-
-    /// Whether a row that was read under its lock is newer than the snapshot.
-    pub(super) fn is_ahead_of_snapshot(&self, at: &RowAt) -> SqlResult<bool> {
-        match &self.view.taken {
-            Some((no, snapshot)) if self.view.floor.seen() > *no => {
-                Ok(!self.changes.writes.has(&at.key)? && snapshot.get(&at.key)?.as_ref() != Some(&at.row))
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// The newest value of `key`, which the caller has locked; notes what the reply depends on.
-    pub(super) fn locked_value(&mut self, key: &[u8]) -> SqlResult<Option<Bytes>> {
-        if !self.changes.writes.is_empty() {
-            self.changes.writes.settle(key);
-            if let Some(write) = self.changes.writes.get(key)? {
-                return Ok(write);
-            }
-        }
-        match self.shared.port.latest().get_version(key)? {
-            Some((no, value)) => {
-                self.view.floor.see(no);
-                Ok(Some(value))
-            }
-            None => {
-                self.view.floor.see(self.shared.port.deleted_floor(key));
-                Ok(None)
-            }
-        }
     }
 
     /// Table lock and snapshot check of a read.
@@ -131,7 +45,7 @@ impl Trx {
             if lock == LockMode::Exclusive { TableMode::IntentExclusive } else { TableMode::IntentShared };
         self.lock_table(table, mode)?;
         if lock == LockMode::None {
-            self.check_snapshot(table)?;
+            self.view.check_definition(&self.statement, table)?;
         }
         Ok(())
     }
@@ -150,16 +64,16 @@ impl Trx {
         if table.temporary {
             return Ok(self.temp.value(key));
         }
-        let lock = self.effective_lock(lock);
+        let lock = self.transaction.characteristics.lock_of(lock);
         self.start_read(table, lock)?;
         match row_mode(lock) {
-            None => Ok(self.snapshot_value(key)?),
+            None => Ok(self.reading().value(key)?),
             Some(mode) => {
-                self.changes.touch(&self.locks.rows)?;
-                if !self.locks.rows.lock_key(key, mode, wait)? {
+                self.transaction.touch(&self.statement, &self.locks.rows)?;
+                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
                     return Ok(None);
                 }
-                Ok(self.locked_value(key)?)
+                Ok(self.view.newest(&mut self.transaction.writes, key)?)
             }
         }
     }
@@ -183,15 +97,15 @@ impl Trx {
             let row = self.get_row(table, key, lock, wait)?;
             return Ok(row.map(|row| RowAt { key: key.clone(), row }));
         }
-        let lock = self.effective_lock(lock);
+        let lock = self.transaction.characteristics.lock_of(lock);
         self.start_read(table, lock)?;
         let entry = match row_mode(lock) {
-            None => self.snapshot_entry(table, index, key)?,
+            None => self.reading().entry(table, index, key)?,
             Some(mode) => {
-                if !self.locks.rows.lock_key(key, mode, wait)? {
+                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
                     return Ok(None);
                 }
-                self.locked_value(key)?
+                self.view.newest(&mut self.transaction.writes, key)?
             }
         };
         let Some(entry) = entry else { return Ok(None) };
@@ -208,10 +122,10 @@ impl Trx {
         if table.temporary {
             return Ok(());
         }
-        let lock = self.effective_lock(lock);
+        let lock = self.transaction.characteristics.lock_of(lock);
         self.start_read(table, lock)?;
-        if lock != LockMode::None && self.locks_ranges() && !range.is_empty() {
-            self.locks.rows.lock_gap(by_ref(&range.from), by_ref(&range.to))?;
+        if lock != LockMode::None && self.transaction.characteristics.locks_ranges() && !range.is_empty() {
+            self.locks.rows.lock_gap(self.statement.waits(), by_ref(&range.from), by_ref(&range.to))?;
         }
         Ok(())
     }
@@ -236,22 +150,22 @@ impl Trx {
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<bool> {
         if table.temporary {
-            self.check_kill()?;
+            self.budget.kill().check()?;
             return self.temp.scan(table, index, range, want, rows);
         }
-        let lock = self.effective_lock(lock);
-        self.check_kill()?;
-        self.changes.writes.settle_all();
+        let lock = self.transaction.characteristics.lock_of(lock);
+        self.budget.kill().check()?;
         let want = want.max(1);
         let (done, last, left_at) = match row_mode(lock) {
             None => {
                 let mut entries = Vec::with_capacity(want.min(1024));
-                let done = self.snapshot_entries(table, index, range, want, &mut entries)?;
+                let mut read = self.reading();
+                let done = read.entries(table, index, range, want, &mut entries)?;
                 let last = entries.last().map(|(key, _)| key.clone());
-                (done, last, self.rows_of_entries(table, index, entries, rows)?)
+                (done, last, read.rows_of_entries(table, index, entries, rows)?)
             }
             Some(mode) => {
-                let mut ahead = self.read_entries_ahead(range, want)?;
+                let mut ahead = self.view.newest_entries(&mut self.transaction.writes, range, want)?;
                 let (done, last) = (ahead.all, ahead.last());
                 let left_at = self.lock_entries(table, index, &mut ahead, (mode, wait), usize::MAX, rows)?;
                 (done, last, left_at)
@@ -262,132 +176,6 @@ impl Trx {
             range.resume_after(last);
         }
         Ok(done && all)
-    }
-
-    /// Up to `want` pairs of a range as the snapshot and this transaction's writes have them. Whether that was all.
-    pub(super) fn snapshot_entries(
-        &mut self,
-        table: &Table,
-        index: usize,
-        range: &KeyRange,
-        want: usize,
-        entries: &mut Vec<(Bytes, Bytes)>,
-    ) -> SqlResult<bool> {
-        self.changes.writes.settle_all();
-        if let Some(pairs) = self.read_ahead(range, want)? {
-            entries.extend_from_slice(pairs);
-            return Ok(true);
-        }
-        self.view.ensure()?;
-        let Some((_, snapshot)) = &self.view.taken else { return Ok(true) };
-        let (snapshot, writes) = (&**snapshot, &self.changes.writes);
-        if index == 0 || !may_have_written(writes, &whole_index(table, 0)) {
-            Ok(read_batch(snapshot, writes, range, want, entries)?)
-        } else {
-            read_entries(snapshot, writes, table, index, range, want, entries)
-        }
-    }
-
-    /// The commonest scan: forward over the clustered index, as the snapshot has it, where this
-    /// transaction wrote nothing. As `scan`, without the keys, and without the rows that `keep` refuses; `None` if it is another
-    /// kind of scan.
-    ///
-    /// # Errors
-    /// Damage, KILL.
-    pub(super) fn scan_rows(
-        &mut self,
-        range: &mut KeyRange,
-        want: usize,
-        rows: &mut Vec<Bytes>,
-        keep: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> ExecResult<Option<bool>> {
-        self.changes.writes.settle_all();
-        if range.reverse || range.is_empty() || may_have_written(&self.changes.writes, range) {
-            return Ok(None);
-        }
-        self.check_kill()?;
-        if let Some(pairs) = self.read_ahead(range, want)? {
-            rows.extend(pairs.iter().filter(|(_, row)| keep(row)).map(|(_, row)| row.clone()));
-            return Ok(Some(true));
-        }
-        let (mut room, mut last) = (Room::new(want.max(1)), None);
-        let done = self.view.reader()?.visit(by_ref(&range.from), by_ref(&range.to), &mut |key, row| {
-            let more = room.takes(row.len());
-            if keep(&row) {
-                rows.push(row.to_bytes());
-            }
-            if !more {
-                last = Some(key.to_bytes());
-            }
-            more
-        })?;
-        if let Some(last) = last {
-            range.resume_after(last);
-        }
-        Ok(Some(done))
-    }
-
-    /// The pairs of a range of which a batch has room for all, if they were read ahead or are worth it.
-    fn read_ahead(&mut self, range: &KeyRange, want: usize) -> SqlResult<Option<&[(Bytes, Bytes)]>> {
-        if self.changes.writes.is_empty() { self.view.near(range, want) } else { Ok(None) }
-    }
-
-    /// The rows of a batch of entries. If they are too large, those of its first ones, and the last of these.
-    fn rows_of_entries(
-        &mut self,
-        table: &Arc<Table>,
-        index: usize,
-        entries: Vec<(Bytes, Bytes)>,
-        rows: &mut Vec<RowAt>,
-    ) -> ExecResult<Option<Bytes>> {
-        if index == 0 {
-            rows.extend(entries.into_iter().map(|(key, row)| RowAt { key, row }));
-            return Ok(None);
-        }
-        let begin = rows.len();
-        for (entry, value) in &entries {
-            let key = table.clustered_of_entry(index, entry, value)?;
-            rows.push(RowAt { key, row: Bytes::new() });
-        }
-        // In the order of their keys: each search then finds most of its way in the processor's caches.
-        let mut order: Vec<usize> = (begin..rows.len()).collect();
-        order.sort_unstable_by(|a, b| rows[*a].key.cmp(&rows[*b].key));
-        let mut room = Room::of_rows();
-        for at in order {
-            rows[at].row = self.indexed_row(table, index, &rows[at].key)?;
-            if !room.takes(rows[at].row.len()) {
-                return self.first_rows(table, index, &entries, rows, begin);
-            }
-        }
-        Ok(None)
-    }
-
-    fn indexed_row(&mut self, table: &Table, index: usize, key: &Bytes) -> ExecResult<Bytes> {
-        self.budget.tick()?;
-        Ok(self.snapshot_value(key)?.ok_or_else(|| dangling(table, index))?)
-    }
-
-    /// As many of the rows from `begin` on as there is room for. The entry of the last one if that are not all. Some of them are there.
-    fn first_rows(
-        &mut self,
-        table: &Table,
-        index: usize,
-        entries: &[(Bytes, Bytes)],
-        rows: &mut Vec<RowAt>,
-        begin: usize,
-    ) -> ExecResult<Option<Bytes>> {
-        let mut room = Room::of_rows();
-        for (at, (entry, _)) in entries.iter().enumerate() {
-            let RowAt { key, row } = &mut rows[begin + at];
-            if row.is_empty() {
-                *row = self.indexed_row(table, index, key)?;
-            }
-            if !room.takes(row.len()) {
-                rows.truncate(begin + at + 1);
-                return Ok((at + 1 < entries.len()).then(|| entry.clone()));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -1,6 +1,7 @@
 //! SAVEPOINT: named points of a transaction to which its writes and events can be undone. Locks stay.
 
-use super::memory::TrxMemory;
+use super::memory::{Room, TrxMemory};
+use super::transaction::Transaction;
 use super::trx::{Marks, Trx};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::Account;
@@ -26,19 +27,12 @@ impl Savepoints {
     ///
     /// # Errors
     /// 3170: there is no memory for it.
-    fn add(&mut self, name: &str, marks: Marks, memory: &TrxMemory) -> SqlResult<()> {
+    fn add(&mut self, name: &str, marks: Marks, memory: &TrxMemory, room: &Room) -> SqlResult<()> {
         self.list.retain(|savepoint| !savepoint.name.eq_ignore_ascii_case(name));
         let account = self.account.get_or_insert_with(|| memory.account());
-        account.resize((self.list.len() + 1) * SAVEPOINT, memory.limits)?;
+        account.resize((self.list.len() + 1) * SAVEPOINT, room.limits)?;
         self.list.push(Savepoint { name: name.to_owned(), marks });
         Ok(())
-    }
-
-    /// The transaction is over.
-    pub(super) fn end(&mut self) {
-        if !self.list.is_empty() {
-            self.shorten(0);
-        }
     }
 
     fn shorten(&mut self, length: usize) {
@@ -84,7 +78,8 @@ impl Trx {
     /// 3170: there is no memory for it.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         let marks = self.marks();
-        self.savepoints.add(name, marks, &self.changes.memory)
+        let Transaction { savepoints, memory, .. } = &mut self.transaction;
+        savepoints.add(name, marks, memory, &self.statement.attempt.room)
     }
 
     /// ROLLBACK TO SAVEPOINT. Locks stay.
@@ -92,7 +87,7 @@ impl Trx {
     /// # Errors
     /// 1305, or the spill file failed.
     pub fn rollback_to_savepoint(&mut self, name: &str) -> SqlResult<()> {
-        let marks = self.savepoints.rollback_to(name)?;
-        self.undo(marks)
+        let marks = self.transaction.savepoints.rollback_to(name)?;
+        self.rollback_statement(marks)
     }
 }

@@ -8,7 +8,7 @@
 //! block. Definitions are kept away by the table lock that every asker takes. Who changes the row otherwise (ALTER SEQUENCE,
 //! a replica) counts the version up when that has its place, and never takes the mutex: it may be the log's own thread.
 
-use super::events::{StatementEvents, StatementInfo};
+use super::events::{Logging, StatementEvents, StatementInfo};
 use super::trx::{Trx, set_cache_context};
 use crate::catalog::sequence::{SequenceBlock, SequenceRow, Step};
 use crate::catalog::{Table, TableState};
@@ -45,12 +45,12 @@ fn step_of(ask: &SequenceAsk<'_>) -> Step {
 /// 4084; lock waits; the log.
 pub(crate) fn next_value(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<i64> {
     start_sequence(trx, table, ask)?;
-    if let Some((_, number)) = trx.counters.numbers.take_again(|(id, _)| *id == table.def.id) {
+    if let Some((_, number)) = trx.statement.numbers.take_again(|(id, _)| *id == table.def.id) {
         return Ok(number);
     }
     let number = new_number(trx, table, ask)?;
-    if trx.counters.numbers.count() < KEPT {
-        trx.counters.numbers.push((table.def.id, number));
+    if trx.statement.numbers.count() < KEPT {
+        trx.statement.numbers.push((table.def.id, number));
     }
     Ok(number)
 }
@@ -65,7 +65,7 @@ fn new_number(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecR
     {
         return Ok(number);
     }
-    trx.locks.rows.may_wait()?;
+    trx.statement.waits().may_block()?;
     let mut row = sequence_row(trx, table)?;
     let run_out = || {
         let message = format!("Sequence '{}.{}' has run out", table.def.db, table.def.name);
@@ -89,7 +89,7 @@ pub(crate) fn set_value(
     ask: &SequenceAsk<'_>,
 ) -> ExecResult<bool> {
     start_sequence(trx, table, ask)?;
-    trx.locks.rows.may_wait()?;
+    trx.statement.waits().may_block()?;
     let state = table.state.clone();
     let mut slot = own_block(trx, &state)?;
     let version = state.sequence.version.load(Ordering::Acquire);
@@ -121,7 +121,7 @@ fn own_block<'s>(trx: &Trx, state: &'s TableState) -> ExecResult<MutexGuard<'s, 
     if let Some(block) = state.sequence.block.try_lock() {
         return Ok(block);
     }
-    trx.locks.rows.may_wait()?;
+    trx.statement.waits().may_block()?;
     Ok(state.sequence.block.lock())
 }
 
@@ -152,8 +152,9 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
     let mut cache = trx.shared.port.new_cache();
     set_cache_context(&mut cache, &info);
     let mut events = StatementEvents::default();
+    let mut logging = Logging::of(ask.settings);
     events.begin(&info);
-    events.insert(&mut cache, table, Some(ROW), &image)?;
+    events.insert(&mut logging, &mut cache, table, Some(ROW), &image)?;
     events.finish(&mut cache)?;
     let mut writes = WriteSet::default();
     writes.put(row_key(table), image);
@@ -161,7 +162,7 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
         return Err(error.into());
     }
     let xid = trx.shared.xid.fetch_add(1, Ordering::Relaxed);
-    let logged = events.commit(&mut cache, &writes, xid, &[])?;
+    let logged = events.commit(&logging, &mut cache, &writes, xid, &[])?;
     let request = CommitRequest {
         xid: logged.then_some(xid),
         ..CommitRequest::new(cache, writes, logged, omnibus_commit::now_us())
@@ -176,11 +177,11 @@ fn write_sequence(trx: &Trx, table: &Table, row: &SequenceRow, ask: &SequenceAsk
 /// # Errors
 /// Lock waits, a full trx cache.
 pub(crate) fn put_sequence(trx: &mut Trx, table: &Arc<Table>, row: Bytes) -> ExecResult<()> {
-    trx.changes.touch(&trx.locks.rows)?;
+    trx.transaction.touch(&trx.statement, &trx.locks.rows)?;
     let key = row_key(table);
-    trx.locks.rows.lock_new_key(&key)?;
-    trx.log.events.insert(&mut trx.log.cache, table, Some(ROW), &row)?;
-    trx.changes.writes.put(key, row);
-    trx.counters.sequences.push(table.state.clone());
+    trx.locks.rows.lock_new_key(&mut trx.statement, &key)?;
+    trx.log.events.insert(&mut trx.statement.attempt.logging, &mut trx.log.cache, table, Some(ROW), &row)?;
+    trx.transaction.writes.put(key, row);
+    trx.transaction.sequences.push(table.state.clone());
     Ok(())
 }

@@ -5,9 +5,9 @@
 //! so that a server stops without waiting for it.
 
 use super::auto::whole_index;
+use super::counters::Counters;
 use super::port::CommitPort;
 use super::range::by_ref;
-use super::trx::Trx;
 use super::{kept_statistics, samples};
 use crate::catalog::statistics::Counter;
 use crate::catalog::{Statistics, Table};
@@ -25,7 +25,7 @@ const MANY: u64 = 100_000;
 /// Entries of a piece: some milliseconds.
 const PIECE: u64 = 20_000;
 
-impl Trx {
+impl Counters {
     /// About how many rows a table has. Commits keep it up to date.
     pub(super) fn row_estimate(&mut self, table: &Arc<Table>) -> u64 {
         let known = table.rows_estimate();
@@ -51,7 +51,7 @@ impl Trx {
             return table.rows_estimate();
         }
         if known == 0 {
-            let next = self.counters.auto_increment(table).ok().filter(|_| table.auto_column.is_some());
+            let next = self.auto_increment(table).ok().filter(|_| table.auto_column.is_some());
             let guess = next.map_or(MANY, |next| next.max(AT_ONCE as u64));
             table.state.rows_estimate.store(guess, Ordering::Relaxed);
         }

@@ -5,7 +5,6 @@ use super::range::{KeyRange, RowAt};
 use super::read::row_mode;
 use super::sequence;
 use super::trx::Trx;
-use crate::api::Mode;
 use crate::catalog::Table;
 use crate::error::{ExecResult, Interrupt};
 use crate::storage::{LockMode, Scan, SequenceAsk, Storage, WaitPolicy};
@@ -31,23 +30,21 @@ fn note_progress(scan: &mut Scan, range: &KeyRange) {
     }
 }
 
-impl Trx {
-    /// Further rows of a scan that has begun, with their keys.
-    fn fetch_rows(
-        &mut self,
-        table: &Arc<Table>,
-        scan: &mut Scan,
-        (range, lock): (&mut KeyRange, LockMode),
-        want: usize,
-        found: &mut Vec<RowAt>,
-    ) -> ExecResult<()> {
-        match row_mode(self.effective_lock(lock)) {
-            Some(mode) if !table.temporary => self.fetch_locked(table, scan, range, (mode, want), found)?,
-            _ => scan.done = self.scan(table, scan.index, range, lock, scan.wait, want, found)?,
-        }
-        note_progress(scan, range);
-        Ok(())
+/// Further rows of a scan that has begun, with their keys.
+fn fetch_rows(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    scan: &mut Scan,
+    (range, lock): (&mut KeyRange, LockMode),
+    want: usize,
+    found: &mut Vec<RowAt>,
+) -> ExecResult<()> {
+    match row_mode(trx.transaction.characteristics.lock_of(lock)) {
+        Some(mode) if !table.temporary => trx.fetch_locked(table, scan, range, (mode, want), found)?,
+        _ => scan.done = trx.scan(table, scan.index, range, lock, scan.wait, want, found)?,
     }
+    note_progress(scan, range);
+    Ok(())
 }
 
 impl Storage for Trx {
@@ -99,7 +96,7 @@ impl Storage for Trx {
         }
         if scan.index != 0
             && !table.temporary
-            && self.effective_lock(scan.lock) == LockMode::None
+            && self.transaction.characteristics.lock_of(scan.lock) == LockMode::None
             && let Some(done) = lookup::rows(self, table, scan.index, &mut range, want, rows)?
         {
             scan.done = done;
@@ -107,7 +104,7 @@ impl Storage for Trx {
             return Ok(());
         }
         let mut found = Vec::new();
-        self.fetch_rows(table, scan, (&mut range, scan.lock), want, &mut found)?;
+        fetch_rows(self, table, scan, (&mut range, scan.lock), want, &mut found)?;
         rows.extend(found.into_iter().map(|found| found.row));
         Ok(())
     }
@@ -123,14 +120,17 @@ impl Storage for Trx {
         if scan.done {
             return Ok(true);
         }
-        if scan.index != 0 || table.temporary || self.effective_lock(scan.lock) != LockMode::None {
+        if scan.index != 0
+            || table.temporary
+            || self.transaction.characteristics.lock_of(scan.lock) != LockMode::None
+        {
             return Ok(false);
         }
         let mut range = range_of(scan);
         if scan.last.is_none() {
             self.begin_scan(table, &range, LockMode::None)?;
         }
-        let Some(done) = self.scan_rows(&mut range, want, rows, keep)? else { return Ok(false) };
+        let Some(done) = self.reading().scan_rows(&mut range, want, rows, keep)? else { return Ok(false) };
         scan.done = done;
         note_progress(scan, &range);
         Ok(true)
@@ -143,7 +143,7 @@ impl Storage for Trx {
         entries: &mut Vec<(Bytes, Bytes)>,
         want: usize,
     ) -> ExecResult<bool> {
-        if table.temporary || self.effective_lock(scan.lock) != LockMode::None {
+        if table.temporary || self.transaction.characteristics.lock_of(scan.lock) != LockMode::None {
             return Ok(false);
         }
         if scan.done {
@@ -153,8 +153,8 @@ impl Storage for Trx {
         if scan.last.is_none() {
             self.begin_scan(table, &range, LockMode::None)?;
         }
-        self.check_kill()?;
-        scan.done = self.snapshot_entries(table, scan.index, &range, want.max(1), entries)?;
+        self.budget.kill().check()?;
+        scan.done = self.reading().entries(table, scan.index, &range, want.max(1), entries)?;
         if let Some((key, _)) = entries.last() {
             range.resume_after(key.clone());
         }
@@ -163,11 +163,11 @@ impl Storage for Trx {
     }
 
     fn locks_rows(&self, table: &Table, lock: LockMode) -> bool {
-        !table.temporary && self.effective_lock(lock) != LockMode::None
+        !table.temporary && self.transaction.characteristics.lock_of(lock) != LockMode::None
     }
 
     fn locks_matches(&self, table: &Table, lock: LockMode) -> bool {
-        self.locks_matches_only(table, lock)
+        self.transaction.characteristics.locks_matches(table, lock)
     }
 
     fn point_keyed(
@@ -204,7 +204,7 @@ impl Storage for Trx {
             self.begin_scan(table, &range, lock)?;
         }
         let mut found = Vec::new();
-        self.fetch_rows(table, scan, (&mut range, lock), want, &mut found)?;
+        fetch_rows(self, table, scan, (&mut range, lock), want, &mut found)?;
         for RowAt { key, row } in found {
             keys.push(key);
             rows.push(row);
@@ -223,18 +223,18 @@ impl Storage for Trx {
     }
 
     fn unlock_row(&mut self, key: &Bytes) -> ExecResult<()> {
-        self.give_back(key)
+        self.locks.rows.give_back(&mut self.statement, key, &self.transaction.writes)
     }
 
     fn need_blocking(&mut self) -> ExecResult<()> {
-        if self.locks.rows.mode == Mode::Inline { Err(Interrupt::NeedBlocking) } else { Ok(()) }
+        self.statement.waits().may_block()
     }
 
     fn check_killed(&mut self) -> ExecResult<()> {
-        Ok(self.check_kill()?)
+        Ok(self.budget.kill().check()?)
     }
 
     fn estimate_rows(&mut self, table: &Arc<Table>) -> u64 {
-        self.row_estimate(table)
+        self.counters.row_estimate(table)
     }
 }

@@ -1,9 +1,10 @@
 //! Table locks: of statements for the length of their transaction, and those that outlive it (LOCK TABLES, FLUSH TABLES WITH
 //! READ LOCK).
 
-use super::lock::{LockSet, Patience};
+use super::backup_lock::InstanceLock;
+use super::lock::{LockSet, Waits};
 use super::trx::{Trx, TrxContext, need_replan};
-use crate::api::{Budget, Mode};
+use crate::api::Budget;
 use crate::catalog::{Table, View};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_locks::TableMode;
@@ -31,18 +32,24 @@ impl Locked {
     }
 }
 
+/// Tables and how they are locked.
+type TableLocks = Vec<(u64, TableMode)>;
+
+/// LOCK TABLES or FLUSH TABLES WITH READ LOCK is in force: the session's, whatever becomes of its transactions.
+struct HeldTables {
+    tables: TableLocks,
+    /// It is FLUSH TABLES WITH READ LOCK.
+    read_lock: bool,
+}
+
 /// The locks of a session: its transaction's, and those that outlive it.
 pub(crate) struct SessionLocks {
     pub(super) shared: Arc<TrxContext>,
     pub(crate) rows: LockSet,
-    /// Tables locked by this transaction, and how.
-    pub(super) tables: Vec<(u64, TableMode)>,
-    /// Held by LOCK TABLES, kept across transactions.
-    pub(super) kept: bool,
-    /// FLUSH TABLES WITH READ LOCK is in force; then so is `kept`.
-    read_lock: bool,
-    /// The session has LOCK INSTANCE FOR BACKUP.
-    pub(super) backup: bool,
+    /// Tables locked by this transaction. None while others are held.
+    pub(super) tables: TableLocks,
+    held: Option<HeldTables>,
+    pub(crate) backup: InstanceLock,
     /// The table that a definition statement lets others use meanwhile, and what it holds of it.
     pub(super) aside: Option<(u64, TableMode)>,
     /// A commit is on its way, which will release the locks when its versions are installed. Whoever released them sooner would let
@@ -55,9 +62,8 @@ impl SessionLocks {
         SessionLocks {
             rows: LockSet::new(shared, session, budget),
             tables: Vec::new(),
-            kept: false,
-            read_lock: false,
-            backup: false,
+            held: None,
+            backup: InstanceLock::new(shared),
             aside: None,
             handed_over: None,
             shared: shared.clone(),
@@ -66,20 +72,17 @@ impl SessionLocks {
 
     /// A statement begins. The ticket of the one before should have been waited for. If it was not, the commit keeps its
     /// locks to itself, and this statement waits for them like anybody.
-    pub(super) fn begin_statement(&mut self, mode: Mode, patience: Patience) {
-        if self.handed_over.is_some() && !self.kept && Arc::strong_count(&self.rows.owned) > 1 {
+    pub(super) fn begin_statement(&mut self) {
+        if self.handed_over.is_some() && self.held.is_none() && Arc::strong_count(&self.rows.owned) > 1 {
             self.rows.replace();
         }
-        (self.rows.mode, self.rows.patience) = (mode, patience);
     }
 
     /// The transaction is over: what neither its commit nor LOCK TABLES has goes.
     pub(super) fn end(&mut self) {
         self.aside = None;
-        if !self.kept {
-            self.tables.clear();
-        }
-        match (self.handed_over.is_some(), self.kept) {
+        self.tables.clear();
+        match (self.handed_over.is_some(), self.held.is_some()) {
             (true, _) => {}
             (false, true) => {
                 self.rows.owned.release_records();
@@ -90,12 +93,12 @@ impl SessionLocks {
     }
 
     /// LOCK TABLES names what the session uses; what a foreign key looks at is locked beside that.
-    pub(super) fn lock_relation(&mut self, id: u64, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_relation(&mut self, waits: Waits, id: u64, mode: TableMode) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
-        self.rows.lock_table_id(id, mode)?;
-        if !self.kept && !self.tables.iter().any(|(held, _)| *held == id) {
+        self.rows.lock_table_id(waits, id, mode)?;
+        if self.held.is_none() && !self.tables.iter().any(|(held, _)| *held == id) {
             self.tables.push((id, mode));
         }
         Ok(())
@@ -105,32 +108,45 @@ impl SessionLocks {
     ///
     /// # Errors
     /// Lock waits; 1615 if a definition changed meanwhile.
-    pub(crate) fn lock_tables(&mut self, mut tables: Vec<(Locked, TableMode)>) -> ExecResult<()> {
+    pub(crate) fn lock_tables(
+        &mut self,
+        waits: Waits,
+        mut tables: Vec<(Locked, TableMode)>,
+    ) -> ExecResult<()> {
         // A name that stands for two aliases is locked once, in the stronger mode.
         tables.sort_by_key(|(table, mode)| (table.id(), std::cmp::Reverse(table_mode_rank(*mode))));
         tables.dedup_by_key(|(table, _)| table.id());
         let wanted: Vec<_> = tables.iter().map(|(table, mode)| (table.id(), *mode)).collect();
-        self.lock_together(&wanted, &mut Vec::new())?;
+        self.lock_together(waits, &wanted, &mut Vec::new())?;
         if tables.iter().any(|(table, _)| table.is_stale()) {
             return Err(need_replan().into());
         }
         // Who had the locks before may have given them back ahead of the device: its rows are there for readers, too.
         self.shared.await_snapshot_of(self.shared.port.numbered(), self.rows.budget.kill())?;
-        self.tables = wanted;
-        self.kept = true;
+        self.tables.clear();
+        self.held = Some(HeldTables { tables: wanted, read_lock: self.has_read_lock() });
         Ok(())
     }
 
     /// Whether LOCK TABLES is in force.
     #[must_use]
     pub fn has_locked_tables(&self) -> bool {
-        self.kept
+        self.held.is_some()
+    }
+
+    /// Tables that are locked by their names: under LOCK TABLES those, else the transaction's.
+    pub(super) fn named(&mut self) -> &mut TableLocks {
+        match &mut self.held {
+            Some(held) => &mut held.tables,
+            None => &mut self.tables,
+        }
     }
 
     /// UNLOCK TABLES: the table locks go with the commit or rollback that must follow.
     pub fn unlock_tables(&mut self) {
-        self.kept = false;
-        if std::mem::take(&mut self.read_lock) {
+        let Some(held) = self.held.take() else { return };
+        self.tables = held.tables;
+        if held.read_lock {
             self.rows.owned.open_gate();
         }
     }
@@ -140,9 +156,9 @@ impl SessionLocks {
     ///
     /// # Errors
     /// As `lock_table`.
-    pub(crate) fn lock_views(&mut self, views: &[Arc<View>]) -> ExecResult<()> {
+    pub(crate) fn lock_views(&mut self, waits: Waits, views: &[Arc<View>]) -> ExecResult<()> {
         for view in views {
-            self.lock_named(view.def.id, &view.def.name, TableMode::IntentShared)?;
+            self.lock_named(waits, view.def.id, &view.def.name, TableMode::IntentShared)?;
             if view.is_stale() {
                 return Err(need_replan().into());
             }
@@ -150,32 +166,40 @@ impl SessionLocks {
         Ok(())
     }
 
-    pub(super) fn lock_named(&mut self, id: u64, name: &str, mode: TableMode) -> ExecResult<()> {
+    pub(super) fn lock_named(
+        &mut self,
+        waits: Waits,
+        id: u64,
+        name: &str,
+        mode: TableMode,
+    ) -> ExecResult<()> {
         if self.holds_table(id, mode) {
             return Ok(());
         }
         let held = self.held_table(id);
-        if self.read_lock {
+        if self.has_read_lock() {
             return if mode == TableMode::IntentShared {
-                self.rows.lock_table_id(id, mode)
+                self.rows.lock_table_id(waits, id, mode)
             } else {
                 Err(read_locked().into())
             };
         }
-        if self.kept && held.is_none() {
+        if self.held.is_some() && held.is_none() {
             return Err(not_locked(name).into());
         }
-        if self.kept && held == Some(TableMode::Shared) {
+        if self.held.is_some() && held == Some(TableMode::Shared) {
             return Err(only_read_locked(name).into());
         }
-        self.rows.lock_table_id(id, mode)?;
-        self.tables.retain(|(held, _)| *held != id);
-        self.tables.push((id, mode));
+        self.rows.lock_table_id(waits, id, mode)?;
+        let tables = self.named();
+        tables.retain(|(held, _)| *held != id);
+        tables.push((id, mode));
         Ok(())
     }
 
     pub(super) fn held_table(&self, id: u64) -> Option<TableMode> {
-        self.tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
+        let tables = self.held.as_ref().map_or(&self.tables, |held| &held.tables);
+        tables.iter().find(|(held, _)| *held == id).map(|(_, mode)| *mode)
     }
 
     /// Whether the transaction has a table locked as strongly as this.
@@ -186,32 +210,33 @@ impl SessionLocks {
     /// Whether FLUSH TABLES WITH READ LOCK is in force.
     #[must_use]
     pub fn has_read_lock(&self) -> bool {
-        self.read_lock
+        self.held.as_ref().is_some_and(|held| held.read_lock)
     }
 
     /// Fails if this session has locked itself out with FLUSH TABLES WITH READ LOCK.
     pub(crate) fn check_no_read_lock(&self) -> SqlResult<()> {
-        if self.read_lock { Err(read_locked()) } else { Ok(()) }
+        if self.has_read_lock() { Err(read_locked()) } else { Ok(()) }
     }
 
     /// FLUSH TABLES WITH READ LOCK, first half: nobody begins to write. In force when `others_write` is false.
-    pub(crate) fn take_read_lock(&mut self) -> ExecResult<()> {
+    pub(crate) fn take_read_lock(&mut self, waits: Waits) -> ExecResult<()> {
         let request = self.rows.owned.close_gate();
-        if let Err(error) = self.rows.await_lock(request) {
+        if let Err(error) = self.rows.await_lock(waits, request) {
             self.rows.owned.open_gate();
             return Err(error);
         }
-        self.read_lock = true;
-        self.kept = true;
+        let tables = std::mem::take(self.named());
+        self.held = Some(HeldTables { tables, read_lock: true });
         Ok(())
     }
 }
 
 /// Tables are gone. Who had no others locked may use any again.
 pub(super) fn forget_tables(locks: &mut SessionLocks, gone: &[u64]) {
-    let held = locks.tables.len();
-    locks.tables.retain(|(id, _)| !gone.contains(id));
-    if locks.tables.is_empty() && held > 0 && locks.kept && !locks.read_lock {
+    let tables = locks.named();
+    let before = tables.len();
+    tables.retain(|(id, _)| !gone.contains(id));
+    if tables.is_empty() && before > 0 && locks.has_locked_tables() && !locks.has_read_lock() {
         locks.unlock_tables();
     }
 }
@@ -227,17 +252,11 @@ impl Trx {
         if table.temporary {
             return Ok(());
         }
-        self.locks.lock_named(table.def.id, &table.def.name, mode)?;
+        self.locks.lock_named(self.statement.waits(), table.def.id, &table.def.name, mode)?;
         if table.is_stale() {
             return Err(need_replan().into());
         }
         Ok(())
-    }
-
-    /// The reply waits for everything that has a number by now: locks that outlive transactions are the session's when what was
-    /// written under others' before is published, and a definition that fails may do so for the sake of any row.
-    pub(crate) fn see_everything(&self) {
-        self.view.floor.see_everything();
     }
 }
 

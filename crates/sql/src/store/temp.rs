@@ -8,11 +8,13 @@
 //! Spaces and ids are the session's own and never used again in it, so what a dropped table leaves
 //! behind is garbage that nothing refers to; it goes when the transaction ends.
 
+use super::auto::whole_index;
 use super::counters::Counters;
-use super::memory::TrxMemory;
+use super::memory::{Room, TrxMemory};
 use super::overlay::read_batch;
 use super::range::{KeyRange, RowAt};
 use super::write::{Duplicate, InsertOutcome, RowChange};
+use crate::api::KillFlag;
 use crate::catalog::codec::Entry;
 use crate::catalog::{Catalog, Table, TableDef};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -58,8 +60,6 @@ pub(crate) struct TempStore {
     next_space: u32,
     /// Spaces whose rows are garbage.
     dropped: Vec<SpaceId>,
-    /// The most bytes of rows.
-    pub(super) limit: u64,
     /// What the rows take of the memory of the session that made them.
     account: Option<Account>,
     /// The catalog with these tables in it, and the version it was made from.
@@ -76,7 +76,6 @@ impl Default for TempStore {
             next_table: FIRST_ID,
             next_space: FIRST_SPACE,
             dropped: Vec::new(),
-            limit: u64::MAX,
             account: None,
             overlay: Mutex::new(None),
         }
@@ -256,10 +255,22 @@ impl TempStore {
         Ok(done)
     }
 
-    pub(super) fn room(&mut self, table: &Table, memory: &TrxMemory) -> SqlResult<()> {
+    /// All rows of a table.
+    pub(crate) fn all_rows(&mut self, table: &Table, kill: &KillFlag) -> ExecResult<Vec<RowAt>> {
+        let mut range = whole_index(table, 0);
+        let mut rows = Vec::new();
+        loop {
+            kill.check()?;
+            if self.scan(table, 0, &mut range, 4096, &mut rows)? {
+                return Ok(rows);
+            }
+        }
+    }
+
+    fn room(&mut self, table: &Table, parts: &Parts<'_>) -> SqlResult<()> {
         let bytes = self.rows.memory();
-        let account = self.account.get_or_insert_with(|| memory.account());
-        if bytes as u64 <= self.limit && account.resize(bytes, memory.limits).is_ok() {
+        let account = self.account.get_or_insert_with(|| parts.memory.account());
+        if bytes as u64 <= parts.room.temporary && account.resize(bytes, parts.room.limits).is_ok() {
             return Ok(());
         }
         Err(SqlError::new(1114, b"HY000", format!("The table '{}' is full", table.def.name)))
@@ -272,7 +283,7 @@ impl TempStore {
         row: Bytes,
         parts: Parts<'_>,
     ) -> ExecResult<InsertOutcome> {
-        self.room(table, parts.memory)?;
+        self.room(table, &parts)?;
         let key = match table.def.hidden_key {
             true => table.keys[0].hidden(parts.counters.next_row_id(table)?),
             false => table.keys[0].entry(values, &[]).key,
@@ -320,7 +331,7 @@ impl TempStore {
         change: &RowChange<'_>,
         parts: Parts<'_>,
     ) -> ExecResult<Option<Duplicate>> {
-        self.room(table, parts.memory)?;
+        self.room(table, &parts)?;
         let old_key = &change.at.key;
         let mut key = old_key.clone();
         if table.keys[0].reads(change.changed) {
@@ -361,6 +372,7 @@ impl TempStore {
 pub(super) struct Parts<'a> {
     pub counters: &'a mut Counters,
     pub memory: &'a TrxMemory,
+    pub room: &'a Room,
 }
 
 /// What the rows lie over.

@@ -3,30 +3,26 @@
 //!
 //! COMMIT-2 for readers: what a reply may tell of only later is noted in `floor`.
 
-use super::auto::whole_index;
 use super::building::Builds;
-use super::changes::Changes;
 use super::counters::Counters;
-use super::events::{StatementEvents, StatementInfo};
+use super::events::StatementInfo;
 use super::floor::Floor;
-use super::foreign_keys::ForeignKeys;
-use super::lock::Patience;
 use super::log::TrxLog;
 use super::memory::TrxMemory;
 use super::port::CommitPort;
-use super::range::RowAt;
-use super::savepoint::Savepoints;
 use super::snapshot::SnapshotView;
+use super::statement::{Attempt, StatementScope};
 use super::table_lock::SessionLocks;
 use super::temp::TempStore;
+use super::transaction::{Characteristics, Transaction};
 use super::xa::SessionBranch;
 use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
-use crate::catalog::{Catalog, CatalogCell, Table};
-use crate::error::{ExecResult, SqlError, SqlResult, is_full};
+use crate::catalog::{Catalog, CatalogCell};
+use crate::error::{SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
 use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
 use omnibus_engine::{CommitNo, Mark, WriteSet};
-use omnibus_locks::{LockManager, TrxLocks};
+use omnibus_locks::LockManager;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -70,27 +66,17 @@ pub struct Marks {
     rows: u64,
 }
 
-/// What a transaction is by START TRANSACTION and its kin.
-#[derive(Clone, Copy)]
-pub(super) struct Characteristics {
-    /// START TRANSACTION or the first statement under autocommit=0 has opened it.
-    pub open: bool,
-    /// START TRANSACTION READ ONLY.
-    pub read_only: bool,
-    pub isolation: Isolation,
-}
-
 /// A transaction, or the absence of one: what its parts do together.
 pub struct Trx {
     pub(super) shared: Arc<TrxContext>,
-    pub(super) characteristics: Characteristics,
+    /// The running statement's.
+    pub(crate) statement: StatementScope,
+    /// The open transaction's.
+    pub(crate) transaction: Transaction,
     pub(crate) view: SnapshotView,
     pub(crate) locks: SessionLocks,
-    pub(crate) changes: Changes,
     pub(crate) log: TrxLog,
     pub(crate) counters: Counters,
-    pub(crate) foreign_keys: ForeignKeys,
-    pub(crate) savepoints: Savepoints,
     pub(crate) branch: SessionBranch,
     /// Temporary tables of the session.
     pub(crate) temp: TempStore,
@@ -106,19 +92,16 @@ impl Trx {
     #[must_use]
     pub fn new(shared: Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> Trx {
         let memory = TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone())));
-        let isolation = Isolation::RepeatableRead;
         let locks = SessionLocks::new(&shared, session, budget.clone());
         let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
         locks.rows.watch.set_snapshot(view.watch());
         Trx {
-            characteristics: Characteristics { open: false, read_only: false, isolation },
+            statement: StatementScope::default(),
+            transaction: Transaction::new(memory, Isolation::RepeatableRead),
             view,
             locks,
-            changes: Changes::new(memory),
             log: TrxLog::new(&shared.port),
             counters: Counters::new(&shared),
-            foreign_keys: ForeignKeys::default(),
-            savepoints: Savepoints::default(),
             branch: SessionBranch::default(),
             temp: TempStore::default(),
             budget,
@@ -135,29 +118,13 @@ impl Trx {
     /// Whether a transaction is open (SERVER_STATUS_IN_TRANS).
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.characteristics.open
+        self.transaction.characteristics.open
     }
 
     /// Opens a transaction that lasts beyond the statement.
     pub fn open(&mut self, isolation: Isolation, read_only: bool) {
-        self.characteristics.open = true;
-        self.characteristics.isolation = isolation;
-        self.characteristics.read_only = read_only;
-        self.locks.rows.watch.opened(&self.characteristics);
-    }
-
-    /// Whether the next snapshot must have more than what is published.
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.view.wanted() > self.shared.port.published()
-    }
-
-    /// Waits until what is published has all that the session must see, as a snapshot needs it whose place in the log is told.
-    /// Blocks if `is_ahead`.
-    ///
-    /// # Errors
-    /// The log has failed; KILL.
-    pub(crate) fn catch_up(&self) -> SqlResult<()> {
-        self.shared.await_snapshot_of(self.view.wanted(), self.budget.kill())
+        self.transaction.characteristics = Characteristics { open: true, read_only, isolation };
+        self.locks.rows.watch.opened(&self.transaction.characteristics);
     }
 
     /// The number and log position of the snapshot, if it was taken with one (Binlog_snapshot_position).
@@ -166,58 +133,43 @@ impl Trx {
         self.view.place()
     }
 
-    /// Prepares for a statement and returns the point to undo it to.
-    pub fn begin_statement(&mut self, mode: Mode, info: &StatementInfo<'_>) -> Marks {
+    /// Prepares for an attempt at a statement, the first one or `again` one, and returns the point to undo it to.
+    pub fn begin_statement(&mut self, mode: Mode, again: bool, info: &StatementInfo<'_>) -> Marks {
         let settings = info.settings;
-        self.locks.begin_statement(mode, Patience::new(settings));
+        if again && !self.statement.snapshot_is_older {
+            self.view.release();
+        }
+        self.locks.begin_statement();
         // A commit that failed has been told of (`commit_is_over`).
         self.commit_is_over(true);
-        self.temp.limit = settings.temporary_tables_max;
-        self.changes.memory.begin(settings, settings.sql_log_bin && self.shared.port.takes_files());
-        let characteristics = &mut self.characteristics;
+        let characteristics = &mut self.transaction.characteristics;
         if !characteristics.open {
             characteristics.isolation = settings.isolation;
             characteristics.read_only = settings.read_only;
         }
         let reads = self.view.taken.is_some();
-        let begun = !self.changes.writes.is_empty() || !self.locks.kept && !self.locks.tables.is_empty();
+        let begun = !self.transaction.writes.is_empty() || !self.locks.tables.is_empty();
         self.locks.rows.watch.begin_statement(characteristics, (begun, reads), info);
-        self.view.begin_statement(characteristics.isolation <= Isolation::ReadCommitted);
+        // Every statement has a snapshot of its own.
+        if characteristics.isolation <= Isolation::ReadCommitted {
+            self.view.release();
+        }
+        let older = self.view.taken.is_some() && (!again || self.statement.snapshot_is_older);
+        let files = settings.sql_log_bin && self.shared.port.takes_files();
+        let attempt = Attempt::new(mode, settings, files);
+        self.statement = std::mem::take(&mut self.statement).next(attempt, again, older);
         self.log.begin_statement(info);
-        self.foreign_keys.begin(settings.foreign_key_checks);
         self.marks()
-    }
-
-    /// Whether the statement is a new one, or the last one again after an interrupt.
-    pub(crate) fn again(&mut self, again: bool) {
-        self.view.again(again);
-        self.counters.begin_attempt(again);
-        if !again {
-            self.locks.rows.awaited = None;
-            self.locks.rows.matched = None;
-        }
-    }
-
-    /// Undoes a part of a statement. One that was not to change rows (`whole` is false) may have done so through others:
-    /// then the whole statement must fail.
-    ///
-    /// # Errors
-    /// The spill file failed.
-    pub(crate) fn undo_part(&mut self, marks: Marks, whole: bool) -> SqlResult<()> {
-        if whole {
-            return self.rollback_statement(marks);
-        }
-        Ok(())
     }
 
     /// Whether rows were written since.
     pub(crate) fn has_written_since(&self, marks: Marks) -> bool {
-        self.changes.writes.mark() != marks.writes || self.temp.mark() != marks.temp
+        self.transaction.writes.mark() != marks.writes || self.temp.mark() != marks.temp
     }
 
     pub(crate) fn marks(&self) -> Marks {
         Marks {
-            writes: self.changes.writes.mark(),
+            writes: self.transaction.writes.mark(),
             cache: self.log.cache.mark(),
             temp: self.temp.mark(),
             rows: self.locks.rows.watch.changed_rows(),
@@ -230,14 +182,10 @@ impl Trx {
     /// The spill file failed; the transaction must be rolled back.
     pub fn rollback_statement(&mut self, marks: Marks) -> SqlResult<()> {
         self.log.events.discard();
-        self.undo(marks)
-    }
-
-    pub(super) fn undo(&mut self, marks: Marks) -> SqlResult<()> {
-        self.changes.writes.rollback_to(marks.writes);
+        self.transaction.writes.rollback_to(marks.writes);
         self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
-        self.changes.memory.undone(&self.changes.writes);
+        self.transaction.memory.undone(&self.statement.attempt.room, &self.transaction.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 
@@ -262,64 +210,17 @@ impl Trx {
         catalog
     }
 
-    /// The locks themselves, for definition statements.
-    pub(crate) fn lock_handle_owner(&self) -> &TrxLocks {
-        &self.locks.rows.owned
-    }
-
-    /// Fails if the session was killed; for those who wait.
-    pub(crate) fn check_killed(&self) -> SqlResult<()> {
-        self.check_kill()
-    }
-
-    /// Looks whether the statement must end or wait for its turn, once for some hundred rows.
-    pub(crate) fn look(&self) -> ExecResult<()> {
-        self.budget.look(0)
-    }
-
-    /// Isolation and access mode of the open transaction.
-    #[must_use]
-    pub fn characteristics(&self) -> (Isolation, bool) {
-        (self.characteristics.isolation, self.characteristics.read_only)
-    }
-
     /// SET TRANSACTION's values for a statement that is its own transaction.
     pub(crate) fn use_characteristics(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
-        self.characteristics.isolation = isolation.unwrap_or(self.characteristics.isolation);
-        self.characteristics.read_only = read_only.unwrap_or(self.characteristics.read_only);
-        self.locks.rows.watch.changed(&self.characteristics);
+        let characteristics = &mut self.transaction.characteristics;
+        characteristics.isolation = isolation.unwrap_or(characteristics.isolation);
+        characteristics.read_only = read_only.unwrap_or(characteristics.read_only);
+        self.locks.rows.watch.changed(characteristics);
     }
 
     /// The pending writes.
     pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
-        &mut self.changes.writes
-    }
-
-    /// What a definition statement logs with.
-    pub(crate) fn logging_parts(&mut self) -> (&mut TrxCache, &WriteSet, &mut StatementEvents) {
-        (&mut self.log.cache, &self.changes.writes, &mut self.log.events)
-    }
-
-    /// Fails if the session was killed.
-    pub(super) fn check_kill(&self) -> SqlResult<()> {
-        self.budget.kill().check()
-    }
-
-    /// All rows of a temporary table.
-    pub(crate) fn temp_rows(&mut self, table: &Table) -> ExecResult<Vec<RowAt>> {
-        let mut range = whole_index(table, 0);
-        let mut rows = Vec::new();
-        loop {
-            self.check_kill()?;
-            if self.temp.scan(table, 0, &mut range, 4096, &mut rows)? {
-                return Ok(rows);
-            }
-        }
-    }
-
-    /// Counts a row of a temporary table: it has no lock, and is counted where it is kept.
-    pub(super) fn tick_row(&self) -> ExecResult<()> {
-        self.budget.spend(ROW_TICKS)
+        &mut self.transaction.writes
     }
 }
 

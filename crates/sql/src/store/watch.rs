@@ -4,7 +4,7 @@
 //! snapshots know is read from them. A look may mix two statements of a session, and never stops one.
 
 use super::events::StatementInfo;
-use super::trx::Characteristics;
+use super::transaction::Characteristics;
 use crate::api::{EndedTrx, Isolation, TrxKind, TrxSeen};
 use omnibus_commit::SnapshotWatch;
 use omnibus_engine::CommitNo;

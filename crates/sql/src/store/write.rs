@@ -5,9 +5,11 @@
 //! come before the first write: a refused row leaves nothing behind.
 
 use super::foreign_keys;
+use super::lock::LockSet;
 use super::range::RowAt;
+use super::statement::{Attempt, StatementScope};
 use super::temp::Parts;
-use super::trx::Trx;
+use super::trx::{ROW_TICKS, Trx};
 use crate::catalog::Table;
 use crate::catalog::codec::Entry;
 use crate::error::{ExecResult, SqlError};
@@ -59,7 +61,7 @@ impl Trx {
         if table.temporary {
             return Ok(self.branch.check_active()?);
         }
-        if self.characteristics.read_only {
+        if self.transaction.characteristics.read_only {
             return Err(SqlError::cant_execute_in_read_only_transaction().into());
         }
         self.lock_table(table, TableMode::IntentExclusive)?;
@@ -77,23 +79,24 @@ impl Trx {
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
         if table.temporary {
-            self.tick_row()?;
+            self.budget.spend(ROW_TICKS)?;
+            let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.insert(
                 table,
                 values,
                 row,
-                Parts { counters: &mut self.counters, memory: &self.changes.memory },
+                Parts { counters: &mut self.counters, memory, room },
             );
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let row_id = if table.def.hidden_key { Some(self.counters.next_row_id(table)?) } else { None };
         let key = match row_id {
             Some(id) => table.keys[0].hidden(id),
             None => table.keys[0].entry(values, &[]).key,
         };
-        self.locks.rows.lock_new_key(&key)?;
+        self.locks.rows.lock_new_key(&mut self.statement, &key)?;
         if row_id.is_none()
-            && let Some(existing) = self.locked_value(&key)?
+            && let Some(existing) = self.view.newest(&mut self.transaction.writes, &key)?
         {
             return Ok(InsertOutcome::Duplicate(Duplicate {
                 index: 0,
@@ -103,7 +106,7 @@ impl Trx {
         let mut entries = Vec::with_capacity(table.keys.len() - 1);
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             let entry = codec.entry(values, &key);
-            self.locks.rows.lock_new_key(&entry.key)?;
+            self.locks.rows.lock_new_key(&mut self.statement, &entry.key)?;
             if entry.unique
                 && let Some(existing) = self.row_of_entry(table, index, &entry.key)?
             {
@@ -115,15 +118,16 @@ impl Trx {
         for entry in entries {
             // Nobody looks for it by its key before the transaction reads the index.
             match entry.unique {
-                true => self.changes.writes.put(entry.key, entry.value),
-                false => self.changes.writes.put_loose(entry.key, entry.value),
+                true => self.transaction.writes.put(entry.key, entry.value),
+                false => self.transaction.writes.put_loose(entry.key, entry.value),
             }
         }
         self.counters.note_auto_value(table, values)?;
-        self.changes.count_row(&table.state, 1);
-        self.log.events.unchecked(self.foreign_keys.follows());
-        self.log.events.insert(&mut self.log.cache, table, row_id, &row)?;
-        self.changes.writes.put(key, row);
+        self.transaction.count_row(&table.state, 1);
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
+        self.log.events.insert(logging, &mut self.log.cache, table, row_id, &row)?;
+        self.transaction.writes.put(key, row);
         self.locks.rows.changed_row();
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
@@ -132,10 +136,10 @@ impl Trx {
     /// The row that a unique entry leads to, locked, if the entry is there. The entry's key is
     /// locked by the caller.
     fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
-        let Some(value) = self.locked_value(entry)? else { return Ok(None) };
+        let Some(value) = self.view.newest(&mut self.transaction.writes, entry)? else { return Ok(None) };
         let key = table.clustered_of_entry(index, entry, &value)?;
-        self.locks.rows.lock_key(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let row = self.locked_value(&key)?;
+        self.locks.rows.lock_key(&mut self.statement, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        let row = self.view.newest(&mut self.transaction.writes, &key)?;
         Ok(row.map(|row| RowAt { key, row }))
     }
 
@@ -145,34 +149,28 @@ impl Trx {
     /// Lock waits, a full trx cache.
     pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
         if table.temporary {
-            self.tick_row()?;
+            self.budget.spend(ROW_TICKS)?;
             return self.temp.delete(table, at, values);
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
-            self.lock_old_entry(&entry)?;
+            self.locks.rows.lock_old_entry(&mut self.statement, &entry)?;
             gone.push(entry.key);
         }
         foreign_keys::follow(self, table, at, values, None)?;
         for key in gone {
-            self.changes.writes.delete(key);
+            self.transaction.writes.delete(key);
         }
-        self.counters.cover_auto_value(table, values, &mut self.changes.writes)?;
-        self.changes.count_row(&table.state, -1);
-        self.log.events.unchecked(self.foreign_keys.follows());
-        self.log.events.delete(&mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
-        self.changes.writes.delete(at.key.clone());
+        self.counters.cover_auto_value(table, values, &mut self.transaction)?;
+        self.transaction.count_row(&table.state, -1);
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
+        self.log.events.delete(logging, &mut self.log.cache, table, hidden_id(table, &at.key), &at.row)?;
+        self.transaction.writes.delete(at.key.clone());
         self.locks.rows.changed_row();
         table.usage.delete();
-        Ok(())
-    }
-
-    fn lock_old_entry(&mut self, entry: &Entry) -> ExecResult<()> {
-        if entry.unique {
-            self.locks.rows.lock_key(&entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        }
         Ok(())
     }
 
@@ -197,27 +195,24 @@ impl Trx {
         following: Option<usize>,
     ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
-            self.tick_row()?;
-            return self.temp.update(
-                table,
-                change,
-                Parts { counters: &mut self.counters, memory: &self.changes.memory },
-            );
+            self.budget.spend(ROW_TICKS)?;
+            let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
+            return self.temp.update(table, change, Parts { counters: &mut self.counters, memory, room });
         }
-        self.changes.touch(&self.locks.rows)?;
+        self.transaction.touch(&self.statement, &self.locks.rows)?;
         let (old_key, mut key) = (&change.at.key, change.at.key.clone());
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
         }
         let moved = key != *old_key;
         if moved {
-            self.locks.rows.lock_new_key(&key)?;
-            if let Some(existing) = self.locked_value(&key)? {
+            self.locks.rows.lock_new_key(&mut self.statement, &key)?;
+            if let Some(existing) = self.view.newest(&mut self.transaction.writes, &key)? {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
         }
         // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
-        let ahead = self.is_ahead_of_snapshot(change.at)?;
+        let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
         let mut entries: Vec<(Bytes, Entry)> = Vec::new();
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             if !moved && !ahead && !codec.reads(change.changed) {
@@ -231,9 +226,9 @@ impl Trx {
                 }
                 continue;
             }
-            self.lock_old_entry(&old)?;
+            self.locks.rows.lock_old_entry(&mut self.statement, &old)?;
             if old.key != new.key {
-                self.locks.rows.lock_new_key(&new.key)?;
+                self.locks.rows.lock_new_key(&mut self.statement, &new.key)?;
                 if new.unique
                     && let Some(existing) = self.row_of_entry(table, index, &new.key)?
                 {
@@ -247,19 +242,21 @@ impl Trx {
         foreign_keys::follow(self, table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
-                self.changes.writes.delete(old);
+                self.transaction.writes.delete(old);
             }
             match new.unique {
-                true => self.changes.writes.put(new.key, new.value),
-                false => self.changes.writes.put_loose(new.key, new.value),
+                true => self.transaction.writes.put(new.key, new.value),
+                false => self.transaction.writes.put_loose(new.key, new.value),
             }
         }
         if table.auto_column.is_some_and(|column| change.changed & (1 << (column % 64)) != 0) {
-            self.counters.cover_auto_value(table, change.old, &mut self.changes.writes)?;
+            self.counters.cover_auto_value(table, change.old, &mut self.transaction)?;
             self.counters.note_auto_value(table, change.new)?;
         }
-        self.log.events.unchecked(self.foreign_keys.follows());
+        let Attempt { foreign_keys, logging, .. } = &mut self.statement.attempt;
+        self.log.events.unchecked(foreign_keys.follows());
         self.log.events.update(
+            logging,
             &mut self.log.cache,
             table,
             hidden_id(table, old_key),
@@ -267,12 +264,22 @@ impl Trx {
             change.new_row,
         )?;
         if moved {
-            self.changes.writes.delete(old_key.clone());
+            self.transaction.writes.delete(old_key.clone());
         }
-        self.changes.writes.put(key, change.new_row.clone());
+        self.transaction.writes.put(key, change.new_row.clone());
         self.locks.rows.changed_row();
         table.usage.update();
         Ok(None)
+    }
+}
+
+impl LockSet {
+    /// Locks an entry that goes, if its key is unique.
+    fn lock_old_entry(&self, statement: &mut StatementScope, entry: &Entry) -> ExecResult<()> {
+        if entry.unique {
+            self.lock_key(statement, &entry.key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,13 @@
 //! What the phases of XA do to a transaction: see [`crate::xa`] for what a prepared branch is.
 //!
-//! A [`Trx`] is an XA branch from `begin_branch` to `leave_branch`; its commit is then written as XA's. Prepared, the
+//! A [`Trx`] is an XA branch from `SessionBranch::begin` to `leave_branch`; its commit is then written as XA's. Prepared, the
 //! branch has left the session: writes in the engine, locks in the registry. On the session's thread.
 
 use super::end::{count_rows, take_effect};
 use super::foreign_keys;
+use super::log::TrxLog;
+use super::statement::StatementScope;
+use super::transaction::Transaction;
 use super::trx::{Trx, TrxContext, cache_error};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
@@ -57,6 +60,18 @@ impl SessionBranch {
         self.0.as_ref().map(|branch| (&branch.xid, branch.state))
     }
 
+    /// The transaction that was just opened is a branch, and its events name it.
+    pub(crate) fn begin(&mut self, xid: Xid, log: &mut TrxLog) {
+        log.events.branch = Some(xid.clone());
+        self.0 = Some(Branch { xid, state: BranchState::Active });
+    }
+
+    /// The branch is over for the session; whoever has it now has its name.
+    pub(crate) fn hand_over(&mut self, log: &mut TrxLog) -> Option<Xid> {
+        log.events.branch = None;
+        self.0.take().map(|branch| branch.xid)
+    }
+
     pub(super) fn is_none(&self) -> bool {
         self.0.is_none()
     }
@@ -100,24 +115,28 @@ impl SessionBranch {
     }
 }
 
-impl Trx {
-    /// The transaction that was just opened is a branch.
-    pub(crate) fn begin_branch(&mut self, xid: Xid) {
-        self.log.events.branch = Some(xid.clone());
-        self.branch.0 = Some(Branch { xid, state: BranchState::Active });
+impl Transaction {
+    /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
+    fn write_record(
+        &mut self,
+        xid: &Xid,
+        statement: &StatementScope,
+        log: &mut TrxLog,
+    ) -> SqlResult<(WriteSet, bool)> {
+        let unlogged = self.unlogged_keys()?;
+        let room = &statement.attempt.room;
+        let writes = record::of_writes(xid, &self.writes, &mut |writes| self.memory.relieve(room, writes))?;
+        let logged = log.events.prepare(&mut log.cache, &writes, &unlogged)?;
+        Ok((writes, logged))
     }
+}
 
+impl Trx {
     /// The branch is over for the session, and its name is free.
     pub(crate) fn leave_branch(&mut self) {
-        if let Some(xid) = self.hand_branch_over() {
+        if let Some(xid) = self.branch.hand_over(&mut self.log) {
             self.shared.branches.forget(&xid);
         }
-    }
-
-    /// The branch is over for the session; whoever has it now has its name.
-    pub(crate) fn hand_branch_over(&mut self) -> Option<Xid> {
-        self.log.events.branch = None;
-        self.branch.0.take().map(|branch| branch.xid)
     }
 
     /// XA PREPARE. The session is without a transaction afterwards; when the ticket is complete, the branch may be
@@ -129,15 +148,19 @@ impl Trx {
     /// # Errors
     /// The trx cache could not take the last events; the transaction is rolled back.
     pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
-        self.finish_applied()?;
-        let (writes, logged) = match self.write_record() {
+        self.log.finish_applied(&self.statement, &mut self.transaction)?;
+        let record = match &self.branch.0 {
+            Some(branch) => self.transaction.write_record(&branch.xid, &self.statement, &mut self.log),
+            None => Err(SqlError::xaer_nota()),
+        };
+        let (writes, logged) = match record {
             Ok(written) => written,
             Err(error) => {
                 self.rollback();
                 return Err(error);
             }
         };
-        let covers = std::mem::take(&mut self.counters.covers);
+        let Transaction { covers, deltas, .. } = self.transaction.take();
         let request = CommitRequest {
             // Counters take effect now, whatever becomes of the rows. The locks stay.
             on_ordered: Some(Box::new(move |_| take_effect(covers))),
@@ -148,24 +171,13 @@ impl Trx {
             owner: None,
             seen: Box::new(self.locks.rows.watch.look().prepared()),
             locks: self.locks.rows.owned.clone(),
-            deltas: std::mem::take(&mut self.changes.deltas),
+            deltas,
         };
         self.locks.rows.replace();
         // The branch has its own locks; what it did to temporary tables waits for its outcome (COMMIT-4).
         self.locks.handed_over = Some(Vec::new());
-        self.end();
+        self.leave();
         Ok((ticket, held))
-    }
-
-    /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
-    fn write_record(&mut self) -> SqlResult<(WriteSet, bool)> {
-        let unlogged = self.counters.unlogged_keys(&self.changes.writes, &self.log.position)?;
-        let Some(branch) = &self.branch.0 else { return Err(SqlError::xaer_nota()) };
-        let writes = record::of_writes(&branch.xid, &self.changes.writes, &mut |writes| {
-            self.changes.memory.relieve(writes)
-        })?;
-        let logged = self.log.events.prepare(&mut self.log.cache, &writes, &unlogged)?;
-        Ok((writes, logged))
     }
 
     /// XA COMMIT or XA ROLLBACK of a prepared branch, which the caller has taken. Its locks go when the commit has
@@ -190,7 +202,7 @@ impl Trx {
                 Some(value) => writes.put(key, value),
                 None => writes.delete(key),
             }
-            self.changes.memory.relieve(&mut writes)
+            self.transaction.memory.relieve(&self.statement.attempt.room, &mut writes)
         };
         match commit {
             true => record::commit(&*latest, xid, write)?,
@@ -211,8 +223,8 @@ impl Trx {
             }
         }
         let sql = format!("XA {verb} {xid}");
-        let logged = match self.log.events.finish_branch(&mut self.log.cache, &writes, told.then_some(&*sql))
-        {
+        let (logging, told) = (&self.statement.attempt.logging, told.then_some(&*sql));
+        let logged = match self.log.events.finish_branch(logging, &mut self.log.cache, &writes, told) {
             Ok(logged) => logged,
             Err(error) => {
                 self.log.cache.rollback_to(mark).map_err(cache_error)?;
@@ -257,7 +269,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
         let mut keys = 0usize;
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
             keys += 1;
-            trx.lock_again(&spaces, &key, &write)
+            lock_again(&mut trx, &spaces, &key, &write)
         })?;
         tracing::warn!(%xid, keys, "found a prepared XA transaction; it waits for XA COMMIT or XA ROLLBACK");
         branches.push((xid, trx));
@@ -265,7 +277,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
     // What they have written is theirs first, whatever the checks of others were.
     for (number, (xid, mut trx)) in (1..).zip(branches) {
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
-            trx.lock_parents_of(&spaces, &key, &write)
+            lock_parents_of(&mut trx, &spaces, &key, &write)
         })?;
         let seen = Box::new(trx.locks.rows.watch.look().found(number));
         let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), seen, deltas: Vec::new() };
@@ -288,40 +300,38 @@ fn tables_by_space(catalog: &Catalog) -> Spaces {
     catalog.tables().flat_map(indexes).collect()
 }
 
-impl Trx {
-    /// Locks what a write of a prepared branch had locked, and keeps its ids from being given out again.
-    fn lock_again(&mut self, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
-        let space = super::lock::space_of(key);
-        let (table, index) = spaces.get(&space).ok_or_else(|| {
-            SqlError::internal(format!("a prepared XA transaction writes to unknown space {space}"))
-        })?;
-        granted(self.locks.rows.owned.lock_table(table.def.id, TableMode::IntentExclusive))?;
-        // A key that is not there yet keeps others from locking a range around it.
-        let appears = write.is_some() && self.shared.port.latest().get(key)?.is_none();
-        granted(match appears {
-            true => self.locks.rows.owned.lock_insert(space, key),
-            false => self.locks.rows.owned.lock_record(space, key, RowMode::Exclusive),
-        })?;
-        let (Some(row), 0) = (write, *index) else { return Ok(()) };
-        if table.def.hidden_key {
-            let id = key.get(4..12).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
-            self.counters.next_row_id(table)?;
-            table.state.row_id.fetch_max(id.saturating_add(1), Ordering::AcqRel);
-        }
-        if table.auto_column.is_some() {
-            self.counters.note_auto_value(table, &table.decode(row)?)?;
-        }
-        Ok(())
+/// Locks what a write of a prepared branch had locked, and keeps its ids from being given out again.
+fn lock_again(trx: &mut Trx, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
+    let space = super::lock::space_of(key);
+    let (table, index) = spaces.get(&space).ok_or_else(|| {
+        SqlError::internal(format!("a prepared XA transaction writes to unknown space {space}"))
+    })?;
+    granted(trx.locks.rows.owned.lock_table(table.def.id, TableMode::IntentExclusive))?;
+    // A key that is not there yet keeps others from locking a range around it.
+    let appears = write.is_some() && trx.shared.port.latest().get(key)?.is_none();
+    granted(match appears {
+        true => trx.locks.rows.owned.lock_insert(space, key),
+        false => trx.locks.rows.owned.lock_record(space, key, RowMode::Exclusive),
+    })?;
+    let (Some(row), 0) = (write, *index) else { return Ok(()) };
+    if table.def.hidden_key {
+        let id = key.get(4..12).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
+        trx.counters.next_row_id(table)?;
+        table.state.row_id.fetch_max(id.saturating_add(1), Ordering::AcqRel);
     }
+    if table.auto_column.is_some() {
+        trx.counters.note_auto_value(table, &table.decode(row)?)?;
+    }
+    Ok(())
+}
 
-    /// Locks what a row of a prepared branch refers to: it must be there when the branch is committed.
-    fn lock_parents_of(&mut self, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
-        let Some((table, 0)) = spaces.get(&super::lock::space_of(key)) else { return Ok(()) };
-        let Some(row) = write.as_ref().filter(|_| !table.def.foreign_keys.is_empty()) else { return Ok(()) };
-        let before = self.shared.port.latest().get(key)?;
-        let before = before.map(|row| table.decode(&row)).transpose()?;
-        foreign_keys::lock_parents_again(self, table, before.as_deref(), &table.decode(row)?)
-    }
+/// Locks what a row of a prepared branch refers to: it must be there when the branch is committed.
+fn lock_parents_of(trx: &mut Trx, spaces: &Spaces, key: &Bytes, write: &Write) -> SqlResult<()> {
+    let Some((table, 0)) = spaces.get(&super::lock::space_of(key)) else { return Ok(()) };
+    let Some(row) = write.as_ref().filter(|_| !table.def.foreign_keys.is_empty()) else { return Ok(()) };
+    let before = trx.shared.port.latest().get(key)?;
+    let before = before.map(|row| table.decode(&row)).transpose()?;
+    foreign_keys::lock_parents_again(trx, table, before.as_deref(), &table.decode(row)?)
 }
 
 fn granted(request: Request) -> SqlResult<()> {

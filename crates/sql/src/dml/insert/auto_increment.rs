@@ -45,11 +45,14 @@ impl InsertPlan {
             (counts.next_reserved, counts.reserved) = match forced.filter(|_| !counts.reserved_once) {
                 // All rows of the statement follow it.
                 Some(id) => (id, u64::MAX),
-                None => (run.trx.counters.take_auto_values(table, left, increment, offset)?, left),
+                None => {
+                    let (counters, statement) = (&mut run.trx.counters, &mut run.trx.statement);
+                    (counters.take_auto_values(statement, table, left, increment, offset)?, left)
+                }
             };
             counts.reserved_once = true;
             if forced.is_some() {
-                run.trx.counters.use_forced();
+                run.trx.statement.use_forced();
             }
         }
         let id = counts.next_reserved;

@@ -332,7 +332,7 @@ fn add_numbered(
                     && !plan.has_triggers() =>
             {
                 if !table.may_be_referenced() {
-                    run.trx.log.wrote_equal_row();
+                    run.trx.log.wrote_equal_row(&mut run.trx.statement);
                 }
                 break;
             }

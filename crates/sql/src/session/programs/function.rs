@@ -67,7 +67,7 @@ impl Interpreter {
         trx: &mut Trx,
         run: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        if trx.locks.rows.is_inline() {
+        if trx.statement.is_inline() {
             return Err(Interrupt::NeedBlocking);
         }
         let (id, kill) = (state.connection_id, state.budget.kill().clone());
@@ -191,9 +191,11 @@ impl SqlSession {
                 Err(Interrupt::Error(error)) if error.code == 1615 && replans < 20 => replans += 1,
                 result => break result,
             }
-            self.trx.undo_part(marks, writes)?;
+            if writes {
+                self.trx.rollback_statement(marks)?;
+            }
         };
-        if writes && self.trx.counters.take_forced() {
+        if writes && self.trx.statement.take_forced() {
             // The number that was given is for the rows of one statement.
             self.state.settings.insert_id = None;
         }
@@ -201,7 +203,9 @@ impl SqlSession {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
             Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
             Err(Interrupt::Error(error)) => {
-                self.trx.undo_part(marks, writes)?;
+                if writes {
+                    self.trx.rollback_statement(marks)?;
+                }
                 // What a function of it wrote can not be taken out by itself: no handler may go on.
                 self.state.programs.doomed |= !writes && self.trx.has_written_since(marks);
                 self.state.row_count = -1;
