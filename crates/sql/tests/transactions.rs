@@ -186,7 +186,7 @@ fn definitions_wait_for_transactions_and_end_their_own() {
 #[test]
 fn autocommit_off_and_read_only() {
     let (_, mut a, mut b) = pair();
-    a.session.state.settings.autocommit = false;
+    a.session.state.settings.transactions.autocommit = false;
     a.ok("UPDATE t SET v = 11 WHERE id = 1");
     assert!(a.session.in_transaction());
     assert_eq!(b.rows("SELECT v FROM t WHERE id = 1"), [["10"]]);

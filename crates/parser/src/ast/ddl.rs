@@ -110,6 +110,8 @@ pub enum DefaultValue {
     Value(Expr),
     /// `DEFAULT (expr)`.
     Expression(Expr),
+    /// Nothing, NULL included: what DROP DEFAULT leaves.
+    Dropped,
 }
 
 /// A generated column.

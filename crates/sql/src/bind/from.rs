@@ -20,7 +20,7 @@ use crate::logical::nest::{Item, ItemSource, Nest, TableItem};
 use crate::logical::numbers::NumberTable;
 use crate::logical::virtual_table::VirtualTable;
 use crate::plan::{QueryPlan, Reader};
-use crate::state::Inside;
+use crate::state::{Inside, SessionState};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{not_locked, only_read_locked};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
@@ -212,7 +212,11 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(Arc::new(table)), Vec::new(), nest);
         }
-        let table = binder.objects.catalog.table(schema, name)?.clone();
+        let found = binder.objects.catalog.table(schema, name).cloned();
+        let table = match binder.around.expanding.is_empty() {
+            true => found.map_err(|error| missing(binder.session, alias, error))?,
+            false => found?,
+        };
         check_hints(&table, alias, &factor.hints)?;
         read(binder, &table, alias)?;
         let scope = binder.add_table_of(&table, Some(alias), readable);
@@ -379,6 +383,12 @@ pub(crate) fn use_locked(binder: &mut Binder<'_>, table: &Table, alias: &str, wr
     }
     binder.collected.locked.push((db.clone(), alias.into()));
     Ok(())
+}
+
+/// The error of a table that is not there: under LOCK TABLES it was not locked.
+pub(crate) fn missing(session: &SessionState, alias: &str, error: SqlError) -> SqlError {
+    let locked = session.held.locked.is_some() && session.programs.inside != Inside::Statement;
+    if locked && error.code == 1146 { not_locked(alias) } else { error }
 }
 
 /// The slots of some tables of the innermost block.

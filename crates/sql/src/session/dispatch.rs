@@ -8,7 +8,7 @@ use super::{
 use crate::api::{Mode, Outcome};
 use crate::ddl::{self, Ddl};
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::state::SessionState;
+use crate::state::{Inside, SessionState};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{Completion, CreateTable, CreateView, StartTransaction, Statement, TableOption};
@@ -39,7 +39,12 @@ impl SqlSession {
             Statement::Commit(how) => commit(cx, *how),
             Statement::Rollback(how) => rollback(cx, *how),
             Statement::Savepoint(name) => {
-                if cx.trx.is_open() || !cx.state.settings.autocommit {
+                let inside = cx.state.programs.inside == Inside::Statement;
+                if inside {
+                    // What the statement around has written so far is not undone with what follows, and its events neither.
+                    cx.trx.end_statement()?;
+                }
+                if inside || cx.trx.is_open() || !cx.state.settings.transactions.autocommit {
                     cx.enter();
                     cx.trx.savepoint(name)?;
                 }
@@ -121,7 +126,7 @@ fn commit(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome>
     cx.trx.branch.check_none()?;
     let characteristics = cx.trx.characteristics();
     let ticket = cx.commit_now()?;
-    if how.chain == Some(true) {
+    if cx.state.settings.transactions.completion.chains(how) {
         cx.trx.open(characteristics.0, characteristics.1);
     }
     Ok(Outcome { wait: ticket, ..Outcome::ok() })
@@ -131,7 +136,7 @@ fn rollback(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcom
     cx.trx.branch.check_none()?;
     let characteristics = cx.trx.characteristics();
     cx.trx.rollback();
-    if how.chain == Some(true) {
+    if cx.state.settings.transactions.completion.chains(how) {
         cx.trx.open(characteristics.0, characteristics.1);
     }
     Ok(Outcome::ok())
