@@ -265,7 +265,7 @@ fn lock_tables_has_what_a_drop_that_is_taken_back_was_to_drop() {
     a.ok("INSERT INTO t VALUES (1)");
     assert!(waits(&mut b, "SELECT id FROM t"), "it is locked as before");
     a.ok("DROP TABLE t");
-    assert_eq!(a.error("SELECT id FROM t").0, 1146);
+    assert_eq!(a.error("SELECT id FROM t").0, 1100);
     a.ok("INSERT INTO other VALUES (1)");
     a.ok("UNLOCK TABLES");
     b.ok("CREATE TABLE t (id int PRIMARY KEY)");

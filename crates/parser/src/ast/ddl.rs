@@ -110,7 +110,7 @@ pub enum DefaultValue {
     Value(Expr),
     /// `DEFAULT (expr)`.
     Expression(Expr),
-    /// Nothing, NULL included: what DROP DEFAULT leaves.
+    /// No value, not even NULL: DROP DEFAULT.
     Dropped,
 }
 

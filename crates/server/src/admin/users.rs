@@ -236,7 +236,7 @@ fn look_for_definers(
             Record::Put(account) => (account.user.as_str(), account.host.as_str()),
             Record::Delete { user, host } => (user.as_str(), host.as_str()),
         };
-        // What only follows another account's change stays as it is.
+        // One that only follows another account's change stays as it is.
         if matches!(record, Record::Put(_)) && before.exact(user, host).is_some() {
             continue;
         }

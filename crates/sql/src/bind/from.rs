@@ -212,11 +212,7 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(Arc::new(table)), Vec::new(), nest);
         }
-        let found = binder.objects.catalog.table(schema, name).cloned();
-        let table = match binder.around.expanding.is_empty() {
-            true => found.map_err(|error| missing(binder.session, alias, error))?,
-            false => found?,
-        };
+        let table = stored_table(binder, schema, name, alias)?;
         check_hints(&table, alias, &factor.hints)?;
         read(binder, &table, alias)?;
         let scope = binder.add_table_of(&table, Some(alias), readable);
@@ -383,6 +379,15 @@ pub(crate) fn use_locked(binder: &mut Binder<'_>, table: &Table, alias: &str, wr
     }
     binder.collected.locked.push((db.clone(), alias.into()));
     Ok(())
+}
+
+/// A stored table by its name.
+fn stored_table(binder: &Binder<'_>, schema: &str, name: &str, alias: &str) -> SqlResult<Arc<Table>> {
+    let found = binder.objects.catalog.table(schema, name).cloned();
+    match binder.around.expanding.is_empty() {
+        true => found.map_err(|error| missing(binder.session, alias, error)),
+        false => found,
+    }
 }
 
 /// The error of a table that is not there: under LOCK TABLES it was not locked.

@@ -378,10 +378,7 @@ fn build_column(
     if tree.name.is_empty() || tree.name.ends_with(' ') {
         return Err(SqlError::wrong_column_name(&tree.name));
     }
-    let (mut ty, explicit_collation) = match column_type(&tree.name, &tree.ty, collation, context.utf8mb4) {
-        Err(error) if error.code == 1074 => long_type(tree, error, collation, context)?,
-        found => found?,
-    };
+    let (mut ty, explicit_collation) = stated_type(tree, collation, context)?;
     if !context.mariadb {
         refuse_widths(tree)?;
     }
@@ -439,13 +436,16 @@ fn build_column(
     Ok(column)
 }
 
-/// A VARCHAR that is too long is a TEXT where `sql_mode` is not strict.
-fn long_type(
+/// A column's type, and whether it states its collation. A VARCHAR that is too long is a TEXT where `sql_mode` is not strict.
+fn stated_type(
     tree: &ColumnDef,
-    error: SqlError,
     collation: u16,
     context: &mut BuildContext<'_>,
 ) -> SqlResult<(ColumnType, bool)> {
+    let error = match column_type(&tree.name, &tree.ty, collation, context.utf8mb4) {
+        Err(error) if error.code == 1074 => error,
+        found => return found,
+    };
     let (from, to, name) = match tree.ty.name {
         TypeName::VarChar => ("VARCHAR", "TEXT", TypeName::Text),
         TypeName::VarBinary => ("VARBINARY", "BLOB", TypeName::Blob),

@@ -38,7 +38,7 @@ pub(crate) fn create_table_open(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecRe
     Ok(Outcome::ok())
 }
 
-/// What the log has in place of a statement whose table has a key that it does not name.
+/// The statement that the log has in place of one whose table has a key that it does not name.
 fn told_text(ddl: &Ddl<'_>, tree: &CreateTable, change: &Change) -> Option<Vec<u8>> {
     let generated = super::primary_key::is_generated(ddl, tree);
     change.fresh.last().filter(|_| generated).map(|table| full_text(ddl, table))

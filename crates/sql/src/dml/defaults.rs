@@ -30,7 +30,7 @@ pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<
     }
 }
 
-/// What a column without a default gets where that is no error.
+/// The value of a column without a default where that is no error.
 pub(crate) fn without_default(column: &Column) -> Value {
     if column.nullable { Value::Null } else { implicit_default(&column.ty) }
 }
