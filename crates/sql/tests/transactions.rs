@@ -186,7 +186,7 @@ fn definitions_wait_for_transactions_and_end_their_own() {
 #[test]
 fn autocommit_off_and_read_only() {
     let (_, mut a, mut b) = pair();
-    a.session.state.settings.autocommit = false;
+    a.session.state.settings.transactions.autocommit = false;
     a.ok("UPDATE t SET v = 11 WHERE id = 1");
     assert!(a.session.in_transaction());
     assert_eq!(b.rows("SELECT v FROM t WHERE id = 1"), [["10"]]);
@@ -265,7 +265,7 @@ fn lock_tables_has_what_a_drop_that_is_taken_back_was_to_drop() {
     a.ok("INSERT INTO t VALUES (1)");
     assert!(waits(&mut b, "SELECT id FROM t"), "it is locked as before");
     a.ok("DROP TABLE t");
-    assert_eq!(a.error("SELECT id FROM t").0, 1146);
+    assert_eq!(a.error("SELECT id FROM t").0, 1100);
     a.ok("INSERT INTO other VALUES (1)");
     a.ok("UNLOCK TABLES");
     b.ok("CREATE TABLE t (id int PRIMARY KEY)");

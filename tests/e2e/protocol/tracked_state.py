@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The changes of a session's state that OK packets tell to clients which ask for them, as MySQL tells them; the text of an INSERT with `sql_warnings`.
+"""The changes of a session's state that OK packets tell to clients which ask for them, as MySQL tells them; the text of an INSERT with `sql_warnings`;
+connections that end with RELEASE.
 
 Asked of a real MySQL 9.7: `tracked_state.py SOCKET` asks it (or any other server) again.
 
@@ -10,6 +11,7 @@ import pathlib
 import sys
 
 import pymysql
+import pymysql.constants
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import Omnibus, Scratch, expect  # noqa: E402
@@ -114,10 +116,31 @@ def warnings(socket):
     client.message("DROP DATABASE tracked")
 
 
+def releases(socket):
+    """COMMIT and ROLLBACK RELEASE, and those under `completion_type`, are answered, and end the connection."""
+    for statements in (["COMMIT RELEASE"], ["BEGIN", "ROLLBACK RELEASE"], ["SET completion_type = 'RELEASE'", "COMMIT"], ["SELECT 1; COMMIT RELEASE"]):
+        client = pymysql.connect(unix_socket=socket, user="root", client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS)
+        cursor = client.cursor()
+        for statement in statements:
+            cursor.execute(statement)
+            while cursor.nextset():
+                pass
+        try:
+            cursor.execute("DO 1")
+            expect(False, f"{statements}: the connection is there")
+        except pymysql.err.OperationalError as error:
+            expect(error.args[0] in (2006, 2013), f"{statements}: {error}")
+    client = pymysql.connect(unix_socket=socket, user="root")
+    for statement in ("SET completion_type = 'RELEASE'", "COMMIT NO RELEASE", "ROLLBACK NO RELEASE", "DO 1"):
+        client.cursor().execute(statement)
+    client.close()
+
+
 def main():
     if len(sys.argv) > 1:
         told(sys.argv[1])
         warnings(sys.argv[1])
+        releases(sys.argv[1])
         return
     with Scratch() as scratch:
         server = Omnibus(scratch, "--skip-networking", "--sync-binlog=0")
@@ -125,6 +148,7 @@ def main():
         try:
             told(server.socket)
             warnings(server.socket)
+            releases(server.socket)
         finally:
             server.stop()
     print("tracked state: ok")

@@ -110,6 +110,8 @@ pub enum DefaultValue {
     Value(Expr),
     /// `DEFAULT (expr)`.
     Expression(Expr),
+    /// No value, not even NULL: DROP DEFAULT.
+    Dropped,
 }
 
 /// A generated column.

@@ -96,8 +96,8 @@ impl Admin<'_> {
 
     /// COMMIT.
     pub(super) fn commit_now(&mut self) -> SqlResult<()> {
-        let commit = Statement::Commit(omnibus_parser::ast::Completion::default());
-        self.run_internal(commit, &mut FirstValue::default())
+        let how = omnibus_parser::ast::Completion { chain: Some(false), release: Some(false) };
+        self.run_internal(Statement::Commit(how), &mut FirstValue::default())
     }
 
     /// (offset, count) of a LIMIT clause.

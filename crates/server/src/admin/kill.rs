@@ -8,15 +8,15 @@ use crate::process::Process;
 use crate::server::Server;
 use omnibus_parser::ast::{Kill, KillTarget};
 use omnibus_sql::{SqlError, SqlResult};
+use omnibus_value::Value;
 
 pub(super) async fn kill_statement(admin: &mut Admin<'_>, kill: &Kill) -> SqlResult<()> {
     match &kill.target {
         KillTarget::Connection(id) => {
             let (value, _) = admin.evaluate(id).await?;
             let id = match value {
-                omnibus_value::Value::Int(n) => u64::try_from(n).unwrap_or(0),
-                omnibus_value::Value::UInt(n) => n,
-                other => return Err(SqlError::no_such_thread(format!("{other:?}"))),
+                Value::UInt(id) => id,
+                other => u64::try_from(other.to_i64().value).unwrap_or(0),
             };
             self::kill(admin.server, &admin.client.process, admin.login, id, kill.query)
         }

@@ -116,7 +116,7 @@ impl Admin<'_> {
     }
 }
 
-fn takes_locks(flush: &Flush) -> bool {
+pub(super) fn takes_locks(flush: &Flush) -> bool {
     let locks = |target: &FlushTarget| {
         matches!(
             target,

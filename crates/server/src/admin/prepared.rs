@@ -1,6 +1,6 @@
 //! Prepared statements of the server's own kind: SET, KILL and their like run as the text that their parameters make of them.
 
-use super::Admin;
+use super::{Admin, takes_locks};
 use crate::parsed::{Parsed, filled, parse, parse_to_prepare};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
@@ -78,12 +78,13 @@ async fn filled_using(admin: &mut Admin<'_>, text: &Bytes, using: &[Expr]) -> Sq
 
 /// Whether the server runs it, and not the SQL layer. Statements about accounts keep to their text, which is logged.
 fn is_administration(statement: &Statement) -> bool {
-    matches!(
-        statement,
+    match statement {
         Statement::Set(_)
-            | Statement::SetRole(_)
-            | Statement::Kill(_)
-            | Statement::Purge(_)
-            | Statement::Reset(_)
-    )
+        | Statement::SetRole(_)
+        | Statement::Kill(_)
+        | Statement::Purge(_)
+        | Statement::Reset(_) => true,
+        Statement::Flush(flush) => !takes_locks(flush),
+        _ => false,
+    }
 }

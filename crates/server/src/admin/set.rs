@@ -156,7 +156,8 @@ async fn assign(admin: &mut Admin<'_>, assignment: Assignment) -> SqlResult<()> 
     if assignment.global {
         return admin.server.set_global(assignment.id, assignment.value);
     }
-    if def.name == "autocommit" && assignment.value.as_bool() && !admin.sql.state.settings.autocommit {
+    let commits_itself = admin.sql.state.settings.transactions.autocommit;
+    if def.name == "autocommit" && assignment.value.as_bool() && !commits_itself {
         admin.commit_first().await?;
     }
     assign_session(admin, assignment.id, def, assignment.value);

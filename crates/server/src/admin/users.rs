@@ -15,6 +15,7 @@ use omnibus_parser::ast::{
     Auth, AuthSecret, CreateUser, GrantWhat, PasswordOptions, PasswordValue, SetItem, Statement, UserName,
     UserSpec,
 };
+use omnibus_sql::catalog::Catalog;
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 
@@ -190,9 +191,14 @@ async fn change_users(
     let (plugin, passwords) = (admin.server.default_plugin(), admin.server.globals.password_defaults());
     let database = admin.sql.state.database.clone();
     let (rules, mariadb) = (admin.server.accounts.rules(), admin.server.is_mariadb());
+    let (mut warnings, catalog) = (Vec::new(), admin.server.database.catalog());
+    let may_orphan = admin.login.access.has(Privileges::ALLOW_NONEXISTENT_DEFINER);
     let plan = |table: &AccessTable| {
         let by = By { me, plugin: &plugin, passwords, database: database.as_deref(), rules: &rules, mariadb };
         let (records, text) = plan_users(table, statement, text, &by, &mut notes)?;
+        if !mariadb {
+            warnings = look_for_definers(statement, (&records, table), &catalog, may_orphan)?;
+        }
         changed.extend(records.iter().filter_map(|record| match record {
             Record::Put(account) => Some((account.user.clone(), account.host.as_str().to_owned())),
             Record::Delete { .. } => None,
@@ -200,10 +206,53 @@ async fn change_users(
         Ok((records, text))
     };
     change_accounts(admin, plan)?;
-    for note in notes {
-        admin.sql.state.diagnostics.note(note);
-    }
+    warnings.into_iter().for_each(|warning| admin.sql.state.diagnostics.warn(warning));
+    notes.into_iter().for_each(|note| admin.sql.state.diagnostics.note(note));
     Ok(())
+}
+
+/// Looks whether accounts that come, go or get other names are definers: whoever is the next to have the name has these objects then. Warnings
+/// for who may leave objects without a definer.
+///
+/// # Errors
+/// 4006.
+fn look_for_definers(
+    statement: &Statement,
+    (records, before): (&[Record], &AccessTable),
+    catalog: &Catalog,
+    may_orphan: bool,
+) -> SqlResult<Vec<SqlError>> {
+    let verb = match statement {
+        Statement::CreateUser(_) => "CREATE USER",
+        Statement::DropUser { .. } => "DROP USER",
+        Statement::RenameUser(_) => "RENAME USER",
+        Statement::CreateRole(_) => "CREATE ROLE",
+        Statement::DropRole { .. } => "DROP ROLE",
+        _ => return Ok(Vec::new()),
+    };
+    let mut warnings = Vec::new();
+    for record in records {
+        let (user, host) = match record {
+            Record::Put(account) => (account.user.as_str(), account.host.as_str()),
+            Record::Delete { user, host } => (user.as_str(), host.as_str()),
+        };
+        // One that only follows another account's change stays as it is.
+        if matches!(record, Record::Put(_)) && before.exact(user, host).is_some() {
+            continue;
+        }
+        for kind in catalog.defined_by(user, host) {
+            let account = Account::new(user, host).quoted();
+            if !may_orphan {
+                let message = format!(
+                    "Operation {verb} failed for {account} as it is referenced as a definer account in {kind}."
+                );
+                return Err(SqlError::new(4006, b"HY000", message));
+            }
+            let message = format!("User {account} is referenced as a definer account in {kind}.");
+            warnings.push(SqlError::new(4005, b"HY000", message));
+        }
+    }
+    Ok(warnings)
 }
 
 pub(super) async fn set_password(

@@ -63,7 +63,7 @@ pub(crate) fn status(sql: &SqlSession) -> Status {
     if sql.in_transaction() {
         status = status.with(Status::IN_TRANS);
     }
-    if settings.autocommit {
+    if settings.transactions.autocommit {
         status = status.with(Status::AUTOCOMMIT);
     }
     if settings.sql_mode & omnibus_sql::api::sql_mode::NO_BACKSLASH_ESCAPES != 0 {

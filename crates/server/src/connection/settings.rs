@@ -50,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) anonymous: Option<AnonymousGuard>,
     /// `gtid_seq_no` may have been set.
     pub(crate) sequence_given: bool,
+    /// COMMIT or ROLLBACK RELEASE: the session ends behind its reply.
+    pub(crate) leaves: bool,
 }
 
 impl Settings {
@@ -63,6 +65,7 @@ impl Settings {
             insert_id: None,
             anonymous: None,
             sequence_given: false,
+            leaves: false,
         }
     }
 

@@ -47,7 +47,7 @@ fn carried(settings: &SessionSettings, name: &str) -> Option<VarValue> {
     let collation = |id: u16| Some(VarValue::Str(charset::by_id(id)?.name.into()));
     let set = |id: u16| Some(VarValue::Str(charset::by_id(id)?.charset.into()));
     Some(match name {
-        "autocommit" => VarValue::Bool(settings.autocommit),
+        "autocommit" => VarValue::Bool(settings.transactions.autocommit),
         "foreign_key_checks" => VarValue::Bool(settings.foreign_key_checks),
         "check_constraint_checks" => VarValue::Bool(settings.check_constraint_checks),
         "unique_checks" => VarValue::Bool(settings.unique_checks),

@@ -143,6 +143,10 @@ impl Session {
         self.client.settle(&mut self.sql, start).await;
         self.sql.state.command_over();
         self.client.process.end(ended.unwrap_or_else(crate::clock::now_us));
+        if self.settings.leaves {
+            self.client.flush().await?;
+            return Ok(ControlFlow::Break(()));
+        }
         flow
     }
 

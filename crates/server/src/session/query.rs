@@ -74,7 +74,7 @@ impl Session {
             let statement = observe::Statement { parsed: &parsed, text: &text_of, failed, kept };
             ended = Some(self.observer().end(begun, Observed::Statement(statement)));
             self.digests = digests;
-            if replied == Replied::Bad {
+            if replied == Replied::Bad || self.settings.leaves {
                 return ended;
             }
             match next {
@@ -139,6 +139,9 @@ impl Session {
         self.follow_statement(parsed);
         match result {
             Ok(outcome) => {
+                if let Statement::Commit(how) | Statement::Rollback(how) = &parsed.statement.node {
+                    self.settings.leaves = self.sql.state.settings.transactions.completion.releases(*how);
+                }
                 self.client.reply_outcome(&self.sql, &outcome, more);
                 Replied::Good
             }

@@ -6,8 +6,8 @@ use crate::charset;
 use omnibus_format::{Tsid, Unnamed};
 use omnibus_sql::KeptConditions;
 use omnibus_sql::api::{
-    BinlogFormat, DEFAULT_ENGINE, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings,
-    TimeLimits,
+    BinlogFormat, CompletionType, DEFAULT_ENGINE, DefinitionSettings, Isolation, MemoryLimits, RowImage,
+    SessionSettings, TimeLimits, TransactionSettings,
 };
 use omnibus_temporary::TempFolder;
 use omnibus_value::locale;
@@ -112,6 +112,14 @@ fn isolation(value: &VarValue) -> Isolation {
         "READ-COMMITTED" => Isolation::ReadCommitted,
         "SERIALIZABLE" => Isolation::Serializable,
         _ => Isolation::RepeatableRead,
+    }
+}
+
+fn completion(value: &VarValue) -> CompletionType {
+    match value.as_str() {
+        "CHAIN" => CompletionType::Chain,
+        "RELEASE" => CompletionType::Release,
+        _ => CompletionType::NoChain,
     }
 }
 
@@ -221,7 +229,10 @@ pub fn session_settings(
         collation_database: (*v("collation_database") != globals.named("collation_database"))
             .then(|| collation(v("collation_database").as_str())),
         default_collation_for_utf8mb4: collation(collation_of_utf8mb4(vars)),
-        autocommit: v("autocommit").as_bool(),
+        transactions: TransactionSettings {
+            autocommit: v("autocommit").as_bool(),
+            completion: completion(v("completion_type")),
+        },
         isolation: isolation(v("transaction_isolation")),
         read_only: v("transaction_read_only").as_bool(),
         collation_connection: collation(v("collation_connection").as_str()),
@@ -273,6 +284,8 @@ pub fn session_settings(
         definitions: DefinitionSettings {
             explicit_defaults_for_timestamp: v("explicit_defaults_for_timestamp").as_bool(),
             restrict_fk_on_non_standard_key: v("restrict_fk_on_non_standard_key").as_bool(),
+            require_primary_key: v("sql_require_primary_key").as_bool(),
+            generate_primary_key: v("sql_generate_invisible_primary_key").as_bool(),
         },
         div_precision_increment: v("div_precision_increment").as_u64() as u8,
         server_read_only: read_only,

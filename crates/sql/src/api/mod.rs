@@ -26,8 +26,8 @@ pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};
 pub use result::{Outcome, ResultColumn, RowSink, flag};
 pub use settings::{
-    BinlogFormat, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings, TimeLimits,
-    sql_mode,
+    BinlogFormat, CompletionType, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings,
+    TimeLimits, TransactionSettings, sql_mode,
 };
 pub use tally::{Tallied, Tally};
 pub use trx_seen::{EndedTrx, TrxKind, TrxSeen};

@@ -2,6 +2,7 @@
 
 use crate::error::KeptConditions;
 use omnibus_parser::ParseOptions;
+use omnibus_parser::ast::Completion;
 use omnibus_temporary::TempFolder;
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{DateMode, UTC, Zone};
@@ -18,6 +19,47 @@ pub enum Isolation {
     RepeatableRead,
     /// Plain reads are locking reads.
     Serializable,
+}
+
+/// `completion_type`: what COMMIT and ROLLBACK do that do not say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompletionType {
+    /// No more.
+    #[default]
+    NoChain,
+    /// As AND CHAIN.
+    Chain,
+    /// As RELEASE.
+    Release,
+}
+
+impl CompletionType {
+    /// Whether a transaction of the same characteristics follows.
+    #[must_use]
+    pub fn chains(self, how: Completion) -> bool {
+        how.chain.unwrap_or(self == CompletionType::Chain)
+    }
+
+    /// Whether the session ends.
+    #[must_use]
+    pub fn releases(self, how: Completion) -> bool {
+        how.release.unwrap_or(self == CompletionType::Release)
+    }
+}
+
+/// How transactions begin and end.
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionSettings {
+    /// `autocommit`.
+    pub autocommit: bool,
+    /// `completion_type`.
+    pub completion: CompletionType,
+}
+
+impl Default for TransactionSettings {
+    fn default() -> TransactionSettings {
+        TransactionSettings { autocommit: true, completion: CompletionType::NoChain }
+    }
 }
 
 /// `binlog_row_image`.
@@ -140,11 +182,20 @@ pub struct DefinitionSettings {
     pub explicit_defaults_for_timestamp: bool,
     /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
     pub restrict_fk_on_non_standard_key: bool,
+    /// `sql_require_primary_key`.
+    pub require_primary_key: bool,
+    /// `sql_generate_invisible_primary_key`.
+    pub generate_primary_key: bool,
 }
 
 impl Default for DefinitionSettings {
     fn default() -> Self {
-        Self { explicit_defaults_for_timestamp: true, restrict_fk_on_non_standard_key: true }
+        Self {
+            explicit_defaults_for_timestamp: true,
+            restrict_fk_on_non_standard_key: true,
+            require_primary_key: false,
+            generate_primary_key: false,
+        }
     }
 }
 
@@ -166,8 +217,8 @@ pub struct SessionSettings {
     pub collation_database: Option<u16>,
     /// `default_collation_for_utf8mb4`.
     pub default_collation_for_utf8mb4: u16,
-    /// `autocommit`.
-    pub autocommit: bool,
+    /// How transactions begin and end.
+    pub transactions: TransactionSettings,
     /// `transaction_isolation` of the session.
     pub isolation: Isolation,
     /// `transaction_read_only` of the session.
@@ -282,7 +333,7 @@ impl Default for SessionSettings {
             sql_auto_is_null: false,
             collation_database: None,
             default_collation_for_utf8mb4: crate::catalog::charset::server_default(),
-            autocommit: true,
+            transactions: TransactionSettings::default(),
             isolation: Isolation::RepeatableRead,
             read_only: false,
             collation_connection: crate::catalog::charset::server_default(),

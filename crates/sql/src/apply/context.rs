@@ -83,7 +83,7 @@ fn set_settings(state: &mut SessionState, view: &dyn StatementView) {
     settings.check_constraint_checks = view.check_constraint_checks().unwrap_or(true);
     settings.unique_checks = view.unique_checks().unwrap_or(true);
     // Only for what our own events say of it: the transaction is ended by its last event.
-    settings.autocommit = view.autocommit().unwrap_or(true);
+    settings.transactions.autocommit = view.autocommit().unwrap_or(true);
     if let Some([client, connection, server]) = view.collations() {
         settings.collation_client = stand_in(client);
         settings.collation_connection = stand_in(connection);

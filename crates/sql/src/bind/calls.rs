@@ -65,7 +65,17 @@ pub(super) fn function(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> Sql
     Ok(bound)
 }
 
+/// How the names of functions begin that MySQL's own views alone may call.
+const NOT_FOR_USERS: [&str; 4] = ["CAN_ACCESS_", "GET_DD_", "INTERNAL_", "IS_VISIBLE_DD_OBJECT"];
+
 pub(super) fn no_such_function(binder: &Binder<'_>, name: &str, schema: Option<&str>) -> SqlError {
+    let upper = name.to_ascii_uppercase();
+    if schema.is_none()
+        && !binder.session.settings.mariadb
+        && NOT_FOR_USERS.iter().any(|begin| upper.starts_with(begin))
+    {
+        return SqlError::new(3566, b"HY000", format!("Access to native function '{upper}' is rejected."));
+    }
     if schema.is_none() && functions::not_built::is_known(name) {
         return SqlError::not_supported_yet(name.to_ascii_uppercase());
     }

@@ -20,7 +20,7 @@ use crate::logical::nest::{Item, ItemSource, Nest, TableItem};
 use crate::logical::numbers::NumberTable;
 use crate::logical::virtual_table::VirtualTable;
 use crate::plan::{QueryPlan, Reader};
-use crate::state::Inside;
+use crate::state::{Inside, SessionState};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::{not_locked, only_read_locked};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
@@ -212,7 +212,7 @@ impl<'q> From<'q> {
             scope.schema = Arc::from(schema);
             return self.add(binder, scope, ItemSource::Virtual(Arc::new(table)), Vec::new(), nest);
         }
-        let table = binder.objects.catalog.table(schema, name)?.clone();
+        let table = stored_table(binder, schema, name, alias)?;
         check_hints(&table, alias, &factor.hints)?;
         read(binder, &table, alias)?;
         let scope = binder.add_table_of(&table, Some(alias), readable);
@@ -379,6 +379,21 @@ pub(crate) fn use_locked(binder: &mut Binder<'_>, table: &Table, alias: &str, wr
     }
     binder.collected.locked.push((db.clone(), alias.into()));
     Ok(())
+}
+
+/// A stored table by its name.
+fn stored_table(binder: &Binder<'_>, schema: &str, name: &str, alias: &str) -> SqlResult<Arc<Table>> {
+    let found = binder.objects.catalog.table(schema, name).cloned();
+    match binder.around.expanding.is_empty() {
+        true => found.map_err(|error| missing(binder.session, alias, error)),
+        false => found,
+    }
+}
+
+/// The error of a table that is not there: under LOCK TABLES it was not locked.
+pub(crate) fn missing(session: &SessionState, alias: &str, error: SqlError) -> SqlError {
+    let locked = session.held.locked.is_some() && session.programs.inside != Inside::Statement;
+    if locked && error.code == 1146 { not_locked(alias) } else { error }
 }
 
 /// The slots of some tables of the innermost block.

@@ -44,7 +44,7 @@ mod tests;
 pub use binder::Binder;
 pub use block::{BlockScope, Clause, OuterReads};
 pub(crate) use computed_columns::ComputedColumns;
-pub(crate) use from::use_locked;
+pub(crate) use from::{missing, use_locked};
 pub(crate) use leaf::value_type;
 pub use scope::{Scope, ScopeTable};
 pub(crate) use view::{Outline, expand, invalid, outline, rights};

@@ -74,9 +74,14 @@ fn has_names_as_written(table: &ScopeTable) -> bool {
     }
 }
 
-/// MySQL keeps names in utf8mb3.
+/// Bytes of a name at most.
+const LONGEST: usize = 256;
+
+/// MySQL keeps names in utf8mb3, and of long ones what they begin with.
 fn shown(name: &str) -> String {
-    name.chars().map(|c| if c.len_utf8() > 3 { '?' } else { c }).collect()
+    let mut shown: String = name.chars().map(|c| if c.len_utf8() > 3 { '?' } else { c }).collect();
+    shown.truncate(shown.floor_char_boundary(LONGEST));
+    shown
 }
 
 /// The name of a literal, by itself or behind a plus.

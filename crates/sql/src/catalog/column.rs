@@ -13,7 +13,7 @@ pub(crate) const NOT_FIXED: u8 = 31;
 /// What a column gets when INSERT does not name it.
 #[derive(Clone, Debug, Default)]
 pub enum ColumnDefault {
-    /// No DEFAULT clause on a NOT NULL column: error 1364 when strict.
+    /// No DEFAULT clause on a NOT NULL column, or DROP DEFAULT: error 1364 when strict.
     #[default]
     None,
     /// A constant, already cast to the column's type. NULL for nullable columns without a clause.

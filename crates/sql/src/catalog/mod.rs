@@ -8,6 +8,7 @@
 pub mod charset;
 pub mod codec;
 mod column;
+mod definers;
 mod engine;
 mod event;
 mod expression;
@@ -21,6 +22,7 @@ mod schema;
 pub mod sequence;
 mod show_create;
 pub mod statistics;
+mod sys_routines;
 mod table;
 mod usage;
 mod view;

@@ -1,5 +1,6 @@
 //! Schemas and the catalog as a whole.
 
+use super::sys_routines;
 use super::{Child, ProgramDef, ProgramKey, Table, View, program_key};
 use crate::error::{SqlError, SqlResult};
 use omnibus_engine::CommitNo;
@@ -121,10 +122,13 @@ impl Catalog {
         self.schemas.values().flat_map(|schema| schema.views.values())
     }
 
-    /// A stored program, if there is one.
+    /// A stored program, or one of the server's own, if there is one.
     #[must_use]
     pub fn program(&self, kind: ProgramKind, db: &str, name: &str) -> Option<&Arc<ProgramDef>> {
-        self.schemas.get(db)?.programs.get(&program_key(kind, name))
+        match self.schemas.get(db) {
+            Some(schema) => schema.programs.get(&program_key(kind, name)),
+            None => sys_routines::find(kind, db, name),
+        }
     }
 
     /// All stored programs.

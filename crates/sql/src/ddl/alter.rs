@@ -21,12 +21,14 @@ use crate::catalog::codec::RowVersions;
 use crate::catalog::sequence::no_option;
 use crate::catalog::show_table;
 use crate::catalog::{Check, Index, Schema, Table, TableDef};
+use crate::dml::defaults::has_no_default;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::Names;
 use crate::store::kept_statistics::histogram_key;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{
-    AlterAction, AlterTable, CreateIndex, DropIndex, Expr, Ident, ObjectName, OrderItem, TableOption,
+    AlterAction, AlterTable, CreateIndex, DefaultValue, DropIndex, Expr, Ident, ObjectName, OrderItem,
+    TableOption,
 };
 use omnibus_value::FixedKind;
 use std::sync::Arc;
@@ -121,6 +123,9 @@ fn alter(
     apply(ddl, &mut change, Names::Tables(&names), &table, def, &edit, online)?;
     let warnings = ddl.state.diagnostics.count();
     let outcome = ddl.commit(change)?;
+    if let (Some(to), Some(locked)) = (&edit.rename, &mut ddl.state.held.locked) {
+        locked.rename((&db, &name.name), (to.schema.as_deref().unwrap_or(&db), &to.name));
+    }
     let renames = |action: &AlterAction| matches!(action, AlterAction::Rename(_));
     let info = match actions.iter().all(renames) {
         true => String::new(),
@@ -133,6 +138,11 @@ pub(super) fn edit(ddl: &mut Ddl<'_>, table: &Table, actions: &[AlterAction]) ->
     let zone = ddl.state.zone();
     let shown = || table.def.columns.iter().filter(|column| !column.is_hidden());
     let mut tree = parse_create(&show_table(&table.def, 0, zone))?;
+    for (column, known) in tree.columns.iter_mut().zip(shown()) {
+        if known.nullable && has_no_default(known) {
+            column.default = Some(DefaultValue::Dropped);
+        }
+    }
     for key in &mut tree.indexes {
         let known = key.name.as_deref().and_then(|name| table.index_named(name));
         key.of_foreign_key = known.is_some_and(|at| table.indexes()[at].of_foreign_key);
@@ -158,10 +168,12 @@ pub(super) fn edit(ddl: &mut Ddl<'_>, table: &Table, actions: &[AlterAction]) ->
         edit.keep_collations(table);
     }
     refuse_conflicts(&stated_sets(actions))?;
+    super::primary_key::refuse_changes(table, actions)?;
     for action in actions {
         edit_one(ddl, &mut edit, action, table)?;
     }
     edit.finish_indexes();
+    super::primary_key::keep(ddl, &mut edit, table)?;
     super::foreign_keys::name_added(&mut edit.tree, &table.def);
     super::functional::add_hidden_columns(ddl, &mut edit, table)?;
     if edit.tree.columns.is_empty() {

@@ -174,7 +174,9 @@ impl Edit {
             }
             AlterAction::DropDefault { column } => {
                 let at = self.take_column(column)?;
-                self.tree.columns[at].default = None;
+                let column = &mut self.tree.columns[at];
+                let takes = column.generated.is_none() && !column.auto_increment;
+                column.default = takes.then_some(DefaultValue::Dropped);
             }
             AlterAction::SetColumnVisibility { column, invisible } => {
                 let at = self.take_column(column)?;

@@ -14,10 +14,10 @@ use crate::catalog::{charset, sequence};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
 use omnibus_parser::ast::{
-    ColumnDef, CreateTable, DefaultValue, Expr, Ident, KeyTarget, Literal, TableOption, TypeName,
+    ColumnDef, CreateTable, DataType, DefaultValue, Expr, Ident, KeyTarget, Literal, TableOption, TypeName,
 };
 use omnibus_value::temporal::{DateMode, Zone};
-use omnibus_value::{ColumnKind, FixedKind, Value};
+use omnibus_value::{ColumnKind, ColumnType, FixedKind, Value};
 use std::sync::Arc;
 
 const MAX_COLUMNS: usize = 1017;
@@ -126,7 +126,7 @@ pub(crate) fn build_table(
     let mut indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
     fit_comments(&mut columns, &mut indexes, context)?;
     for (column, tree) in columns.iter_mut().zip(column_trees) {
-        finish_default(column, tree)?;
+        finish_default(column, tree, context.engines.is_empty())?;
     }
     check_auto_column(&columns, &indexes)?;
     check_row_size(&columns)?;
@@ -378,7 +378,7 @@ fn build_column(
     if tree.name.is_empty() || tree.name.ends_with(' ') {
         return Err(SqlError::wrong_column_name(&tree.name));
     }
-    let (mut ty, explicit_collation) = column_type(&tree.name, &tree.ty, collation, context.utf8mb4)?;
+    let (mut ty, explicit_collation) = stated_type(tree, collation, context)?;
     if !context.mariadb {
         refuse_widths(tree)?;
     }
@@ -436,6 +436,30 @@ fn build_column(
     Ok(column)
 }
 
+/// A column's type, and whether it states its collation. A VARCHAR that is too long is a TEXT where `sql_mode` is not strict.
+fn stated_type(
+    tree: &ColumnDef,
+    collation: u16,
+    context: &mut BuildContext<'_>,
+) -> SqlResult<(ColumnType, bool)> {
+    let error = match column_type(&tree.name, &tree.ty, collation, context.utf8mb4) {
+        Err(error) if error.code == 1074 => error,
+        found => return found,
+    };
+    let (from, to, name) = match tree.ty.name {
+        TypeName::VarChar => ("VARCHAR", "TEXT", TypeName::Text),
+        TypeName::VarBinary => ("VARBINARY", "BLOB", TypeName::Blob),
+        _ => return Err(error),
+    };
+    if context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0 {
+        return Err(error);
+    }
+    let message = format!("Converting column '{}' from {from} to {to}", tree.name);
+    context.diagnostics.note(SqlError::new(1246, b"HY000", message));
+    let ty = DataType { name, ..tree.ty.clone() };
+    column_type(&tree.name, &ty, collation, context.utf8mb4)
+}
+
 /// With `explicit_defaults_for_timestamp=OFF` other servers give a TIMESTAMP column attributes that it was not declared with. Nobody
 /// does that here, so that it must have been declared with all of them.
 fn refuse_implicit_timestamp(tree: &ColumnDef) -> SqlResult<()> {
@@ -453,11 +477,15 @@ fn refuse_implicit_timestamp(tree: &ColumnDef) -> SqlResult<()> {
     )))
 }
 
-/// Nullable columns without a clause default to NULL; NOT NULL ones must not have DEFAULT NULL.
+/// Nullable columns without a clause default to NULL; NOT NULL ones must not have DEFAULT NULL. A `stored` definition
+/// says NULL of those that have it, except of blobs.
 /// Runs after the keys, because PRIMARY KEY makes its columns NOT NULL.
-fn finish_default(column: &mut Column, tree: &ColumnDef) -> SqlResult<()> {
+fn finish_default(column: &mut Column, tree: &ColumnDef, stored: bool) -> SqlResult<()> {
+    let dropped = tree.default == Some(DefaultValue::Dropped)
+        || stored && (!column.is_blob() || column.ty.kind == ColumnKind::Json);
     match (&column.default, column.nullable) {
         _ if column.generated.is_some() => {}
+        (ColumnDefault::None, true) if dropped => {}
         (ColumnDefault::None, true) => column.default = ColumnDefault::Value(Value::Null),
         (ColumnDefault::Value(Value::Null), false) if tree.default.is_some() => {
             return Err(SqlError::invalid_default(&column.name));

@@ -10,7 +10,7 @@ use crate::bind::scope::same;
 use crate::catalog::codec::{Origin, RowVersions};
 use crate::catalog::{Column, ColumnDefault, Table, TableDef, TableState};
 use crate::dml::cast::into_column;
-use crate::dml::defaults::{default_value, implicit_default, now_for};
+use crate::dml::defaults::{default_value, implicit_default, now_for, without_default};
 use crate::dml::{NewRow, RowExpressions};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::expr::Context;
@@ -550,7 +550,7 @@ pub(super) fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSourc
         let column = &def.columns[at];
         match (source, &column.default) {
             (ColumnSource::Old(_), _) => Ok(Value::Null),
-            (_, ColumnDefault::None) => Ok(implicit_default(&column.ty)),
+            (_, ColumnDefault::None) => Ok(without_default(column)),
             _ => default_value(column, ddl.state),
         }
     };

@@ -27,6 +27,7 @@ pub(crate) fn build(
         default => default,
     };
     let expr = match default {
+        DefaultValue::Dropped => return Ok(ColumnDefault::None),
         DefaultValue::Value(expr) => expr,
         DefaultValue::Expression(expr) if constant(expr).is_some() && !column.is_blob() => expr,
         DefaultValue::Expression(expr) => {

@@ -78,6 +78,11 @@ impl Ddl<'_> {
         Ok(Change { next, ..Change::default() })
     }
 
+    /// The same statement, which the log has in other words.
+    pub(super) fn told_as<'b>(&'b mut self, sql: &'b [u8]) -> Ddl<'b> {
+        Ddl { trx: &mut *self.trx, state: &mut *self.state, access: self.access, sql }
+    }
+
     /// The schema that a name means.
     pub(crate) fn schema_of(&self, name: &ObjectName) -> SqlResult<String> {
         crate::state::schema_of(self.state, name)

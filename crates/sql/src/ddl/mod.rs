@@ -16,6 +16,7 @@ mod keys;
 mod loaded;
 mod not_built;
 mod online;
+mod primary_key;
 mod refused;
 pub(crate) mod sequence;
 mod stored;

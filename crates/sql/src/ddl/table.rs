@@ -21,29 +21,44 @@ use std::sync::atomic::Ordering;
 /// CREATE TABLE, without AS SELECT's rows.
 pub(crate) fn create_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     let Some(change) = new_table(ddl, tree)? else { return Ok(Outcome::ok()) };
-    ddl.commit(change)
+    match told_text(ddl, tree, &change) {
+        Some(text) => ddl.told_as(&text).commit(change),
+        None => ddl.commit(change),
+    }
 }
 
 /// CREATE TABLE whose rows follow in the same transaction.
 pub(crate) fn create_table_open(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     if let Some(change) = new_table(ddl, tree)? {
-        ddl.leave_open(change)?;
+        match told_text(ddl, tree, &change) {
+            Some(text) => ddl.told_as(&text).leave_open(change)?,
+            None => ddl.leave_open(change)?,
+        }
     }
     Ok(Outcome::ok())
+}
+
+/// The statement that the log has in place of one whose table has a key that it does not name.
+fn told_text(ddl: &Ddl<'_>, tree: &CreateTable, change: &Change) -> Option<Vec<u8>> {
+    let generated = super::primary_key::is_generated(ddl, tree);
+    change.fresh.last().filter(|_| generated).map(|table| full_text(ddl, table))
 }
 
 /// CREATE TABLE ... SELECT: logged as the definition that it amounts to. `None`: it is there and may be.
 pub(crate) fn create_table_as(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Option<Arc<Table>>> {
     let Some(change) = new_table(ddl, tree)? else { return Ok(None) };
     let table = change.fresh.last().cloned().ok_or_else(SqlError::unknown_error)?;
+    let text = full_text(ddl, &table);
+    ddl.told_as(&text).leave_open(change)?;
+    Ok(Some(table))
+}
+
+/// The statement that makes a table as it is. The event says that it is in the client's character set.
+fn full_text(ddl: &Ddl<'_>, table: &Table) -> Vec<u8> {
     let name = crate::catalog::quote_ident(&table.def.name);
     let full = format!("{}.{name}", crate::catalog::quote_ident(&table.def.db));
     let text = crate::catalog::show_table(&table.def, 0, ddl.state.zone()).replacen(&name, &full, 1);
-    // The event says that it is in the client's character set.
-    let text = crate::api::client_text::of_client(text.as_bytes(), ddl.state.settings.collation_client);
-    let mut named = Ddl { trx: &mut *ddl.trx, state: &mut *ddl.state, access: ddl.access, sql: &text };
-    named.leave_open(change)?;
-    Ok(Some(table))
+    crate::api::client_text::of_client(text.as_bytes(), ddl.state.settings.collation_client).into_owned()
 }
 
 /// The change that adds a table; `None` if it is there and may be.
@@ -79,6 +94,7 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
         Some(source) => like(ddl, &mut change, source, &db, name)?,
         None => {
             let tree = super::not_built::without_encryption(tree, ddl.state)?;
+            let tree = super::primary_key::with_key(ddl, &tree)?;
             let tree = super::functional::with_hidden_columns(ddl, &tree, &db, &schema)?;
             let mut context = ddl.build_context(&db, &schema);
             let built = build_table(&tree, &mut context, &mut ids(&mut change.next))?;
@@ -132,6 +148,7 @@ fn like(
     if source.def.is_sequence() {
         return Err(no_option(&source));
     }
+    super::primary_key::refuse_without(ddl, super::primary_key::is_keyed(&source.def))?;
     let mut def = source.def.of_new_rows();
     let mut ids = ids(&mut change.next);
     def.id = ids.table();
@@ -299,15 +316,19 @@ pub(crate) fn rename_tables(ddl: &mut Ddl<'_>, pairs: &[(ObjectName, ObjectName)
         false => sources.chain(targets).collect(),
     };
     let mut change = ddl.begin(Names::Tables(&locks))?;
-    for (from_db, from, to_db, to) in names {
-        if let Some(view) = change.next.find_view(&from_db, &from).cloned() {
-            super::view::rename_view(ddl, &mut change, &view, (&to_db, &to))?;
+    for (from_db, from, to_db, to) in &names {
+        if let Some(view) = change.next.find_view(from_db, from).cloned() {
+            super::view::rename_view(ddl, &mut change, &view, (to_db, to))?;
             continue;
         }
-        let table = change.next.table(&from_db, &from)?.clone();
-        rename(ddl, &mut change, &table, &to_db, &to)?;
+        let table = change.next.table(from_db, from)?.clone();
+        rename(ddl, &mut change, &table, to_db, to)?;
     }
-    ddl.commit(change)
+    let outcome = ddl.commit(change)?;
+    if let Some(locked) = &mut ddl.state.held.locked {
+        names.iter().for_each(|(db, from, to_db, to)| locked.rename((db, from), (to_db, to)));
+    }
+    Ok(outcome)
 }
 
 /// Moves a table to another name; its contents stay.

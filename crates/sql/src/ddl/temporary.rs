@@ -44,6 +44,7 @@ pub(crate) fn create_temporary(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecRes
         Some(source) => (temporary_like(ddl, source, &db, name)?, 1),
         None => {
             let tree = super::not_built::without_encryption(tree, ddl.state)?;
+            let tree = super::primary_key::with_key(ddl, &tree)?;
             let tree = super::functional::with_hidden_columns(ddl, &tree, &db, &schema)?;
             let mut next = temporary_ids(ddl);
             let mut context = ddl.build_context(&db, &schema);
@@ -87,6 +88,7 @@ fn keep_temporary_ids(ddl: &mut Ddl<'_>, used: &Catalog) {
 fn temporary_like(ddl: &mut Ddl<'_>, source: &ObjectName, db: &str, name: &str) -> SqlResult<TableDef> {
     super::build::check_name(name)?;
     let source = table_to_copy(ddl, source)?;
+    super::primary_key::refuse_without(ddl, super::primary_key::is_keyed(&source.def))?;
     let created = (ddl.state.now_us / 1_000_000) as u64;
     let own = (Arc::from(db), Arc::from(name));
     let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.of_new_rows() };

@@ -25,9 +25,14 @@ pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<
         ColumnDefault::CurrentTimestamp => Ok(now_for(column, state)),
         ColumnDefault::Expression(_) => Ok(Value::Null),
         ColumnDefault::None if column.auto_increment => Ok(Value::Null),
-        ColumnDefault::None if column.ty.kind == ColumnKind::Enum && !column.nullable => Ok(Value::Enum(1)),
+        ColumnDefault::None if column.ty.kind == ColumnKind::Enum => Ok(without_default(column)),
         ColumnDefault::None => Err(SqlError::no_default_for_field(&column.name)),
     }
+}
+
+/// The value of a column without a default where that is no error.
+pub(crate) fn without_default(column: &Column) -> Value {
+    if column.nullable { Value::Null } else { implicit_default(&column.ty) }
 }
 
 /// Whether nothing but an implicit value is there for a column that is given none.

@@ -4,7 +4,7 @@ use super::{Names, RowExpressions};
 use crate::api::{AccessCheck, ColumnGrants, Columns, Priv, Rights};
 use crate::bind::scope::Scope;
 use crate::bind::uses::{self, UsesCell};
-use crate::bind::{Binder, Clause};
+use crate::bind::{Binder, Clause, missing};
 use crate::catalog::rowid::column_or_rowid;
 use crate::catalog::sequence;
 use crate::catalog::{Catalog, Table};
@@ -63,7 +63,8 @@ impl<'a> Planner<'a> {
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
             return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
         }
-        let table = self.catalog.table(db, &name.name)?;
+        let found = self.catalog.table(db, &name.name);
+        let table = found.map_err(|error| missing(self.session, &name.name, error))?;
         if table.def.is_sequence() && !matches!(privilege, Priv::Select) {
             return Err(sequence::no_option(table));
         }

@@ -11,7 +11,7 @@ use super::triggers::Triggers;
 use crate::bind::scope::Scope;
 use crate::bind::uses::{STORED_FUNCTION, UsesCell};
 use crate::bind::{Binder, Clause};
-use crate::catalog::{Catalog, Check, ColumnDefault, StoredExpr, Table};
+use crate::catalog::{Catalog, Check, Column, ColumnDefault, HIDDEN, StoredExpr, Table};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::context::{Context, Row, Slot};
 use crate::expr::node::{Expr, Kind};
@@ -233,7 +233,8 @@ impl RowExpressions {
             }
             let column = &self.table.def.columns[one.column];
             let value = self.evaluate(image.clone(), row.ignore, state, storage, |cx| one.value.eval(cx))?;
-            let stored = cast_into(value, &one.value, column, row.number, row.ignore, state)?;
+            let stored = cast_into(value, &one.value, column, row.number, row.ignore, state)
+                .map_err(|error| of_index(error, column, row.number))?;
             row.values[one.column] =
                 if may_be_null { stored } else { not_null(stored, column, row.ignore, state)? };
         }
@@ -290,6 +291,24 @@ impl RowExpressions {
         exec.frame.push(Slot { table: Some(self.table.clone()), row: image });
         evaluate(&mut exec)
     }
+}
+
+/// An error of a hidden column, which is its index's.
+fn of_index(error: SqlError, column: &Column, row: u64) -> SqlError {
+    let Some((index, _)) =
+        column.name.strip_prefix(HIDDEN).and_then(|name| name.rsplit_once('!')?.0.rsplit_once('!'))
+    else {
+        return error;
+    };
+    let (code, state, message) = match error.code {
+        1264 => {
+            (3752, b"22003", format!("Value is out of range for functional index '{index}' at row {row}"))
+        }
+        1265 => (3751, b"01000", format!("Data truncated for functional index '{index}' at row {row}")),
+        1406 => (3907, b"22001", format!("Data too long for functional index '{index}' at row {row}")),
+        _ => return error,
+    };
+    SqlError::new(code, state, message)
 }
 
 fn bind(binder: &mut Binder<'_>, expr: &StoredExpr, clause: Clause) -> SqlResult<Expr> {

@@ -70,7 +70,7 @@ impl StatementContext<'_> {
 
     /// Opens a transaction if autocommit is off and the statement needs one.
     pub(crate) fn enter(&mut self) {
-        if !self.trx.is_open() && !self.state.settings.autocommit {
+        if !self.trx.is_open() && !self.state.settings.transactions.autocommit {
             let (isolation, read_only) = self.next_characteristics();
             self.trx.open(isolation, read_only);
         }

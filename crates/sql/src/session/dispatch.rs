@@ -8,10 +8,13 @@ use super::{
 use crate::api::{Mode, Outcome};
 use crate::ddl::{self, Ddl};
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::state::SessionState;
+use crate::state::{Inside, SessionState};
+use crate::store::tables_are_locked;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
-use omnibus_parser::ast::{Completion, CreateTable, CreateView, StartTransaction, Statement, TableOption};
+use omnibus_parser::ast::{
+    Completion, CreateTable, CreateView, ProgramKind, StartTransaction, Statement, TableOption,
+};
 
 impl SqlSession {
     pub(super) fn dispatch(&mut self, statement: &Statement, call: &mut Call<'_>) -> ExecResult<Outcome> {
@@ -39,7 +42,12 @@ impl SqlSession {
             Statement::Commit(how) => commit(cx, *how),
             Statement::Rollback(how) => rollback(cx, *how),
             Statement::Savepoint(name) => {
-                if cx.trx.is_open() || !cx.state.settings.autocommit {
+                let inside = cx.state.programs.inside == Inside::Statement;
+                if inside {
+                    // The events of the statement around so far are not undone with those that follow.
+                    cx.trx.end_statement()?;
+                }
+                if inside || cx.trx.is_open() || !cx.state.settings.transactions.autocommit {
                     cx.enter();
                     cx.trx.savepoint(name)?;
                 }
@@ -121,7 +129,7 @@ fn commit(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcome>
     cx.trx.branch.check_none()?;
     let characteristics = cx.trx.transaction.characteristics();
     let ticket = cx.commit_now()?;
-    if how.chain == Some(true) {
+    if cx.state.settings.transactions.completion.chains(how) {
         cx.trx.open(characteristics.0, characteristics.1);
     }
     Ok(Outcome { wait: ticket, ..Outcome::ok() })
@@ -131,7 +139,7 @@ fn rollback(cx: &mut StatementContext<'_>, how: Completion) -> ExecResult<Outcom
     cx.trx.branch.check_none()?;
     let characteristics = cx.trx.transaction.characteristics();
     cx.trx.rollback();
-    if how.chain == Some(true) {
+    if cx.state.settings.transactions.completion.chains(how) {
         cx.trx.open(characteristics.0, characteristics.1);
     }
     Ok(Outcome::ok())
@@ -148,6 +156,13 @@ fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<
     }
     if cx.state.settings.server_read_only {
         return Err(SqlError::option_prevents_statement("--read-only").into());
+    }
+    if cx.trx.locks.has_locked_tables()
+        && !cx.trx.locks.has_read_lock()
+        && !cx.state.settings.mariadb
+        && is_of_no_table(statement)
+    {
+        return Err(tables_are_locked().into());
     }
     cx.commit_before_definition()?;
     must_write(cx.state)?;
@@ -192,6 +207,20 @@ fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<
         _ => Err(SqlError::not_supported_yet(statement.kind().replace('_', " ")).into()),
     };
     cx.end_definition(result)
+}
+
+/// Whether a definition is of what LOCK TABLES cannot have locked.
+fn is_of_no_table(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateRoutine(_)
+        | Statement::AlterRoutine(_)
+        | Statement::CreateEvent(_)
+        | Statement::AlterEvent(_)
+        | Statement::CreateView(_)
+        | Statement::DropView(_) => true,
+        Statement::DropProgram(tree) => tree.kind != ProgramKind::Trigger,
+        _ => false,
+    }
 }
 
 fn create_view(cx: &mut StatementContext<'_>, tree: &CreateView, call: &mut Call<'_>) -> ExecResult<Outcome> {

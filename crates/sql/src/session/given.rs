@@ -204,7 +204,7 @@ impl NextGtid {
                 Gate::Done(Err(SqlError::new(1837, b"HY000", message).into()))
             }
             (Given::Executed(gtid), Class::Changing) => {
-                if !trx.is_open() && state.settings.autocommit {
+                if !trx.is_open() && state.settings.transactions.autocommit {
                     self.given = Given::Spent(gtid);
                 }
                 state.diagnostics.clear();

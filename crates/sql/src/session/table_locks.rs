@@ -110,16 +110,20 @@ pub(super) fn flush_with_read_lock(
         return Err(tables_are_locked().into());
     }
     for target in &flush.targets {
-        let FlushTarget::Tables { tables, .. } = target else {
+        let FlushTarget::Tables { tables, read_lock, for_export } = target else {
             return Err(SqlError::not_supported_yet("FLUSH of several things WITH READ LOCK").into());
         };
+        let locks_them = *read_lock || *for_export;
         if tables.is_empty() {
             cx.state.held.handlers.flush(None);
-            return lock_everything(cx, call);
+            return if locks_them { lock_everything(cx, call) } else { Ok(Outcome::ok()) };
         }
         for table in tables {
             let db = cx.schema_of(table)?;
             cx.state.held.handlers.flush(Some((&db, &table.name)));
+        }
+        if !locks_them {
+            continue;
         }
         let locks: Vec<_> = tables
             .iter()

@@ -42,6 +42,14 @@ impl LockedNames {
         LockedNames { number: LOCKS.fetch_add(1, Ordering::Relaxed), names }
     }
 
+    /// Follows a table to another name.
+    pub(crate) fn rename(&mut self, from: (&str, &str), to: (&str, &str)) {
+        for (db, name, _) in self.names.iter_mut().filter(|(db, name, _)| (&**db, &**name) == from) {
+            (*db, *name) = (to.0.to_owned(), to.1.to_owned());
+        }
+        self.number = LOCKS.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Whether a name is locked, and for writing.
     pub(crate) fn find(&self, db: &str, alias: &str) -> Option<bool> {
         self.names.iter().find(|(schema, name, _)| schema == db && name == alias).map(|(_, _, write)| *write)

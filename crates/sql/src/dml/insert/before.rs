@@ -2,7 +2,7 @@
 
 use super::plan::InsertPlan;
 use super::source::Source;
-use crate::dml::defaults::{has_no_default, implicit_default, null_value};
+use crate::dml::defaults::{self, has_no_default, implicit_default, null_value};
 use crate::dml::{NewRow, Run};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::node::Expr;
@@ -15,7 +15,7 @@ pub(super) fn without_default(plan: &InsertPlan, run: &mut Run<'_>, at: usize) -
     let column = &plan.target.table.def.columns[at];
     // The first label is one.
     if column.ty.kind == ColumnKind::Enum {
-        return Ok(implicit_default(&column.ty));
+        return Ok(defaults::without_default(column));
     }
     let error = match &plan.view {
         Some(view) => SqlError::no_default_for_view_field(view),
@@ -25,7 +25,7 @@ pub(super) fn without_default(plan: &InsertPlan, run: &mut Run<'_>, at: usize) -
         return Err(error);
     }
     run.state.diagnostics.warn(error);
-    Ok(implicit_default(&column.ty))
+    Ok(defaults::without_default(column))
 }
 
 /// Fires the BEFORE triggers for a row. What they leave NULL is looked at only then.
@@ -60,7 +60,7 @@ pub(super) fn fire(
         }
         values[at] = match (bare || plan.rest.contains(&at)) && has_no_default(column) {
             // What a statement says of all its rows is said once.
-            true if number > 1 && plan.lenient(run) => implicit_default(&column.ty),
+            true if number > 1 && plan.lenient(run) => defaults::without_default(column),
             true => without_default(plan, run, at)?,
             false => null_value(column, lenient, run.state)?,
         };

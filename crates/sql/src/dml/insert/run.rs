@@ -6,7 +6,7 @@ use super::plan::InsertPlan;
 use super::source::Source;
 use crate::api::VariableScope;
 use crate::dml::change::passed_over;
-use crate::dml::defaults::{default_value, has_no_default, implicit_default, null_value};
+use crate::dml::defaults::{self, default_value, has_no_default, null_value};
 use crate::dml::returning::Returned;
 use crate::dml::rows::{cast_into, of_table};
 use crate::dml::{Effect, NewRow, Run, cast, generated_given};
@@ -168,8 +168,8 @@ impl InsertPlan {
             // A column that has no value yet is read as its default.
             for &at in &self.columns {
                 let column = &self.target.table.def.columns[at];
-                let implicit = if column.nullable { Value::Null } else { implicit_default(&column.ty) };
-                values[at] = default_value(column, run.state).unwrap_or(implicit);
+                values[at] =
+                    default_value(column, run.state).unwrap_or_else(|_| defaults::without_default(column));
             }
         }
         let lenient = self.ignore || (multiple && !run.state.settings.strict());
@@ -183,7 +183,8 @@ impl InsertPlan {
             let Some(expr) = expr.as_ref().filter(|_| column.generated.is_none()) else {
                 // What a statement says of all its rows is said once.
                 let said = number > 1 && before::is_bare(row) && has_no_default(column) && self.lenient(run);
-                values[at] = if said { implicit_default(&column.ty) } else { self.default_for(run, at)? };
+                values[at] =
+                    if said { defaults::without_default(column) } else { self.default_for(run, at)? };
                 continue;
             };
             let value = match &expr.kind {

@@ -28,6 +28,9 @@ impl Limit {
                 Value::Int(n) => u64::try_from(n).map_err(|_| SqlError::wrong_arguments("LIMIT").into()),
                 Value::UInt(n) => Ok(n),
                 Value::Null => Ok(0),
+                Value::Bytes(text) if !text.trim_ascii().iter().all(u8::is_ascii_digit) => {
+                    Err(SqlError::wrong_arguments("EXECUTE").into())
+                }
                 value => Ok(u64::try_from(e.to_int(&value, cx)).unwrap_or(0)),
             }
         };

@@ -86,6 +86,12 @@ fn statement(kind: ProgramKind, statement: &Statement) -> SqlResult<()> {
 
 /// What a program may not do that runs inside of a statement.
 pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
+    let is_autocommit =
+        |item: &SetItem| matches!(item, SetItem::System { name, .. } if name.is("autocommit"));
+    if matches!(statement, Statement::Set(items) if items.iter().any(is_autocommit)) {
+        let message = "Not allowed to set autocommit from a stored function or trigger";
+        return Err(SqlError::new(1445, b"HY000", message));
+    }
     let traits = statement.traits();
     match (traits.programs, traits.commits) {
         (InPrograms::OutsideStatements(what), _) => Err(SqlError::stmt_not_allowed_in_sf_or_trg(what)),

@@ -56,7 +56,7 @@ pub(crate) fn signal(
     let mut items = old.map_or_else(Vec::new, |known| known.items.clone());
     for (item, value) in &signal.items {
         let (value, ty) = evaluate::value(cx, value, call.params, false, call.access)?;
-        condition_item(*item, value, &ty, &mut error, &mut items)?;
+        condition_item(cx.state, *item, (value, &ty), &mut error, &mut items)?;
     }
     // The condition that is raised again is no second one.
     if let (Some((_, old)), None) = (&before, signal.state) {
@@ -138,9 +138,9 @@ fn give_diagnostics(
 }
 
 fn condition_item(
+    state: &mut SessionState,
     item: ConditionItem,
-    value: Value,
-    ty: &ColumnType,
+    (value, ty): (Value, &ColumnType),
     error: &mut SqlError,
     items: &mut Vec<(ConditionItem, Bytes)>,
 ) -> SqlResult<()> {
@@ -152,11 +152,12 @@ fn condition_item(
         return bad("NULL".into());
     }
     let text = convert::to_text(&value, ty);
+    let text = match item {
+        ConditionItem::MysqlErrno => text,
+        item => fit_item(state, item, &text)?,
+    };
     match item {
-        ConditionItem::MessageText => {
-            let text = String::from_utf8_lossy(&text);
-            error.message = text.chars().take(512).collect();
-        }
+        ConditionItem::MessageText => error.message = String::from_utf8_lossy(&text).into_owned(),
         ConditionItem::MysqlErrno => {
             let shown = String::from_utf8_lossy(&text).into_owned();
             match shown.parse::<u16>() {
@@ -170,6 +171,29 @@ fn condition_item(
         }
     }
     Ok(())
+}
+
+/// An item's text as it is kept. What is too long is refused, or where `sql_mode` is not strict cut.
+///
+/// # Errors
+/// 1648.
+fn fit_item(state: &mut SessionState, item: ConditionItem, text: &[u8]) -> SqlResult<Bytes> {
+    let text = String::from_utf8_lossy(text);
+    let most = match item {
+        ConditionItem::MessageText if state.settings.mariadb => 512,
+        ConditionItem::MessageText => 128,
+        _ => 64,
+    };
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return Ok(Bytes::copy_from_slice(text.as_bytes()));
+    };
+    let name = item.name();
+    if state.settings.strict() {
+        return Err(SqlError::new(1648, b"HY000", format!("Data too long for condition item '{name}'")));
+    }
+    let message = format!("Data truncated for condition item '{name}'");
+    state.diagnostics.warn(SqlError::new(1647, b"HY000", message));
+    Ok(Bytes::copy_from_slice(&text.as_bytes()[..end]))
 }
 
 fn item_of(state: &SessionState, item: ConditionItem, error: &SqlError) -> (Value, ColumnType) {

@@ -222,7 +222,9 @@ impl ProgramDdl<'_, '_> {
         let db = self.ddl.schema_of(&alter.name)?;
         self.may_alter(alter.kind, &db, &alter.name.name)?;
         let mut change = self.ddl.begin(Names::Tables(&[]))?;
-        let Some(old) = change.next.program(alter.kind, &db, &alter.name.name).cloned() else {
+        let stored = change.next.schema(&db).is_ok();
+        let old = change.next.program(alter.kind, &db, &alter.name.name).filter(|_| stored);
+        let Some(old) = old.cloned() else {
             return Err(missing(alter.kind, &db, &alter.name).into());
         };
         let tree = old.routine()?;
@@ -266,7 +268,8 @@ impl ProgramDdl<'_, '_> {
         };
         self.may_alter(kind, &db, name)?;
         let mut change = self.ddl.begin(Names::Tables(&[]))?;
-        let Some(old) = change.next.program(kind, &db, name).cloned() else {
+        let stored = change.next.schema(&db).is_ok();
+        let Some(old) = change.next.program(kind, &db, name).filter(|_| stored).cloned() else {
             let error = missing(kind, &db, &drop.name);
             if !drop.if_exists {
                 return Err(error.into());

@@ -133,6 +133,8 @@ impl SqlSession {
         run: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<T>,
     ) -> ExecResult<T> {
         self.context().enter();
+        // It does not see the savepoints of who calls it, and leaves none of its own.
+        let savepoints = std::mem::take(&mut self.trx.savepoints);
         let empty = self.state.diagnostics.emptied();
         let diagnostics = std::mem::replace(&mut self.state.diagnostics, empty);
         let (row_count, found_rows) = (self.state.row_count, self.state.found_rows);
@@ -157,6 +159,8 @@ impl SqlSession {
             inner: None,
         };
         let result = run(self, &mut call);
+        // A transaction that was rolled back has none.
+        self.trx.savepoints = if self.trx.is_open() { savepoints } else { Default::default() };
         self.state.programs.inside = inside;
         self.state.programs.tables = tables;
         self.state.programs.used.truncate(used);
