@@ -134,7 +134,7 @@ impl SqlSession {
     ) -> ExecResult<T> {
         self.context().enter();
         // It does not see the savepoints of who calls it, and leaves none of its own.
-        let savepoints = std::mem::take(&mut self.trx.savepoints);
+        let savepoints = std::mem::take(&mut self.trx.transaction.savepoints);
         let empty = self.state.diagnostics.emptied();
         let diagnostics = std::mem::replace(&mut self.state.diagnostics, empty);
         let (row_count, found_rows) = (self.state.row_count, self.state.found_rows);
@@ -160,7 +160,7 @@ impl SqlSession {
         };
         let result = run(self, &mut call);
         // A transaction that was rolled back has none.
-        self.trx.savepoints = if self.trx.is_open() { savepoints } else { Default::default() };
+        self.trx.transaction.savepoints = if self.trx.is_open() { savepoints } else { Default::default() };
         self.state.programs.inside = inside;
         self.state.programs.tables = tables;
         self.state.programs.used.truncate(used);
