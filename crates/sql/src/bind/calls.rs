@@ -73,8 +73,8 @@ pub(super) fn function(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> Sql
 fn refuse_computed_const(args: &[ast::Expr]) -> SqlResult<()> {
     use ast::Literal as L;
     let [name, value] = args else { return Ok(()) };
-    let plain =
-        |literal: &L| !matches!(literal, L::True | L::False | L::Date(_) | L::Time(_) | L::Timestamp(_));
+    // The log has variables of dates and times as their literals.
+    let plain = |literal: &L| !matches!(literal, L::True | L::False);
     let written = match value {
         ast::Expr::Literal(literal) => plain(literal),
         ast::Expr::Unary { op: ast::UnaryOp::Minus, expr } => matches!(**expr, ast::Expr::Literal(_)),
