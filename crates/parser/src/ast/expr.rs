@@ -146,6 +146,8 @@ pub enum CastType {
     Char {
         length: Option<u32>,
         charset: Option<Ident>,
+        /// The character set's collation that compares bytes.
+        binary: bool,
     },
     /// NCHAR: utf8mb3.
     NChar(Option<u32>),

@@ -261,7 +261,7 @@ impl Parser<'_> {
         let mut args = vec![self.expr()?];
         if self.eat_kw(Kw::AS) {
             match self.cast_type()? {
-                CastType::Char { length: Some(length), charset: None } => {
+                CastType::Char { length: Some(length), charset: None, binary: false } => {
                     args.push(Expr::Literal(Literal::Int(length.into())));
                 }
                 ty @ CastType::Binary(Some(_)) => {

@@ -386,8 +386,10 @@ impl Parser<'_> {
             "BINARY" => CastType::Binary(self.optional_length()?),
             "CHAR" | "CHARACTER" | "VARCHAR" => {
                 let length = self.optional_length()?;
+                let mut binary = self.eat_kw(Kw::BINARY);
                 let charset = self.type_charset()?;
-                CastType::Char { length, charset }
+                binary |= self.eat_kw(Kw::BINARY);
+                CastType::Char { length, charset, binary }
             }
             "NCHAR" => CastType::NChar(self.optional_length()?),
             "NATIONAL" => {

@@ -88,12 +88,15 @@ impl Printer<'_> {
             CastType::Signed => "signed".into(),
             CastType::Unsigned => "unsigned".into(),
             CastType::Binary(n) => sized("binary", *n),
-            CastType::Char { length, charset } => {
-                let text = sized("char", *length);
-                match charset {
-                    Some(charset) => format!("{text} charset {charset}"),
-                    None => text,
+            CastType::Char { length, charset, binary } => {
+                let mut text = sized("char", *length);
+                if let Some(charset) = charset {
+                    text += &format!(" charset {charset}");
                 }
+                if *binary {
+                    text += " binary";
+                }
+                text
             }
             CastType::NChar(n) => sized("nchar", *n),
             CastType::Date => "date".into(),

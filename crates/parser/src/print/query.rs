@@ -429,7 +429,11 @@ impl Printer<'_> {
         self.put(", ");
         self.json_text(&call.path);
         self.put(" returning ");
-        self.cast_type(call.ty.as_ref().unwrap_or(&CastType::Char { length: Some(512), charset: None }));
+        self.cast_type(call.ty.as_ref().unwrap_or(&CastType::Char {
+            length: Some(512),
+            charset: None,
+            binary: false,
+        }));
         for (instead, event) in [(&call.on_empty, " on empty"), (&call.on_error, " on error")] {
             match instead {
                 JsonValueInstead::Null => continue,

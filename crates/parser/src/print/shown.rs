@@ -303,7 +303,7 @@ pub(super) fn shown(printer: &mut Printer<'_>, expr: &Expr) -> bool {
         Expr::Cast { expr, ty } => match &**ty {
             CastType::Binary(length) => cast_to_char(printer, expr, *length, "binary"),
             CastType::NChar(length) => cast_to_char(printer, expr, *length, "utf8mb3"),
-            CastType::Char { length, charset: None } => {
+            CastType::Char { length, charset: None, binary: false } => {
                 let Some(charset) = printer.view.and_then(|view| view.charset) else { return false };
                 cast_to_char(printer, expr, *length, charset);
             }

@@ -23,7 +23,11 @@ pub(super) fn aggregate(binder: &mut Binder<'_>, call: &ast::Aggregate) -> SqlRe
     let was_inside = set_in_aggregate(binder, true);
     let bound = aggregate_operands(binder, call);
     set_in_aggregate(binder, was_inside);
-    let (args, order) = bound?;
+    let (args, mut order) = bound?;
+    // The servers find what is distinct in a tree, and show it in its order.
+    if call.kind == AggregateKind::GroupConcat && call.distinct && order.is_empty() {
+        order.extend(args.iter().map(|e| (e.clone(), false)));
+    }
     let args = aggregate_args(binder, call.kind, args)?;
     let at = aggregating_block(binder, args.iter().chain(order.iter().map(|(e, _)| e)))?;
     // What is read for an aggregate of an outer block is that block's to read.

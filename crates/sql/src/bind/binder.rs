@@ -424,6 +424,10 @@ impl<'a> Binder<'a> {
         }
         let truth = expr.is_truth();
         let Some(value) = self.evaluate(&expr) else { return expr };
+        // Where a BIGINT is wanted of it, the error says what was computed.
+        if crate::expr::convert::is_huge(&expr, &value) && !self.session.settings.mariadb {
+            return expr;
+        }
         let mut folded = Expr { kind: Kind::Const(value), ty: expr.ty };
         // MySQL takes what IF, COALESCE and their kin choose for a number, whatever it was before.
         if folded.is_truth() && !truth && !self.session.settings.mariadb {

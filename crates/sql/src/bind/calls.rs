@@ -12,7 +12,8 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::{self, COLLATES, MANY, ONE_CHARSET};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::sequence::{SequenceCall, SequenceFunction};
-use crate::expr::types::{BINARY, ExprType, Family, unify};
+use crate::expr::types::{BINARY, ExprType, Family};
+use crate::expr::unify::unify;
 use crate::expr::{charset, interval};
 use omnibus_parser::ast;
 use omnibus_value::Value;
@@ -43,6 +44,9 @@ pub(super) fn function(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> Sql
     if let Some(expr) = sequence_call(binder, call)? {
         return Ok(expr);
     }
+    if call.name.is("name_const") && !binder.session.settings.mariadb {
+        refuse_computed_const(&call.args)?;
+    }
     let mut args = Vec::with_capacity(call.args.len());
     for arg in &call.args {
         args.push(binder.expr(arg)?);
@@ -67,6 +71,23 @@ pub(super) fn function(binder: &mut Binder<'_>, call: &ast::FunctionCall) -> Sql
 
 /// How the names of functions begin that MySQL's own views alone may call.
 const NOT_FOR_USERS: [&str; 4] = ["CAN_ACCESS_", "GET_DD_", "INTERNAL_", "IS_VISIBLE_DD_OBJECT"];
+
+/// Refuses NAME_CONST of what is not written as a constant.
+fn refuse_computed_const(args: &[ast::Expr]) -> SqlResult<()> {
+    use ast::Literal as L;
+    let [name, value] = args else { return Ok(()) };
+    // The log has variables of dates and times as their literals.
+    let plain = |literal: &L| !matches!(literal, L::True | L::False);
+    let written = match value {
+        ast::Expr::Literal(literal) => plain(literal),
+        ast::Expr::Unary { op: ast::UnaryOp::Minus, expr } => matches!(**expr, ast::Expr::Literal(_)),
+        ast::Expr::Collate { expr, .. } => matches!(**expr, ast::Expr::Literal(_) | ast::Expr::Introduced(_)),
+        ast::Expr::Introduced(_) => true,
+        _ => false,
+    };
+    let named = matches!(name, ast::Expr::Literal(_) | ast::Expr::Introduced(_));
+    if written && named { Ok(()) } else { Err(SqlError::wrong_arguments("NAME_CONST")) }
+}
 
 pub(super) fn no_such_function(binder: &Binder<'_>, name: &str, schema: Option<&str>) -> SqlError {
     let upper = name.to_ascii_uppercase();

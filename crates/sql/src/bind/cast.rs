@@ -71,11 +71,12 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::Signed => ExprType::bigint(),
         CastType::Unsigned => ExprType::ubigint(),
         CastType::Binary(length) => text_type(&e.ty, ColumnKind::Binary, *length, BINARY),
-        CastType::Char { length, charset } => {
+        CastType::Char { length, charset, binary } => {
             let collation = match charset {
-                Some(name) => charset_by_name(name)?,
+                Some(name) => charset_by_name(binder, name)?,
                 None => collation,
             };
+            let collation = if *binary { charset::binary_of(collation) } else { collation };
             let kind = if collation == BINARY { ColumnKind::Binary } else { ColumnKind::Char };
             text_type(&e.ty, kind, *length, collation)
         }
@@ -117,7 +118,7 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
 
 pub(super) fn convert_using(binder: &mut Binder<'_>, operand: &ast::Expr, charset: &str) -> SqlResult<Expr> {
     let e = binder.expr(operand)?;
-    let collation = charset_by_name(charset)?;
+    let collation = charset_by_name(binder, charset)?;
     if collation == BINARY {
         return Ok(binary_string(e));
     }
@@ -150,10 +151,13 @@ pub(super) fn collate(binder: &mut Binder<'_>, operand: &ast::Expr, name: &str) 
 }
 
 /// The default collation of a character set.
-fn charset_by_name(name: &str) -> SqlResult<u16> {
-    collation::Charset::by_name(name)
-        .map(|set| set.default_collation().id)
-        .ok_or_else(|| SqlError::unknown_character_set(name))
+/// The collation that a character set's name stands for in an expression.
+pub(super) fn charset_by_name(binder: &Binder<'_>, name: &str) -> SqlResult<u16> {
+    match collation::Charset::by_name(name) {
+        Some(collation::Charset::Utf8mb4) => Ok(binder.session.settings.default_collation_for_utf8mb4),
+        Some(set) => Ok(set.default_collation().id),
+        None => Err(SqlError::unknown_character_set(name)),
+    }
 }
 
 /// What MariaDB calls a cast to a number or a time.

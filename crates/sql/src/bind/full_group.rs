@@ -115,13 +115,22 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Checks what a SELECT DISTINCT is ordered by: columns that it selects.
+/// Checks what a SELECT DISTINCT is ordered by: columns and aggregates that it selects.
 ///
 /// # Errors
-/// 3065.
+/// 3065, or 3066 for an aggregate.
 pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
     for (number, (e, _)) in order.iter().enumerate() {
-        let Some(column) = offender(scope, outputs, e, true, &|_| false) else { continue };
+        let Some(column) = offender(scope, outputs, e, true, &|_| false) else {
+            if scope.aggregate_slot.is_some_and(|slot| reads_beside(scope, outputs, e, slot)) {
+                let message = format!(
+                    "Expression #{} of ORDER BY clause is not in SELECT list, contains aggregate function; this is incompatible with DISTINCT",
+                    number + 1
+                );
+                return Err(SqlError::new(3066, b"HY000", message));
+            }
+            continue;
+        };
         let name = column_name(scope, column, e);
         return Err(SqlError::new(
             3065,
@@ -133,6 +142,28 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
         ));
     }
     Ok(())
+}
+
+/// Whether an expression reads the aggregates' slot otherwise than in what is selected: as a whole by what it says, in part by its alias.
+fn reads_beside(scope: &BlockScope, outputs: &[Expr], e: &Expr, slot: u16) -> bool {
+    let aggregate = |e: &Expr| match e.kind {
+        Kind::Column { slot: own, column, .. } if own == slot => scope.aggregates.get(usize::from(column)),
+        _ => None,
+    };
+    let selected = |output: &Expr| match (aggregate(output), aggregate(e)) {
+        (Some(a), Some(b)) => a.same(b),
+        _ => output.same(e),
+    };
+    !outputs.iter().any(selected) && reads_unselected(outputs, e, slot)
+}
+
+fn reads_unselected(outputs: &[Expr], e: &Expr, slot: u16) -> bool {
+    if outputs.iter().any(|output| output.same(e)) {
+        return false;
+    }
+    let mut reads = matches!(e.kind, Kind::Column { slot: own, .. } if own == slot);
+    e.children(&mut |child: &Expr| reads |= reads_unselected(outputs, child, slot));
+    reads
 }
 
 /// A column as messages name it: that of a view, if one has it.

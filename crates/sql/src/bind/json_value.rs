@@ -37,7 +37,7 @@ fn returned(binder: &mut Binder<'_>, ty: Option<&CastType>) -> SqlResult<ExprTyp
     };
     Ok(match ty {
         None => text(Some(512), json::COLLATION),
-        Some(CastType::Char { length, charset: None }) => text(*length, json::COLLATION),
+        Some(CastType::Char { length, charset: None, binary: false }) => text(*length, json::COLLATION),
         Some(CastType::Binary(None)) => text(None, BINARY_ID),
         Some(ty) => {
             let null = cast::cast(binder, &ast::Expr::Literal(Literal::Null), ty)?;

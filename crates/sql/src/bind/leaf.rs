@@ -11,7 +11,7 @@ use crate::expr::charset;
 use crate::expr::into_column::implicit_default;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::stored::local_type;
-use crate::expr::types::{BINARY, Coercibility, ExprType, string_column};
+use crate::expr::types::{BINARY, Coercibility, ExprType, Family, string_column};
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{parse_datetime, parse_time};
@@ -80,6 +80,9 @@ pub(super) fn system_variable(
     let (value, column) = crate::expr::sysvar::read(binder.session, scope, &name)?;
     let mut ty = value_type(&value, binder.collation()).nullable(true);
     ty.column = column;
+    if ty.family() == Family::String && !ty.is_null() {
+        ty.coercibility = Coercibility::SystemConstant;
+    }
     Ok(Expr { kind: Kind::SystemVariable(Box::new((scope, name.into()))), ty })
 }
 
@@ -179,14 +182,12 @@ fn string(text: bytes::Bytes, collation: u16) -> Expr {
 }
 
 pub(super) fn introduced(binder: &mut Binder<'_>, name: &str, literal: &ast::Literal) -> SqlResult<Expr> {
-    let set = omnibus_value::collation::Charset::by_name(name)
-        .ok_or_else(|| SqlError::unknown_character_set(name))?;
+    let collation = super::cast::charset_by_name(binder, name)?;
     let text = match literal {
         ast::Literal::Str(text) => as_written(binder, text),
         ast::Literal::Hex(text) | ast::Literal::Bit(text) => text.clone(),
         other => return self::literal(binder, other),
     };
-    let collation = set.default_collation().id;
     let good = charset::well_formed(&text, collation);
     if good < text.len() && charset::max_width(collation) > 1 {
         return Err(charset::invalid(&text[good..], collation));

@@ -173,6 +173,7 @@ fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> Ex
     let signed =
         op == ArithOp::Sub && binder.session.settings.sql_mode & sql_mode::NO_UNSIGNED_SUBTRACTION != 0;
     let unsigned = !signed && (a.is_unsigned() || b.is_unsigned());
+    let both_unsigned = !binder.session.settings.mariadb && !signed && a.is_unsigned() && b.is_unsigned();
     let inexact = |t: &ExprType| matches!(t.family(), Family::Real | Family::String | Family::Json);
     let ty = if op == ArithOp::IntDiv {
         let mut ty = ExprType::bigint();
@@ -187,7 +188,10 @@ fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> Ex
         ExprType::double().decimals(fixed_decimals(a, b).saturating_add(more).min(NOT_FIXED))
     } else if op == ArithOp::Div {
         let scale = (a.scale().min(30) + binder.session.settings.div_precision_increment).min(30);
-        ExprType::decimal(left + u32::from(b.scale().min(30)) + u32::from(scale), scale)
+        without_sign(
+            ExprType::decimal(left + u32::from(b.scale().min(30)) + u32::from(scale), scale),
+            both_unsigned,
+        )
     } else if a.scale() == 0
         && b.scale() == 0
         && a.family() != Family::Decimal
@@ -207,7 +211,7 @@ fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> Ex
         ty
     } else {
         let (x, y) = (fixed(a), fixed(b));
-        match op {
+        let ty = match op {
             ArithOp::Mul => ExprType::decimal(left + right + u32::from(x + y), x + y),
             ArithOp::Mod => {
                 let scale = x.max(y);
@@ -217,9 +221,16 @@ fn arith_type(binder: &Binder<'_>, op: ArithOp, left: &Expr, right: &Expr) -> Ex
                 let scale = x.max(y);
                 ExprType::decimal(left.max(right) + 1 + u32::from(scale), scale)
             }
-        }
+        };
+        without_sign(ty, both_unsigned)
     };
     ty.nullable(nullable)
+}
+
+/// The type without a sign, if nothing in it has one.
+fn without_sign(mut ty: ExprType, unsigned: bool) -> ExprType {
+    ty.column.unsigned = unsigned;
+    ty
 }
 
 pub(super) fn like(binder: &mut Binder<'_>, like: &ast::Like) -> SqlResult<Expr> {
@@ -254,7 +265,12 @@ fn like_escape(
     let escape = binder.expr(written)?;
     let known = if escape.is_foldable() { binder.evaluate(&escape) } else { None };
     if let Some(value) = known {
-        return Ok((escape_of(&escape, &value)?, None));
+        let escape = escape_of(&escape, &value)?;
+        let off = binder.session.settings.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES != 0;
+        if escape.is_none() && off && !binder.session.settings.mariadb {
+            return Err(SqlError::wrong_arguments("ESCAPE"));
+        }
+        return Ok((escape, None));
     }
     let session = matches!(escape.kind, Kind::UserVariable(_) | Kind::Subquery(_)) || escape.is_fixed();
     if !session || !escape.slots().within(&SlotSet::default()) {

@@ -199,6 +199,8 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<logical::Quer
         // One row goes out as it is; several need a common type.
         QueryBody::Values(rows) if rows.len() == 1 && bare => super::compound::values(binder, rows),
         QueryBody::Nested(inner) if bare => bind_query(binder, &locked(inner, locking)),
+        // Parentheses around a SELECT alone say nothing: what is behind them is its own.
+        QueryBody::Nested(inner) if let Some(select) = alone(inner) => block(binder, select, query),
         body => {
             if let Some(around) = binder.blocks.last_mut() {
                 around.facts = BlockFacts::Unwanted;
@@ -206,6 +208,16 @@ fn query_body(binder: &mut Binder<'_>, query: &Query) -> SqlResult<logical::Quer
             compound(binder, body, query)
         }
     }
+}
+
+/// The SELECT of a query that is nothing else.
+fn alone(query: &Query) -> Option<&Select> {
+    let Query { with: None, body: QueryBody::Select(select), order_by, limit: None, locking, into: None } =
+        query
+    else {
+        return None;
+    };
+    (order_by.is_empty() && locking.is_empty()).then_some(&**select)
 }
 
 /// The output column that a bare integer in ORDER BY or GROUP BY names.
@@ -508,7 +520,10 @@ fn finish_block(
         rollup::check_groupings(told, windows.as_mut(), &group, select.with_rollup)?;
     }
     let only_full = binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0;
-    if select.options.distinct && only_full {
+    // Groups that are told apart by what is selected are distinct already.
+    let is_selected = |key: &Expr| outputs.iter().any(|output| output.same(key));
+    let distinct = grouped && !select.with_rollup && group.iter().all(is_selected);
+    if select.options.distinct && only_full && !distinct {
         full_group::check_distinct(&scope, &outputs, &order)?;
     }
     if grouped && only_full {

@@ -7,7 +7,7 @@ use super::query::{bind_query, limit};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::ExprType;
-use crate::expr::types::unify;
+use crate::expr::unify::unify;
 use crate::logical;
 use crate::logical::{Body, Compound, Recursive};
 use omnibus_parser::ast::{self, Query, QueryBody};

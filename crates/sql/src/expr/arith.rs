@@ -210,6 +210,10 @@ pub(super) fn with_zero(n: f64, cx: &Context<'_>) -> f64 {
 fn decimal(op: ArithOp, x: &Decimal, y: &Decimal, settings: &SessionSettings, ty: &ExprType) -> Outcome {
     let result = match op {
         ArithOp::Add => x.add(y),
+        ArithOp::Sub if ty.column.unsigned => match x.sub(y) {
+            Ok(difference) if difference.is_negative() => return Outcome::Overflow("DECIMAL UNSIGNED"),
+            difference => difference,
+        },
         ArithOp::Sub => x.sub(y),
         ArithOp::Mul => x.mul(y),
         ArithOp::Div => return quotient(x, y, settings),

@@ -58,6 +58,9 @@ pub(super) fn not(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
     Ok(Value::Bytes(bytes.iter().map(|byte| !byte).collect::<Vec<u8>>().into()))
 }
 
+/// The most bytes that MySQL's aggregates of bits take.
+pub(in crate::expr) const LONGEST: usize = 511;
+
 /// Returns the neutral element of an aggregate: combining it with a value leaves the value.
 pub(in crate::expr) fn neutral(kind: AggregateKind, length: usize) -> Vec<u8> {
     vec![if kind == AggregateKind::BitAnd { 0xff } else { 0 }; length]
@@ -66,7 +69,7 @@ pub(in crate::expr) fn neutral(kind: AggregateKind, length: usize) -> Vec<u8> {
 /// Takes the value for the row in the frame up into an aggregate of bytes.
 ///
 /// # Errors
-/// 3513; as evaluation.
+/// 3513, 3514; as evaluation.
 pub(in crate::expr) fn take(
     so_far: &mut Option<Vec<u8>>,
     spec: &AggregateSpec,
@@ -74,6 +77,10 @@ pub(in crate::expr) fn take(
     cx: &mut Context<'_>,
 ) -> ExecResult<()> {
     let Some(bytes) = spec.args[0].eval_str(cx)? else { return Ok(()) };
+    if bytes.len() > LONGEST {
+        let message = "Aggregate bitwise functions cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
+        return Err(SqlError::new(3514, b"HY000", message).into());
+    }
     if so_far.is_none() {
         account.grow(bytes.len(), &cx.session.settings)?;
     }

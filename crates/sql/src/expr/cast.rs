@@ -22,7 +22,10 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
     let target = &ty.column;
     Ok(match ty.family() {
         Family::Integer if target.kind == ColumnKind::Year => year(e, &value, cx),
-        Family::Integer => integer(e, &value, target.unsigned, cx),
+        Family::Integer => {
+            super::convert::refuse_huge(e, &value, cx)?;
+            integer(e, &value, target.unsigned, cx)
+        }
         Family::Decimal => decimal(e, &value, target, cx),
         Family::Real => {
             let n = e.to_f64(&value, cx);
@@ -306,7 +309,7 @@ pub fn fit_common(e: &Expr, value: Value, ty: &ExprType, cx: &mut Context<'_>) -
         (Family::Real, Value::Float(_) | Value::Double(_)) if ty.column.kind == e.ty.column.kind => value,
         (Family::Real, value) => {
             let n = e.to_f64(value, cx);
-            Value::Double(n)
+            if ty.column.kind == ColumnKind::Float { Value::Float(n as f32) } else { Value::Double(n) }
         }
         (Family::Integer, Value::Bit(n)) if ty.column.kind != ColumnKind::Bit => {
             if ty.column.unsigned {

@@ -235,9 +235,11 @@ impl Expr {
     /// Evaluates to an integer.
     ///
     /// # Errors
-    /// As `eval`.
+    /// As `eval`; 1690 for a computed DOUBLE that no BIGINT holds.
     pub fn eval_int(&self, cx: &mut Context<'_>) -> ExecResult<Option<i128>> {
-        Ok(match self.eval(cx)? {
+        let value = self.eval(cx)?;
+        refuse_huge(self, &value, cx)?;
+        Ok(match value {
             Value::Null => None,
             value => Some(self.to_int(&value, cx)),
         })
@@ -443,6 +445,21 @@ impl Expr {
             }
         }
     }
+}
+
+/// Refuses a computed DOUBLE that no BIGINT holds, where an integer is wanted of it: error 1690. Those that are stored or written are clipped.
+pub(crate) fn refuse_huge(e: &Expr, value: &Value, cx: &Context<'_>) -> ExecResult<()> {
+    if !is_huge(e, value) || cx.session.settings.mariadb {
+        return Ok(());
+    }
+    Err(SqlError::data_out_of_range("BIGINT", super::print::expr(e, cx)).into())
+}
+
+/// Whether an expression has computed a DOUBLE that no BIGINT holds.
+pub(crate) fn is_huge(e: &Expr, value: &Value) -> bool {
+    const PAST: f64 = 9_223_372_036_854_775_808.0;
+    matches!(e.kind, Kind::Call(..) | Kind::Arith(..))
+        && matches!(value, Value::Double(n) if !(-PAST..PAST).contains(n))
 }
 
 /// Whether the last four of a text's digits can be minutes and seconds; a text with colons has been looked at.

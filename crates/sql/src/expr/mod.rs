@@ -38,6 +38,7 @@ pub mod stored;
 pub mod subquery;
 pub mod sysvar;
 pub mod types;
+pub(crate) mod unify;
 mod volatile;
 pub mod xml;
 

@@ -3,7 +3,6 @@
 //! of implicit conversions and collations. Pure, used when a statement is bound.
 
 use super::charset;
-use super::mix::merge_collations;
 pub(crate) use crate::catalog::NOT_FIXED;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
@@ -108,7 +107,7 @@ pub fn integer_digits(kind: ColumnKind, unsigned: bool) -> u32 {
     match kind {
         ColumnKind::TinyInt => 3,
         ColumnKind::SmallInt => 5,
-        ColumnKind::MediumInt => 7 + u32::from(unsigned),
+        ColumnKind::MediumInt => 8,
         ColumnKind::Int => 10,
         ColumnKind::Year => 4,
         _ => 19 + u32::from(unsigned),
@@ -271,7 +270,7 @@ impl ExprType {
         self.column.unsigned || matches!(self.column.kind, ColumnKind::Bit | ColumnKind::Year)
     }
 
-    fn has_labels(&self) -> bool {
+    pub(super) fn has_labels(&self) -> bool {
         matches!(self.column.kind, ColumnKind::Enum | ColumnKind::Set)
     }
 
@@ -315,7 +314,9 @@ impl ExprType {
             ColumnKind::Time => 10 + fraction_width(column.decimals),
             ColumnKind::DateTime | ColumnKind::Timestamp => 19 + fraction_width(column.decimals),
             ColumnKind::Double => 22,
+            ColumnKind::Float if column.decimals < NOT_FIXED => column.length,
             ColumnKind::Float => 12,
+            ColumnKind::Bit => column.length,
             // MySQL's display width.
             ColumnKind::MediumInt if !column.unsigned => 9,
             kind if family(kind) == Family::Integer => {
@@ -398,48 +399,6 @@ pub fn fraction_width(decimals: u8) -> u32 {
     if decimals == 0 { 0 } else { u32::from(decimals) + 1 }
 }
 
-/// The type that holds values of both: UNION, CASE, IF, COALESCE, GREATEST.
-pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
-    if operation != "UNION" && (a.has_labels() || b.has_labels()) {
-        return unify(&a.clone().as_chosen(), &b.clone().as_chosen(), operation);
-    }
-    if a.is_null() {
-        return Ok(b.clone().nullable(true));
-    }
-    if b.is_null() {
-        return Ok(a.clone().nullable(true));
-    }
-    let nullable = a.nullable || b.nullable;
-    if a.column == b.column {
-        let coercibility = a.coercibility.min(b.coercibility);
-        let mut ty = a.clone().nullable(nullable).coercible(coercibility);
-        ty.column.zerofill = false;
-        return Ok(ty);
-    }
-    Ok(match (a.family(), b.family()) {
-        (Family::Fixed, Family::String) => a.clone().nullable(true),
-        (Family::String, Family::Fixed) => b.clone().nullable(true),
-        (Family::Fixed, _) | (_, Family::Fixed) => return Err(illegal_types(a, b, operation)),
-        (Family::Integer, Family::Integer) => unify_integers(a, b),
-        (Family::Integer | Family::Decimal, Family::Integer | Family::Decimal) => {
-            let scale = a.scale().max(b.scale());
-            ExprType::decimal(a.integer_part().max(b.integer_part()) + u32::from(scale), scale)
-        }
-        (
-            Family::Integer | Family::Decimal | Family::Real,
-            Family::Integer | Family::Decimal | Family::Real,
-        ) => unify_reals(a, b),
-        (Family::Date, Family::Date) => ExprType::date(),
-        (Family::Time, Family::Time) => ExprType::time(a.column.decimals.max(b.column.decimals)),
-        (Family::Date | Family::DateTime | Family::Time, Family::Date | Family::DateTime | Family::Time) => {
-            ExprType::datetime(a.column.decimals.max(b.column.decimals))
-        }
-        (Family::Json, Family::Json) => ExprType::json(),
-        _ => unify_strings(a, b, operation)?,
-    }
-    .nullable(nullable || a.family() == Family::Fixed || b.family() == Family::Fixed))
-}
-
 /// Error 4078: what MariaDB says of a UUID or an address beside what is none.
 pub fn illegal_types(a: &ExprType, b: &ExprType, operation: &str) -> SqlError {
     let (a, b) = (type_word(a), type_word(b));
@@ -494,64 +453,6 @@ fn type_word(ty: &ExprType) -> &'static str {
         K::Inet4 => "inet4",
         K::Inet6 => "inet6",
     }
-}
-
-fn unify_reals(a: &ExprType, b: &ExprType) -> ExprType {
-    let (x, y) = (a.fixed_decimals(), b.fixed_decimals());
-    let both = |kind| a.column.kind == kind && b.column.kind == kind;
-    let mut ty = if both(ColumnKind::Float) { a.clone() } else { ExprType::double() };
-    ty.column.zerofill = false;
-    ty.column.decimals = if x >= NOT_FIXED || y >= NOT_FIXED { NOT_FIXED } else { x.max(y) };
-    ty
-}
-
-fn unify_integers(a: &ExprType, b: &ExprType) -> ExprType {
-    let wide = if integer_bytes(a.column.kind) >= integer_bytes(b.column.kind) { a } else { b };
-    let odd = matches!(wide.column.kind, ColumnKind::Bit | ColumnKind::Year);
-    if a.is_unsigned() == b.is_unsigned() {
-        let mut ty = if odd { ExprType::ubigint() } else { wide.clone() };
-        ty.column.unsigned = a.is_unsigned();
-        ty.column.length = a.column.length.max(b.column.length);
-        ty.column.zerofill = false;
-        return ty;
-    }
-    // A signed type must hold the unsigned one: BIGINT UNSIGNED with a signed one needs DECIMAL.
-    let unsigned = if a.is_unsigned() { a } else { b };
-    if integer_bytes(unsigned.column.kind) == 8 { ExprType::decimal(20, 0) } else { ExprType::bigint() }
-}
-
-fn integer_bytes(kind: ColumnKind) -> u8 {
-    match kind {
-        ColumnKind::TinyInt | ColumnKind::Year => 1,
-        ColumnKind::SmallInt => 2,
-        ColumnKind::MediumInt => 3,
-        ColumnKind::Int => 4,
-        _ => 8,
-    }
-}
-
-fn unify_strings(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType> {
-    let bits = |ty: &ExprType| ty.column.kind == ColumnKind::Bit;
-    let string = |ty: &ExprType| ty.family() == Family::String || bits(ty);
-    // Bits are bytes where text is wanted.
-    let side = |ty: &ExprType| match bits(ty) {
-        true => (BINARY, Coercibility::Implicit),
-        false => (ty.column.collation, ty.coercibility),
-    };
-    let (collation, coercibility) = match (string(a), string(b)) {
-        (true, true) => match merge_collations(side(a), side(b), operation) {
-            Ok((_, Coercibility::None)) | Err(_) if operation == "UNION" => {
-                return Err(SqlError::cant_aggregate_ncollations(operation));
-            }
-            merged => merged?,
-        },
-        (true, false) => side(a),
-        (false, true) => side(b),
-        (false, false) => (crate::catalog::charset::server_default(), Coercibility::Literal),
-    };
-    let length = |ty| if collation == BINARY { bytes(ty) } else { ty.display_length() };
-    let length = length(a).max(length(b));
-    Ok(ExprType { column: string_column(length, collation), nullable: false, coercibility })
 }
 
 /// What a result type may depend on beside the arguments.

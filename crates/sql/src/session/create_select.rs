@@ -58,7 +58,13 @@ pub(super) fn planned(
         Some(stated) => stated,
         None => cx.trx.catalog().schema(&cx.schema_of(&tree.name)?)?.collation,
     };
-    let (full, names) = with_columns_of(tree, &plan, (cx.state.zone(), home), cx.state.settings.mariadb)?;
+    let settings = &cx.state.settings;
+    let defaults = match (settings.mariadb, settings.strict() && settings.date_mode().no_zero_date) {
+        (true, _) => Defaults::None,
+        (false, true) => Defaults::NoDates,
+        (false, false) => Defaults::All,
+    };
+    let (full, names) = with_columns_of(tree, &plan, (cx.state.zone(), home), defaults)?;
     Ok((plan, full, names))
 }
 
@@ -86,7 +92,7 @@ fn with_columns_of(
     tree: &CreateTable,
     plan: &QueryPlan,
     (zone, home): (Zone, u16),
-    mariadb: bool,
+    defaults: Defaults,
 ) -> SqlResult<(CreateTable, Vec<Ident>)> {
     let mut full = tree.clone();
     full.query = None;
@@ -102,7 +108,7 @@ fn with_columns_of(
                 let says = base_column(plan, at).is_some_and(|column| column.explicit_collation);
                 let text = in_collation(&stored_type(plan, at), if says { 0 } else { home });
                 let implied =
-                    if mariadb || ty.nullable { None } else { implied_default(&stored_type(plan, at)) };
+                    if ty.nullable { None } else { implied_default(&stored_type(plan, at), defaults) };
                 let nulls = match (ty.nullable, is_in_primary_key(tree, &column.name)) {
                     (true, true) => Nulls::Keyed,
                     (true, false) => Nulls::Taken,
@@ -114,6 +120,15 @@ fn with_columns_of(
     }
     full.columns.extend(selected);
     Ok((full, names))
+}
+
+/// The columns that get a default of nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Defaults {
+    None,
+    /// A zero date is no value.
+    NoDates,
+    All,
 }
 
 /// A selected column's way with NULL.
@@ -188,11 +203,18 @@ fn in_collation(ty: &ColumnType, home: u16) -> String {
 }
 
 /// The default that MySQL gives a column which is never NULL and comes from no table: nothing, as a value of its type.
-fn implied_default(ty: &ColumnType) -> Option<String> {
+fn implied_default(ty: &ColumnType, defaults: Defaults) -> Option<String> {
     Some(match ty.kind {
+        _ if defaults == Defaults::None => return None,
+        ColumnKind::Date | ColumnKind::DateTime if defaults == Defaults::NoDates => return None,
         ColumnKind::Decimal if ty.decimals > 0 => format!("0.{}", "0".repeat(usize::from(ty.decimals))),
         ColumnKind::Time if ty.decimals > 0 => format!("00:00:00.{}", "0".repeat(usize::from(ty.decimals))),
         ColumnKind::Time => "00:00:00".to_owned(),
+        ColumnKind::Date => "0000-00-00".to_owned(),
+        ColumnKind::DateTime if ty.decimals > 0 => {
+            format!("0000-00-00 00:00:00.{}", "0".repeat(usize::from(ty.decimals)))
+        }
+        ColumnKind::DateTime => "0000-00-00 00:00:00".to_owned(),
         ColumnKind::Char | ColumnKind::VarChar | ColumnKind::VarBinary => String::new(),
         kind if kind != ColumnKind::Bit
             && matches!(family(kind), Family::Integer | Family::Real | Family::Decimal) =>

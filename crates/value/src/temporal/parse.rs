@@ -233,7 +233,8 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
     if negative {
         cur.at += 1;
     }
-    if !cur.digit_next() {
+    let only_fraction = cur.peek() == Some(b'.') && cur.text.get(cur.at + 1).is_some_and(u8::is_ascii_digit);
+    if !cur.digit_next() && !only_fraction {
         return Err(Malformed);
     }
     if cur.left() >= 12

@@ -252,7 +252,9 @@ fn sorted_by_all(keys: &[SortKey], outputs: &[Expr]) -> bool {
         let by = |k: &SortKey| matches!(k.expr, SortBy::Output(by) if by == at) && k.collation == collation;
         text && keys.iter().any(by)
     };
-    outputs.iter().enumerate().all(sorted)
+    // Another key would tell rows apart that are equal.
+    let listed = |k: &SortKey| matches!(k.expr, SortBy::Output(at) if at < outputs.len());
+    keys.iter().all(listed) && outputs.iter().enumerate().all(sorted)
 }
 
 /// A row that no longer holds on to row images.

@@ -156,7 +156,7 @@ impl Running {
         }
         rows.enter(rows.inputs.clone(), cx);
         self.frame = frame;
-        self.value = self.accumulator.value(spec, cx);
+        self.value = self.accumulator.value(spec, cx)?;
         Ok(self.value.clone())
     }
 

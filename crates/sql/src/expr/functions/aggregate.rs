@@ -47,19 +47,7 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
     if kind == Kind::JsonObjectAgg && args.len() != 2 {
         return Err(SqlError::wrong_parameter_count_to_native_fct("json_objectagg"));
     }
-    let number = match kind {
-        Kind::Sum => Some("sum("),
-        Kind::Avg => Some("avg("),
-        Kind::BitAnd => Some("bit_and("),
-        Kind::BitOr => Some("bit_or("),
-        Kind::BitXor => Some("bit_xor("),
-        Kind::StdDevPop => Some("std("),
-        Kind::StdDevSamp => Some("stddev_samp("),
-        Kind::VarPop => Some("variance("),
-        Kind::VarSamp => Some("var_samp("),
-        _ => None,
-    };
-    if let (Some(operation), Some(ty)) = (number, first) {
+    if let (Some(operation), Some(ty)) = (of_numbers(kind), first) {
         crate::expr::types::refuse_fixed(ty, operation)?;
     }
     Ok(match (kind, first) {
@@ -100,6 +88,22 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
         (Kind::JsonArrayAgg | Kind::JsonObjectAgg, _) => ExprType::json().nullable(true),
         (_, Some(ty)) => ty.clone().nullable(true),
         (_, None) => return Err(SqlError::invalid_group_func_use()),
+    })
+}
+
+/// The beginning of a call as errors have it, of those that compute with numbers.
+fn of_numbers(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Sum => "sum(",
+        Kind::Avg => "avg(",
+        Kind::BitAnd => "bit_and(",
+        Kind::BitOr => "bit_or(",
+        Kind::BitXor => "bit_xor(",
+        Kind::StdDevPop => "std(",
+        Kind::StdDevSamp => "stddev_samp(",
+        Kind::VarPop => "variance(",
+        Kind::VarSamp => "var_samp(",
+        _ => return None,
     })
 }
 
@@ -161,6 +165,18 @@ enum AggregateState {
 }
 
 impl AggregateSpec {
+    /// Whether both compute the same of every group.
+    #[must_use]
+    pub fn same(&self, other: &AggregateSpec) -> bool {
+        let args =
+            self.args.len() == other.args.len() && self.args.iter().zip(&other.args).all(|(a, b)| a.same(b));
+        let mut order = self.order.iter().zip(&other.order);
+        let order = self.order.len() == other.order.len() && order.all(|(a, b)| a.1 == b.1 && a.0.same(&b.0));
+        args && order
+            && (self.kind, self.distinct, &self.separator, self.limit)
+                == (other.kind, other.distinct, &other.separator, other.limit)
+    }
+
     /// An empty group's state.
     #[must_use]
     pub fn start(&self, groups: GroupCount, cx: &Context<'_>) -> Accumulator {
@@ -395,8 +411,13 @@ impl Accumulator {
     }
 
     /// The result so far, of an aggregate without DISTINCT.
-    pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
-        Accumulator { state: self.state.clone(), seen: None }.result(spec, cx)
+    ///
+    /// # Errors
+    /// 1690 for a variance that no DOUBLE holds.
+    pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
+        let result = Accumulator { state: self.state.clone(), seen: None }.result(spec, cx);
+        refuse_infinite(&result, spec, cx)?;
+        Ok(result)
     }
 
     /// Gives the row now in the frame back; false if that can't be done exactly.
@@ -438,6 +459,7 @@ impl Accumulator {
         account.grow(self.result_memory(), &cx.session.settings)?;
         let result = self.result(spec, cx);
         cx.refuse_bad_data()?;
+        refuse_infinite(&result, spec, cx)?;
         Ok(match result {
             Value::Bytes(text) => Value::Bytes(held::hold(text, cx.session)?),
             Value::Json(document) => Value::Json(held::hold(document, cx.session)?),
@@ -480,7 +502,7 @@ impl Accumulator {
             AggregateState::Bits(bits) => Value::UInt(bits),
             AggregateState::BitsOfBytes(bytes) => {
                 // A blob may be long, and no row says how long the others would be.
-                let length = spec.args[0].ty.column.length.min(LONGEST_BITS) as usize;
+                let length = (spec.args[0].ty.column.length as usize).min(bits::LONGEST);
                 Value::Bytes(bytes.unwrap_or_else(|| bits::neutral(spec.kind, length)).into())
             }
             AggregateState::Variance(count, _, squares) => variance(spec.kind, count, squares),
@@ -490,6 +512,18 @@ impl Accumulator {
             AggregateState::Object(members) if members.is_empty() => Value::Null,
             AggregateState::Object(members) => json::to_value(&Json::object(members)),
         }
+    }
+}
+
+/// Refuses a variance that no DOUBLE holds; sums of doubles pass.
+fn refuse_infinite(result: &Value, spec: &AggregateSpec, cx: &Context<'_>) -> ExecResult<()> {
+    let varies = matches!(spec.kind, Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp);
+    match (result, of_numbers(spec.kind)) {
+        (Value::Double(n), Some(call)) if varies && !n.is_finite() && !cx.session.settings.mariadb => {
+            let call = format!("{call}{})", crate::expr::print::list(&spec.args, ",", cx));
+            Err(SqlError::data_out_of_range("DOUBLE", call).into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -520,9 +554,6 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
     let root = matches!(kind, Kind::StdDevPop | Kind::StdDevSamp);
     Value::Double(if root { variance.sqrt() } else { variance })
 }
-
-/// The most bytes that MySQL's aggregates of bits take.
-const LONGEST_BITS: u32 = 511;
 
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {

@@ -2,7 +2,8 @@
 
 use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::types::{Family, unify};
+use crate::expr::types::Family;
+use crate::expr::unify::unify;
 use crate::expr::{BindContext, Context, Expr, ExprType, Kind, cast, compare};
 use bytes::Bytes;
 use omnibus_value::temporal::{Date, DateMode, DateTime};

@@ -17,7 +17,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
     Def::new("TO_BASE64", 1, 1, super::text_lengths::in_base64, to_base64),
     Def::new("FROM_BASE64", 1, 1, super::text_lengths::of_base64, from_base64),
-    Def::volatile("UUID", 0, 0, ty::ascii::<36>, uuid),
+    Def::volatile("UUID", 0, 0, ty::utf8mb3::<36>, uuid),
     Def::volatile("UUID_SHORT", 0, 0, ty::ubigint, uuid_short),
     Def::new("IS_UUID", 1, 1, ty::boolean, is_uuid),
     Def::new("UUID_TO_BIN", 1, 2, ty::binary, uuid_to_bin),

@@ -3,7 +3,7 @@
 use super::{Def, text, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::types::{BINARY, Coercibility, Family};
-use crate::expr::{BindContext, Context, Expr, ExprType, charset, convert};
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind, charset, convert};
 use crate::memory::MemoryLimits;
 use crate::state::{NamedLocks, NewInsertId};
 use omnibus_value::Value;
@@ -39,8 +39,8 @@ pub(super) const DEFS: &[Def] = &[
     Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.found_rows as i64))),
     Def::volatile("SLEEP", 1, 1, ty::int, sleep),
     Def::volatile("BENCHMARK", 2, 2, ty::int, benchmark),
-    Def::new("CHARSET", 1, 1, ty::ascii::<64>, charset_of),
-    Def::new("COLLATION", 1, 1, ty::ascii::<64>, collation_of),
+    Def::new("CHARSET", 1, 1, ty::utf8mb3::<64>, charset_of),
+    Def::new("COLLATION", 1, 1, ty::utf8mb3::<64>, collation_of),
     Def::new("COERCIBILITY", 1, 1, |_, _| Ok(ExprType::int(10)), coercibility_of),
     Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, get_lock)),
     Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, release_lock)),
@@ -187,6 +187,9 @@ fn collation_id(e: &Expr, cx: &Context<'_>) -> u16 {
 
 fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResult<Value> {
     let ty = &args[0].ty;
+    if matches!(args[0].kind, Kind::UserVariable(_)) {
+        return Ok(Value::Int(Coercibility::Implicit as i64));
+    }
     let numeric = !matches!(ty.family(), Family::String | Family::Json);
     Ok(Value::Int(if numeric && !ty.is_null() { 5 } else { ty.coercibility as i64 }))
 }

@@ -19,6 +19,7 @@ mod info;
 pub(crate) mod json;
 mod json_schema;
 mod json_search;
+mod key_derivation;
 pub(crate) mod not_built;
 mod numeric;
 mod regexp;
@@ -294,6 +295,10 @@ pub(crate) mod ty {
     /// A string of the connection's collation.
     pub fn ascii<const N: u32>(_: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
         Ok(ExprType::varchar(N, cx.collation).nullable(true))
+    }
+    /// A string of utf8mb3, which the server's own names have, that is never NULL.
+    pub fn utf8mb3<const N: u32>(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
+        Ok(ExprType::varchar(N, 33))
     }
     /// A nullable DATE.
     pub fn date(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {

@@ -34,7 +34,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("ACOS", 1, 1, ty::double, |a, _, cx| defined(a, cx, |x| x.abs() <= 1.0, f64::acos)),
     Def::new("ATAN", 1, 2, ty::double, atan),
     Def::new("ATAN2", 2, 2, ty::double, atan),
-    Def::new("DEGREES", 1, 1, ty::double, |a, _, cx| defined(a, cx, |_| true, f64::to_degrees)),
+    Def::new("DEGREES", 1, 1, ty::double, |a, _, cx| finite(a, cx, f64::to_degrees, "degrees")),
     Def::new("RADIANS", 1, 1, ty::double, |a, _, cx| defined(a, cx, |_| true, f64::to_radians)),
     Def::volatile("RAND", 0, 1, rand_type, rand),
     Def::new("BIT_COUNT", 1, 1, ty::int, bit_count),

@@ -186,9 +186,10 @@ fn moment(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Moment>> {
         Value::Null => None,
         Value::Time(t) => Some(Moment::Time(*t)),
         Value::Date(_) | Value::DateTime(_) => e.to_datetime(&value, cx).map(Moment::DateTime),
-        // Short text is a time whatever it looks like: '2024-01-02' is 20 minutes and 24 seconds.
+        // To MariaDB short text is a time whatever it looks like: '2024-01-02' is 20 minutes and 24 seconds.
         Value::Bytes(text) => {
-            let dated = parse_time(text, 6).is_ok_and(|parsed| parsed.has_date);
+            let dated = parse_time(text, 6).is_ok_and(|parsed| parsed.has_date)
+                || !cx.session.settings.mariadb && text.len() > 5 && !text.contains(&b':');
             match parse_datetime(text, 6, DateMode::RELAXED) {
                 Ok(parsed) if dated => Some(Moment::DateTime(parsed.value)),
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
@@ -198,8 +199,8 @@ fn moment(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Moment>> {
         Value::Year(_) => Expr::constant(Value::Bytes(e.to_str(&value)), ExprType::varchar(4, BINARY))
             .eval_time(cx)?
             .map(Moment::Time),
-        // So many digits are of a date and a time.
-        value if value.to_f64().value >= 1e10 => {
+        // So many digits are of a date, or in MariaDB of a date and a time.
+        value if value.to_f64().value >= if cx.session.settings.mariadb { 1e10 } else { 8_385_960.0 } => {
             match value.to_datetime(6, DateMode::RELAXED, Date::ZERO).value {
                 Some(at) => Some(Moment::DateTime(at)),
                 None => e.to_time(value, cx).map(Moment::Time),
@@ -287,8 +288,10 @@ fn addtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn addtime(args: &[Expr], ty: &ExprType, sign: i64, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(start) = moment(&args[0], cx)? else { return Ok(Value::Null) };
-    // Text or a number with a date in it is nothing to add; a DATETIME column's time is.
-    let typed = args[1].ty.is_temporal() || args[1].ty.column.kind == ColumnKind::Year;
+    // To MariaDB text or a number with a date in it is nothing to add; a DATETIME column's time is.
+    let typed = !cx.session.settings.mariadb
+        || args[1].ty.is_temporal()
+        || args[1].ty.column.kind == ColumnKind::Year;
     let time = match if typed { args[1].eval_time(cx)?.map(Moment::Time) } else { moment(&args[1], cx)? } {
         Some(Moment::Time(time)) => time,
         _ => return Ok(Value::Null),

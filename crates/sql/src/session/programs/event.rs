@@ -160,7 +160,7 @@ impl SqlSession {
 }
 
 fn text_type() -> CastType {
-    CastType::Char { length: None, charset: None }
+    CastType::Char { length: None, charset: None, binary: false }
 }
 
 fn cast(expr: &Expr, ty: CastType) -> Expr {
