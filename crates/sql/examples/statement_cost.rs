@@ -1,4 +1,4 @@
-//! What a statement costs between the parser and the commit pipeline: no log, no network, the LSM
+//! The cost of a statement between the parser and the commit pipeline: no log, no network, the LSM
 //! engine in a temporary directory. `cargo run --release -p omnibus-sql --example statement_cost`.
 #![allow(clippy::unwrap_used, missing_docs)]
 

@@ -270,7 +270,7 @@ impl SqlError {
         matches!(self.code, NEEDS_BLOCKING | 1317 | 1969 | 3024)
     }
 
-    /// What a client is told of a commit that failed: 1180, or 1021 where there was no room.
+    /// The error of a commit that failed: 1180, or 1021 where there was no room.
     #[must_use]
     pub fn of_commit(error: omnibus_commit::CommitError) -> SqlError {
         match error {
@@ -480,7 +480,7 @@ impl Diagnostics {
         }
     }
 
-    /// What is kept, in order.
+    /// The kept conditions, in order.
     #[must_use]
     pub fn conditions(&self) -> &[(Level, SqlError)] {
         &self.conditions
@@ -504,7 +504,7 @@ impl Diagnostics {
         other.conditions.into_iter().for_each(|(level, condition)| self.push(level, condition));
     }
 
-    /// What a reply says: the statement's own.
+    /// The count in a reply: the statement's own.
     #[must_use]
     pub fn own_count(&self) -> u16 {
         u16::try_from(self.total.saturating_sub(self.before)).unwrap_or(u16::MAX)

@@ -195,7 +195,7 @@ impl Drop for SessionMemory {
     }
 }
 
-/// What one operator holds. Given back when it is dropped.
+/// The memory of one operator. Given back when it is dropped.
 #[derive(Debug)]
 pub struct Account {
     session: Arc<SessionMemory>,
@@ -356,7 +356,7 @@ impl Drop for Account {
 /// lists of constants and of columns.
 const WORD: usize = 512;
 
-/// What the tree and the plan of a statement of so many words take.
+/// The bytes of the tree and the plan of a statement of so many words.
 #[must_use]
 pub fn tree(words: usize) -> usize {
     words * WORD

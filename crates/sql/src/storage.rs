@@ -1,4 +1,4 @@
-//! What SELECT, and every expression with a subquery, asks of storage. Not storage itself: `store`
+//! Storage as SELECT, and every expression with a subquery, sees it. Not storage itself: `store`
 //! implements it over a transaction, the tests over vectors in memory.
 //!
 //! The shape is "batches into a caller's vector", because an engine's iterator borrows its
@@ -27,7 +27,7 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// What to do about a row that somebody else has locked.
+/// The behaviour at a row that somebody else has locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WaitPolicy {
     /// Wait (an interrupt in inline mode).
@@ -104,7 +104,7 @@ impl Scan {
     }
 }
 
-/// What a sequence's own transaction must know of the statement that asks for a number.
+/// The statement that asks for a number, as a sequence's own transaction must know it.
 #[derive(Clone, Copy)]
 pub struct SequenceAsk<'a> {
     /// The session's variables.

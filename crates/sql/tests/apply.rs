@@ -1,4 +1,4 @@
-//! What one database logs, applied to another: the same rows, whatever the images, the keys and the column types; and
+//! The log of one database, applied to another: the same rows, whatever the images, the keys and the column types; and
 //! APPLY-1.
 #![allow(clippy::unwrap_used)]
 

@@ -84,7 +84,7 @@ impl Priv {
 /// A procedure or function by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Routine<'a> {
-    /// Which of the two.
+    /// Procedure or function.
     pub kind: ProgramKind,
     /// Its database.
     pub db: &'a str,
@@ -245,7 +245,7 @@ pub trait AccessCheck: Send + Sync {
     }
 }
 
-/// Whose rights are asked: the session's, or those of an account that a definition names.
+/// The rights that are asked: the session's, or those of an account that a definition names.
 #[derive(Clone)]
 pub enum Rights<'a> {
     /// The session's.

@@ -1,4 +1,4 @@
-//! What a statement may use of its thread before it looks around: the one place where work in SQL is counted.
+//! The share of its thread that a statement may use before it looks around: the one place where work in SQL is counted.
 //!
 //! Every loop whose length a client chooses ticks: rows read, joined, compared, hashed; nodes of expressions; pieces of
 //! long texts; candidates of a plan. A tick costs a load and a store. Each `TICKS` of them the budget looks whether the
@@ -55,7 +55,7 @@ pub struct Budget {
     long: AtomicBool,
     /// The statement takes turns with others.
     shares: AtomicBool,
-    /// What the session's statements have done so far.
+    /// The counts of the session's statements so far.
     pub tally: Tally,
     /// How far the running one is, if it is of a kind that tells.
     pub progress: Arc<Progress>,
@@ -88,7 +88,7 @@ impl Budget {
         }
     }
 
-    /// What KILL sets.
+    /// The flag that KILL sets.
     #[must_use]
     pub fn kill(&self) -> &Arc<KillFlag> {
         &self.kill

@@ -29,7 +29,7 @@ pub fn to_parser(text: &[u8], client: u16) -> Cow<'_, [u8]> {
     Cow::Owned(converted(text, Charset::Latin1, Charset::Utf8mb4))
 }
 
-/// What such a client would have written, of a text in UTF-8.
+/// A text in UTF-8 as such a client would have written it.
 pub fn of_client(text: &[u8], client: u16) -> Cow<'_, [u8]> {
     if text.is_ascii() || charset(client) != Charset::Latin1 {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! What expressions and SHOW ask of the server: variables, counters, the process list, its files.
+//! The server as expressions and SHOW see it: variables, counters, the process list, its files.
 //!
 //! Asked on the session's thread, while a statement runs.
 
@@ -9,7 +9,7 @@ use omnibus_parser::ast::{HintValue, Ident, Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
-/// Which values `@@name` reads.
+/// The scope that `@@name` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableScope {
     /// `@@name`: session if there is one, else global.
@@ -40,7 +40,7 @@ pub fn tables_are_encrypted(host: &dyn SessionHost) -> bool {
     matches!(switch, Ok((Value::Int(1) | Value::UInt(1), _)))
 }
 
-/// What expressions ask of the server. Implemented by the server; [`NoHost`] for tests.
+/// The server as expressions see it. Implemented by the server; [`NoHost`] for tests.
 pub trait SessionHost: Send + Sync {
     /// The value and type of a system variable, or error 1193.
     fn variable(&self, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)>;

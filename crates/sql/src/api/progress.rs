@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// What a definition statement is doing with a table's rows.
+/// The work of a definition statement on a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Work {
@@ -53,7 +53,7 @@ pub struct Progress {
 /// A look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progressed {
-    /// What is done now.
+    /// The current work.
     pub work: Work,
     /// Rows and entries that are done.
     pub done: u64,

@@ -1,4 +1,4 @@
-//! What a statement gives back: columns and rows into a sink, and its outcome.
+//! Results of statements: columns and rows into a sink, and the outcome.
 
 use crate::error::SqlResult;
 use omnibus_value::{ColumnType, Value};
@@ -84,7 +84,7 @@ pub struct Outcome {
     pub last_insert_id: u64,
     /// The OK packet's text, for example "Rows matched: 1  Changed: 1  Warnings: 0".
     pub info: String,
-    /// What must be durable before the reply may leave (COMMIT-2).
+    /// The commit that must be durable before the reply may leave (COMMIT-2).
     pub wait: Option<omnibus_commit::Ticket>,
 }
 

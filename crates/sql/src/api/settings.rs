@@ -390,7 +390,7 @@ impl Default for SessionSettings {
 }
 
 impl SessionSettings {
-    /// Which dates `sql_mode` lets in.
+    /// The dates that `sql_mode` lets in.
     #[must_use]
     pub fn date_mode(&self) -> DateMode {
         let has = |bit: u64| self.sql_mode & bit != 0;
@@ -402,7 +402,7 @@ impl SessionSettings {
         }
     }
 
-    /// What of `sql_mode` the grammar depends on.
+    /// The parts of `sql_mode` that the grammar depends on.
     #[must_use]
     pub fn parse_options(&self) -> ParseOptions {
         let has = |bit: u64| self.sql_mode & bit != 0;

@@ -1,4 +1,4 @@
-//! What a session's statements have done so far: rows examined, tables read as a whole, time in lock waits. Who wants to know it of
+//! Counts of a session's statements so far: rows examined, tables read as a whole, time in lock waits. Who wants to know it of
 //! one statement (the slow query log, digests) takes the difference.
 //!
 //! Written by the thread that runs the statement, at a load and a store each; the atomics only make a session movable.
@@ -71,7 +71,7 @@ impl Tally {
 }
 
 impl Tallied {
-    /// What came since `before`.
+    /// The counts since `before`.
     #[must_use]
     pub fn since(self, before: Tallied) -> Tallied {
         Tallied {

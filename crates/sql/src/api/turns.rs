@@ -6,7 +6,7 @@
 //! for a turn now and then, and parks when others have waited longer. Rejected: lower priority for their threads, because
 //! a runtime's thread can't be given its priority back, and who is preempted inside a lock makes others wait.
 //!
-//! Who waits for a lock or sleeps gives its turn back first; for whatever else (a disk, a client) it does not: a turn whose
+//! A statement that waits for a lock or sleeps gives its turn back first; for whatever else (a disk, a client) it does not: a turn whose
 //! owner has not asked for `LAPSE_US` goes to who waits in front. So turns never add a deadlock.
 
 use super::kill::{KillFlag, now_us};
@@ -26,7 +26,7 @@ const LAPSE_US: u64 = 400_000;
 /// How often one looks who is not in front. Whoever comes to the front is woken.
 const LOOK_US: u64 = 1_000_000;
 
-/// Who computes and who waits for it.
+/// The sessions that compute, and those that wait for it.
 #[derive(Debug)]
 pub struct Turns {
     slots: usize,

@@ -29,7 +29,7 @@ pub struct ApplySettings {
     pub conversions: Conversions,
     /// `log_replica_updates`: what is applied is written to our log too, with its GTID.
     pub log_updates: bool,
-    /// What the log does with transactions that come without a GTID.
+    /// The treatment of transactions that come without a GTID.
     pub unnamed: Unnamed,
     /// `replica_skip_errors`: statements and rows that fail so are left out.
     pub skip_errors: BTreeSet<u16>,

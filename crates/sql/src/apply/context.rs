@@ -1,6 +1,6 @@
 //! A statement's context: set for it and restored behind it, all of it here and nowhere else.
 //!
-//! What the statement's form does not say is what the applier's session was made with, the server's defaults.
+//! Settings that the statement's form leaves out are those of the applier's session, the server's defaults.
 
 use crate::catalog::charset::known_collation;
 use crate::error::{SqlError, SqlResult};

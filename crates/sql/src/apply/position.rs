@@ -37,7 +37,7 @@ fn decode(key: &[u8], value: &[u8]) -> SqlResult<Position> {
     }
 }
 
-/// What was last committed for a channel.
+/// The position last committed for a channel.
 ///
 /// # Errors
 /// The engine failed, or damage.

@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// Whose words are bound: the session's, or those of a view.
 #[derive(Clone)]
 pub(crate) struct Author<'a> {
-    /// What they may read: asked wherever a query names a stored table, before it is looked up.
+    /// The rights to read: asked wherever a query names a stored table, before it is looked up.
     pub access: Rights<'a>,
     /// The collation of the character set that literals were written in.
     pub client: u16,
@@ -97,7 +97,7 @@ pub(crate) struct Objects<'a> {
 pub(crate) struct Notes<'a> {
     /// The full names of what it names, for a definition of a view.
     pub meaning: Option<&'a RefCell<Meaning>>,
-    /// What the binary log must know; statements that change nothing have none.
+    /// The uses that the binary log must know; statements that change nothing have none.
     pub uses: Option<&'a UsesCell>,
 }
 

@@ -73,15 +73,15 @@ pub struct BlockScope {
     pub aggregates_allowed: bool,
     /// Inside an aggregate's argument.
     pub in_aggregate: bool,
-    /// What is being bound.
+    /// The clause that is being bound.
     pub clause: Clause,
-    /// What HAVING may name beside aliases: what is grouped by and what is selected.
+    /// The expressions that HAVING may name beside aliases: grouped and selected ones.
     pub having: Vec<Expr>,
     /// How many of those are grouped by; they come first.
     pub grouped: usize,
     /// Names of the select list that are not bound yet.
     pub forthcoming: Vec<Arc<str>>,
-    /// What it reads of outer blocks.
+    /// The columns of outer blocks that it reads.
     pub outer: OuterReads,
     /// Its window functions.
     pub(crate) windows: BlockWindows,
@@ -89,7 +89,7 @@ pub struct BlockScope {
     pub(super) facts: BlockFacts,
 }
 
-/// What a query block or a subquery reads of the blocks around it.
+/// The columns of surrounding blocks that a query block or a subquery reads.
 #[derive(Clone, Debug, Default)]
 pub struct OuterReads {
     /// Slots.

@@ -1,4 +1,4 @@
-//! What an indexed generated column has is not computed again: where a condition, an order or a group is its expression, the column
+//! An indexed generated column is not computed again: where a condition, an order or a group is its expression, the column
 //! stands for it, and its index can be used.
 
 use super::scope::Source;

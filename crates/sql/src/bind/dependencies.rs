@@ -379,7 +379,7 @@ pub enum BlockFacts {
 }
 
 impl BlockFacts {
-    /// What has been told.
+    /// The facts that were told.
     pub fn known(self) -> Option<Arc<DerivedFacts>> {
         match self {
             BlockFacts::Known(facts) => Some(facts),

@@ -407,7 +407,7 @@ fn slots_of(binder: &Binder<'_>, tables: std::ops::Range<usize>) -> SlotSet {
 pub(crate) struct BoundCommon {
     pub plan: Arc<QueryPlan>,
     pub columns: Arc<[ResultColumn]>,
-    /// What it reads of blocks around its WITH, which are the first `depth` ones.
+    /// The columns that it reads of blocks around its WITH, which are the first `depth` ones.
     pub outer: OuterReads,
     pub depth: usize,
     /// Where its rows are kept.

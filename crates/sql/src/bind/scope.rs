@@ -12,7 +12,7 @@ use omnibus_parser::ast::{ColumnRef, Qualifier};
 use omnibus_value::ColumnKind;
 use std::sync::Arc;
 
-/// What the columns of a table instance are.
+/// The origin of a table instance's columns.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A stored table.
@@ -23,18 +23,18 @@ pub enum Source {
     View(Arc<MergedView>),
 }
 
-/// What a view is where its tables stand in its place: they are in the same scope, where no name finds them.
+/// A view whose tables stand in its place: they are in the same scope, where no name finds them.
 #[derive(Debug)]
 pub struct MergedView {
     /// The view.
     pub view: Arc<View>,
     /// Its columns.
     pub columns: Vec<ResultColumn>,
-    /// What they are.
+    /// The expressions of its columns.
     pub exprs: Vec<Expr>,
     /// A table of it that has a row whenever the view has one.
     pub witness: u16,
-    /// What rows that are written through it must meet.
+    /// The conditions of rows that are written through it.
     pub check: Vec<Expr>,
 }
 

@@ -1,4 +1,4 @@
-//! What a statement depends on beside its rows, as the binary log must know it: user variables, seeds, LAST_INSERT_ID,
+//! A statement's dependencies beside its rows, as the binary log must know them: user variables, seeds, LAST_INSERT_ID,
 //! and whatever gives another server other values.
 //!
 //! Gathered while a statement is bound and kept with its plan. [`Uses`] says what there is; whether that matters is

@@ -10,7 +10,7 @@ pub(crate) const HIDDEN: &str = "!hidden!";
 /// The decimals of a FLOAT or DOUBLE without (M,D).
 pub(crate) const NOT_FIXED: u8 = 31;
 
-/// What a column gets when INSERT does not name it.
+/// The value of a column that INSERT does not name.
 #[derive(Clone, Debug, Default)]
 pub enum ColumnDefault {
     /// No DEFAULT clause on a NOT NULL column, or DROP DEFAULT: error 1364 when strict.
@@ -35,7 +35,7 @@ pub struct Column {
     pub nullable: bool,
     /// The default.
     pub default: ColumnDefault,
-    /// What its values are computed from, if nobody may set them.
+    /// The expression that its values are computed from, if nobody may set them.
     pub generated: Option<Generated>,
     /// ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,

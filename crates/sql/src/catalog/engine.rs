@@ -1,6 +1,6 @@
 //! Names of storage engines: the default one's, and those of other servers' engines that it stands in for.
 
-/// What the default engine goes by in everything that programs read. Many look for `InnoDB` and mean transactions, row locks and foreign
+/// The default engine's name in everything that programs read. Many look for `InnoDB` and mean transactions, row locks and foreign
 /// keys by it; under another name they would take the tables for some that have none.
 pub const DEFAULT_ENGINE: &str = "InnoDB";
 

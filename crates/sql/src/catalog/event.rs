@@ -27,7 +27,7 @@ pub enum EventTimes {
     },
 }
 
-/// What an event has beside its text.
+/// The definition of an event beside its text.
 #[derive(Clone, Debug)]
 pub struct EventDef {
     /// When it runs.

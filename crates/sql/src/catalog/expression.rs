@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct StoredExpr {
     /// As SHOW CREATE TABLE writes it, without the parentheses around it.
     pub text: Arc<str>,
-    /// What is bound wherever rows are written.
+    /// The tree that is bound wherever rows are written.
     pub tree: Arc<ast::Expr>,
 }
 

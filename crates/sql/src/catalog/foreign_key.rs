@@ -6,7 +6,7 @@
 use super::{Table, TableDef, same_name};
 use std::sync::Arc;
 
-/// What becomes of rows whose parent goes or gets another key.
+/// The action on rows whose parent goes or gets another key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReferenceAction {
     /// Refused. There is no difference to RESTRICT, since nothing is checked later than at once.
@@ -97,7 +97,7 @@ impl TableDef {
 pub struct Child {
     /// The table.
     pub table: Arc<Table>,
-    /// Which of its foreign keys.
+    /// The foreign key's place among its table's.
     pub key: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Histograms of columns: which values a column has, as ANALYZE TABLE .. UPDATE HISTOGRAM found them.
 //!
-//! What is kept and shown is MySQL's document (`information_schema.COLUMN_STATISTICS`). A singleton histogram has a bucket for
+//! The kept and shown form is MySQL's document (`information_schema.COLUMN_STATISTICS`). A singleton histogram has a bucket for
 //! each value, an equi-height one buckets of about as many rows each; a bucket ends with the share of the rows in it and before
 //! it. Estimates go by the same bytes that index keys are made of, so a column's collation decides. Not here: who keeps them
 //! (`store::kept_statistics`), who asks (`plan::cost::estimate`).
@@ -300,7 +300,7 @@ impl Collector {
         }
     }
 
-    /// What was found, in at most `most` buckets.
+    /// The document, with at most `most` buckets.
     #[must_use]
     pub fn finish(mut self, most: u64, auto: bool, now: DateTime) -> Json {
         self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0));

@@ -3,7 +3,7 @@
 use omnibus_engine::SpaceId;
 use std::sync::Arc;
 
-/// What an index promises.
+/// The kind of an index: its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// PRIMARY KEY; always first and clustered.
@@ -17,7 +17,7 @@ pub enum IndexKind {
 /// One column of an index.
 #[derive(Clone, Debug)]
 pub struct IndexPart {
-    /// Which column of the table.
+    /// The place of the column in the table.
     pub column: usize,
     /// Prefix length in characters (bytes for binary strings), if not the whole column.
     pub prefix: Option<u32>,
@@ -30,7 +30,7 @@ pub struct IndexPart {
 pub struct Index {
     /// "PRIMARY" for the primary key; compared without case.
     pub name: Arc<str>,
-    /// What it promises.
+    /// Its kind.
     pub kind: IndexKind,
     /// Its columns, in key order.
     pub parts: Vec<IndexPart>,

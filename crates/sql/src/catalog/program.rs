@@ -1,6 +1,6 @@
 //! Routines, triggers and events as the catalog keeps them: the text that SHOW CREATE shows, and where it was written.
 //!
-//! What a program does is `crate::session::programs`'. Its tree is made from the text when somebody first needs it.
+//! Programs run in `crate::session::programs`. A program's tree is made from the text when somebody first needs it.
 
 use super::{Definer, EventDef, charset};
 use crate::error::{SqlError, SqlResult};
@@ -24,7 +24,7 @@ pub fn program_key(kind: ProgramKind, name: &str) -> ProgramKey {
 /// A stored program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramDef {
-    /// What it is; none: not yet said.
+    /// Its kind; none: not yet said.
     pub kind: Option<ProgramKind>,
     /// Its schema.
     pub db: Arc<str>,
@@ -36,7 +36,7 @@ pub struct ProgramDef {
     pub created_us: i64,
     /// The last ALTER.
     pub modified_us: i64,
-    /// What it is read and run under.
+    /// The `sql_mode` that it is read and run under.
     pub sql_mode: u64,
     /// Collation of `character_set_client`.
     pub client: u16,
@@ -53,7 +53,7 @@ pub struct ProgramDef {
 }
 
 impl ProgramDef {
-    /// What it is.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> ProgramKind {
         self.kind.unwrap_or(ProgramKind::Procedure)

@@ -1,4 +1,4 @@
-//! What a sequence (MariaDB's) is: a table of one row, and numbers that are taken out of it a block at a time.
+//! Sequences (MariaDB's): a table of one row, and numbers that are taken out of it a block at a time.
 //!
 //! Pure. The row says from where on no number has been given to anybody; whoever takes a block commits the row behind it first
 //! (`store::sequence`), so that a crash wastes numbers and never gives one twice.
@@ -50,10 +50,10 @@ pub struct Block {
     step: i64,
 }
 
-/// What is left of the last block, and the version of the row that it is of.
+/// The rest of the last block, and the version of the row that it is of.
 pub type SequenceBlock = Option<(Block, u64)>;
 
-/// What a sequence's table has in memory.
+/// The state of a sequence's table in memory.
 #[derive(Debug, Default)]
 pub struct SequenceState {
     /// Whoever takes numbers has it.

@@ -1,4 +1,4 @@
-//! What is known of a table's contents: how many rows, how many different values, and how keys are spread. What
+//! Statistics of a table's contents: how many rows, how many different values, and how keys are spread. What
 //! ANALYZE TABLE counts is kept (`store::kept_statistics`); what nobody has analysed is counted when a query first asks for it,
 //! and not kept (`store::statistics`).
 
@@ -15,7 +15,7 @@ const SMALL: u64 = 50;
 /// Bytes of a sampled key that are kept; what is behind them tells no more.
 const SAMPLE_BYTES: usize = 64;
 
-/// What a table's indexes hold.
+/// The statistics of a table's indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Rows in the table.
@@ -24,7 +24,7 @@ pub struct Statistics {
     pub indexes: BTreeMap<u32, IndexStatistics>,
 }
 
-/// What one index holds.
+/// The statistics of one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStatistics {
     /// How many different values one, two, … leading parts have.
@@ -224,7 +224,7 @@ impl<'t> Counter<'t> {
         self.sampler.seen
     }
 
-    /// What was found.
+    /// The statistics of the index.
     #[must_use]
     pub fn finish(self) -> IndexStatistics {
         let Sampler { mut kept, step, seen } = self.sampler;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a CREATE TABLE statement says, with the ids the catalog gave it.
+/// The definition of CREATE TABLE, with the ids the catalog gave it.
 #[derive(Clone, Debug)]
 pub struct TableDef {
     /// Never reused; also the table id of TABLE_MAP events.
@@ -44,7 +44,7 @@ pub struct TableDef {
     pub options: Vec<Arc<str>>,
     /// Seconds since the epoch.
     pub created: u64,
-    /// What rows looked like before the columns changed.
+    /// The forms of rows before the columns changed.
     pub versions: RowVersions,
 }
 
@@ -109,7 +109,7 @@ pub struct Table {
     pub has_on_update: bool,
     /// Shared with earlier and later definitions of the same table.
     pub state: Arc<TableState>,
-    /// What its rows were read and changed for.
+    /// The counts of reads and changes of its rows.
     pub usage: Usage,
     /// Rows of it that plans are made by. Not of other definitions: they may read them otherwise.
     pub(crate) sample: parking_lot::RwLock<Option<Arc<super::RowSample>>>,
@@ -270,13 +270,13 @@ impl Table {
         Ok(values.into())
     }
 
-    /// What has been counted of it.
+    /// Its statistics, once counted.
     #[must_use]
     pub fn statistics(&self) -> Option<Arc<Statistics>> {
         self.state.statistics.read().clone()
     }
 
-    /// What is known of a column's values.
+    /// The histogram of a column's values.
     #[must_use]
     pub fn histogram(&self, column: usize) -> Option<Arc<Histogram>> {
         let histograms = self.state.histograms.read();

@@ -35,7 +35,7 @@ impl Usage {
         Usage { fetched, inserted, updated, deleted }
     }
 
-    /// What one index was used for; `None`: no index. Rows go in along none, and are found by the first for their change.
+    /// The uses of one index; `None`: no index. Rows go in along none, and are found by the first for their change.
     #[must_use]
     pub fn of(&self, index: Option<usize>) -> Uses {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

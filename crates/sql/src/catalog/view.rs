@@ -52,7 +52,7 @@ impl Definer {
     }
 }
 
-/// What a view's definition says.
+/// The definition of a view.
 #[derive(Clone, Debug)]
 pub struct ViewDef {
     /// Never reused; tables and views have them of one sequence.
@@ -63,9 +63,9 @@ pub struct ViewDef {
     pub name: Arc<str>,
     /// ALGORITHM.
     pub algorithm: ViewAlgorithm,
-    /// Who made it, or whom that named.
+    /// The account that made it, or that was named.
     pub definer: Definer,
-    /// Whose rights its query has.
+    /// The rights that its query runs with.
     pub security: Security,
     /// Names of its columns, where its query cannot have them.
     pub columns: Vec<Ident>,

@@ -44,7 +44,7 @@ const SORT_BYTES: u64 = 4 << 20;
 const CHUNK: usize = 512 << 10;
 
 /// What is built.
-struct Target<'a> {
+struct BuildTarget<'a> {
     /// The table with its new indexes.
     new: Arc<Table>,
     /// Which of them are new: all, if rows are copied.
@@ -108,7 +108,7 @@ pub(super) fn build_beside_writers(
     built: &[usize],
 ) -> ExecResult<()> {
     let new = Arc::new(Table::new(def.clone(), table.state.clone()));
-    let target = Target { new, built: built.to_vec(), copying: None };
+    let target = BuildTarget { new, built: built.to_vec(), copying: None };
     build(ddl, change, names, table, &target).map(drop)
 }
 
@@ -123,7 +123,7 @@ pub(super) fn copy_beside_writers(
 ) -> ExecResult<u64> {
     let new = Arc::new(Table::new(def.clone(), table.state.clone()));
     let copying = Some(Copying::new(ddl, table, &new, sources)?);
-    let target = Target { built: (0..def.indexes.len()).collect(), new, copying };
+    let target = BuildTarget { built: (0..def.indexes.len()).collect(), new, copying };
     let rows = build(ddl, change, names, table, &target)?;
     copy::renumber(table, def);
     Ok(rows)
@@ -134,7 +134,7 @@ fn build(
     change: &mut Change,
     names: Names<'_>,
     table: &Arc<Table>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
 ) -> ExecResult<u64> {
     let port = ddl.trx.shared().port.clone();
     let build = Build::begin(ddl.trx.shared(), table.def.indexes[0].space);
@@ -178,7 +178,7 @@ fn build(
 /// Writes the rows anew as they were when the build began.
 fn fill_copy(
     ddl: &mut Ddl<'_>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     rows: &Rows<'_>,
     changes: &mut Changes,
 ) -> ExecResult<u64> {
@@ -230,7 +230,7 @@ pub(super) fn beside_readers<T>(
 /// Changes the entries of rows with these keys, some of which may be the same, from what they were to what they are.
 fn follow(
     ddl: &mut Ddl<'_>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     (before, after): (&dyn Snapshot, &dyn Snapshot),
     mut keys: Sorted,
     changes: &mut Changes,
@@ -260,7 +260,7 @@ fn follow(
 /// What there is of a row in the built indexes, in their order.
 fn entries(
     ddl: &mut Ddl<'_>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     key: &Bytes,
     row: Option<&Bytes>,
 ) -> ExecResult<Vec<Entry>> {
@@ -280,7 +280,7 @@ fn entries(
 
 fn follow_row(
     ddl: &mut Ddl<'_>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     key: &Bytes,
     (old, new): (Option<&Bytes>, Option<&Bytes>),
     chunk: &mut WriteSet,
@@ -310,7 +310,7 @@ fn follow_row(
 /// 1062 for an entry of a unique index that another row has at `after`, too.
 fn put_entries(
     ddl: &mut Ddl<'_>,
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     after: &dyn Snapshot,
     mut puts: Sorted,
     changes: &mut Changes,
@@ -364,7 +364,7 @@ fn exec<'a>(ddl: &'a mut Ddl<'_>) -> Context<'a> {
 
 /// The error for an entry that a row of the table has, as `after` shows it, and another one too. Of a copy, rows are in `latest`.
 fn duplicate(
-    target: &Target<'_>,
+    target: &BuildTarget<'_>,
     (after, latest): (&dyn Snapshot, &dyn Snapshot),
     key: &Bytes,
     value: &Bytes,

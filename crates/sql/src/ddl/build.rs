@@ -66,7 +66,7 @@ pub(crate) struct BuildContext<'a> {
     pub engines: Vec<EngineInfo>,
     /// How its expressions are written.
     pub writer: Writer,
-    /// What is not built is a warning, no error.
+    /// Constraints that are not supported are warnings, no errors.
     pub ignore_unsupported_constraints: bool,
     /// `default_storage_engine`.
     pub default_engine: &'static str,

@@ -52,7 +52,7 @@ pub(crate) struct Change {
     pub dropped: Vec<SpaceId>,
     /// Indexes that recovery builds from the table: table id, space.
     pub built: Vec<(u64, SpaceId)>,
-    /// What was filled for it already.
+    /// The files that were filled for it already.
     pub loaded: Vec<Loaded>,
     /// Anything else.
     pub hooks: Vec<Hook>,

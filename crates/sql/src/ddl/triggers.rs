@@ -1,4 +1,4 @@
-//! What becomes of triggers when their table is dropped or gets another name.
+//! Triggers whose table is dropped or gets another name.
 
 use super::exec::{Change, Ddl};
 use crate::catalog::{ProgramDef, Table, persist, quote_ident};

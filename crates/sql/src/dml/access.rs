@@ -25,7 +25,7 @@ use omnibus_value::Value;
 #[derive(Debug)]
 pub(crate) struct Finder {
     path: TableAccess,
-    /// What they are sorted by, unless the path has them in that order.
+    /// The sort keys, unless the path has rows in that order.
     pub order: Vec<(Expr, bool)>,
     /// IGNORE: bad data in the condition is worth a warning in strict mode too.
     ignore: bool,

@@ -1,4 +1,4 @@
-//! What columns get that nobody gives a value: defaults, CURRENT_TIMESTAMP, and the implicit values
+//! Values of columns that nobody gives one: defaults, CURRENT_TIMESTAMP, and the implicit values
 //! of a lenient sql_mode.
 
 pub(crate) use crate::expr::into_column::implicit_default;

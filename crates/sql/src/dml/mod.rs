@@ -61,14 +61,14 @@ pub(crate) struct Effect {
     pub last_insert_id: u64,
     /// For the OK packet.
     pub info: String,
-    /// What RETURNING gives.
+    /// The rows of RETURNING.
     pub rows: Option<Rows>,
 }
 
 /// A data-changing statement, compiled.
 pub(crate) struct WritePlan {
     kind: WriteKind,
-    /// What a log of statements must say beside the text.
+    /// The uses that a log of statements must say beside the text.
     pub uses: Uses,
     /// Why it is not safe to log the text ([`safety::reasons`]); 0 if it is.
     pub unsafe_bits: u32,

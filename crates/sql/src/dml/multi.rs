@@ -41,7 +41,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A table whose rows change.
-struct Target {
+struct ChangedTable {
     table: Arc<Table>,
     slot: u16,
     /// The name that the statement has for it, or for the view that it is behind.
@@ -66,7 +66,7 @@ struct Target {
 /// A statement over several tables, compiled.
 pub(crate) struct MultiPlan {
     query: QueryPlan,
-    targets: Vec<Target>,
+    targets: Vec<ChangedTable>,
     delete: bool,
     ignore: bool,
 }
@@ -225,7 +225,7 @@ impl MultiPlan {
     fn apply(
         &self,
         run: &mut Run<'_>,
-        target: &Target,
+        target: &ChangedTable,
         key: Bytes,
         joined: &[Value],
         number: u64,
@@ -267,7 +267,7 @@ impl MultiPlan {
     }
 }
 
-impl Target {
+impl ChangedTable {
     /// The key of this table's row in a joined row; `None` where an outer join found none.
     fn key(&self, joined: &[Value]) -> Option<Bytes> {
         let parts = self.table.key_columns.len();
@@ -334,8 +334,8 @@ fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
 }
 
 /// The targets of an UPDATE, with what is assigned to each; places of values count from the first.
-fn assigned(planner: &Planner<'_>, binder: &Binder<'_>, tree: &Update) -> SqlResult<Vec<Target>> {
-    let mut targets: Vec<Target> = Vec::new();
+fn assigned(planner: &Planner<'_>, binder: &Binder<'_>, tree: &Update) -> SqlResult<Vec<ChangedTable>> {
+    let mut targets: Vec<ChangedTable> = Vec::new();
     let mut values = 0;
     for assignment in &tree.assignments {
         let name = &assignment.column;
@@ -380,7 +380,7 @@ fn deleted(
     binder: &Binder<'_>,
     tree: &Delete,
     name: &ObjectName,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<ChangedTable>,
 ) -> SqlResult<()> {
     let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
     let database = binder.session.database.as_deref();
@@ -435,7 +435,7 @@ fn names(target: &ObjectName, table: &ScopeTable, from: &[TableRef], database: O
 fn target(
     planner: &Planner<'_>,
     binder: &Binder<'_>,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<ChangedTable>,
     (scope, slot): (&ScopeTable, u16),
     place: usize,
     need: Priv,
@@ -462,7 +462,7 @@ fn target(
             None
         }
     };
-    targets.push(Target {
+    targets.push(ChangedTable {
         table: table.clone(),
         slot,
         alias: scope.alias.to_string(),
@@ -480,7 +480,12 @@ fn target(
 }
 
 /// Locks the rows of the targets, and reads their keys and what is to be checked of them.
-fn read_rows(binder: &Binder<'_>, nest: &mut Nest, outputs: &mut Vec<expr::Expr>, targets: &mut [Target]) {
+fn read_rows(
+    binder: &Binder<'_>,
+    nest: &mut Nest,
+    outputs: &mut Vec<expr::Expr>,
+    targets: &mut [ChangedTable],
+) {
     let slots: Vec<u16> = targets.iter().map(|target| target.slot).collect();
     nest.lock_exclusively(&slots);
     let scope_of = |slot: u16| binder.collected.slots.get(usize::from(slot)).and_then(|table| table.as_ref());

@@ -37,7 +37,7 @@ pub(crate) struct Planner<'a> {
     pub access: &'a dyn AccessCheck,
     pub virtuals: &'a dyn VirtualTables,
     pub params: Option<&'a [Value]>,
-    /// What the binder meets that the binary log must know.
+    /// The uses that the binder meets and the binary log must know.
     pub uses: &'a UsesCell,
     /// How rows that are only read are locked: shared where the log will have the text, so that whoever runs it in the
     /// order of the commits reads the same.

@@ -1,4 +1,4 @@
-//! What a table's definition says about every row that is written: default expressions, generated columns, checks.
+//! Expressions of a table's definition about every row that is written: defaults, generated columns, checks.
 //!
 //! In this order a row is made: the values that are given; DEFAULT (..) for columns without one; generated columns, from left to
 //! right; then the checks are asked. Each expression reads the row as it is then. Rows that a replica gets from its source, or

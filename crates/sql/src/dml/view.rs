@@ -109,7 +109,7 @@ pub(crate) struct Opened<'a> {
     pub binder: Binder<'a>,
     pub slot: u16,
     pub names: Names,
-    /// What the views that it goes through say of the rows that it may see.
+    /// The conditions of the views that it goes through.
     pub conditions: Vec<Expr>,
 }
 

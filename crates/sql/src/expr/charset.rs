@@ -135,7 +135,7 @@ pub fn compare_no_pad(a: &[u8], b: &[u8], id: u16) -> Ordering {
     }
 }
 
-/// Which of two collations of equal strength an operation uses, if MySQL chooses one: the binary
+/// The one of two collations of equal strength that an operation uses, if MySQL chooses one: the binary
 /// one of the same character set; the Unicode one of two character sets.
 #[must_use]
 pub fn prefer(a: u16, b: u16) -> Option<u16> {

@@ -25,7 +25,7 @@ use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, Time, datetime_from_number, year_from_number};
 use omnibus_value::{FixedKind, Value};
 
-/// What an operand becomes.
+/// The type that an operand becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum As {
     /// Text as the exact number that it is.

@@ -86,7 +86,7 @@ pub struct Context<'a> {
     pub(crate) grouped_rows: u64,
     /// The facts that hold for the whole of a query.
     pub query: QueryFacts,
-    /// What the parts of the plan do, if somebody wants to know.
+    /// The profile of the plan's parts, if somebody wants to know.
     pub profile: Option<Box<Profile>>,
     /// A buffer for the key that a join looks up.
     pub(crate) key: Vec<u8>,

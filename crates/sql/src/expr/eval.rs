@@ -24,7 +24,7 @@ impl Expr {
     /// The value for the rows now in the frame.
     ///
     /// # Errors
-    /// What MySQL would report, or an interrupt from a subquery's storage.
+    /// MySQL's error, or an interrupt from a subquery's storage.
     pub fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         match &self.kind {
             Kind::Const(value) => Ok(value.clone()),

@@ -55,7 +55,7 @@ pub fn from_value(value: &Value) -> Json {
     }
 }
 
-/// What an expression gives, as a member of a document: labels and text are strings, conditions true and false, bytes what no string
+/// An expression's value as a member of a document: labels and text are strings, conditions true and false, bytes what no string
 /// of a document can be (shown in base64, with MySQL's number of the type).
 #[must_use]
 pub fn member(e: &Expr, value: &Value) -> Json {

@@ -1,6 +1,6 @@
 //! MySQL's JSON_VALUE: the one part of a document at a path, as a value of an SQL type.
 //!
-//! What is no value of the type, and a path that finds several parts, is an error, for ON ERROR; a path that finds nothing is for ON
+//! A value that is none of the type, and a path that finds several parts, is an error, for ON ERROR; a path that finds nothing is for ON
 //! EMPTY. MariaDB's function of that name is among the functions of JSON.
 
 use super::context::Context;
@@ -16,7 +16,7 @@ use crate::state::SessionState;
 use omnibus_value::json::{Json, Path};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
-/// What there is instead of a value.
+/// The stand-in for a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instead {
     /// NULL.

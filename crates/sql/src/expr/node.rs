@@ -17,9 +17,9 @@ use omnibus_value::temporal::IntervalUnit;
 /// An expression and its type.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it does.
+    /// Its operation.
     pub kind: Kind,
-    /// What it yields.
+    /// The type of its value.
     pub ty: ExprType,
 }
 
@@ -74,7 +74,7 @@ pub enum BitOp {
     ShiftRight,
 }
 
-/// What `IS` asks.
+/// The question of `IS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsKind {
     /// IS NULL, IS UNKNOWN.
@@ -101,7 +101,7 @@ pub enum Kind {
     Column {
         /// Which table instance.
         slot: u16,
-        /// Which of its columns.
+        /// The place of the column in the row.
         column: u16,
         /// Stored as UTC.
         utc: bool,
@@ -140,7 +140,7 @@ pub enum Kind {
     Is {
         /// The operand.
         expr: Box<Expr>,
-        /// What is asked.
+        /// The question.
         what: IsKind,
         /// NOT.
         negated: bool,

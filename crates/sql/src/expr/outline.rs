@@ -1,4 +1,4 @@
-//! What a plan does, as data for people: a tree of operators, which EXPLAIN prints in its forms.
+//! Plans as data for people: a tree of operators, which EXPLAIN prints in its forms.
 //!
 //! It stands among expressions because all that these know of a plan inside of them is that it can say this of itself
 //! ([`super::subquery::Subplan`]).
@@ -164,7 +164,7 @@ pub struct Table {
     pub access: &'static str,
     /// Indexes that could be used.
     pub possible: Vec<String>,
-    /// What is used of indexes.
+    /// The used index, if there is one.
     pub index: Option<Index>,
     /// Indexes that are united.
     pub united: Vec<String>,
@@ -193,7 +193,7 @@ pub struct Estimate {
     pub cost: f64,
 }
 
-/// What is read of a table's indexes: one, or those of a union.
+/// The indexes that a table is read by: one, or those of a union.
 #[derive(Debug, Default)]
 pub struct Index {
     /// Their names.
@@ -202,7 +202,7 @@ pub struct Index {
     pub lengths: Vec<String>,
     /// Columns that are used.
     pub parts: Vec<String>,
-    /// What a key is equal to.
+    /// The values that a key is equal to.
     pub refs: Vec<String>,
 }
 
@@ -244,7 +244,7 @@ impl Numbers {
     }
 }
 
-/// What is known while a plan says what it does.
+/// The state of a walk through a plan.
 #[derive(Default)]
 pub struct Outliner<'p> {
     /// Numbers of all queries.

@@ -6,7 +6,7 @@ use super::stored::StoredCall;
 use super::subquery::{Subquery, SubqueryKind};
 use omnibus_value::Value;
 
-/// What the text calls things that an expression has numbers for.
+/// The names of things that an expression has numbers for.
 pub trait Names {
     /// A column of a slot's row.
     fn column(&self, slot: u16, column: u16) -> String;

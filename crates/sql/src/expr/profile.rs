@@ -1,4 +1,4 @@
-//! What the parts of a plan did while it ran: for EXPLAIN ANALYZE. Without a profile it costs a branch a reading of a table.
+//! Measures of a plan's parts while it ran: for EXPLAIN ANALYZE. Without a profile it costs a branch a reading of a table.
 //!
 //! A part is known by where it is in the plan, which stays in its place as long as it runs. What others do with a row of it,
 //! the loops inside among them, is not its own time.
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ptr::from_ref;
 use std::time::{Duration, Instant};
 
-/// Which part of a node of the plan.
+/// A part of a node of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// All of it.
@@ -22,7 +22,7 @@ pub enum Step {
     Grouped,
 }
 
-/// What a part did, all loops together.
+/// The measure of a part, all loops together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measure {
     /// How often it was begun.

@@ -7,7 +7,7 @@
 //! Two things can't be driven so: groups of a match, and word boundaries in texts beyond ASCII. They get `STEPS_MAX`
 //! steps, like the limit that MySQL has on its engine's, and error 3699 beyond.
 //!
-//! What an automaton can't do at all (back references, look-around, atomic groups) has another engine, in `backtrack`; so have
+//! Patterns that no automaton can match (back references, look-around, atomic groups) have another engine, in `backtrack`; so have
 //! patterns that ask for the ends of lines, in texts where these are not newlines alone.
 
 mod backtrack;

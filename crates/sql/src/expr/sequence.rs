@@ -13,13 +13,13 @@ use std::sync::Arc;
 pub struct SequenceCall {
     /// The sequence.
     pub table: Arc<Table>,
-    /// What is asked.
+    /// The question.
     pub what: SequenceFunction,
     /// Of SETVAL behind the sequence.
     pub args: Box<[Expr]>,
 }
 
-/// Which function.
+/// The function's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SequenceFunction {

@@ -90,13 +90,13 @@ pub enum SubqueryKind {
 /// A subquery in an expression.
 #[derive(Clone, Debug)]
 pub struct Subquery {
-    /// Which cache.
+    /// The number of the cache.
     pub id: usize,
     /// The query.
     pub plan: Arc<dyn Subplan>,
-    /// What is asked.
+    /// The question.
     pub kind: SubqueryKind,
-    /// What stands left of IN and of comparisons, as it is compared with the members.
+    /// The operands left of IN and of comparisons, as they are compared with the members.
     pub operands: Vec<Expr>,
     /// The columns that the operands are compared with.
     pub members: Vec<Member>,
@@ -104,7 +104,7 @@ pub struct Subquery {
     pub slot: u16,
     /// Slots of the queries around that it reads.
     pub outer_slots: SlotSet,
-    /// What it reads of them.
+    /// The columns that it reads of them.
     pub outer_columns: Vec<Expr>,
     /// The columns that decide its result, each once; none if the result is not to be kept.
     pub given: Vec<Expr>,
@@ -120,7 +120,7 @@ pub struct RowSet {
     pub list: Subquery,
     /// How often EXISTS runs by itself before the set is made: until both have cost about the same.
     pub after: u64,
-    /// What making it costs, in the unit of `plan::cost`.
+    /// The cost of making it, in the unit of `plan::cost`.
     pub cost: f64,
 }
 
@@ -133,7 +133,7 @@ pub struct Member {
     pub collation: u16,
 }
 
-/// What a subquery has found, if it need not run again.
+/// The result of a subquery, if it need not run again.
 #[derive(Debug, Default)]
 pub enum SubqueryState {
     /// Has not run.

@@ -135,7 +135,7 @@ impl ExprType {
         ExprType::number(ColumnKind::BigInt, true, 20, 0)
     }
 
-    /// What comparisons and small integer functions give: INT with a display width.
+    /// The type of comparisons and small integer functions: INT with a display width.
     #[must_use]
     pub fn int(width: u32) -> ExprType {
         ExprType::number(if width > 10 { ColumnKind::BigInt } else { ColumnKind::Int }, false, width, 0)
@@ -455,7 +455,7 @@ fn type_word(ty: &ExprType) -> &'static str {
     }
 }
 
-/// What a result type may depend on beside the arguments.
+/// The context that a result type may depend on beside the arguments.
 #[derive(Clone, Copy)]
 pub struct BindContext<'a> {
     /// The session.

@@ -1,4 +1,4 @@
-//! Whose rows a query asks for, before they are made: conditions on the columns that name a row's table are asked of every table's
+//! The names whose rows a query asks for, before they are made: conditions on the columns that name a row's table are asked of every table's
 //! name first. A client that asks for one table's columns does not wait for those of thousands.
 
 use super::computed::{Def, text};

@@ -1,4 +1,4 @@
-//! Who was granted what: USER_PRIVILEGES, SCHEMA_PRIVILEGES and those of tables and columns. The server knows its accounts.
+//! Grants: USER_PRIVILEGES, SCHEMA_PRIVILEGES and those of tables and columns. The server knows its accounts.
 
 use super::computed::{Def, Reader, Ty};
 use crate::error::ExecResult;

@@ -1,4 +1,4 @@
-//! What tables take, about: for TABLES, and for InnoDB's own tables, by whose names managers and dashboards ask for it.
+//! Estimated sizes of tables: for TABLES, and for InnoDB's own tables, by whose names managers and dashboards ask for them.
 //!
 //! Engines keep many tables in the same files, so nobody knows what one takes there. It is estimated: the number of entries
 //! of each index times the bytes of an average one, which the sampled rows and keys tell. So it is without what

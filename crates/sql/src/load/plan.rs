@@ -24,7 +24,7 @@ use omnibus_parser::ast::{LoadData, LoadTarget, OnDuplicate};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
 /// Where a field goes.
-enum Target {
+enum FieldTarget {
     Column(usize),
     Variable(String),
 }
@@ -32,7 +32,7 @@ enum Target {
 /// LOAD DATA, compiled.
 pub(crate) struct LoadPlan {
     insert: InsertPlan,
-    targets: Vec<Target>,
+    targets: Vec<FieldTarget>,
     format: Format,
     /// Of the file's text.
     charset: ColumnType,
@@ -109,8 +109,8 @@ impl LoadPlan {
         let widths = if format.is_fixed() { widths(&table, &targets, &format)? } else { Vec::new() };
         let mut given: Vec<usize> = assignments.iter().map(|assignment| assignment.column).collect();
         given.extend(targets.iter().filter_map(|target| match target {
-            Target::Column(at) => Some(*at),
-            Target::Variable(_) => None,
+            FieldTarget::Column(at) => Some(*at),
+            FieldTarget::Variable(_) => None,
         }));
         granted.check_all(given.iter().map(|at| &*table.columns()[*at].name))?;
         // The client's end of a connection cannot be asked to stop, so LOCAL goes on where it can.
@@ -223,12 +223,12 @@ impl LoadPlan {
                 return Ok(true);
             }
             match target {
-                Target::Variable(name) => {
+                FieldTarget::Variable(name) => {
                     let value = if field == Field::Null { Value::Null } else { text_value(reader.text()) };
                     run.state.set_user_variable(name.clone(), (value, self.charset.clone()))?;
                 }
-                Target::Column(at) if field == Field::Null => values[*at] = self.null(run, *at, row)?,
-                Target::Column(at) => values[*at] = self.store(run, *at, reader.text(), row)?,
+                FieldTarget::Column(at) if field == Field::Null => values[*at] = self.null(run, *at, row)?,
+                FieldTarget::Column(at) => values[*at] = self.store(run, *at, reader.text(), row)?,
             }
         }
         Ok(true)
@@ -246,7 +246,7 @@ impl LoadPlan {
         }
         let mut text = reader.text();
         for (target, width) in self.targets.iter().zip(&self.widths) {
-            let Target::Column(at) = target else { continue };
+            let FieldTarget::Column(at) = target else { continue };
             if text.is_empty() {
                 values[*at] = self.absent(run, *at, true);
                 self.complain(run, SqlError::warn_too_few_records(row))?;
@@ -289,16 +289,16 @@ impl LoadPlan {
     fn missing(
         &self,
         run: &mut Run<'_>,
-        targets: &[Target],
+        targets: &[FieldTarget],
         values: &mut [Value],
         row: u64,
     ) -> SqlResult<()> {
         for target in targets {
             match target {
-                Target::Variable(name) => {
+                FieldTarget::Variable(name) => {
                     run.state.set_user_variable(name.clone(), (Value::Null, self.charset.clone()))?;
                 }
-                Target::Column(at) => {
+                FieldTarget::Column(at) => {
                     values[*at] = self.absent(run, *at, false);
                     self.complain(run, SqlError::warn_too_few_records(row))?;
                 }
@@ -354,18 +354,18 @@ fn too_many(row: u64) -> SqlError {
 }
 
 /// The columns and variables of the list, or all visible columns.
-fn targets(table: &Table, tree: &LoadData) -> SqlResult<Vec<Target>> {
+fn targets(table: &Table, tree: &LoadData) -> SqlResult<Vec<FieldTarget>> {
     if tree.columns.is_empty() {
         let visible = table.columns().iter().enumerate().filter(|(_, column)| !column.invisible);
-        return Ok(visible.map(|(at, _)| Target::Column(at)).collect());
+        return Ok(visible.map(|(at, _)| FieldTarget::Column(at)).collect());
     }
     let target = |target: &LoadTarget| match target {
-        LoadTarget::Variable(name) => Ok(Target::Variable(name.to_lowercase())),
+        LoadTarget::Variable(name) => Ok(FieldTarget::Variable(name.to_lowercase())),
         LoadTarget::Column(name) => {
             let at = table.column_index(name).ok_or_else(|| SqlError::bad_field(name, "field list"))?;
             match table.columns()[at].generated {
                 Some(_) => Err(generated_given(table, at)),
-                None => Ok(Target::Column(at)),
+                None => Ok(FieldTarget::Column(at)),
             }
         }
     };
@@ -373,10 +373,10 @@ fn targets(table: &Table, tree: &LoadData) -> SqlResult<Vec<Target>> {
 }
 
 /// How many bytes each column takes in a file of fixed widths.
-fn widths(table: &Table, targets: &[Target], format: &Format) -> SqlResult<Vec<usize>> {
+fn widths(table: &Table, targets: &[FieldTarget], format: &Format) -> SqlResult<Vec<usize>> {
     let mut widths = Vec::with_capacity(targets.len());
     for target in targets {
-        let Target::Column(at) = target else {
+        let FieldTarget::Column(at) = target else {
             return Err(SqlError::new(
                 1409,
                 b"HY000",

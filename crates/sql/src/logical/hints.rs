@@ -1,6 +1,6 @@
 //! Optimizer hints of a query block: which indexes its tables may use, and the order in which they are read.
 //!
-//! What a hint names and is not there is a warning. An order that cannot be, because a table needs one that the hint has behind it, is
+//! A name in a hint that is not there is a warning. An order that cannot be, because a table needs one that the hint has behind it, is
 //! left to the planner.
 
 use super::nest::{Item, ItemSource, Nest, TableItem};
@@ -50,7 +50,7 @@ impl HintedTables for Nest {
 pub(crate) struct OneTable<'a> {
     pub alias: &'a str,
     pub table: &'a Table,
-    /// What stands behind its name, until hints say something else.
+    /// The hints behind its name, until others say something else.
     pub hints: Vec<IndexHint>,
 }
 

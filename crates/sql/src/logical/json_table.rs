@@ -15,7 +15,7 @@ use omnibus_value::json::{Json, Path};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
-/// What stands in a column for what is not there, or is no value of its type.
+/// The stand-in for a value that is not there, or is none of the column's type.
 #[derive(Debug)]
 pub enum Instead {
     /// NULL.
@@ -26,7 +26,7 @@ pub enum Instead {
     Default(Json),
 }
 
-/// What a column has.
+/// The kind of a column's cells.
 #[derive(Debug)]
 pub enum CellKind {
     /// FOR ORDINALITY: the number of its level's row.
@@ -51,7 +51,7 @@ pub struct Cell {
     pub at: usize,
     /// Its name and type.
     pub column: Column,
-    /// What it has.
+    /// Its kind.
     pub kind: CellKind,
 }
 
@@ -70,7 +70,7 @@ pub struct Level {
 pub struct JsonTable {
     /// The document.
     pub doc: Expr,
-    /// What the document reads.
+    /// The slots that the document reads.
     pub outer: SlotSet,
     /// Its rows.
     pub level: Level,

@@ -17,18 +17,18 @@ pub struct Nest {
     pub items: Vec<Item>,
     /// Conjuncts.
     pub conditions: Vec<Expr>,
-    /// What views among them say.
+    /// The conditions and checks of views among them.
     pub views: OfViews,
 }
 
-/// What the views say whose tables stand in a nest.
+/// The conditions and checks of the views whose tables stand in a nest.
 #[derive(Clone, Debug, Default)]
 pub struct OfViews {
     /// The order of its rows, of one that is alone.
     pub order: Vec<(Expr, bool)>,
-    /// Which of the nest's conditions are theirs.
+    /// The places of their conditions among the nest's.
     pub conditions: Vec<std::ops::Range<usize>>,
-    /// What rows that are written through them must meet.
+    /// The conditions of rows that are written through them.
     pub checks: Vec<Expr>,
 }
 
@@ -55,7 +55,7 @@ pub struct TableItem {
     pub slot: u16,
     /// Its name in EXPLAIN.
     pub alias: Arc<str>,
-    /// What it is.
+    /// Its kind.
     pub source: ItemSource,
     /// USE, FORCE and IGNORE INDEX.
     pub hints: Vec<IndexHint>,
@@ -67,7 +67,7 @@ pub struct TableItem {
     pub after: SlotSet,
 }
 
-/// What a table item reads.
+/// The source of a table item.
 #[derive(Clone)]
 pub enum ItemSource {
     /// A stored table.

@@ -13,7 +13,7 @@ use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Which numbers.
+/// The range of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     first: u64,

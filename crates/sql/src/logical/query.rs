@@ -81,7 +81,7 @@ pub struct Grouping {
 /// One ORDER BY member.
 #[derive(Clone, Debug)]
 pub struct SortKey {
-    /// What is sorted by.
+    /// The sort key.
     pub expr: SortBy,
     /// DESC.
     pub descending: bool,
@@ -89,7 +89,7 @@ pub struct SortKey {
     pub collation: u16,
 }
 
-/// What a sort key is.
+/// The kinds of sort keys.
 #[derive(Clone, Debug)]
 pub enum SortBy {
     /// An output column.
@@ -122,7 +122,7 @@ pub struct Compound {
     pub limit: Limit,
 }
 
-/// What is done with an operand.
+/// The operation on an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOperation {
     /// UNION ALL.

@@ -15,7 +15,7 @@ use omnibus_value::Value;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a query asks of a table's rows, for a table that can save itself the work for the others. The query checks its
+/// A query's conditions on a table's rows, for a table that can save itself the work for the others. The query checks its
 /// conditions all the same.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {

@@ -27,7 +27,7 @@ pub struct Window {
     pub order: Vec<(Expr, bool)>,
     /// The slot that has the inputs of a row.
     pub input_slot: u16,
-    /// What the functions read of each row.
+    /// The expressions that the functions read of each row.
     pub inputs: Vec<Expr>,
     /// The functions.
     pub functions: Vec<WindowFunction>,
@@ -38,13 +38,13 @@ pub struct Window {
 pub struct WindowFunction {
     /// Its column among the results.
     pub result: usize,
-    /// What it computes.
+    /// Its function.
     pub call: WindowCall,
     /// Over which rows of the partition.
     pub frame: Frame,
 }
 
-/// What a function computes.
+/// The functions over windows.
 #[derive(Debug)]
 pub enum WindowCall {
     /// ROW_NUMBER().
@@ -112,7 +112,7 @@ pub enum Bound {
 }
 
 impl Windows {
-    /// What is evaluated for each row.
+    /// Visits the expressions that are evaluated for each row.
     pub fn visit(&self, see: &mut dyn FnMut(&Expr)) {
         for window in &self.windows {
             window.partition.iter().for_each(&mut *see);
@@ -124,7 +124,7 @@ impl Windows {
     /// As `visit`, to replace what is read.
     ///
     /// # Errors
-    /// What `change` says.
+    /// The error of `change`.
     pub fn try_visit_mut<E>(&mut self, change: &mut dyn FnMut(&mut Expr) -> Result<(), E>) -> Result<(), E> {
         for window in &mut self.windows {
             window.partition.iter_mut().try_for_each(&mut *change)?;

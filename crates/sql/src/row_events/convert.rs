@@ -1,4 +1,4 @@
-//! Which column types a row event may have where ours are others (`replica_type_conversions`), and how they are named.
+//! The column types that a row event may have where ours are others (`replica_type_conversions`), and their names.
 //!
 //! Types of one family convert: integers, fractional numbers, strings, bits, and temporal types among themselves, as far as
 //! was allowed. Pure.

@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use omnibus_value::Value;
 use std::collections::HashSet;
 
-/// What a key takes in a set beside its bytes.
+/// The memory of a key in a set beside its bytes.
 pub const KEY_COST: usize = 48;
 
 /// Rows that were seen.
@@ -25,7 +25,7 @@ pub struct Distinct {
     level: u64,
 }
 
-/// What is to be done with a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// It is the first of its kind.

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// Takes the rows that pass.
 pub type Passed<'p, R> = dyn FnMut(&mut R, Vec<Value>) -> ExecResult<Flow> + 'p;
 
-/// What a row needs to pass.
+/// The condition of rows that pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// INTERSECT: a match. EXCEPT: none.

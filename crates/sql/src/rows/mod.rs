@@ -1,4 +1,4 @@
-//! What operators that collect rows share: memory that is asked for, temporary files for what it does not hold, and the
+//! The base of operators that collect rows: memory that is asked for, temporary files for what it does not hold, and the
 //! operators' own stores, one file each.
 //!
 //! Not the plans and not the loops that push rows (`select`). Everything here belongs to one running statement and is used

@@ -98,7 +98,7 @@ impl Database {
         self.shared.branches.seen(most)
     }
 
-    /// What statements of all sessions keep in memory.
+    /// The memory of the statements of all sessions.
     #[must_use]
     pub fn memory(&self) -> &ServerMemory {
         &self.shared.memory

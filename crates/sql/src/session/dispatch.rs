@@ -1,4 +1,4 @@
-//! Which statement does what.
+//! The dispatch of statements.
 
 use super::programs::{ProgramDdl, conditions, event};
 use super::{

@@ -15,7 +15,7 @@ use omnibus_commit::GtidGuard;
 use omnibus_format::{AnyGtid, Origin};
 use omnibus_parser::ast::{Logged, Statement};
 
-/// What SET gives.
+/// The GTID that SET gives.
 #[derive(Debug)]
 pub enum GivenGtid {
     /// The log gives ids.
@@ -85,13 +85,13 @@ impl Class {
 }
 
 /// Whether a statement is run.
-pub(super) enum Gate {
+pub(super) enum Decision {
     Run(Class),
     Done(ExecResult<Outcome>),
 }
 
 impl SqlSession {
-    /// What the next transaction's id shall be.
+    /// Sets the next transaction's id.
     ///
     /// # Errors
     /// 1790 while a transaction with a given id is open.
@@ -144,9 +144,9 @@ impl SqlSession {
             return Ok(true);
         }
         match self.gtid.judge(Class::Changing, (true, false), &mut self.state, &mut self.trx) {
-            Gate::Run(_) => Ok(true),
-            Gate::Done(Err(Interrupt::Error(error))) => Err(error),
-            Gate::Done(_) => Ok(false),
+            Decision::Run(_) => Ok(true),
+            Decision::Done(Err(Interrupt::Error(error))) => Err(error),
+            Decision::Done(_) => Ok(false),
         }
     }
 
@@ -170,7 +170,12 @@ impl NextGtid {
     }
 
     /// Before a statement. Only with an id given.
-    pub(super) fn gate(&mut self, statement: &Statement, state: &mut SessionState, trx: &mut Trx) -> Gate {
+    pub(super) fn decide(
+        &mut self,
+        statement: &Statement,
+        state: &mut SessionState,
+        trx: &mut Trx,
+    ) -> Decision {
         // As logs have it: between BEGIN and the table's rows.
         let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
             && !trx.log.has_events();
@@ -185,7 +190,7 @@ impl NextGtid {
         (implicit, belongs): (bool, bool),
         state: &mut SessionState,
         trx: &mut Trx,
-    ) -> Gate {
+    ) -> Decision {
         self.follow(trx);
         self.commits = match class {
             // A definition takes the id along itself; one that changed nothing leaves it behind.
@@ -201,21 +206,21 @@ impl NextGtid {
                      COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current \
                      @@SESSION.GTID_NEXT is '{gtid}'."
                 );
-                Gate::Done(Err(SqlError::new(1837, b"HY000", message).into()))
+                Decision::Done(Err(SqlError::new(1837, b"HY000", message).into()))
             }
             (Given::Executed(gtid), Class::Changing) => {
                 if !trx.is_open() && state.settings.transactions.autocommit {
                     self.given = Given::Spent(gtid);
                 }
                 state.diagnostics.clear();
-                Gate::Done(Ok(Outcome::ok()))
+                Decision::Done(Ok(Outcome::ok()))
             }
             (Given::Owned(_), Class::Changing | Class::Begin) if trx.is_open() && implicit && !belongs => {
                 let message = "Cannot execute statements with implicit commit inside a transaction when @@SESSION.GTID_NEXT \
                      == 'UUID:NUMBER'.";
-                Gate::Done(Err(SqlError::new(1778, b"HY000", message).into()))
+                Decision::Done(Err(SqlError::new(1778, b"HY000", message).into()))
             }
-            _ => Gate::Run(class),
+            _ => Decision::Run(class),
         }
     }
 

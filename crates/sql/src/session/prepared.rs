@@ -1,6 +1,6 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
-use super::given::{Gate, Given};
+use super::given::{Decision, Given};
 use super::query::{self, Plan};
 use super::statement_log::read_lock;
 use super::{Call, SqlSession};
@@ -291,9 +291,9 @@ impl SqlSession {
             return self.execute_prepared_plain(prepared, params, mode, access, sink);
         }
         let statement = prepared.statement.clone();
-        match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
-            Gate::Done(result) => result,
-            Gate::Run(class) => {
+        match self.gtid.decide(&statement.node, &mut self.state, &mut self.trx) {
+            Decision::Done(result) => result,
+            Decision::Run(class) => {
                 let result = self.execute_prepared_plain(prepared, params, mode, access, sink);
                 self.gtid.passed(class, &result, &mut self.trx);
                 result

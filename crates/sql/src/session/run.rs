@@ -1,8 +1,8 @@
-//! What surrounds every statement of a session: it begins, runs, is undone or committed, and may have to wait or move to
+//! The frame of every statement of a session: it begins, runs, is undone or committed, and may have to wait or move to
 //! another thread and run again.
 
 use super::SqlSession;
-use super::given::{Gate, Given};
+use super::given::{Decision, Given};
 use super::hints::hinted_time;
 use super::prepared::{is_planned, run_read};
 use crate::api::{AccessCheck, Mode, Outcome, RowSink, TimeLimit};
@@ -70,9 +70,9 @@ impl SqlSession {
         if self.gtid.given == Given::Automatic || takes_call(&statement.node) {
             return execute_plain(self, statement, &mut call);
         }
-        match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
-            Gate::Done(result) => result,
-            Gate::Run(class) => {
+        match self.gtid.decide(&statement.node, &mut self.state, &mut self.trx) {
+            Decision::Done(result) => result,
+            Decision::Run(class) => {
                 let result = execute_plain(self, statement, &mut call);
                 self.gtid.passed(class, &result, &mut self.trx);
                 result
@@ -402,9 +402,9 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let class = match inside {
             Inside::Procedure if self.gtid.given != Given::Automatic => {
-                match self.gtid.gate(&statement.node, &mut self.state, &mut self.trx) {
-                    Gate::Done(result) => return result,
-                    Gate::Run(class) => Some(class),
+                match self.gtid.decide(&statement.node, &mut self.state, &mut self.trx) {
+                    Decision::Done(result) => return result,
+                    Decision::Run(class) => Some(class),
                 }
             }
             _ => None,

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// One client's session. Used by one thread at a time.
 pub struct SqlSession {
-    /// What expressions and the server see of it.
+    /// The state that expressions and the server see.
     pub state: SessionState,
     pub(crate) database: Arc<Database>,
     pub(crate) trx: Trx,
@@ -330,7 +330,7 @@ impl SqlSession {
         self.trx.temp.swap(others);
     }
 
-    /// What the session's replies wait for.
+    /// The floor that the session's replies wait for.
     #[must_use]
     pub fn floor(&self) -> &Arc<crate::store::Floor> {
         self.trx.floor()

@@ -1,6 +1,6 @@
 //! Sort keys: values as bytes whose order is that of ORDER BY.
 //!
-//! What a value is written as depends on the type of its expression, so that all values of one key compare: numbers as
+//! The written form of a value depends on the type of its expression, so that all values of one key compare: numbers as
 //! integers, decimals or doubles, text under its collation. NULL comes first; DESC turns every bit round. JSON has no such
 //! form: a sort by it compares the values themselves (`Form::Values`).
 

@@ -1,4 +1,4 @@
-//! What a session remembers between statements, as far as expressions and statements read it.
+//! The state of a session between statements, as far as expressions and statements read it.
 //! The open transaction is not here ([`crate::store::Trx`]).
 
 mod handlers;
@@ -77,17 +77,17 @@ pub struct SessionState {
     pub now_us: i64,
     /// State of RAND() without a seed.
     pub rand: (u64, u64),
-    /// What the client sent beside the running statement: names and values, text in utf8mb4.
+    /// The attributes of the running statement: names and values, text in utf8mb4.
     pub query_attributes: Vec<(String, Value)>,
     /// The text of the running statement.
     pub statement: bytes::Bytes,
-    /// What SHOW COLUMNS of a temporary table reads instead of the catalog.
+    /// The catalog that SHOW COLUMNS of a temporary table reads instead of the real one.
     pub described: Option<Arc<crate::catalog::Catalog>>,
-    /// What the running statement may use.
+    /// The budget of the running statement.
     pub budget: Arc<Budget>,
     /// System variables, status and processes.
     pub host: Arc<dyn SessionHost>,
-    /// What its statements keep in memory.
+    /// The memory of its statements.
     pub memory: Arc<SessionMemory>,
     /// What the running command takes: its text, tree, plan and parameters.
     pub(crate) command: Account,

@@ -1,4 +1,4 @@
-//! What a session keeps of the programs that it runs, as expressions and statements see it. What runs them is above: see
+//! The state of the programs that a session runs, as expressions and statements see it. What runs them is above: see
 //! [`Programs`].
 
 use super::SessionState;
@@ -115,7 +115,7 @@ pub(crate) enum DefinerRole {
 #[derive(Default)]
 pub(crate) struct ProgramState {
     pub locals: Locals,
-    /// What the variables of all running programs take.
+    /// The memory of the variables of all running programs.
     pub memory: Option<Account>,
     /// Diagnostics that running handlers were entered with, innermost last.
     pub stacked: Vec<Diagnostics>,
@@ -134,7 +134,7 @@ pub(crate) struct ProgramState {
     /// In whose name the running program acts, if not in the client's.
     pub access: Option<Arc<dyn AccessCheck>>,
     pub role: DefinerRole,
-    /// What runs functions and triggers; nothing outside of a session.
+    /// The interpreter of functions and triggers; none outside of a session.
     pub runner: Option<Arc<dyn Programs>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which rows commits change while something new is made of a table's rows.
+//! Rows that commits change while something new is made of a table's rows.
 //!
 //! A build registers while nobody else may use its table. Every commit that writes rows of it from then on leaves their keys here,
 //! with its number, at its place in the order (in the flush stage). Whoever builds takes them up to a number, looks at each such row in two

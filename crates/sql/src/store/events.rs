@@ -19,7 +19,7 @@ use omnibus_replication::generate::{
 };
 use omnibus_replication::model::StatementView;
 
-/// What a statement's events say about it.
+/// The description of a statement in its events.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementInfo<'a> {
     /// The session's variables.

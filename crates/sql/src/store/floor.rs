@@ -62,7 +62,7 @@ impl Floor {
         }
     }
 
-    /// What must complete before anything may be told; `None` if nothing must, which costs two loads of the session's own.
+    /// The commit that must complete before anything may be told; `None` if none must, which costs two loads of the session's own.
     #[must_use]
     pub fn ticket(&self) -> Option<Ticket> {
         let seen = self.seen.load(Ordering::Relaxed);

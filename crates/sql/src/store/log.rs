@@ -1,4 +1,4 @@
-//! What a transaction leaves in the log: the events of its statements, and what is known of it that is no event.
+//! The log's part of a transaction: the events of its statements, and what is known of it that is no event.
 //!
 //! On the session's thread.
 

@@ -1,4 +1,4 @@
-//! What an open transaction keeps in memory: its writes, and the locks of the rows it has read or changed.
+//! The memory of an open transaction: its writes, and the locks of the rows it has read or changed.
 //!
 //! Both stay until it ends. Writes beyond `tmp_table_size`, or for which a limit has no room, go to files in `tmpdir`, and the engine
 //! reads them there until it has them in its own. Locks stay in memory: those of a transaction that has so many that they do not fit

@@ -1,4 +1,4 @@
-//! What transactions need of the commit coordinator, as a trait so that tests can stand in for the
+//! The commit coordinator as transactions see it, a trait so that tests can stand in for the
 //! log. The server's is [`omnibus_commit::Coordinator`].
 
 use crate::api::KillFlag;

@@ -26,7 +26,7 @@ use omnibus_locks::LockManager;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What all transactions of a database share.
+/// The state that all transactions of a database share.
 pub struct TrxContext {
     /// Commits and snapshots.
     pub port: Arc<dyn CommitPort>,
@@ -42,11 +42,11 @@ pub struct TrxContext {
     pub branches: crate::xa::Registry,
     /// Sessions that have LOCK INSTANCE FOR BACKUP.
     pub backups: AtomicU32,
-    /// What is made of tables while others write them.
+    /// The builds from tables while others write them.
     pub builds: Builds,
     /// Statements that compute.
     pub turns: Arc<Turns>,
-    /// What statements keep in memory.
+    /// The memory of statements.
     pub memory: Arc<ServerMemory>,
 }
 
@@ -109,7 +109,7 @@ impl Trx {
         }
     }
 
-    /// What all transactions share.
+    /// The state that all transactions share.
     #[must_use]
     pub fn shared(&self) -> &Arc<TrxContext> {
         &self.shared
@@ -197,7 +197,7 @@ impl Trx {
         self.log.events.finish(&mut self.log.cache)
     }
 
-    /// What the session's replies wait for.
+    /// The floor that the session's replies wait for.
     #[must_use]
     pub fn floor(&self) -> &Arc<Floor> {
         &self.view.floor

@@ -28,7 +28,7 @@ pub struct Duplicate {
     pub existing: RowAt,
 }
 
-/// What became of an insert.
+/// The outcome of an insert.
 #[derive(Debug)]
 pub enum InsertOutcome {
     /// It is in.

@@ -1,4 +1,4 @@
-//! What the phases of XA do to a transaction: see [`crate::xa`] for what a prepared branch is.
+//! The phases of XA on a transaction: see [`crate::xa`] for what a prepared branch is.
 //!
 //! A [`Trx`] is an XA branch from `SessionBranch::begin` to `leave_branch`; its commit is then written as XA's. Prepared, the
 //! branch has left the session: writes in the engine, locks in the registry. On the session's thread.

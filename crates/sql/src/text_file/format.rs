@@ -1,4 +1,4 @@
-//! What FIELDS and LINES say, checked: the form of a file that LOAD DATA reads or INTO OUTFILE writes.
+//! FIELDS and LINES, checked: the form of a file that LOAD DATA reads or INTO OUTFILE writes.
 
 use crate::catalog::charset;
 use crate::error::{SqlError, SqlResult};

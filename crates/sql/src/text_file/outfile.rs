@@ -1,6 +1,6 @@
 //! SELECT .. INTO OUTFILE and INTO DUMPFILE: rows to a new file of the server.
 //!
-//! What is written here LOAD DATA reads back with the same clauses. The file is the server's to open
+//! LOAD DATA reads these files back with the same clauses. The file is the server's to open
 //! (`SessionHost::open_file`); it is removed again if the statement fails.
 
 use super::format::{Format, width};

@@ -1,4 +1,4 @@
-//! Who has which XA branch: a session that works on it, or nobody, once it is prepared.
+//! Holders of XA branches: a session that works on one, or nobody, once it is prepared.
 //!
 //! In memory; after a restart filled from the records of the engine. One short mutex, never held across a commit. Used by
 //! the statements of any session, on threads that may block.
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// What a prepared branch holds while nobody works on it.
+/// The holdings of a prepared branch while nobody works on it.
 pub struct Held {
     /// The account that prepared it; nobody's after a restart, and where a replica's applier prepared it.
     pub(crate) owner: Option<Arc<str>>,

@@ -109,7 +109,7 @@ impl Engine for MemEngine {
     }
 }
 
-/// What replay does with a transaction.
+/// Installs a replayed transaction.
 #[allow(dead_code)]
 pub fn install(engine: &dyn Engine, no: CommitNo, writes: Replayed) {
     match writes {

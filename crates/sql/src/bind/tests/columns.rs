@@ -1,4 +1,4 @@
-//! What result columns say about themselves: types, lengths, flags, names.
+//! Metadata of result columns: types, lengths, flags, names.
 #![allow(clippy::unwrap_used)]
 
 use crate::api::{AllowAll, ResultColumn, flag};

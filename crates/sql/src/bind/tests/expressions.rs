@@ -1,4 +1,4 @@
-//! What a statement's rows do not show: warnings, folding, types, volatility.
+//! Properties that a statement's rows do not show: warnings, folding, types, volatility.
 #![allow(clippy::unwrap_used)]
 
 use crate::bind::Scope;

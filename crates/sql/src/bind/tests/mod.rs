@@ -1,4 +1,4 @@
-//! What binding gives: values of expressions, and what result columns say about themselves.
+//! Results of binding: values of expressions, and metadata of result columns.
 
 mod columns;
 mod expressions;

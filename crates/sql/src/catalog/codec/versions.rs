@@ -24,7 +24,7 @@ pub enum Origin {
     Value(Value),
 }
 
-/// What rows looked like before an ALTER TABLE.
+/// The form of rows before an ALTER TABLE.
 #[derive(Clone, Debug)]
 pub struct Earlier {
     /// The types of the columns, in order.

@@ -1,4 +1,4 @@
-//! What INSERT does about a row in its way: REPLACE, ON DUPLICATE KEY UPDATE, IGNORE, or an error.
+//! INSERT with a row in its way: REPLACE, ON DUPLICATE KEY UPDATE, IGNORE, or an error.
 
 use super::plan::InsertPlan;
 use super::run::Counts;

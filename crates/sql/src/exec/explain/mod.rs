@@ -73,7 +73,7 @@ pub(crate) struct Change<'p> {
     pub slot: u16,
     /// How its rows are found, and whether they are sorted then; `None` if they are made.
     pub path: Option<(&'p TableAccess, bool)>,
-    /// What else is evaluated.
+    /// The other expressions that are evaluated.
     pub exprs: Vec<&'p Expr>,
     /// Where the rows come from.
     pub query: Option<&'p QueryPlan>,

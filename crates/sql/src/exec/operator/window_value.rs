@@ -1,4 +1,4 @@
-//! What a window function makes of the rows that it sees.
+//! Window functions over the rows that they see.
 
 use super::window_frame::Partition;
 use crate::error::{ExecResult, SqlError, SqlResult};

@@ -114,7 +114,7 @@ fn real(argument: &ExprType, more: u8) -> ExprType {
     ty
 }
 
-/// What a group has gathered for one aggregate.
+/// The state of one aggregate of a group.
 #[derive(Debug)]
 pub struct Accumulator {
     state: AggregateState,

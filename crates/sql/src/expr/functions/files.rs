@@ -1,6 +1,6 @@
 //! LOAD_FILE: the bytes of a file of the server, by the rules that LOAD DATA INFILE has (`SessionHost::open_file`).
 //!
-//! Who may not read files, and what cannot be read, is NULL and no error. The binder makes NULL of a call by an account without FILE,
+//! A file that cannot or may not be read is NULL and no error. The binder makes NULL of a call by an account without FILE,
 //! so it is asked once a plan, for the account whose rights the call has.
 
 use super::string::fits;

@@ -40,7 +40,7 @@ pub(in crate::plan) const ANYTHING: f64 = 0.5;
 pub(crate) struct Known<'s> {
     /// The session's zone, for TIMESTAMP columns.
     pub zone: Zone,
-    /// What samples of rows say; `None` where nobody asks for more than indexes do.
+    /// The samples of rows; `None` where nobody asks for more than indexes do.
     pub sampled: Option<&'s Sampled<'s>>,
 }
 

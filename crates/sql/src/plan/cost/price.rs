@@ -1,4 +1,4 @@
-//! What reading costs: the constants by which the planner compares ways to the same rows.
+//! Prices of reading: the constants by which the planner compares ways to the same rows.
 //!
 //! The unit is a microsecond of the server's CPU on the 2-core machine of docs/use/benchmarks.md, release build, rows of about 100
 //! bytes that are in memory. ROW, LOOKUP and CONDITION are measured, by `bench/queries.py` (its part "constants"), which looks at some of
@@ -26,7 +26,7 @@ pub const HASH_PROBE: f64 = 0.15;
 pub const HASH_ROW: f64 = 0.1;
 /// A row locked: what it keeps others from costs more than locking it.
 pub const LOCK: f64 = 3.0;
-/// What a scan must save before it is preferred to an index: small tables grow while plans are kept.
+/// The saving from which on a scan is preferred to an index: small tables grow while plans are kept.
 pub const GROWTH: f64 = 20.0;
 /// Searches by a complete key that are not worth a hash table, whatever is searched.
 pub const FEW: f64 = 50.0;

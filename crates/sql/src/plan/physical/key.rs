@@ -32,7 +32,7 @@ pub enum Fit {
     Unknown,
 }
 
-/// What a value is for a column's index.
+/// The value as a column's index has it.
 #[must_use]
 pub fn fit(value: &Value, column: &Column, zone: Zone) -> Fit {
     use ColumnKind as K;

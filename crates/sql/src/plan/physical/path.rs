@@ -25,7 +25,7 @@ pub struct Equal {
     pub null_safe: bool,
 }
 
-/// What a leading part of an index is equal to.
+/// The value that a leading part of an index is equal to.
 #[derive(Clone, Debug)]
 pub enum Part {
     /// One value.
@@ -41,11 +41,11 @@ pub enum Part {
 pub struct Among {
     /// `.. IN (SELECT ..)`, which reads nothing from outside.
     pub subquery: Arc<Subquery>,
-    /// Which of its columns.
+    /// The place of the column in the row.
     pub member: usize,
     /// More rows of it than this are not looked up: to read all that the parts before leave costs less.
     pub most: usize,
-    /// What it costs to have its rows, beside looking them up.
+    /// The cost of its rows, beside looking them up.
     pub cost: f64,
 }
 
@@ -82,7 +82,7 @@ pub struct Interval {
 /// Pieces of one index. They may overlap: a row in two of them is read once.
 #[derive(Clone, Debug)]
 pub struct IndexRanges {
-    /// Which index.
+    /// The place of the index.
     pub index: usize,
     /// The pieces; one at least.
     pub intervals: Vec<Interval>,
@@ -102,12 +102,12 @@ pub struct UnionBranch {
 pub enum Access {
     /// All rows, in the order of an index.
     Full {
-        /// Which index.
+        /// The place of the index.
         index: usize,
     },
     /// At most one row, by a complete unique key.
     Point {
-        /// Which index.
+        /// The place of the index.
         index: usize,
         /// Its values.
         key: Vec<Expr>,
@@ -136,7 +136,7 @@ pub struct TableAccess {
     pub implied: Vec<Expr>,
     /// Rows expected of one reading, before `filter`.
     pub rows: f64,
-    /// What one reading costs, in the unit of [`crate::plan::cost`].
+    /// The cost of one reading, in the unit of [`crate::plan::cost`].
     pub cost: f64,
     /// Positions of indexes that conditions could use, for EXPLAIN.
     pub possible: Vec<usize>,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A query and what it yields.
 #[derive(Debug)]
 pub struct QueryPlan {
-    /// What it does.
+    /// Its operation.
     pub body: Body,
     /// Result columns.
     pub columns: Arc<[ResultColumn]>,
@@ -52,7 +52,7 @@ pub struct QueryPlan {
     pub locks: bool,
     /// Rows expected.
     pub rows: f64,
-    /// What the columns take that `*` stood for, in the whole statement.
+    /// The memory of the columns that `*` stood for, in the whole statement.
     pub stars: Option<crate::memory::Account>,
 }
 
@@ -140,9 +140,9 @@ pub struct Block {
 /// GROUP BY and aggregates.
 #[derive(Debug)]
 pub struct Grouping {
-    /// What makes a group; empty: all rows are one.
+    /// The expressions that make a group; empty: all rows are one.
     pub keys: Vec<Expr>,
-    /// What is computed of each.
+    /// The aggregates of each.
     pub aggregates: Vec<AggregateSpec>,
     /// Where the results go; meaningless without aggregates.
     pub slot: Option<u16>,
@@ -195,7 +195,7 @@ pub struct ScanNode {
     pub slot: u16,
     /// Its name in EXPLAIN.
     pub alias: Arc<str>,
-    /// What is read.
+    /// The source of rows.
     pub source: NodeSource,
     /// Rows kept in memory after the first reading.
     pub keep: Option<Keep>,
@@ -261,7 +261,7 @@ pub struct Keep {
     pub id: usize,
     /// Columns of this table.
     pub own: Vec<Expr>,
-    /// What they equal, from tables read before.
+    /// The expressions of tables read before that they equal.
     pub probe: Vec<Expr>,
     /// Collations of the equalities.
     pub collations: Vec<u16>,
@@ -272,7 +272,7 @@ pub struct Keep {
 /// The inner side of an outer join.
 #[derive(Debug)]
 pub struct OuterNode {
-    /// What is read; conditions of ON are inside.
+    /// The nodes that are read; conditions of ON are inside.
     pub nodes: Vec<Node>,
     /// Conditions of ON that read only tables outside.
     pub on: Vec<Expr>,

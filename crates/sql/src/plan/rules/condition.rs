@@ -93,7 +93,7 @@ fn orders(column: &Column, value: &Expr, collation: u16) -> bool {
 /// What a subquery gives, to be looked up.
 pub(crate) struct Listed<'e> {
     pub subquery: &'e Subquery,
-    /// What it costs to have it, if the condition could be asked without.
+    /// The cost of having it, if the condition could be asked without.
     pub cost: f64,
     /// Columns of the table, and which columns of the subquery they are among.
     pub columns: Vec<(usize, usize)>,

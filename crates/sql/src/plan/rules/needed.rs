@@ -1,4 +1,4 @@
-//! Which columns of its tables a block reads: an index that has them all answers without the rows.
+//! The columns of its tables that a block reads: an index that has them all answers without the rows.
 
 use crate::expr::SlotSet;
 use crate::expr::functions::aggregate::AggregateSpec;

@@ -1,4 +1,4 @@
-//! What several aggregates of a block compute of the same row: computed once.
+//! Expressions that several aggregates of a block compute of the same row: computed once.
 //!
 //! Only numbers, by operations that warn of nothing: how often one of them is computed must not show.
 

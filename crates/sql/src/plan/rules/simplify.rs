@@ -1,4 +1,4 @@
-//! What a nest's conditions say beyond themselves: outer joins that are inner ones, constants that equal columns share, what an
+//! Consequences of a nest's conditions: outer joins that are inner ones, constants that equal columns share, what an
 //! OR over several tables says of each.
 
 use super::equalities::{self, equal_columns};

@@ -87,7 +87,7 @@ impl SqlSession {
         result
     }
 
-    /// What the server has made of the statement that a CALL waits for.
+    /// Takes the server's result of the statement that a CALL waits for.
     pub fn answer(&mut self, answer: SqlResult<()>) {
         self.programs.answer = Some(answer);
     }

@@ -1,4 +1,4 @@
-//! What a kind of program may not do, said when it is made.
+//! Statements that a kind of program may not contain, refused when it is made.
 
 use crate::api::VariableScope;
 use crate::error::{SqlError, SqlResult};
