@@ -53,6 +53,7 @@ fn mysql_differs_from_the_table_server_here() {
     assert_eq!(datetime("2020--01--02", 0), "2020-01-02 00:00:00");
     assert_eq!(datetime("2020.0102", 0), "2020-01-02 00:00:00");
     assert_eq!(datetime("9999-12-31 23:59:59.9999999", 6), "NULL");
+    assert_eq!(time(".5", 6), "00:00:00.500000");
     assert_eq!(time("839:00:00", 6), "838:59:59.000000");
     assert_eq!(time("-838:59:59.5", 6), "-838:59:59.000000");
 }
