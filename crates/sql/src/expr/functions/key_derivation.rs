@@ -103,7 +103,12 @@ pub(super) fn derive(
                 options.get(2).map(|arg| option(arg, LONGEST_OPTION, cx)).transpose()?.unwrap_or_default();
             hkdf(password, &salt, &info)
         }
-        Method::Pbkdf2 => pbkdf2(password, &salt, iterations(options.get(2), cx)?),
+        Method::Pbkdf2 => {
+            let iterations = iterations(options.get(2), cx)?;
+            // Two blocks of SHA-512 each, about a microsecond.
+            cx.session.budget.spend(iterations)?;
+            pbkdf2(password, &salt, iterations)
+        }
     };
     Ok(key[..width].to_vec())
 }
