@@ -2,13 +2,22 @@ FUNCTION `extract_schema_from_file_name`(`path` VARCHAR(512)) RETURNS varchar(64
     NO SQL
     DETERMINISTIC
     SQL SECURITY INVOKER
-RETURN LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(REPLACE(path, CHAR(92 USING utf8mb4), '/'), '/', -2), '/', 1), 64)
+BEGIN
+  SET path = REPLACE(path, CHAR(92 USING utf8mb4), '/');
+  IF LOCATE('/', path) > 0 THEN
+    SET path = LEFT(path, CHAR_LENGTH(path) - CHAR_LENGTH(SUBSTRING_INDEX(path, '/', -1)) - 1);
+  END IF;
+  RETURN LEFT(SUBSTRING_INDEX(path, '/', -1), 64);
+END
 
 FUNCTION `extract_table_from_file_name`(`path` VARCHAR(512)) RETURNS varchar(64) CHARSET utf8mb4
     NO SQL
     DETERMINISTIC
     SQL SECURITY INVOKER
-RETURN LEFT(SUBSTRING_INDEX(REPLACE(SUBSTRING_INDEX(REPLACE(path, CHAR(92 USING utf8mb4), '/'), '/', -1), '@0024', '$'), '.', 1), 64)
+BEGIN
+  SET path = SUBSTRING_INDEX(REPLACE(path, CHAR(92 USING utf8mb4), '/'), '/', -1);
+  RETURN LEFT(REPLACE(SUBSTRING_INDEX(path, '.', 1), '@0024', '$'), 64);
+END
 
 FUNCTION `format_bytes`(`bytes` TEXT) RETURNS text CHARSET utf8mb4
     NO SQL
@@ -33,17 +42,15 @@ FUNCTION `format_time`(`picoseconds` TEXT) RETURNS text CHARSET utf8mb4
     NO SQL
     DETERMINISTIC
     SQL SECURITY INVOKER
-RETURN CASE
-  WHEN picoseconds IS NULL THEN NULL
-  WHEN picoseconds >= 604800e12 THEN CONCAT(ROUND(picoseconds / 604800000000000000, 2), ' w')
-  WHEN picoseconds >= 86400e12 THEN CONCAT(ROUND(picoseconds / 86400000000000000, 2), ' d')
-  WHEN picoseconds >= 3600e12 THEN CONCAT(ROUND(picoseconds / 3600000000000000, 2), ' h')
-  WHEN picoseconds >= 60e12 THEN CONCAT(ROUND(picoseconds / 60000000000000, 2), ' m')
-  WHEN picoseconds >= 1e12 THEN CONCAT(ROUND(picoseconds / 1000000000000, 2), ' s')
-  WHEN picoseconds >= 1e9 THEN CONCAT(ROUND(picoseconds / 1000000000, 2), ' ms')
-  WHEN picoseconds >= 1e6 THEN CONCAT(ROUND(picoseconds / 1000000, 2), ' us')
-  WHEN picoseconds >= 1e3 THEN CONCAT(ROUND(picoseconds / 1000, 2), ' ns')
-  ELSE CONCAT(picoseconds, ' ps')
+BEGIN
+  DECLARE unit INT DEFAULT (picoseconds >= 1e3) + (picoseconds >= 1e6) + (picoseconds >= 1e9) + (picoseconds >= 1e12)
+    + (picoseconds >= 60e12) + (picoseconds >= 3600e12) + (picoseconds >= 86400e12) + (picoseconds >= 604800e12);
+  IF unit = 0 OR picoseconds IS NULL THEN
+    RETURN CONCAT(picoseconds, ' ps');
+  END IF;
+  RETURN CONCAT(
+    ROUND(picoseconds / ELT(unit, 1e3, 1e6, 1e9, 1e12, 60e12, 3600e12, 86400e12, 604800e12), 2),
+    ELT(unit, ' ns', ' us', ' ms', ' s', ' m', ' h', ' d', ' w'));
 END
 
 FUNCTION `list_add`(`in_list` TEXT, `in_add_value` TEXT) RETURNS text CHARSET utf8mb4
@@ -55,10 +62,7 @@ BEGIN
     SIGNAL SQLSTATE '02200' SET MYSQL_ERRNO = 1138,
       MESSAGE_TEXT = 'Function sys.list_add: in_add_value input variable should not be NULL';
   END IF;
-  IF in_list IS NULL OR in_list = '' THEN
-    RETURN in_add_value;
-  END IF;
-  RETURN CONCAT(TRIM(BOTH ',' FROM TRIM(in_list)), ',', in_add_value);
+  RETURN IF(IFNULL(in_list, '') = '', in_add_value, CONCAT_WS(',', TRIM(',' FROM TRIM(in_list)), in_add_value));
 END
 
 FUNCTION `list_drop`(`in_list` TEXT, `in_drop_value` TEXT) RETURNS text CHARSET utf8mb4
@@ -70,10 +74,11 @@ BEGIN
     SIGNAL SQLSTATE '02200' SET MYSQL_ERRNO = 1138,
       MESSAGE_TEXT = 'Function sys.list_drop: in_drop_value input variable should not be NULL';
   END IF;
-  IF in_list IS NULL OR in_list = '' THEN
-    RETURN in_list;
+  IF in_list <> '' THEN
+    SET in_list = REPLACE(CONCAT(',', in_list), CONCAT(',', in_drop_value), '');
+    SET in_list = TRIM(',' FROM REPLACE(in_list, CONCAT(', ', in_drop_value), ''));
   END IF;
-  RETURN TRIM(BOTH ',' FROM REPLACE(REPLACE(CONCAT(',', in_list), CONCAT(',', in_drop_value), ''), CONCAT(', ', in_drop_value), ''));
+  RETURN in_list;
 END
 
 FUNCTION `quote_identifier`(`in_identifier` TEXT) RETURNS text CHARSET utf8mb4
@@ -98,14 +103,14 @@ END
 FUNCTION `version_major`() RETURNS tinyint unsigned
     NO SQL
     SQL SECURITY INVOKER
-RETURN SUBSTRING_INDEX(SUBSTRING_INDEX(VERSION(), '-', 1), '.', 1)
+RETURN REGEXP_SUBSTR(VERSION(), '[0-9]+')
 
 FUNCTION `version_minor`() RETURNS tinyint unsigned
     NO SQL
     SQL SECURITY INVOKER
-RETURN SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(VERSION(), '-', 1), '.', 2), '.', -1)
+RETURN REGEXP_SUBSTR(VERSION(), '[0-9]+', 1, 2)
 
 FUNCTION `version_patch`() RETURNS tinyint unsigned
     NO SQL
     SQL SECURITY INVOKER
-RETURN SUBSTRING_INDEX(SUBSTRING_INDEX(VERSION(), '-', 1), '.', -1)
+RETURN REGEXP_SUBSTR(VERSION(), '[0-9]+', 1, 3)
