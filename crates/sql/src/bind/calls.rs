@@ -98,7 +98,7 @@ pub(super) fn no_such_function(binder: &Binder<'_>, name: &str, schema: Option<&
         return SqlError::new(3566, b"HY000", format!("Access to native function '{upper}' is rejected."));
     }
     if schema.is_none() && functions::not_built::is_known(name) {
-        return SqlError::not_supported_yet(name.to_ascii_uppercase());
+        return SqlError::not_supported_yet(upper);
     }
     let db = schema.or(binder.author.database.as_deref());
     match db {

@@ -136,9 +136,8 @@ impl SqlSession {
     #[must_use]
     pub fn new(database: Arc<Database>, id: u32, kill: Arc<KillFlag>) -> SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
-        let mut trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone());
         let memory = SessionMemory::of_client(database.shared.memory.clone(), kill.clone());
-        trx.transaction.count_with(&memory);
+        let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone(), &memory);
         let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
         let interpreter = Interpreter::new(&database);
         let named_locks = NamedLocks::new(&database.shared.locks, trx.locks.rows.owner(), &memory);

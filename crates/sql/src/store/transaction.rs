@@ -14,7 +14,6 @@ use super::trx::ROW_TICKS;
 use crate::api::Isolation;
 use crate::catalog::{Catalog, TableState};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::memory::SessionMemory;
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_commit::TrxCache;
@@ -103,11 +102,6 @@ impl Transaction {
     /// Whether ending it takes so long that it needs a thread that may block. `cache`: its events.
     pub(super) fn is_large(&self, cache: &TrxCache) -> bool {
         self.writes.is_spilled() || self.writes.entries() >= omnibus_commit::STAGED_KEYS || cache.is_large()
-    }
-
-    /// Counts its memory with this session's.
-    pub(crate) fn count_with(&mut self, session: &Arc<SessionMemory>) {
-        self.memory = TrxMemory::new(session);
     }
 
     /// The counter rows that it still writes, and what else no row event tells of.

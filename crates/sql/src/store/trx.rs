@@ -88,16 +88,20 @@ pub struct Trx {
 pub(super) const ROW_TICKS: u32 = 8;
 
 impl Trx {
-    /// No transaction yet.
+    /// No transaction yet. `memory`: what its session is counted by.
     #[must_use]
-    pub fn new(shared: Arc<TrxContext>, session: u64, budget: Arc<Budget>) -> Trx {
-        let memory = TrxMemory::new(&Arc::new(SessionMemory::of(shared.memory.clone())));
+    pub fn new(
+        shared: Arc<TrxContext>,
+        session: u64,
+        budget: Arc<Budget>,
+        memory: &Arc<SessionMemory>,
+    ) -> Trx {
         let locks = SessionLocks::new(&shared, session, budget.clone());
         let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
         locks.rows.watch.set_snapshot(view.watch());
         Trx {
             statement: StatementScope::default(),
-            transaction: Transaction::new(memory, Isolation::RepeatableRead),
+            transaction: Transaction::new(TrxMemory::new(memory), Isolation::RepeatableRead),
             view,
             locks,
             log: TrxLog::new(&shared.port),

@@ -11,6 +11,7 @@ use super::transaction::Transaction;
 use super::trx::{Trx, TrxContext, cache_error};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
+use crate::memory::SessionMemory;
 use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
@@ -265,7 +266,8 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
     let spaces = tables_by_space(&catalog);
     let mut branches = Vec::with_capacity(names.len());
     for xid in names {
-        let mut trx = Trx::new(shared.clone(), 0, Arc::default());
+        let memory = Arc::new(SessionMemory::of(shared.memory.clone()));
+        let mut trx = Trx::new(shared.clone(), 0, Arc::default(), &memory);
         let mut keys = 0usize;
         record::visit(&*shared.port.latest(), &xid, |key, write, _| {
             keys += 1;
