@@ -18,7 +18,7 @@ use crate::retain;
 use crate::store::Store;
 use omnibus_format::header::MAGIC;
 use omnibus_format::scan::parse_event;
-use omnibus_replication::apply::{Borders, Class};
+use omnibus_replication::changes::{Borders, Class};
 use omnibus_replication::client::{BackOff, ClientError, LogSource, LogStream, Pause, Said};
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use omnibus_format::events::MariadbGtid;
 use omnibus_format::group::opens_group;
 use omnibus_format::{AnyGtid, DecodeError, EventType, GtidSet, LogPrivate, RawEvent};
 use omnibus_log::FileSeq;
-use omnibus_replication::apply::{Borders, Class};
+use omnibus_replication::changes::{Borders, Class};
 use std::fmt;
 use std::str::FromStr;
 

@@ -114,7 +114,7 @@ use omnibus_sync as sync;
 
 pub use cache::{CacheError, CacheMark, CacheSettings, CompressionStats, LargeSettings, TrxCache};
 pub use coordinator::{
-    Blocking, Coordinator, GtidModeError, GtidWait, ResetLogError, SetGtidsError, just_block,
+    Blocking, Coordinator, GtidModeError, GtidWait, Gtids, ResetLogError, SetGtidsError, just_block,
 };
 pub use deletes::DeletedFloor;
 pub use elsewhere::drop_elsewhere;

@@ -36,10 +36,10 @@ fn rotation_moves_the_published_place_and_records_what_was_before() {
     let (number, position) = coordinator.published().place();
     assert_eq!((number, position.file), (CommitNo(2), FileSeq(2)));
     assert_eq!(position, coordinator.log().files().durable_end().get());
-    assert_eq!(coordinator.gtid_executed().to_string(), format!("{UUID}:1-2"));
-    assert!(coordinator.gtid_purged().unwrap().is_empty());
+    assert_eq!(coordinator.gtids().executed().to_string(), format!("{UUID}:1-2"));
+    assert!(coordinator.gtids().purged().unwrap().is_empty());
     coordinator.log().files().purge_to(FileSeq(2), || Ok(FileSeq(2))).unwrap();
-    assert_eq!(coordinator.gtid_purged().unwrap().to_string(), format!("{UUID}:1-2"));
+    assert_eq!(coordinator.gtids().purged().unwrap().to_string(), format!("{UUID}:1-2"));
     coordinator.close().unwrap();
     assert!(coordinator.rotate().is_err(), "a closed log does not rotate");
 }
@@ -117,12 +117,12 @@ fn after_a_reset_gtids_begin_again_and_commit_numbers_go_on() {
         }
         server.coordinator.reset_log(FileSeq(first)).unwrap();
         assert_eq!(files(&server), [first]);
-        assert!(server.coordinator.gtid_executed().is_empty());
+        assert!(server.coordinator.gtids().executed().is_empty());
         assert_eq!(server.coordinator.published().place().1.file, FileSeq(first));
         assert_eq!(commit(&server.coordinator, "d"), CommitNo(4));
         server.coordinator.rotate().unwrap();
         assert_eq!(commit(&server.coordinator, "e"), CommitNo(5));
-        assert_eq!(server.coordinator.gtid_executed().to_string(), format!("{UUID}:1-2"));
+        assert_eq!(server.coordinator.gtids().executed().to_string(), format!("{UUID}:1-2"));
         let rows = server.engine.rows.lock().unwrap().clone();
         let engine = server.engine.after_crash();
         crash(server.coordinator);
@@ -131,17 +131,17 @@ fn after_a_reset_gtids_begin_again_and_commit_numbers_go_on() {
         assert_eq!(server.recovered.last, CommitNo(5));
         assert_eq!(server.replayed, [4, 5], "RECOVER-2: by commit number, not by GTID");
         assert_eq!(*server.engine.rows.lock().unwrap(), rows, "RECOVER-2");
-        assert_eq!(server.coordinator.gtid_executed().to_string(), format!("{UUID}:1-2"));
-        assert!(server.coordinator.gtid_purged().unwrap().is_empty());
+        assert_eq!(server.coordinator.gtids().executed().to_string(), format!("{UUID}:1-2"));
+        assert!(server.coordinator.gtids().purged().unwrap().is_empty());
         commit(&server.coordinator, "f");
-        assert_eq!(server.coordinator.gtid_executed().to_string(), format!("{UUID}:1-3"));
+        assert_eq!(server.coordinator.gtids().executed().to_string(), format!("{UUID}:1-3"));
         // Once more, now with a base already.
         server.coordinator.reset_log(FileSeq(1)).unwrap();
         commit(&server.coordinator, "g");
         server.coordinator.close().unwrap();
         let server = start(dir.path(), server.engine.after_crash());
         assert_eq!((server.recovered.last, server.replayed.len()), (CommitNo(7), 0));
-        assert_eq!(server.coordinator.gtid_executed().to_string(), format!("{UUID}:1"));
+        assert_eq!(server.coordinator.gtids().executed().to_string(), format!("{UUID}:1"));
         server.coordinator.close().unwrap();
     }
 }
@@ -154,7 +154,7 @@ fn a_reset_waits_for_the_engine_or_changes_nothing() {
     *server.engine.broken.lock().unwrap() = Some("broken".into());
     let refused = server.coordinator.reset_log(FileSeq(1));
     assert!(matches!(refused, Err(ResetLogError::Engine(_))));
-    assert_eq!(server.coordinator.gtid_executed().count(), 1);
+    assert_eq!(server.coordinator.gtids().executed().count(), 1);
     assert_eq!(commit(&server.coordinator, "b"), CommitNo(2), "the log works on");
     *server.engine.broken.lock().unwrap() = None;
     server.coordinator.reset_log(FileSeq(1)).unwrap();
@@ -181,13 +181,13 @@ fn commits_go_on_during_resets_and_each_has_a_number_of_its_own() {
     });
     let rows = server.engine.rows.lock().unwrap().clone();
     assert_eq!(rows.len(), 400);
-    let executed = server.coordinator.gtid_executed();
+    let executed = server.coordinator.gtids().executed();
     let engine = server.engine.after_crash();
     crash(server.coordinator);
     let server = start(dir.path(), engine);
     assert_eq!(server.recovered.last, CommitNo(400));
     assert_eq!(*server.engine.rows.lock().unwrap(), rows, "COMMIT-3, RECOVER-2");
-    assert_eq!(server.coordinator.gtid_executed(), executed);
+    assert_eq!(server.coordinator.gtids().executed(), executed);
     server.coordinator.close().unwrap();
 }
 

@@ -42,7 +42,7 @@ fn own(server: &Server, key: &str) -> CommitNo {
 }
 
 fn executed(server: &Server) -> String {
-    server.coordinator.gtid_executed().to_string()
+    server.coordinator.gtids().executed().to_string()
 }
 
 /// The GTID events of a log, with the server id in their headers.
@@ -79,7 +79,7 @@ fn foreign_ids_are_kept_and_own_numbers_have_no_hole_whatever_comes_between() {
     let all = format!("{OTHER}:500-501,{OWN}:1-4");
     assert_eq!(executed(&server), all);
     assert_eq!(
-        server.coordinator.gtid_executed_at(CommitNo(3)).to_string(),
+        server.coordinator.gtids().executed_at(CommitNo(3)).to_string(),
         format!("{OTHER}:500,{OWN}:1-2")
     );
     reader.release();
@@ -111,7 +111,9 @@ fn own_numbers_given_by_a_session_leave_no_hole_and_are_never_given_twice() {
     commit(&server, given(&server, OWN, 3, "v"));
     assert_eq!(own(&server, "b"), CommitNo(3));
     assert_eq!(executed(&server), format!("{OWN}:1-3"), "the hole is filled, and 3 stepped over");
-    let Ownership::Owned(four) = server.coordinator.own_gtid(AnyGtid::mysql(OWN, 4)) else { panic!("free") };
+    let Ownership::Owned(four) = server.coordinator.gtids().own(AnyGtid::mysql(OWN, 4)) else {
+        panic!("free")
+    };
     own(&server, "c");
     assert_eq!(executed(&server), format!("{OWN}:1-3:5"), "4 is owned");
     drop(four);
@@ -129,19 +131,19 @@ fn of_two_sessions_with_one_id_the_second_waits_and_then_skips_or_takes_it() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), MapEngine::lazy());
     let id = AnyGtid::mysql(OTHER, 5);
-    let Ownership::Owned(guard) = server.coordinator.own_gtid(id) else { panic!("free") };
-    assert_eq!(server.coordinator.gtids_owned(), [id]);
-    let Ownership::Busy(ticket) = server.coordinator.own_gtid(id) else { panic!("owned") };
+    let Ownership::Owned(guard) = server.coordinator.gtids().own(id) else { panic!("free") };
+    assert_eq!(server.coordinator.gtids().owned(), [id]);
+    let Ownership::Busy(ticket) = server.coordinator.gtids().own(id) else { panic!("owned") };
     assert!(ticket.poll_now().is_none());
     drop(guard);
     ticket.wait().unwrap();
-    let Ownership::Owned(guard) = server.coordinator.own_gtid(id) else { panic!("rolled back, so free") };
-    let Ownership::Busy(ticket) = server.coordinator.own_gtid(id) else { panic!("owned") };
+    let Ownership::Owned(guard) = server.coordinator.gtids().own(id) else { panic!("rolled back, so free") };
+    let Ownership::Busy(ticket) = server.coordinator.gtids().own(id) else { panic!("owned") };
     let no = commit(&server, given(&server, OTHER, 5, "v"));
     drop(guard);
     ticket.wait().unwrap();
-    assert!(server.coordinator.has_gtid(id));
-    match server.coordinator.own_gtid(id) {
+    assert!(server.coordinator.gtids().contains(id));
+    match server.coordinator.gtids().own(id) {
         Ownership::Executed(durable) => assert!(durable == CommitNo::ZERO || durable >= no),
         other => panic!("{other:?}"),
     }
@@ -157,31 +159,31 @@ fn purged_ids_count_as_executed_and_survive() {
     own(&server, "a");
     let set = |text: &str| text.parse::<GtidSet>().unwrap();
     let coordinator = &server.coordinator;
-    coordinator.set_gtid_purged(&set(&format!("{OTHER}:1-10")), false).unwrap();
-    coordinator.set_gtid_purged(&set(&format!("{OWN}:2-3")), true).unwrap();
-    let overlap = coordinator.set_gtid_purged(&set(&format!("{OWN}:1")), true);
+    coordinator.gtids().set_purged(&set(&format!("{OTHER}:1-10")), false).unwrap();
+    coordinator.gtids().set_purged(&set(&format!("{OWN}:2-3")), true).unwrap();
+    let overlap = coordinator.gtids().set_purged(&set(&format!("{OWN}:1")), true);
     assert!(matches!(overlap, Err(SetGtidsError::Overlaps)));
-    let less = coordinator.set_gtid_purged(&set(&format!("{OTHER}:1-9")), false);
+    let less = coordinator.gtids().set_purged(&set(&format!("{OTHER}:1-9")), false);
     assert!(matches!(less, Err(SetGtidsError::NotSuperset)));
-    let held = coordinator.own_gtid(AnyGtid::mysql(OTHER, 11));
-    let owned = coordinator.set_gtid_purged(&set(&format!("{OTHER}:11")), true);
+    let held = coordinator.gtids().own(AnyGtid::mysql(OTHER, 11));
+    let owned = coordinator.gtids().set_purged(&set(&format!("{OTHER}:11")), true);
     assert!(matches!(owned, Err(SetGtidsError::Owned)));
     drop(held);
     own(&server, "b");
     let all = format!("{OTHER}:1-10,{OWN}:1-4");
     let purged = format!("{OTHER}:1-10,{OWN}:2-3");
     assert_eq!(
-        (executed(&server), coordinator.gtid_purged().unwrap().to_string()),
+        (executed(&server), coordinator.gtids().purged().unwrap().to_string()),
         (all.clone(), purged.clone())
     );
     crash(server.coordinator);
     let server = start(dir.path(), MapEngine::lazy());
-    let purged_now = server.coordinator.gtid_purged().unwrap().to_string();
+    let purged_now = server.coordinator.gtids().purged().unwrap().to_string();
     assert_eq!((executed(&server), purged_now), (all, purged));
     // A reset forgets them.
     server.engine.checkpoint().unwrap();
     server.coordinator.reset_log(FileSeq(1)).unwrap();
-    assert!(server.coordinator.gtid_purged().unwrap().is_empty() && executed(&server).is_empty());
+    assert!(server.coordinator.gtids().purged().unwrap().is_empty() && executed(&server).is_empty());
     own(&server, "c");
     assert_eq!(executed(&server), format!("{OWN}:1"));
     server.coordinator.close().unwrap();
@@ -199,7 +201,7 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
                     // Every id is wanted by two threads.
                     let id = AnyGtid::mysql(ServerUuid([thread as u8 / 2; 16]), n);
                     loop {
-                        match server.coordinator.own_gtid(id) {
+                        match server.coordinator.gtids().own(id) {
                             Ownership::Owned(guard) => {
                                 let uuid = ServerUuid([thread as u8 / 2; 16]);
                                 commit(server, given(server, uuid, n, "v"));
@@ -254,7 +256,7 @@ fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
     server.coordinator.log().set_gtid_mode(GtidMode::OffPermissive);
     own(&server, "a");
     commit(&server, given(&server, OWN, 2, "v"));
-    server.coordinator.change_gtid_mode(GtidMode::OnPermissive).unwrap();
+    server.coordinator.gtids().change_mode(GtidMode::OnPermissive).unwrap();
     own(&server, "b");
     commit(&server, unnamed(&server, "c", Unnamed::Anonymous));
     own(&server, "d");
@@ -263,7 +265,7 @@ fn anonymous_transactions_use_no_number_up_and_are_replayed_like_others() {
     assert_eq!(commit(&server, unnamed(&server, "f", Unnamed::NextOf(OTHER.into()))), CommitNo(8));
     let all = format!("{OTHER}:1-3,{OWN}:1-3");
     assert_eq!(executed(&server), all, "1 and 3 around the given 2");
-    assert_eq!(server.coordinator.gtid_of(CommitNo(4)), None);
+    assert_eq!(server.coordinator.gtids().of(CommitNo(4)), None);
     let rows = server.engine.rows.lock().unwrap().clone();
     crash(server.coordinator);
 
@@ -284,29 +286,29 @@ fn the_mode_changes_by_one_step_and_not_under_those_who_rely_on_it() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), MapEngine::lazy());
     let coordinator = &server.coordinator;
-    let change = |mode| coordinator.change_gtid_mode(mode);
+    let change = |mode| coordinator.gtids().change_mode(mode);
     assert!(matches!(change(GtidMode::OffPermissive), Err(GtidModeError::NotAStep)));
-    assert!(coordinator.own_anonymity().is_none(), "ON");
+    assert!(coordinator.gtids().own_anonymity().is_none(), "ON");
     let refused = coordinator.commit(unnamed(&server, "a", Unnamed::Anonymous)).wait();
     assert!(matches!(refused, Err(CommitError::Refused(Refusal::Anonymous))));
     change(GtidMode::OnPermissive).unwrap();
-    let anonymous = coordinator.own_anonymity().unwrap();
+    let anonymous = coordinator.gtids().own_anonymity().unwrap();
     assert!(matches!(change(GtidMode::On), Err(GtidModeError::Anonymous)));
-    assert_eq!(coordinator.gtid_mode(), GtidMode::OnPermissive);
+    assert_eq!(coordinator.gtids().mode(), GtidMode::OnPermissive);
     drop(anonymous);
     change(GtidMode::On).unwrap();
     change(GtidMode::OnPermissive).unwrap();
     change(GtidMode::OffPermissive).unwrap();
     let id = AnyGtid::mysql(OTHER, 5);
-    let Ownership::Owned(guard) = coordinator.own_gtid(id) else { panic!("free") };
+    let Ownership::Owned(guard) = coordinator.gtids().own(id) else { panic!("free") };
     assert!(matches!(change(GtidMode::Off), Err(GtidModeError::Owned)));
     drop(guard);
-    let wait = coordinator.await_gtids().unwrap();
+    let wait = coordinator.gtids().count_wait().unwrap();
     assert!(matches!(change(GtidMode::Off), Err(GtidModeError::Awaited)));
     drop(wait);
     change(GtidMode::Off).unwrap();
-    assert!(matches!(coordinator.own_gtid(id), Ownership::Off));
-    assert!(coordinator.await_gtids().is_none() && coordinator.gtids_owned().is_empty());
+    assert!(matches!(coordinator.gtids().own(id), Ownership::Off));
+    assert!(coordinator.gtids().count_wait().is_none() && coordinator.gtids().owned().is_empty());
     own(&server, "b");
     assert_eq!(executed(&server), "");
 }
@@ -353,7 +355,7 @@ fn an_id_given_to_what_is_not_logged_counts_as_executed_also_after_a_crash() {
     let check = |server: &Server| {
         assert_eq!(executed(server), all);
         assert_eq!(
-            server.coordinator.gtid_purged().unwrap().to_string(),
+            server.coordinator.gtids().purged().unwrap().to_string(),
             purged,
             "no file has it for others"
         );

@@ -36,7 +36,7 @@ fn commit(server: &Server, request: CommitRequest) -> Result<CommitNo, CommitErr
 }
 
 fn state(server: &Server) -> String {
-    server.coordinator.binlog_state().to_string()
+    server.coordinator.gtids().binlog_state().to_string()
 }
 
 /// GTIDs of a log, and the list in the head of its last file.
@@ -86,7 +86,7 @@ fn numbers_go_on_in_each_domain_and_come_back_after_a_crash() {
     assert_eq!(own(&server, "d", 0), CommitNo(8));
     let all = "0-5-10,0-7-13,3-7-1,4-6-1";
     assert_eq!(state(&server), all);
-    assert_eq!(server.coordinator.gtid_state().to_string(), "0-7-13,3-7-1,4-6-1");
+    assert_eq!(server.coordinator.gtids().state().to_string(), "0-7-13,3-7-1,4-6-1");
     let mut rows = server.engine.rows.lock().unwrap().clone();
     // What the private event says is the SQL layer's to know.
     rows.remove(&b"p"[..]);
@@ -109,10 +109,13 @@ fn strict_mode_refuses_what_is_out_of_order_and_a_state_can_be_set_on_an_empty_l
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
     let coordinator = &server.coordinator;
-    coordinator.set_binlog_state("0-5-10,1-5-3".parse().unwrap()).unwrap();
+    coordinator.gtids().set_binlog_state("0-5-10,1-5-3".parse().unwrap()).unwrap();
     own(&server, "a", 0);
     assert_eq!(state(&server), "0-5-10,0-7-11,1-5-3");
-    assert!(matches!(coordinator.set_binlog_state("0-1-1".parse().unwrap()), Err(SetGtidsError::NotEmpty)));
+    assert!(matches!(
+        coordinator.gtids().set_binlog_state("0-1-1".parse().unwrap()),
+        Err(SetGtidsError::NotEmpty)
+    ));
     coordinator.log().set_strict(true);
     let refused = commit(&server, given(&server, "0-5-11", "v"));
     assert!(matches!(refused, Err(CommitError::Refused(Refusal::OutOfOrder { .. }))), "{refused:?}");

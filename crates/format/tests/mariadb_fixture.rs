@@ -10,7 +10,7 @@ use omnibus_format::{Checksum, EventIter, EventType, RawEvent, ScanRules};
 use omnibus_value::Value;
 
 fn fixture(name: &str) -> Vec<u8> {
-    let path = format!("{}/../../testdata/binlog/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../testdata/binlog/{name}", std::env::var("CARGO_MANIFEST_DIR").unwrap());
     std::fs::read(path).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! An apply target that asks every question of what it is given, and executes nothing.
 
 use omnibus_format::events::XaPrepare;
-use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use std::ops::ControlFlow;
 

@@ -4,7 +4,7 @@ use omnibus_format::events::{Gtid, Query, RowsQuery, Xid};
 use omnibus_format::row::{JsonDiff, JsonDiffOp, JsonDiffs, put_json_diff};
 use omnibus_format::{EventHeader, EventType, HEADER_LEN, MAX_EVENT_SIZE, ServerUuid};
 use omnibus_fuzz::peak_of;
-use omnibus_replication::apply::{
+use omnibus_replication::changes::{
     ApplyError, ApplyTarget, EventDecoder, Position, Step, inflate, plain_event,
 };
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};

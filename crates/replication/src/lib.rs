@@ -1,7 +1,7 @@
 //! Replication: generates binlog events from changes, and applies binlog events as changes.
 //!
 //! `model` defines a change as traits with questions. `generate` turns a statement's row changes (full row images) into
-//! events and passes them to an `EventSink`, which is a transaction's event cache. `apply` does the reverse: it passes
+//! events and passes them to an `EventSink`, which is a transaction's event cache. `changes` does the reverse: it passes
 //! events to an `ApplyTarget` that executes them. `consume` passes the same changes to other consumers, such as JSON
 //! lines. `client` talks to a source, `replica` has the parts of a channel, `source` sends a log to replicas, and
 //! `limit` bounds the length of events.
@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod apply;
+pub mod changes;
 pub mod client;
 pub mod consume;
 pub mod generate;

@@ -2,7 +2,7 @@
 //! too many, and given some time at the end.
 
 use crate::errors;
-use crate::net::{Arrival, Channel, ClientHost, Gate, HalfOpen, Listeners, NotLetIn, Stream};
+use crate::net::{Arrival, ClientHost, Gate, HalfOpen, Listeners, NotLetIn, PacketStream, Stream};
 use crate::scheduler;
 use crate::server::Server;
 use crate::session::serve_connection;
@@ -126,8 +126,8 @@ impl Server {
             Err(goodbye) => {
                 self.counters.refused_max.fetch_add(1, Ordering::Relaxed);
                 tokio::spawn(async move {
-                    let mut channel = Channel::new(stream);
-                    let _ = tokio::time::timeout(Duration::from_secs(1), channel.refuse(&goodbye)).await;
+                    let mut packets = PacketStream::new(stream);
+                    let _ = tokio::time::timeout(Duration::from_secs(1), packets.refuse(&goodbye)).await;
                 });
             }
         }

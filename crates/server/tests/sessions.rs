@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 struct Running {
@@ -12,7 +12,7 @@ struct Running {
 
 /// Starts the example program on `folder`, and waits until it is ready.
 fn start(folder: &Path) -> Running {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/serve.rs");
+    let program = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("examples/serve.rs");
     assert!(program.exists());
     let own = std::env::current_exe().unwrap();
     let serve = own.parent().unwrap().parent().unwrap().join("examples/serve");

@@ -18,6 +18,7 @@ use omnibus_value::Value;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// What an account takes from its session at once, and a session from the server.
 const CHUNK: u64 = 64 << 10;
@@ -31,12 +32,44 @@ const MOST: u64 = 1 << 50;
 /// What an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
 const LEAST: u64 = 256 << 10;
 
+/// For so long the session found to hold most is taken for it, if it holds more than who asks: 10,000 sessions are looked at no more often.
+const LARGEST_FOR: Duration = Duration::from_millis(1);
+
+/// The sessions of clients.
+#[derive(Debug, Default)]
+struct Clients {
+    /// Some of them are gone.
+    sessions: Vec<Weak<SessionMemory>>,
+    /// Which held most, and when.
+    largest: Option<(Instant, Weak<SessionMemory>)>,
+}
+
+impl Clients {
+    fn add(&mut self, session: &Arc<SessionMemory>) {
+        if self.sessions.len() == self.sessions.capacity() {
+            self.sessions.retain(|other| other.strong_count() > 0);
+        }
+        self.sessions.push(Arc::downgrade(session));
+    }
+
+    /// The one that holds most, if that is more than `used`.
+    fn largest_beyond(&mut self, used: u64) -> Option<Arc<SessionMemory>> {
+        let known = self.largest.as_ref().filter(|(since, _)| since.elapsed() < LARGEST_FOR);
+        if let Some(known) = known.and_then(|(_, known)| known.upgrade()).filter(|known| known.used() > used)
+        {
+            return Some(known);
+        }
+        let largest = self.sessions.iter().filter_map(Weak::upgrade).max_by_key(|session| session.used())?;
+        self.largest = Some((Instant::now(), Arc::downgrade(&largest)));
+        Some(largest).filter(|largest| largest.used() > used)
+    }
+}
+
 /// The root: all sessions of a database, and what their temporary files are counted by.
 #[derive(Debug, Default)]
 pub struct ServerMemory {
     used: AtomicU64,
-    /// Those of clients, some of them gone.
-    sessions: Mutex<Vec<Weak<SessionMemory>>>,
+    clients: Mutex<Clients>,
     /// `Created_tmp_disk_tables`: groups, distinct rows and derived tables that outgrew memory.
     pub tmp_disk_tables: AtomicU64,
     /// `Created_tmp_files`.
@@ -50,11 +83,6 @@ impl ServerMemory {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
-    }
-
-    /// The session of a client that holds most.
-    fn largest(&self) -> Option<Arc<SessionMemory>> {
-        self.sessions.lock().iter().filter_map(Weak::upgrade).max_by_key(|session| session.used())
     }
 
     /// As SHOW STATUS names them.
@@ -106,11 +134,7 @@ impl SessionMemory {
     #[must_use]
     pub fn of_client(server: Arc<ServerMemory>, kill: Arc<KillFlag>) -> Arc<SessionMemory> {
         let session = Arc::new(SessionMemory::new(server.clone(), Some(kill)));
-        let mut sessions = server.sessions.lock();
-        if sessions.len() == sessions.capacity() {
-            sessions.retain(|other| other.strong_count() > 0);
-        }
-        sessions.push(Arc::downgrade(&session));
+        server.clients.lock().add(&session);
         session
     }
 
@@ -163,7 +187,7 @@ impl SessionMemory {
         if need == Need::MemoryOrFile {
             return holds_little;
         }
-        let larger = self.server.largest().filter(|largest| largest.used() > used);
+        let larger = self.server.clients.lock().largest_beyond(used);
         if let Some(kill) = larger.as_ref().and_then(|largest| largest.kill.as_ref()) {
             kill.give_memory_back(limit);
         }

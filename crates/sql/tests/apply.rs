@@ -8,7 +8,7 @@ use common::replica::{Replica, replica};
 use common::{Client, TestPort};
 use omnibus_commit::Replay;
 use omnibus_engine::Engine;
-use omnibus_replication::apply::ApplyError;
+use omnibus_replication::changes::ApplyError;
 use omnibus_sql::apply::{ApplySettings, Conversions, stored_position};
 use omnibus_sql::recover::Replayer;
 use omnibus_sql::{Database, RowImage};

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Client, TestPort};
 use omnibus_format::{EventHeader, EventType};
-use omnibus_replication::apply::{ApplyTarget, EventDecoder};
+use omnibus_replication::changes::{ApplyTarget, EventDecoder};
 use omnibus_sql::apply::{Applier, ApplySettings, Conversions};
 use omnibus_sql::{Database, KillFlag, SqlSession};
 use std::sync::Arc;

@@ -5,9 +5,9 @@ mod common;
 
 use common::replica::{Replica, replica};
 use omnibus_format::EventHeader;
-use omnibus_replication::apply::{Position, Step};
+use omnibus_replication::changes::{Position, Step};
 use omnibus_sql::apply::ApplySettings;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CHECKSUM: usize = 4;
 
@@ -33,7 +33,8 @@ fn apply(replica: &mut Replica, path: &Path) {
 #[test]
 fn branches_of_one_phase_end_and_keys_that_the_source_kept_are_left_alone() {
     let mut replica = replica(ApplySettings::default());
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/binlog/mysql-9.7-keys");
+    let folder = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap())
+        .join("../../testdata/binlog/mysql-9.7-keys");
     apply(&mut replica, &folder.join("bin.000001"));
     let client = &mut replica.client;
     for empty in ["behind_compressed", "behind_plain"] {

@@ -73,7 +73,7 @@ fn replayed(port: &TestPort, large: bool, left: WriteSet) -> Arc<MemEngine> {
     engine
 }
 
-/// What an engine may have of an index that was built beside writers when it comes to the statement again.
+/// Writes that an engine may have of an index that was built beside writers when it comes to the statement again.
 fn half_built(database: &Database) -> WriteSet {
     let catalog = database.catalog();
     let index = catalog.table("test", "t").unwrap().index_named("kc").unwrap();

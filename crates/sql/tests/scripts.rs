@@ -9,7 +9,7 @@ mod common;
 
 use common::{Client, database};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn answer(client: &mut Client, sql: &str) -> String {
     let mut out = String::new();
@@ -58,7 +58,7 @@ fn run_script(path: &Path) {
 fn scripts_answer_as_written() {
     let folder = match std::env::var_os("OMNIBUS_SCRIPTS") {
         Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata"),
+        None => PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("testdata"),
     };
     let mut scripts: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     scripts.sort();

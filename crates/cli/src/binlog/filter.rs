@@ -5,7 +5,7 @@
 use clap::Args;
 use omnibus_format::events::Modern;
 use omnibus_format::{AnyGtid, DecodeError, GtidSet, RawEvent};
-use omnibus_replication::apply::{Borders, Class};
+use omnibus_replication::changes::{Borders, Class};
 use omnibus_value::temporal::{DateMode, parse_datetime};
 
 /// The restrictions of the command line.

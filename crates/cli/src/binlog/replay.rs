@@ -17,7 +17,7 @@ use omnibus_format::events::{
 };
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{AnyGtid, Checksum, EventHeader, EventType, RawEvent};
-use omnibus_replication::apply::{ApplyError, ApplyTarget, JsonReplay, Position};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, JsonReplay, Position};
 use omnibus_replication::generate::{self, EventSink};
 use omnibus_replication::model::{RowsView, StatementView, TableView, TrxHeader};
 

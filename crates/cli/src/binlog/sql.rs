@@ -14,7 +14,9 @@ use omnibus_format::events::{
 };
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET};
 use omnibus_format::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE, RawEvent};
-use omnibus_replication::apply::{EventStatement, Payload, StatementContext, mariadb_xa_start, plain_event};
+use omnibus_replication::changes::{
+    EventStatement, Payload, StatementContext, mariadb_xa_start, plain_event,
+};
 
 use super::BinlogArgs;
 use super::flashback::Flashback;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use omnibus_format::RawEvent;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{ExecuteLoadQuery, OldLoad, Query};
-use omnibus_replication::apply::{EventStatement, StatementContext};
+use omnibus_replication::changes::{EventStatement, StatementContext};
 
 use super::sql::{Failure, SqlPrinter};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{BinlogArgs, dump};
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/binlog").join(name)
+    PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../testdata/binlog").join(name)
 }
 
 /// A file with these bytes, deleted when dropped.

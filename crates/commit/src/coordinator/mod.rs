@@ -1,15 +1,12 @@
 //! The coordinator: one log, one engine, one order. The SQL layer commits and takes snapshots through it.
 
 mod admin;
-mod gtid_mode;
 mod gtids;
 mod large;
-mod search;
 mod two_phase;
 
 pub use admin::ResetLogError;
-pub use gtid_mode::{GtidModeError, GtidWait};
-pub use gtids::SetGtidsError;
+pub use gtids::{GtidModeError, GtidWait, Gtids, SetGtidsError};
 pub use two_phase::{Blocking, just_block};
 
 use crate::cache::{CacheSettings, TrxCache};

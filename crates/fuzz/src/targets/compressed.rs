@@ -1,7 +1,7 @@
 //! Compressed payloads: zlib blocks of MariaDB, whole transactions of MySQL, frames of the compressed protocol.
 
 use omnibus_format::{EventType, MAX_EVENT_SIZE};
-use omnibus_replication::apply::{Payload, inflate, plain_event};
+use omnibus_replication::changes::{Payload, inflate, plain_event};
 use omnibus_wire::compressed::{Algorithm, HEAD, Head, Piece};
 
 /// The first byte says what the rest is.

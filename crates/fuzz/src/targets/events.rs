@@ -6,7 +6,7 @@ use omnibus_format::events::{
     TableMap, UserVar, XaPrepare, Xid,
 };
 use omnibus_format::{EventHeader, EventType, LogPrivate, RawEvent, describe};
-use omnibus_replication::apply::{Borders, mariadb_xa_start};
+use omnibus_replication::changes::{Borders, mariadb_xa_start};
 
 /// Checks that a decoded value that is encoded and decoded again is the same. Compared as text, where NaN equals
 /// itself.

@@ -2,7 +2,7 @@
 
 use crate::sink::Sink;
 use omnibus_format::row::{JsonDiffs, put_json_diff};
-use omnibus_replication::apply::JsonReplay;
+use omnibus_replication::changes::JsonReplay;
 use omnibus_value::json::{Json, Path, binary_to_text, is_valid_text, text_to_binary};
 
 fn printed(json: &Json) -> Vec<u8> {

@@ -7,7 +7,7 @@ use omnibus_format::{
     Checksum, EventHeader, EventIter, EventType, LogPrivate, ScanRules, describe, parse_event, writer,
 };
 use omnibus_log::{LogConfig, LogDir, RecoveryItem};
-use omnibus_replication::apply::EventDecoder;
+use omnibus_replication::changes::EventDecoder;
 
 /// The first byte says whether lengths alone count; the rest is a file, whose checksums need not be right.
 pub(super) fn stream(input: &[u8]) {

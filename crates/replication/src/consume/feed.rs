@@ -1,7 +1,7 @@
 //! `Feed`: decodes events and calls a consumer.
 
 use super::{Consumer, End, FilePosition};
-use crate::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
+use crate::changes::{ApplyError, ApplyTarget, EventDecoder, Position};
 use crate::model::{RowsView, StatementView, TrxHeader};
 use omnibus_format::RawEvent;
 use omnibus_format::events::XaPrepare;

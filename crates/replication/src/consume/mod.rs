@@ -6,7 +6,7 @@
 //!
 //! [`LogFiles`] feeds from files, including those of a live log.
 //!
-//! Executing changes is in `crate::apply`. Keeping positions across restarts is the consumer's task; it is told them.
+//! Executing changes is in `crate::changes`. Keeping positions across restarts is the consumer's task; it is told them.
 //! There are no threads here.
 
 mod envelope;

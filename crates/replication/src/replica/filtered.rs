@@ -3,7 +3,7 @@
 //! Transactions always pass, empty if need be, because their identity and the position must be applied.
 
 use super::filter::Filters;
-use crate::apply::{ApplyError, ApplyTarget, Position};
+use crate::changes::{ApplyError, ApplyTarget, Position};
 use crate::model::{LoadedFile, RowsView, StatementView, TableView, TrxHeader};
 use omnibus_format::DecodeError;
 use omnibus_format::events::{ColumnMetadata, PrimaryKeyPart, RowsKind, UserVar, XaPrepare};

@@ -5,7 +5,7 @@
 //! arrives. Runs on the receiver's thread.
 
 use super::position::SourcePosition;
-use crate::apply::{Borders, Class};
+use crate::changes::{Borders, Class};
 use crate::model::TrxHeader;
 use omnibus_format::events::{FormatDescription, Heartbeat, Rotate};
 use omnibus_format::header::{FLAG_ARTIFICIAL, HEADER_LEN};

@@ -3,7 +3,7 @@
 //!
 //! There are no relay logs. The applied position is part of each transaction's data, so after any failure the source is
 //! asked again from there. Received transactions that are not applied are only in memory, which is bounded; TCP makes a
-//! source wait whose replica cannot follow. Execution is in `crate::apply` and in the server.
+//! source wait whose replica cannot follow. Execution is in `crate::changes` and in the server.
 
 mod config;
 mod filter;

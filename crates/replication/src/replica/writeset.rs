@@ -5,7 +5,7 @@
 //! before and after the change. A collision of two keys only costs parallelism.
 
 use super::group::Received;
-use crate::apply::Tables;
+use crate::changes::Tables;
 use crate::model::TableView;
 use omnibus_format::events::{Query, Rows, RowsKind, TableMap};
 use omnibus_format::row::Images;

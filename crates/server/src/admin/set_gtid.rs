@@ -27,7 +27,7 @@ fn set_gtid_purged(server: &Server, text: &str) -> SqlResult<()> {
         None => (false, text),
     };
     let set: GtidSet = plain.parse().map_err(|_| malformed_gtid_set(text))?;
-    coordinator.set_gtid_purged(&set, add).map_err(|failed| match failed {
+    coordinator.gtids().set_purged(&set, add).map_err(|failed| match failed {
         SetGtidsError::Overlaps | SetGtidsError::Owned | SetGtidsError::NotSuperset => {
             error(3546, format!("@@GLOBAL.GTID_PURGED cannot be changed: {failed}"))
         }
@@ -38,7 +38,7 @@ fn set_gtid_purged(server: &Server, text: &str) -> SqlResult<()> {
 fn set_binlog_state(server: &Server, text: &str) -> SqlResult<()> {
     let coordinator = server.log.coordinator().ok_or_else(|| error(1290, "no binary log"))?;
     let state: BinlogState = text.parse().map_err(|_| bad_list())?;
-    coordinator.set_binlog_state(state).map_err(|failed| match failed {
+    coordinator.gtids().set_binlog_state(state).map_err(|failed| match failed {
         SetGtidsError::NotEmpty => error(
             1956,
             "This operation is not allowed if any GTID has been logged to the binary log. Run RESET MASTER first to erase the log",
@@ -62,7 +62,7 @@ async fn set_gtid_next(admin: &mut Admin<'_>, text: &str) -> SqlResult<()> {
     if let Some(tag) = automatic_tag(text) {
         let tag: Tag =
             tag.parse().map_err(|_| error(1774, format!("Malformed GTID specification '{text}'.")))?;
-        let mode = admin.server.log.coordinator().map(|coordinator| coordinator.gtid_mode());
+        let mode = admin.server.log.coordinator().map(|coordinator| coordinator.gtids().mode());
         if mode == Some(GtidMode::Off) {
             return Err(off("AUTOMATIC:TAG"));
         }
@@ -71,7 +71,7 @@ async fn set_gtid_next(admin: &mut Admin<'_>, text: &str) -> SqlResult<()> {
     }
     if text.eq_ignore_ascii_case("ANONYMOUS") {
         let coordinator = admin.server.log.coordinator();
-        let guard = coordinator.and_then(|coordinator| coordinator.own_anonymity());
+        let guard = coordinator.and_then(|coordinator| coordinator.gtids().own_anonymity());
         let guard = guard.ok_or_else(|| {
             error(1782, "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.")
         })?;
@@ -94,7 +94,7 @@ async fn own(admin: &mut Admin<'_>, gtid: AnyGtid) -> SqlResult<GivenGtid> {
         return Ok(GivenGtid::Automatic);
     };
     loop {
-        match coordinator.own_gtid(gtid) {
+        match coordinator.gtids().own(gtid) {
             Ownership::Owned(guard) => {
                 let server_id = admin.sql.state.settings.server_id;
                 let origin = Origin { gtid: Some(gtid), server_id, ..Origin::default() };

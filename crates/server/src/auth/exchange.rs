@@ -3,7 +3,7 @@
 use super::{FastCache, RsaKey};
 use crate::account::{AccessTable, Account, Usage};
 use crate::errors;
-use crate::net::{Channel, ClientHost, NetError};
+use crate::net::{ClientHost, NetError, PacketStream};
 use omnibus_sql::SqlError;
 use omnibus_wire::auth::{AuthSwitch, NATIVE, caching_sha2, encode_auth_more, native};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct Authenticator<'a> {
 /// One client's side of it.
 struct Exchange<'a, 'b> {
     server: &'a Authenticator<'a>,
-    channel: &'b mut Channel,
+    packets: &'b mut PacketStream,
     scramble: [u8; 20],
     account: Option<Arc<Account>>,
     used_password: bool,
@@ -67,7 +67,7 @@ struct Exchange<'a, 'b> {
 /// nothing was sent yet: the caller sends OK.
 pub async fn authenticate(
     server: &Authenticator<'_>,
-    channel: &mut Channel,
+    packets: &mut PacketStream,
     scramble: [u8; 20],
     user: &str,
     client: &ClientHost,
@@ -79,7 +79,7 @@ pub async fn authenticate(
         Some(account) => account.credentials.plugin.clone(),
         None => server.table.decoy_plugin(user).to_owned(),
     };
-    let mut exchange = Exchange { server, channel, scramble, account, used_password: !answer.is_empty() };
+    let mut exchange = Exchange { server, packets, scramble, account, used_password: !answer.is_empty() };
     let given = plugin.map_or(NATIVE.as_bytes(), |p| p);
     // A client that knows its own plugin but not the greeting's answers with nothing and waits for a scramble (MariaDB
     // replicas do).
@@ -102,7 +102,7 @@ pub async fn authenticate(
     if account.locked {
         return Err(AuthFailure::Refused(errors::account_locked(user, client.name())));
     }
-    if !account.require.is_met(&channel.stream.transport()) {
+    if !account.require.is_met(&packets.stream.transport()) {
         return Err(denied());
     }
     let acts_as =
@@ -118,14 +118,14 @@ impl Exchange<'_, '_> {
     async fn switch(&mut self, plugin: &str) -> Result<Vec<u8>, AuthFailure> {
         self.scramble = super::new_scramble();
         let packet = AuthSwitch { plugin: plugin.as_bytes().to_vec(), data: self.scramble.to_vec() };
-        self.channel.out.packet(|out| packet.encode(out));
+        self.packets.out.packet(|out| packet.encode(out));
         self.read().await
     }
 
     async fn read(&mut self) -> Result<Vec<u8>, AuthFailure> {
-        self.channel.flush().await?;
-        let range = self.channel.read(MAX_LOGIN_PACKET).await?;
-        Ok(self.channel.payload(range).to_vec())
+        self.packets.flush().await?;
+        let range = self.packets.read(MAX_LOGIN_PACKET).await?;
+        Ok(self.packets.payload(range).to_vec())
     }
 
     /// Its stored passwords: the first, and the second if there is one; none without an account.
@@ -172,14 +172,14 @@ impl Exchange<'_, '_> {
     }
 
     fn more(&mut self, data: &[u8]) {
-        self.channel.out.packet(|out| encode_auth_more(out, data));
+        self.packets.out.packet(|out| encode_auth_more(out, data));
     }
 
     /// The password itself (AUTH-2), without the NUL that clients end it with.
     async fn password(&mut self) -> Result<Option<Vec<u8>>, AuthFailure> {
         let mut packet = self.read().await?;
         // Asserts AUTH-2: from elsewhere only what the key has encrypted is taken.
-        if !self.channel.stream.is_private() {
+        if !self.packets.stream.is_private() {
             let Some(key) = self.server.rsa.get().await else { return Ok(None) };
             if packet == [caching_sha2::REQUEST_PUBLIC_KEY] {
                 self.more(key.public_pem().as_bytes());

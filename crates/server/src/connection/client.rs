@@ -4,7 +4,7 @@ use super::host::SessionShared;
 use super::replies::Replies;
 use super::told::Told;
 use crate::dump::RegisteredGuard;
-use crate::net::{Channel, NetError};
+use crate::net::{NetError, PacketStream};
 use crate::process::{Process, Watched};
 use crate::server::Server;
 use crate::status::Counter;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// See the module.
 pub(crate) struct Client {
     pub(super) server: Arc<Server>,
-    /// In front of the channel: it goes first.
+    /// In front of the stream: it goes first.
     _watched: Watched,
-    pub(crate) channel: Channel,
+    pub(crate) packets: PacketStream,
     pub(crate) process: Arc<Process>,
     pub(crate) replies: Replies,
     /// The changes of the session's state that its replies tell.
@@ -40,15 +40,15 @@ impl Client {
     /// `floor`: what its replies wait for.
     pub(crate) fn new(
         server: Arc<Server>,
-        channel: Channel,
+        packets: PacketStream,
         process: Arc<Process>,
         floor: Arc<Floor>,
     ) -> Client {
         Client {
             server,
-            _watched: process.watch(channel.stream.socket()),
-            replies: Replies::new(floor, channel.caps.has(Capability::MULTI_STATEMENTS)),
-            channel,
+            _watched: process.watch(packets.stream.socket()),
+            replies: Replies::new(floor, packets.caps.has(Capability::MULTI_STATEMENTS)),
+            packets,
             process,
             told: Told::default(),
             registered: None,
@@ -57,10 +57,10 @@ impl Client {
 
     /// Follows settings that packets depend on; what they take is the session's.
     pub(crate) fn set_up(&mut self, shared: &SessionShared, state: &SessionState) {
-        self.channel.write_timeout = shared.write_timeout();
-        self.channel.read_timeout = shared.read_timeout();
-        self.channel.messages = state.settings.collation_results;
-        self.channel.count_with(&state.memory, MemoryLimits::of(&state.settings));
+        self.packets.write_timeout = shared.write_timeout();
+        self.packets.read_timeout = shared.read_timeout();
+        self.packets.messages = state.settings.collation_results;
+        self.packets.count_with(&state.memory, MemoryLimits::of(&state.settings));
     }
 
     /// The next command of at most `max` bytes, or nothing if the connection was killed while idle.
@@ -73,14 +73,14 @@ impl Client {
             // A command that came after KILL is not begun.
             if self.process.kill.connection_killed() {
                 // One that does not take its reply is not told why, as while it is sent.
-                return if self.channel.stream.is_stuck() { Err(NetError::Closed) } else { Ok(None) };
+                return if self.packets.stream.is_stuck() { Err(NetError::Closed) } else { Ok(None) };
             }
             if let Some(read) = read.take() {
                 return read.map(Some);
             }
             tokio::select! {
                 biased;
-                command = self.channel.read_command(max) => read = Some(command),
+                command = self.packets.read_command(max) => read = Some(command),
                 () = self.process.killed.notified() => {}
             }
         }
@@ -91,7 +91,7 @@ impl Client {
         let process = self.process.clone();
         tokio::select! {
             biased;
-            flushed = self.channel.flush() => flushed,
+            flushed = self.packets.flush() => flushed,
             () = process.interrupted(false) => Err(NetError::Closed),
         }
     }
@@ -99,20 +99,20 @@ impl Client {
     /// Tells the client why it is let go, where the protocol lets it read that.
     pub(crate) async fn killed(&mut self) -> Ended {
         if self.process.idle_ended() {
-            self.channel.refuse(&crate::errors::inactivity_timeout()).await;
+            self.packets.refuse(&crate::errors::inactivity_timeout()).await;
             return Ended::Aborted;
         }
         if self.server.is_stopping() {
             // Without a word, as MySQL: a pool takes a connection that closes for one to open again, while an error that
             // it reads as the answer to its next statement is the statement's failure.
-            let _ = self.channel.flush().await;
+            let _ = self.packets.flush().await;
             return Ended::Properly;
         }
         let error =
             omnibus_sql::SqlError { code: 1927, state: *b"70100", message: "Connection was killed".into() };
         // It answers no command, which is what its number says.
-        self.channel.out.set_seq(0);
-        self.channel.refuse(&error).await;
+        self.packets.out.set_seq(0);
+        self.packets.refuse(&error).await;
         Ended::Properly
     }
 
@@ -120,15 +120,15 @@ impl Client {
     pub(crate) async fn broken(&mut self, error: &NetError) -> Ended {
         match error {
             NetError::Frame(omnibus_wire::FrameError::TooBig) => {
-                self.channel.refuse(&crate::errors::packet_too_large()).await;
+                self.packets.refuse(&crate::errors::packet_too_large()).await;
             }
-            NetError::Frame(_) => self.channel.refuse(&crate::errors::packets_out_of_order()).await,
+            NetError::Frame(_) => self.packets.refuse(&crate::errors::packets_out_of_order()).await,
             NetError::Io(error) => {
                 if let Some(answer) = crate::net::broken_frame(error) {
-                    self.channel.refuse(&answer).await;
+                    self.packets.refuse(&answer).await;
                 }
             }
-            NetError::NoMemory(error) => self.channel.refuse(error).await,
+            NetError::NoMemory(error) => self.packets.refuse(error).await,
             NetError::Closed => {}
         }
         tracing::debug!(id = self.process.id, %error, "connection ended");
@@ -138,13 +138,13 @@ impl Client {
     /// Ends the connection without a word: what the client would read next is not what it waits for.
     pub(crate) fn cut(&mut self) {
         self.process.kill.kill_connection();
-        self.channel.stream = crate::net::Stream::Gone;
+        self.packets.stream = crate::net::Stream::Gone;
     }
 
     /// Brings the counters of bytes up to date.
     pub(crate) fn count(&self) {
         let counters = &self.process.counters;
-        counters.set(Counter::BytesReceived, self.channel.received);
-        counters.set(Counter::BytesSent, self.channel.sent);
+        counters.set(Counter::BytesReceived, self.packets.received);
+        counters.set(Counter::BytesSent, self.packets.sent);
     }
 }

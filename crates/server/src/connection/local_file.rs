@@ -50,11 +50,11 @@ impl Client {
         if !self.settle(sql, start).await {
             return Err(NetError::Closed);
         }
-        self.channel.out.packet(|out| {
+        self.packets.out.packet(|out| {
             out.push(LOCAL_INFILE);
             out.extend_from_slice(name);
         });
-        self.channel.flush().await?;
+        self.packets.flush().await?;
         let limit = shared.read_timeout();
         let max = shared.max_allowed_packet();
         let folder = crate::sysvars::temp_folder(&self.server.globals);
@@ -62,7 +62,7 @@ impl Client {
         loop {
             let range = tokio::select! {
                 biased;
-                read = self.channel.read(max) => read?,
+                read = self.packets.read(max) => read?,
                 () = self.process.killed.notified() => {
                     if let Err(error) = self.process.kill.check() {
                         if self.process.kill.connection_killed() {
@@ -79,7 +79,7 @@ impl Client {
             if range.is_empty() {
                 return Ok(file.finish());
             }
-            file.add(self.channel.payload(range));
+            file.add(self.packets.payload(range));
         }
     }
 }

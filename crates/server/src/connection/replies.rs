@@ -82,11 +82,11 @@ impl Client {
     /// How rows are sent.
     pub(crate) fn row_format(&self, sql: &SqlSession, binary: bool) -> RowFormat {
         RowFormat {
-            caps: self.channel.caps,
+            caps: self.packets.caps,
             binary,
             collation: sql.state.settings.collation_results,
             status: status(sql),
-            write_timeout: self.channel.write_timeout,
+            write_timeout: self.packets.write_timeout,
         }
     }
 
@@ -114,7 +114,7 @@ impl Client {
             return;
         }
         self.replies.rows_affected = outcome.affected;
-        let caps = self.channel.caps;
+        let caps = self.packets.caps;
         let tracks = caps.has(Capability::SESSION_TRACK);
         let coordinator = self.server.log.coordinator().filter(|_| tracks).map(|log| &**log);
         let changes = self.told.take(sql.state.database.as_deref(), coordinator);
@@ -127,27 +127,27 @@ impl Client {
             info: outcome.info.as_bytes(),
             changes: changes.as_slice(),
         };
-        self.channel.out.packet(|out| packet.encode(out, caps, false));
+        self.packets.out.packet(|out| packet.encode(out, caps, false));
     }
 
     /// Adds the packet that ends rows.
     pub(crate) fn end_of_rows(&mut self, sql: &SqlSession, more: bool) {
         let status = status_before(sql, more);
-        let caps = self.channel.caps;
+        let caps = self.packets.caps;
         let warnings = sql.state.diagnostics.own_count();
         if caps.has(Capability::DEPRECATE_EOF) {
             let packet = OkPacket { status, warnings, ..OkPacket::default() };
-            self.channel.out.packet(|out| packet.encode(out, caps, true));
+            self.packets.out.packet(|out| packet.encode(out, caps, true));
         } else {
-            self.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, warnings, status));
+            self.packets.out.packet(|out| omnibus_wire::reply::encode_eof(out, warnings, status));
         }
     }
 
     /// Adds a result that the server itself made, with its end.
     pub(crate) fn reply_rows(&mut self, sql: &SqlSession, rows: &ResultSet, more: bool) -> SqlResult<()> {
         let format = self.row_format(sql, self.replies.inside.binary);
-        let mut sink = ReplySink::new(&mut self.channel.out, format, None);
-        sink.room = self.channel.outgoing.as_mut();
+        let mut sink = ReplySink::new(&mut self.packets.out, format, None);
+        sink.room = self.packets.outgoing.as_mut();
         rows.send(&mut sink as &mut dyn RowSink)?;
         self.replies.rows_sent += rows.rows.len() as u64;
         self.end_of_rows(sql, more);
@@ -182,7 +182,7 @@ impl Client {
             self.replies.inside.error = Some(error);
         } else {
             self.replies.failed = true;
-            self.channel.error(&error);
+            self.packets.error(&error);
         }
         Replied::Bad
     }

@@ -89,7 +89,7 @@ impl Settings {
 
     /// Rebuilds the settings that execution reads, after a SET.
     pub(crate) fn apply(&mut self, client: &mut Client, access: &SessionAccess, sql: &mut SqlSession) {
-        let settings = Settings::of_execution(&self.shared, client.channel.caps, access);
+        let settings = Settings::of_execution(&self.shared, client.packets.caps, access);
         self.watch = Watch::of(&self.shared.vars.lock());
         client.told.follow(&mut self.shared.vars.lock());
         let state = &mut sql.state;

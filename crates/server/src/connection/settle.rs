@@ -19,7 +19,7 @@ pub(crate) struct ReplyStart {
 
 impl Client {
     pub(crate) fn reply_start(&self) -> ReplyStart {
-        ReplyStart { mark: self.channel.out.mark(), sent: self.channel.sent }
+        ReplyStart { mark: self.packets.out.mark(), sent: self.packets.sent }
     }
 
     /// Waits until what the reply tells of is durable. False if it never will be: then there is an error instead.
@@ -36,8 +36,8 @@ impl Client {
         };
         // Asserts SESSION-1: a reply whose floor is never durable is taken back, or its connection ends.
         let Err(error) = settled else { return true };
-        if self.channel.sent == start.sent {
-            self.channel.out.rollback(start.mark);
+        if self.packets.sent == start.sent {
+            self.packets.out.rollback(start.mark);
             self.failed(sql, error);
         } else {
             self.cut();

@@ -108,8 +108,10 @@ impl Told {
         let number = self.committed.take()?;
         match self.gtids {
             TrackedGtids::Off => None,
-            TrackedGtids::All => Some(coordinator?.gtid_executed().to_string()).filter(|set| !set.is_empty()),
-            TrackedGtids::Own => Some(coordinator?.gtid_of(number)?.to_string()),
+            TrackedGtids::All => {
+                Some(coordinator?.gtids().executed().to_string()).filter(|set| !set.is_empty())
+            }
+            TrackedGtids::Own => Some(coordinator?.gtids().of(number)?.to_string()),
         }
     }
 }

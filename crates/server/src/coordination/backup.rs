@@ -74,7 +74,7 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
     coordinator.engine().backup_to(root)?;
     let mut held = coordinator.reader();
     let (number, end) = published_now(coordinator, &mut held)?;
-    let gtid_executed = coordinator.gtid_state_at(number).to_string();
+    let gtid_executed = coordinator.gtids().state_at(number).to_string();
     held.release();
     // Finished files lose their spare tails in the background.
     files.wait_for_background();

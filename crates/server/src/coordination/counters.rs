@@ -37,7 +37,7 @@ fn commits(coordinator: &Coordinator, lines: &mut Lines) {
     for (name, counter) in counters {
         put(lines, name, counter.load(Ordering::Relaxed));
     }
-    put(lines, "Ongoing_anonymous_transaction_count", coordinator.anonymous_count());
+    put(lines, "Ongoing_anonymous_transaction_count", coordinator.gtids().anonymous_count());
     // One cache serves all statements here.
     put(lines, "Binlog_stmt_cache_use", 0);
     put(lines, "Binlog_stmt_cache_disk_use", 0);
@@ -68,7 +68,7 @@ fn place(coordinator: &Coordinator, lines: &mut Lines) {
     put(lines, "Binlog_snapshot_file", names.log(position.file));
     put(lines, "Binlog_snapshot_position", position.offset);
     put(lines, "Binlog_prepared_files", coordinator.log().files().prepared_files());
-    let executed = coordinator.gtid_state();
+    let executed = coordinator.gtids().state();
     put(lines, "Binlog_snapshot_gtid", &executed);
     put(lines, "Binlog_snapshot_gtid_executed", executed);
 }

@@ -91,11 +91,11 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn gtid_executed(&self) -> String {
-        self.coordinator.gtid_state().to_string()
+        self.coordinator.gtids().state().to_string()
     }
 
     fn gtid_executed_at(&self, number: u64) -> String {
-        self.coordinator.gtid_state_at(CommitNo(number)).to_string()
+        self.coordinator.gtids().state_at(CommitNo(number)).to_string()
     }
 
     fn gtid_purged(&self) -> String {
@@ -107,7 +107,7 @@ impl LogAdmin for CoordinatorAdmin {
         {
             return text.clone();
         }
-        match self.coordinator.gtid_purged() {
+        match self.coordinator.gtids().purged() {
             Ok(set) => {
                 let text = set.to_string();
                 *cached = Some((source, text.clone()));

@@ -42,7 +42,7 @@ impl Goal {
     /// `None`: waiting for it is in vain.
     pub(crate) fn reached(&self, context: &Context<'_>) -> Option<bool> {
         match self {
-            Goal::Executed(set) => Some(context.coordinator.has_published(set)),
+            Goal::Executed(set) => Some(context.coordinator.gtids().has_published(set)),
             Goal::Applied(position) => {
                 let now = (context.slave_pos)().parse::<GtidPosition>();
                 Some(now.is_ok_and(|now| now.reaches(position)))
@@ -140,7 +140,7 @@ fn sets(name: &str, args: &[Value]) -> SqlResult<Value> {
 
 fn wait(context: &Context<'_>, name: &str, args: &[Value]) -> SqlResult<Value> {
     let Some((goal, limit)) = wish(name, args)? else { return Ok(Value::Null) };
-    let counted = context.coordinator.await_gtids();
+    let counted = context.coordinator.gtids().count_wait();
     if matches!(goal, Goal::Executed(_)) && counted.is_none() {
         return Err(error(3062, format!("Cannot use {name} when GTID_MODE = OFF.")));
     }
@@ -169,7 +169,7 @@ fn position_at(coordinator: &Coordinator, args: &[Value]) -> SqlResult<Value> {
         return Ok(Value::Null);
     };
     let Ok(offset) = offset.trim().parse::<u64>() else { return Ok(Value::Null) };
-    let found = coordinator.gtid_position_at(&file, offset);
+    let found = coordinator.gtids().position_at(&file, offset);
     let found =
         found.map_err(|failed| error(1220, format!("Error when reading the binary log: {failed}")))?;
     Ok(found.map_or(Value::Null, |position| Value::Bytes(position.to_string().into())))

@@ -38,11 +38,13 @@ pub fn computed(
         return None;
     }
     let text = match name {
-        "gtid_owned" => join(&coordinator.gtids_owned()),
-        "gtid_binlog_pos" => coordinator.gtid_state().to_string(),
-        "gtid_binlog_state" => coordinator.binlog_state().to_string(),
+        "gtid_owned" => join(&coordinator.gtids().owned()),
+        "gtid_binlog_pos" => coordinator.gtids().state().to_string(),
+        "gtid_binlog_state" => coordinator.gtids().binlog_state().to_string(),
         "gtid_current_pos" => current_position(coordinator, &slave_pos()).to_string(),
-        "last_gtid" => coordinator.gtid_of(CommitNo(last)).map_or_else(String::new, |gtid| gtid.to_string()),
+        "last_gtid" => {
+            coordinator.gtids().of(CommitNo(last)).map_or_else(String::new, |gtid| gtid.to_string())
+        }
         _ => return None,
     };
     Some(VarValue::Str(text.into()))
@@ -52,7 +54,7 @@ pub fn computed(
 fn current_position(coordinator: &Coordinator, slave_pos: &str) -> GtidPosition {
     let mut position: GtidPosition = slave_pos.parse().unwrap_or_default();
     let server_id = coordinator.log().server_id();
-    for gtid in coordinator.binlog_state().position().0.into_values() {
+    for gtid in coordinator.gtids().binlog_state().position().0.into_values() {
         let behind = position.get(gtid.domain).is_none_or(|applied| applied.sequence < gtid.sequence);
         if gtid.server == server_id && behind {
             position.set(gtid);

@@ -38,7 +38,7 @@ impl ModeContext<'_> {
 
     fn set_mode(&self, new: GtidMode) -> SqlResult<()> {
         let Some(coordinator) = self.coordinator else { return Ok(()) };
-        if !new.is_a_step_from(coordinator.gtid_mode()) {
+        if !new.is_a_step_from(coordinator.gtids().mode()) {
             return Err(failed(new, &GtidModeError::NotAStep));
         }
         if new == GtidMode::On && !self.is_on("enforce_gtid_consistency") {
@@ -47,7 +47,7 @@ impl ModeContext<'_> {
         if let Some(why) = self.replicas.and_then(|replicas| replicas.needs_gtids(new)) {
             return Err(not_allowed(new, &why));
         }
-        crate::net::blocking(|| coordinator.change_gtid_mode(new)).map_err(|why| failed(new, &why))
+        crate::net::blocking(|| coordinator.gtids().change_mode(new)).map_err(|why| failed(new, &why))
     }
 }
 

@@ -2,13 +2,13 @@
 
 mod arrival;
 mod certificate;
-mod channel;
 mod client_host;
 mod compressed;
 mod driver;
 mod hosts;
 mod listen;
 mod outbox;
+mod packet_stream;
 mod ring;
 mod room;
 mod socket_file;
@@ -19,12 +19,12 @@ mod turn;
 mod turn_tests;
 
 pub use arrival::{Arrival, Gate};
-pub use channel::{Channel, NetError, send, send_rest};
 pub use client_host::ClientHost;
 pub use compressed::broken_frame;
 pub use driver::Driver;
 pub use hosts::{Doors, HalfOpen, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
+pub use packet_stream::{NetError, PacketStream, send, send_rest};
 pub use room::Room;
 pub use stream::{Stream, Transport, Twin};
 pub use tls::{TlsFiles, acceptor};

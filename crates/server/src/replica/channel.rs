@@ -5,7 +5,7 @@ use super::filters::{Rule, Rules};
 use super::jobs::Plan;
 use super::threads::{Lanes, receiver_entry};
 use super::{Env, gtid_rules, not_configured, store};
-use omnibus_replication::apply::Position;
+use omnibus_replication::changes::Position;
 use omnibus_replication::client::{CompressionChoice, Introduction};
 use omnibus_replication::replica::{
     AssignGtids, ChannelConfig, ChannelPosition, ChannelStatus, ErrorAt, Filters, GtidUse, IoRunning, Queue,
@@ -299,7 +299,7 @@ impl Channel {
         Box::new(move || {
             let applied = status.snapshot().applied;
             if auto {
-                let mut here = env.coordinator.gtid_executed();
+                let mut here = env.coordinator.gtids().executed();
                 here.union(&applied.unlogged);
                 return Ok(Resume::Gtids(here));
             }
@@ -308,7 +308,7 @@ impl Channel {
             }
             let mut position = applied.gtids;
             if gtid_use == GtidUse::CurrentPos {
-                for gtid in env.coordinator.binlog_state().position().0.values() {
+                for gtid in env.coordinator.gtids().binlog_state().position().0.values() {
                     if position.get(gtid.domain).is_none_or(|at| at.sequence < gtid.sequence) {
                         position.set(*gtid);
                     }

@@ -8,7 +8,7 @@ use super::applying::Applying;
 use super::threads::Doing;
 use omnibus_commit::Ticket;
 use omnibus_format::events::XaPrepare;
-use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use omnibus_replication::replica::Turn;
 use omnibus_sql::apply::Applier;

@@ -193,7 +193,7 @@ impl Replicas {
         line.text("Source_SSL_Crl", &file(config.tls.crl.as_ref()));
         line.text("Source_SSL_Crlpath", config.shown("source_ssl_crlpath"));
         line.text("Retrieved_Gtid_Set", &status.retrieved.to_string());
-        line.text("Executed_Gtid_Set", &self.env.coordinator.gtid_executed().to_string());
+        line.text("Executed_Gtid_Set", &self.env.coordinator.gtids().executed().to_string());
         line.number("Auto_Position", u64::from(config.auto_position));
         line.text("Replicate_Rewrite_DB", &channel.filters().rewrite_shown());
         line.text("Channel_Name", channel.name().trim_end());

@@ -10,7 +10,7 @@ use super::statements::changed_tables;
 use super::threads::Lane;
 use crate::errors;
 use omnibus_commit::{GtidGuard, Ownership, Ticket};
-use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
 use omnibus_replication::replica::{ErrorAt, EventBuf, Filtered, Item, Received};
 use omnibus_sql::SqlSession;
 use omnibus_sql::apply::Applier;
@@ -206,7 +206,7 @@ fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
 fn own(applying: &Applying, received: &Received) -> Result<Option<GtidGuard>, Outcome> {
     let Some(gtid) = received.trx.gtid else { return Ok(None) };
     loop {
-        match applying.env.coordinator.own_gtid(gtid) {
+        match applying.env.coordinator.gtids().own(gtid) {
             Ownership::Owned(guard) => return Ok(Some(guard)),
             Ownership::Executed(_) => return Err(Outcome::Known),
             Ownership::Off => {

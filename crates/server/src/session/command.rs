@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::admin;
 use crate::connection::{Client, SessionAccess, SessionShared, has_to_change_password, put_field, status};
 use crate::errors;
-use crate::net::{Channel, NetError};
+use crate::net::{NetError, PacketStream};
 use crate::parsed::parse;
 use crate::process::Activity;
 use crate::query_log::Operation;
@@ -92,10 +92,10 @@ impl Session {
     /// Runs the command in the input buffer and collects its reply.
     pub(super) async fn command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         crate::net::end_turn();
-        let command = match Command::decode(self.client.channel.payload(range.clone())) {
+        let command = match Command::decode(self.client.packets.payload(range.clone())) {
             Ok(command) => command,
             Err(_) => {
-                self.client.channel.error(&errors::malformed_packet());
+                self.client.packets.error(&errors::malformed_packet());
                 return GO_ON;
             }
         };
@@ -107,10 +107,10 @@ impl Session {
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
         let client = self.sql.state.settings.collation_client;
-        let (text, attributes) = match without_attributes(self.client.channel.caps, client, text) {
+        let (text, attributes) = match without_attributes(self.client.packets.caps, client, text) {
             Ok(split) => split,
             Err(error) => {
-                self.client.channel.error(&error);
+                self.client.packets.error(&error);
                 return GO_ON;
             }
         };
@@ -152,7 +152,7 @@ impl Session {
 
     async fn other_command(&mut self, range: Range<usize>) -> Result<Flow, NetError> {
         self.refresh();
-        let Ok(command) = Command::decode(self.client.channel.payload(range.clone())) else { return GO_ON };
+        let Ok(command) = Command::decode(self.client.packets.payload(range.clone())) else { return GO_ON };
         self.client.process.counters.add(Counter::Queries, 1);
         log(&self.observer(), &command);
         if let Err(error) = self.login.access.check_command(&command) {
@@ -178,7 +178,7 @@ impl Session {
             ),
             Command::StmtFetch { id, rows } => self.stmt_fetch(id, rows),
             Command::SetOption(option) => set_option(&mut self.client, &self.sql, option),
-            Command::Statistics => statistics(&mut self.client.channel, &self.settings.shared),
+            Command::Statistics => statistics(&mut self.client.packets, &self.settings.shared),
             Command::ProcessKill(id) => {
                 let process = &self.client.process;
                 let done = admin::kill(&self.server, process, &self.login, u64::from(id), false);
@@ -215,7 +215,7 @@ impl Session {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Command::Unknown(_) => self.client.channel.error(&errors::unknown_command()),
+            Command::Unknown(_) => self.client.packets.error(&errors::unknown_command()),
             Command::Query(_) | Command::StmtExecute(_) | Command::StmtPrepare(_) => {}
         }
         GO_ON
@@ -255,7 +255,7 @@ impl Session {
         use crate::auth::{AuthFailure, Authenticated, authenticate, new_scramble};
         let refused = |error| -> Result<Flow, SqlError> { Err(error) };
         let attempt = async {
-            let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.client.channel.caps) else {
+            let Ok(login) = omnibus_wire::Login::decode_change_user(payload, self.client.packets.caps) else {
                 return refused(errors::malformed_packet());
             };
             let user = utf8(&login.user);
@@ -270,8 +270,8 @@ impl Session {
             let done = if self.server.skips_grants() {
                 Ok(Authenticated { account: Arc::new(Account::anybody()), proxy: None })
             } else {
-                let (channel, client) = (&mut self.client.channel, &self.login.host);
-                let done = authenticate(&authenticator, channel, scramble, &user, client, plugin, answer);
+                let (packets, client) = (&mut self.client.packets, &self.login.host);
+                let done = authenticate(&authenticator, packets, scramble, &user, client, plugin, answer);
                 done.await
             };
             let Authenticated { account, proxy } = match done {
@@ -283,7 +283,7 @@ impl Session {
                 }
             };
             let proved = proxy.as_ref().unwrap_or(&account);
-            let confined = has_to_change_password(&self.server, proved, self.client.channel.caps)?;
+            let confined = has_to_change_password(&self.server, proved, self.client.packets.caps)?;
             self.login.place.hand_over(&account)?;
             crate::net::blocking(|| self.sql.reset());
             self.prepared.close_all();
@@ -312,9 +312,9 @@ impl Session {
             Err(error) => {
                 self.observer().audit_connection(Operation::ChangeUser, None, error.code);
                 let start = self.client.reply_start();
-                self.client.channel.error(&error);
+                self.client.packets.error(&error);
                 self.client.settle(&mut self.sql, start).await;
-                self.client.channel.close().await;
+                self.client.packets.close().await;
                 Ok(ControlFlow::Break(()))
             }
         }
@@ -343,21 +343,21 @@ fn set_option(client: &mut Client, sql: &SqlSession, option: u16) {
         0 => client.replies.multi_statements = true,
         1 => client.replies.multi_statements = false,
         _ => {
-            client.channel.error(&errors::unknown_command());
+            client.packets.error(&errors::unknown_command());
             return;
         }
     }
     // The reply has always been an EOF packet.
-    let (caps, status) = (client.channel.caps, status(sql));
+    let (caps, status) = (client.packets.caps, status(sql));
     if caps.has(Capability::DEPRECATE_EOF) {
         client.end_of_rows(sql, false);
     } else {
-        client.channel.out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
+        client.packets.out.packet(|out| omnibus_wire::reply::encode_eof(out, 0, status));
     }
 }
 
 /// COM_STATISTICS.
-fn statistics(channel: &mut Channel, shared: &SessionShared) {
+fn statistics(packets: &mut PacketStream, shared: &SessionShared) {
     use omnibus_sql::{SessionHost, VariableScope};
     let status = shared.status(VariableScope::Global);
     let get = |name: &str| status.iter().find(|(n, _)| n == name).map_or("0", |(_, v)| v.as_str());
@@ -370,7 +370,7 @@ fn statistics(channel: &mut Channel, shared: &SessionShared) {
         get("Slow_queries"),
         questions as f64 / uptime.max(1) as f64
     );
-    channel.out.packet(|out| out.extend_from_slice(text.as_bytes()));
+    packets.out.packet(|out| out.extend_from_slice(text.as_bytes()));
 }
 
 /// COM_FIELD_LIST: the definitions alone, which are those of an empty SELECT.
@@ -387,7 +387,7 @@ fn field_list(client: &mut Client, sql: &mut SqlSession, access: &SessionAccess,
         Ok(prepared) => {
             let collation = sql.state.settings.collation_results;
             for column in prepared.columns.iter() {
-                put_field(&mut client.channel.out, column, collation);
+                put_field(&mut client.packets.out, column, collation);
             }
             client.end_of_rows(sql, false);
         }

@@ -46,9 +46,9 @@ impl Session {
     ) -> ExecResult<Outcome> {
         let binary = matches!(job, Job::Prepared(..)) || self.client.replies.inside.binary;
         let format = self.client.row_format(&self.sql, binary);
-        let stream = (mode == Mode::Blocking).then_some(&mut self.client.channel.stream);
-        let mut sink = ReplySink::new(&mut self.client.channel.out, format, stream);
-        sink.room = self.client.channel.outgoing.as_mut();
+        let stream = (mode == Mode::Blocking).then_some(&mut self.client.packets.stream);
+        let mut sink = ReplySink::new(&mut self.client.packets.out, format, stream);
+        sink.room = self.client.packets.outgoing.as_mut();
         sink.floor = Some(&self.client.replies.floor);
         sink.process = Some(&self.client.process);
         let access = &self.login.access;
@@ -67,7 +67,7 @@ impl Session {
             // Nothing more may be sent: the client would read the rest of a torn packet in it.
             self.client.cut();
         }
-        self.client.channel.sent += sink_state.1;
+        self.client.packets.sent += sink_state.1;
         // What an attempt gives that is run again is not what the client gets.
         if matches!(result, Ok(_) | Err(Interrupt::Error(_) | Interrupt::Server(_))) && !sink_state.0 {
             self.client.replies.rows_sent += rows;
@@ -78,7 +78,7 @@ impl Session {
     /// Runs a job until it is done and what it commits is durable (SESSION-1; what it saw is waited for in `settle`). Rows are in the output buffer; on an error
     /// nothing of it is, unless some of it was sent already.
     pub(super) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
-        let mut mark = self.client.channel.out.mark();
+        let mut mark = self.client.packets.out.mark();
         let (mut mode, mut restarts) = (job.first_mode(), 0);
         let mut sink_state = (false, 0, None);
         loop {
@@ -97,7 +97,7 @@ impl Session {
             // What a procedure has given already stays.
             mark = complete.unwrap_or(mark);
             if result.is_err() && flushed == 0 {
-                self.client.channel.out.rollback(mark);
+                self.client.packets.out.rollback(mark);
             }
             match result {
                 Ok(outcome) => {
@@ -121,7 +121,7 @@ impl Session {
                     let binary = matches!(job, Job::Prepared(..));
                     let answer = self.inner_statement(*inner, binary).await;
                     self.sql.answer(answer);
-                    mark = self.client.channel.out.mark();
+                    mark = self.client.packets.out.mark();
                 }
                 Err(Interrupt::NeedFile(name)) => {
                     match self.client.file(&mut self.sql, &self.settings.shared, &name).await {
@@ -132,7 +132,7 @@ impl Session {
                         }
                     }
                     // What came before has been sent with the request.
-                    mark = self.client.channel.out.mark();
+                    mark = self.client.packets.out.mark();
                 }
                 Err(Interrupt::LockWait(wait)) => {
                     lock_wait(&self.client.process, &mut self.sql, wait).await?;
@@ -227,7 +227,7 @@ async fn durable(
         Ok(number) => number,
         Err(error) => {
             if whole {
-                client.channel.out.rollback(mark);
+                client.packets.out.rollback(mark);
             }
             sql.trx().commit_is_over(false);
             match error {

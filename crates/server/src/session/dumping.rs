@@ -78,7 +78,7 @@ pub(super) async fn binlog_dump(
             if peer.whole_files
                 && let Err(error) = session.login.access.require(Privileges::BACKUP_ADMIN)
             {
-                session.client.channel.error(&error);
+                session.client.packets.error(&error);
                 return Ok(false);
             }
             let guard = session.server.dumps.begin(&session.client.process, request.server_id, &peer.uuid);
@@ -88,7 +88,7 @@ pub(super) async fn binlog_dump(
             end
         }
         Err(_) => {
-            session.client.channel.error(&crate::errors::malformed_packet());
+            session.client.packets.error(&crate::errors::malformed_packet());
             return Ok(false);
         }
     };
@@ -117,17 +117,17 @@ impl Dump<'_> {
         match end {
             End::Eof => {
                 // An EOF even to clients that know none any more, as ever after a dump.
-                self.client.channel.out.packet(|out| encode_eof(out, 0, status));
+                self.client.packets.out.packet(|out| encode_eof(out, 0, status));
             }
             End::Source(error) => {
                 tracing::warn!(connection = self.client.process.id, %error, "sending the binary log to a replica ended");
-                self.client.channel.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
+                self.client.packets.error(&SqlError::new(FATAL, b"HY000", error.to_string()));
             }
             // Without a word: clients take an error for final and a lost connection for something to mend.
             End::Killed | End::Gone => return Ok(()),
             End::Net(error) => return Err(error),
         }
-        let farewell = tokio::time::timeout(Duration::from_secs(1), self.client.channel.flush()).await;
+        let farewell = tokio::time::timeout(Duration::from_secs(1), self.client.packets.flush()).await;
         farewell.unwrap_or(Ok(()))
     }
 
@@ -151,7 +151,7 @@ impl Dump<'_> {
             || peer.semi_sync
             || self.server.globals.named("source_verify_checksum").as_bool();
         let (reader, pin, head) = open(&log, start, verify).await?;
-        stream.begin(head.as_deref(), &mut self.client.channel.out)?;
+        stream.begin(head.as_deref(), &mut self.client.packets.out)?;
         let tail = self.server.dumps.tail(&log).map_err(|error| SourceError::Io(error.to_string()))?;
         tracing::info!(
             connection = self.client.process.id,
@@ -206,8 +206,8 @@ async fn begin_by_set(
     let uuid = server.globals.named("server_uuid").as_str().parse().unwrap_or_default();
     let log = log.clone();
     blocking(move || {
-        let purged = coordinator.gtid_purged().map_err(|error| read_error(&log, &error))?;
-        let GtidState::Mysql(executed_here) = coordinator.gtid_logged() else {
+        let purged = coordinator.gtids().purged().map_err(|error| read_error(&log, &error))?;
+        let GtidState::Mysql(executed_here) = coordinator.gtids().logged() else {
             return Err(SourceError::NoGtids("this server's GTIDs are MariaDB's".into()));
         };
         let own = find::Own { uuid, executed: executed_here, purged };
@@ -232,7 +232,7 @@ async fn begin_by_position(
     let (position, strict, log) = (parse(state)?, peer.strict, log.clone());
     let until = peer.until_gtid.as_deref().map(parse).transpose()?;
     blocking(move || {
-        let GtidState::Mariadb(logged) = coordinator.gtid_logged() else {
+        let GtidState::Mariadb(logged) = coordinator.gtids().logged() else {
             return Err(SourceError::NoGtids("this server's GTIDs are MySQL's".into()));
         };
         let (file, before) = find::by_position(&log, &position, &logged)?;

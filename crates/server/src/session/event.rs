@@ -4,7 +4,7 @@ use super::{Cleanup, Session, login};
 use crate::account::Account;
 use crate::connection::ConnectionPlace;
 use crate::net::ClientHost;
-use crate::net::{Channel, Stream};
+use crate::net::{PacketStream, Stream};
 use crate::parsed::{Parsed, parse};
 use crate::process::Activity;
 use crate::server::Server;
@@ -105,8 +105,8 @@ fn of_event(
         let mut theirs = theirs;
         let _ = tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await;
     });
-    let mut channel = Channel::new(Stream::from(ours));
-    channel.caps = Capability::PROTOCOL_41.with(Capability::DEPRECATE_EOF).with(Capability::MULTI_RESULTS);
+    let mut packets = PacketStream::new(Stream::from(ours));
+    packets.caps = Capability::PROTOCOL_41.with(Capability::DEPRECATE_EOF).with(Capability::MULTI_RESULTS);
     {
         let mut identity = process.identity.lock();
         identity.user.clone_from(&account.user);
@@ -126,7 +126,7 @@ fn of_event(
         must_change_password: false,
         place,
     };
-    Ok(Session::open(server.clone(), channel, process.clone(), ClientHost::local(), login))
+    Ok(Session::open(server.clone(), packets, process.clone(), ClientHost::local(), login))
 }
 
 /// An event runs in the time zone that it was made in.
@@ -161,6 +161,6 @@ async fn run_body(session: &mut Session, def: &ProgramDef, body: Bytes) {
 async fn run_alone(session: &mut Session, parsed: &Arc<Parsed>) {
     session.client.process.begin(Activity::Connect, &parsed.text, crate::clock::now_us());
     session.statement(parsed, false).await;
-    let _ = session.client.channel.flush().await;
+    let _ = session.client.packets.flush().await;
     session.client.process.end(crate::clock::now_us());
 }

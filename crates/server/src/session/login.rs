@@ -6,7 +6,7 @@ use crate::connection::{ConnectionPlace, has_to_change_password};
 use crate::errors;
 use crate::net::ClientHost;
 use crate::net::Gate;
-use crate::net::{Channel, NetError};
+use crate::net::{NetError, PacketStream};
 use crate::process::{Activity, Process};
 use crate::query_log::{Entry, Operation, Record};
 use crate::refusals::Shown;
@@ -73,7 +73,7 @@ pub const SERVER_CAPABILITIES: Capability = Capability::LONG_PASSWORD
 /// Runs the login. On failure the client has been told what it may know, and the caller only closes.
 pub async fn login(
     server: &Arc<Server>,
-    channel: &mut Channel,
+    packets: &mut PacketStream,
     process: &Arc<Process>,
     client: &ClientHost,
     port: u16,
@@ -85,7 +85,7 @@ pub async fn login(
     };
     process.identity.lock().host = host;
     let mut user = String::new();
-    match attempt(server, channel, client, process.id, gate, &mut user).await {
+    match attempt(server, packets, client, process.id, gate, &mut user).await {
         Ok(logged_in) => {
             let mut identity = process.identity.lock();
             (identity.user, identity.account) = (logged_in.user.clone(), logged_in.account.plain());
@@ -95,7 +95,7 @@ pub async fn login(
         Err(AuthFailure::Refused(error)) => {
             let error = errors::in_dialect(error, server.log.dialect());
             log_refusal(server, process.id, client, &user, &error);
-            channel.refuse(&error).await;
+            packets.refuse(&error).await;
             Err(Failed::Refused)
         }
         Err(AuthFailure::Net(error)) => {
@@ -105,7 +105,7 @@ pub async fn login(
                     omnibus_wire::FrameError::TooBig => errors::packet_too_large(),
                     _ => errors::packets_out_of_order(),
                 };
-                channel.refuse(&answer).await;
+                packets.refuse(&answer).await;
             }
             Err(Failed::BrokenOff)
         }
@@ -147,7 +147,7 @@ fn refused(error: SqlError) -> AuthFailure {
 
 async fn attempt(
     server: &Arc<Server>,
-    channel: &mut Channel,
+    packets: &mut PacketStream,
     client: &ClientHost,
     id: u32,
     gate: Gate,
@@ -169,15 +169,15 @@ async fn attempt(
         status: Status::AUTOCOMMIT,
         plugin: plugin.as_bytes().to_vec(),
     };
-    channel.out.packet(|out| greeting.encode(out));
-    channel.flush().await?;
-    let login = read_login(server, channel).await?;
+    packets.out.packet(|out| greeting.encode(out));
+    packets.flush().await?;
+    let login = read_login(server, packets).await?;
     let user = String::from_utf8_lossy(&login.user).into_owned();
     let database = login.database.as_ref().map(|name| String::from_utf8_lossy(name).into_owned());
     named.clone_from(&user);
-    channel.caps = login.capabilities.and(offered);
+    packets.caps = login.capabilities.and(offered);
     let compression = compression(server, &login, offered).map_err(refused)?;
-    if server.requires_secure_transport() && !channel.stream.is_private() {
+    if server.requires_secure_transport() && !packets.stream.is_private() {
         return Err(refused(errors::secure_transport_required()));
     }
     let Authenticated { account, proxy } = if server.skips_grants() {
@@ -185,7 +185,7 @@ async fn attempt(
     } else {
         let authenticator = server.authenticator(&table, &plugin);
         let given = login.plugin.as_deref();
-        authenticate(&authenticator, channel, scramble, &user, client, given, &login.auth).await?
+        authenticate(&authenticator, packets, scramble, &user, client, given, &login.auth).await?
     };
     let must_change_password =
         has_to_change_password(server, proxy.as_ref().unwrap_or(&account), login.capabilities)
@@ -253,16 +253,16 @@ fn compression(server: &Server, login: &Login, offered: Capability) -> Result<Op
 }
 
 /// The login packet, inside TLS if the client asked for that first.
-async fn read_login(server: &Arc<Server>, channel: &mut Channel) -> Result<Login, AuthFailure> {
+async fn read_login(server: &Arc<Server>, packets: &mut PacketStream) -> Result<Login, AuthFailure> {
     let mut secured = false;
     loop {
-        let range = channel.read(MAX_LOGIN_PACKET).await?;
-        match LoginPacket::decode(channel.payload(range)) {
+        let range = packets.read(MAX_LOGIN_PACKET).await?;
+        match LoginPacket::decode(packets.payload(range)) {
             Ok(LoginPacket::Login(login)) => return Ok(*login),
             Ok(LoginPacket::Ssl(_)) if !secured => {
                 let acceptor = server.tls.as_ref().ok_or_else(|| refused(errors::handshake()))?;
-                let early = channel.take_early();
-                channel.stream.upgrade(acceptor, early).await.map_err(NetError::Io)?;
+                let early = packets.take_early();
+                packets.stream.upgrade(acceptor, early).await.map_err(NetError::Io)?;
                 secured = true;
             }
             Ok(LoginPacket::Ssl(_)) | Err(_) => return Err(refused(errors::handshake())),

@@ -29,7 +29,7 @@ use crate::account::Account;
 use crate::admin::Admin;
 use crate::connection::{Client, Ended, Login, Replied, SessionAccess, SessionShared, Settings};
 use crate::digests::KeptByTexts;
-use crate::net::{Arrival, Channel, ClientHost};
+use crate::net::{Arrival, ClientHost, PacketStream};
 use crate::process::Process;
 use crate::query_log::Operation;
 use crate::server::Server;
@@ -58,9 +58,9 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
     let Arrival { stream, client, port, gate, mut half_open } = arrival;
     let process = server.processes.register();
     let _cleanup = Cleanup { server: server.clone(), process: process.clone() };
-    let mut channel = Channel::new(stream);
+    let mut packets = PacketStream::new(stream);
     let limit = std::time::Duration::from_secs(server.globals.named("connect_timeout").as_u64());
-    let login = login::login(&server, &mut channel, &process, &client, port, gate);
+    let login = login::login(&server, &mut packets, &process, &client, port, gate);
     let mut logged_in = match tokio::time::timeout(limit, login).await {
         Ok(Ok(logged_in)) => {
             drop(half_open);
@@ -75,7 +75,7 @@ pub async fn serve_connection(server: Arc<Server>, arrival: Arrival) {
         }
     };
     let (database, logged_in) = (logged_in.database.take(), logged_in);
-    let mut session = Box::new(Session::open(server.clone(), channel, process, client, logged_in));
+    let mut session = Box::new(Session::open(server.clone(), packets, process, client, logged_in));
     let how = session.run(database).await;
     session.observer().audit_connection(Operation::Disconnect, session.sql.state.database.clone(), 0);
     session.close();
@@ -102,7 +102,7 @@ impl Drop for Cleanup {
 impl Session {
     fn open(
         server: Arc<Server>,
-        channel: Channel,
+        packets: PacketStream,
         process: Arc<Process>,
         host: ClientHost,
         login: login::LoggedIn,
@@ -117,19 +117,19 @@ impl Session {
             server.clone(),
             process.clone(),
             &access,
-            Transport { tls: channel.stream.tls_names(), compression: login.compression },
+            Transport { tls: packets.stream.tls_names(), compression: login.compression },
         ));
         shared.set_login_collation(login.collation);
-        shared.start_idle_clock(channel.caps.has(Capability::INTERACTIVE));
+        shared.start_idle_clock(packets.caps.has(Capability::INTERACTIVE));
         let mut sql = Box::new(SqlSession::new(server.database.clone(), process.id, process.kill.clone()));
         fill_in(&mut sql.state, (&login.user, &login.account), host.name(), shared.clone());
-        sql.state.settings = Settings::of_execution(&shared, channel.caps, &access);
+        sql.state.settings = Settings::of_execution(&shared, packets.caps, &access);
         sql.state.diagnostics.keep_only(sql.state.settings.conditions);
         let waiter = sql.watch();
         process.set_kill_hook(Box::new(move || waiter.kill()));
         process.set_transaction(sql.watch());
         process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
-        let mut client = Client::new(server.clone(), channel, process, sql.floor().clone());
+        let mut client = Client::new(server.clone(), packets, process, sql.floor().clone());
         client.set_up(&shared, &sql.state);
         client.told.begin(&mut shared.vars.lock());
         Session {
@@ -156,19 +156,19 @@ impl Session {
         self.client.reply(&mut self.sql, entered);
         self.client.settle(&mut self.sql, start).await;
         if refused.is_some() {
-            self.client.channel.close().await;
+            self.client.packets.close().await;
             return Ended::Properly;
         }
-        if self.client.channel.flush().await.is_err() {
+        if self.client.packets.flush().await.is_err() {
             return Ended::Aborted;
         }
         if let Some(compression) = self.settings.shared.transport().compression {
-            self.client.channel.compress(compression);
+            self.client.packets.compress(compression);
         }
         self.client.process.end(crate::clock::now_us());
         loop {
-            if !self.client.channel.has_pending() {
-                self.client.channel.shrink();
+            if !self.client.packets.has_pending() {
+                self.client.packets.shrink();
             }
             let range = match self.client.next_command(self.settings.shared.max_allowed_packet()).await {
                 Ok(Some(range)) => range,

@@ -241,7 +241,7 @@ impl Observer<'_> {
         if !self.logs_commands() {
             return;
         }
-        let how = match (&self.client.channel.stream, self.client.channel.stream.tls_names()) {
+        let how = match (&self.client.packets.stream, self.client.packets.stream.tls_names()) {
             (_, Some(_)) => "SSL/TLS",
             _ if self.login.host.ip.is_none() => "Socket",
             _ => "TCP/IP",

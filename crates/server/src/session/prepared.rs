@@ -185,8 +185,8 @@ fn reply_prepare(
     let warnings = sql.state.diagnostics.own_count();
     let head = PrepareOk { id, columns: columns.len() as u16, params: params as u16, warnings };
     let collation = sql.state.settings.collation_results;
-    let (caps, status) = (client.channel.caps, status(sql));
-    let out = &mut client.channel.out;
+    let (caps, status) = (client.packets.caps, status(sql));
+    let out = &mut client.packets.out;
     out.packet(|out| head.encode(out));
     let marker = column("?", crate::sysvars::text_type(0));
     let eof = !caps.has(Capability::DEPRECATE_EOF);
@@ -212,7 +212,7 @@ fn decode_execute(
     range: Range<usize>,
 ) -> (u32, SqlResult<Vec<Value>>) {
     let malformed = |_| errors::malformed_packet();
-    let execute = match Execute::decode(client.channel.payload(range.clone())) {
+    let execute = match Execute::decode(client.packets.payload(range.clone())) {
         Ok(execute) => execute,
         Err(error) => return (0, Err(malformed(error))),
     };
@@ -229,7 +229,7 @@ fn decode_execute(
     }
     let (bound, long) = (&mut statement.bound, &mut statement.long_data);
     let given =
-        execute.params(statement.params, bound, client.channel.caps, |i| long.contains_key(&(i as u16)));
+        execute.params(statement.params, bound, client.packets.caps, |i| long.contains_key(&(i as u16)));
     let (given, attributes) = match given {
         Ok(given) => given,
         Err(error) => return (id, Err(malformed(error))),
@@ -265,7 +265,7 @@ pub(super) fn stmt_long_data(
     client.process.counters.add(Counter::StmtSendLongData, 1);
     let max = shared.max_allowed_packet();
     let limits = MemoryLimits::of(&state.settings);
-    if let Ok(Command::StmtSendLongData { id, param, data }) = Command::decode(client.channel.payload(range))
+    if let Ok(Command::StmtSendLongData { id, param, data }) = Command::decode(client.packets.payload(range))
         && let Some(statement) = prepared.get_mut(id)
     {
         statement.add_long_data(param, data, max, limits);

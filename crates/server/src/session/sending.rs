@@ -7,7 +7,7 @@
 
 use super::dumping::{Dump, End, open, read_error};
 use crate::dump::{DumpGuard, SemiSyncGuard, Tail};
-use crate::net::{Channel, NetError, Twin, send_rest};
+use crate::net::{NetError, PacketStream, Twin, send_rest};
 use crate::process::Stage;
 use omnibus_log::{FileNames, FilePin, FileSeq, LogHandle, LogPosition};
 use omnibus_replication::source::stream::SEMI_SYNC_MAGIC;
@@ -102,11 +102,11 @@ impl Sending<'_> {
 
     /// Has the replica acknowledge what is about to be sent, if that may be the last there is for it: what follows so
     /// closely may be padding that it does not get.
-    fn ask(&mut self, channel: &mut Channel) {
+    fn ask(&mut self, packets: &mut PacketStream) {
         let Some(acks) = &mut self.acks else { return };
         let (at, end) = (self.stream.position(), self.log.durable_end().get());
         if at.file == end.file && end.offset.0.saturating_sub(at.offset.0) <= NEAR {
-            acks.at_end(&mut self.stream, channel);
+            acks.at_end(&mut self.stream, packets);
         }
     }
 
@@ -145,8 +145,8 @@ impl Dump<'_> {
             if s.reader.is_some() {
                 let (server, process) = (self.server.clone(), self.client.process.clone());
                 let turn = unless_killed(&process, server.dumps.turn_to_block()).await?;
-                let limit = self.client.channel.write_timeout;
-                let sent = send_rest(&mut self.client.channel.stream, limit);
+                let limit = self.client.packets.write_timeout;
+                let sent = send_rest(&mut self.client.packets.stream, limit);
                 unless_killed(&process, sent).await?.map_err(NetError::from)?;
                 let caught_up = crate::net::blocking(|| self.catch_up(s))?;
                 drop(turn);
@@ -168,14 +168,14 @@ impl Dump<'_> {
             s.check_reset()?;
             match found {
                 Found::Block(block) => {
-                    let fine = s.stream.block(&block, &mut self.client.channel.out);
-                    if s.has_enough(&self.client.channel.out) {
-                        s.ask(&mut self.client.channel);
+                    let fine = s.stream.block(&block, &mut self.client.packets.out);
+                    if s.has_enough(&self.client.packets.out) {
+                        s.ask(&mut self.client.packets);
                         self.flush_unless_killed(s, block.bytes(), 0).await?;
                     }
                     fine?;
                 }
-                Found::NextFile(file) => s.next_file(file, &mut self.client.channel.out)?,
+                Found::NextFile(file) => s.next_file(file, &mut self.client.packets.out)?,
                 Found::Elsewhere => s.reader = Some(open(&s.log, s.stream.position(), s.verify).await?.0),
                 Found::AtEnd => self.at_end(s).await?,
             }
@@ -184,7 +184,7 @@ impl Dump<'_> {
 
     /// Sends what is in files. For a thread that may block.
     fn catch_up(&mut self, s: &mut Sending<'_>) -> Result<CaughtUp, End> {
-        let mut twin = Twin::of(&mut self.client.channel.stream, PATIENCE).map_err(NetError::from)?;
+        let mut twin = Twin::of(&mut self.client.packets.stream, PATIENCE).map_err(NetError::from)?;
         for _ in 0..TURN {
             self.check_end(s)?;
             if s.is_in_memory() {
@@ -196,9 +196,9 @@ impl Dump<'_> {
             s.check_reset()?;
             match step {
                 BlockStep::Block(block) => {
-                    let then = s.stream.block(&block, &mut self.client.channel.out);
-                    if s.has_enough(&self.client.channel.out) {
-                        s.ask(&mut self.client.channel);
+                    let then = s.stream.block(&block, &mut self.client.packets.out);
+                    if s.has_enough(&self.client.packets.out) {
+                        s.ask(&mut self.client.packets);
                         if let Some(done) = self.write_blocking(twin.as_mut(), s, &block)? {
                             return Ok(CaughtUp::Stuck(block, done, then));
                         }
@@ -209,7 +209,7 @@ impl Dump<'_> {
                         reader.give_back(block);
                     }
                 }
-                BlockStep::NextFile(file) => s.next_file(file, &mut self.client.channel.out)?,
+                BlockStep::NextFile(file) => s.next_file(file, &mut self.client.packets.out)?,
                 BlockStep::CaughtUp => return Ok(CaughtUp::AtEnd),
             }
         }
@@ -225,7 +225,7 @@ impl Dump<'_> {
     ) -> Result<Option<usize>, End> {
         // An encrypted connection has none.
         let Some(twin) = twin else { return Ok(Some(0)) };
-        let (own, parts) = (self.client.channel.out.bytes(), s.stream.parts());
+        let (own, parts) = (self.client.packets.out.bytes(), s.stream.parts());
         let mut unsent = Unsent { own, parts, block: block.bytes(), done: 0 };
         while let slices = unsent.slices()
             && !slices.is_empty()
@@ -236,22 +236,22 @@ impl Dump<'_> {
             }
         }
         let (done, all) = (unsent.done, unsent.len());
-        self.client.channel.sent += done as u64;
+        self.client.packets.sent += done as u64;
         if done < all {
             return Ok(Some(done));
         }
-        self.client.channel.collected_is_sent();
+        self.client.packets.collected_is_sent();
         Ok(None)
     }
 
     /// Everything durable was collected: sends it, and waits for more.
     async fn at_end(&mut self, s: &mut Sending<'_>) -> Result<(), End> {
-        s.stream.settle(&mut self.client.channel.out);
-        let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.client.channel.out);
+        s.stream.settle(&mut self.client.packets.out);
+        let is_over = s.request.ends_at_end() || s.stream.until_reached(&mut self.client.packets.out);
         if let Some(acks) = &mut s.acks {
-            acks.at_end(&mut s.stream, &mut self.client.channel);
+            acks.at_end(&mut s.stream, &mut self.client.packets);
         }
-        if !self.client.channel.out.is_empty() {
+        if !self.client.packets.out.is_empty() {
             self.flush_unless_killed(s, &[], 0).await?;
         }
         if is_over {
@@ -259,10 +259,10 @@ impl Dump<'_> {
         }
         self.client.process.stage(Stage::WaitingForEvents);
         // One large event must not be paid for as long as the client is here.
-        self.client.channel.out.shrink();
+        self.client.packets.out.shrink();
         match self.wait(&mut s.waiting, s.log.names()).await? {
             Woken::Heartbeat => {
-                s.stream.heartbeat(&mut self.client.channel.out);
+                s.stream.heartbeat(&mut self.client.packets.out);
                 self.flush_unless_killed(s, &[], 0).await?;
             }
             Woken::Acknowledged(at) => s.acks.iter_mut().for_each(|acks| acks.acknowledged(at)),
@@ -290,7 +290,7 @@ impl Dump<'_> {
         done: usize,
     ) -> Result<(), End> {
         let process = self.client.process.clone();
-        unless_killed(&process, self.client.channel.flush_with(s.stream.parts(), block, done)).await??;
+        unless_killed(&process, self.client.packets.flush_with(s.stream.parts(), block, done)).await??;
         s.sent();
         Ok(())
     }
@@ -301,8 +301,8 @@ impl Dump<'_> {
             _ = waiting.moved.changed() => Woken::More,
             () = tokio::time::sleep_until(waiting.heartbeat_at) => Woken::Heartbeat,
             () = killed(&process) => Woken::Kill,
-            read = self.client.channel.read_aside(MAX_ASIDE) => match read {
-                Ok(range) => match self.client.channel.payload(range) {
+            read = self.client.packets.read_aside(MAX_ASIDE) => match read {
+                Ok(range) => match self.client.packets.payload(range) {
                     [SEMI_SYNC_MAGIC, at @ ..] => Woken::Acknowledged(position_of(at, names)),
                     // COM_QUIT, or anything else that is no acknowledgement.
                     _ => return Err(End::Gone),
@@ -362,14 +362,14 @@ impl Acknowledging {
     }
 
     /// Everything up to the stream's position is sent, or is about to be with what is collected.
-    fn at_end(&mut self, stream: &mut Stream, channel: &mut Channel) {
+    fn at_end(&mut self, stream: &mut Stream, packets: &mut PacketStream) {
         let position = stream.position();
         if self.up_to == Some(position) || !self.guard.is_wanted() {
             return;
         }
         self.up_to = Some(position);
-        if let Some(answer) = stream.ask(&mut channel.out) {
-            channel.numbers_restart();
+        if let Some(answer) = stream.ask(&mut packets.out) {
+            packets.numbers_restart();
             self.asked.push_back(Asked { answer, has: position, since: Instant::now() });
         } else if let Some(asked) = self.asked.back_mut() {
             // What came since is nothing that the replica gets.

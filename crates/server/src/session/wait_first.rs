@@ -20,7 +20,7 @@ pub(super) async fn wait_first(session: &mut Session, statement: &Statement) -> 
     let values: Option<Vec<Value>> =
         args.iter().map(|arg| Some(evaluate_plain(&shared, state, arg)?.ok()?.0)).collect();
     let Some(Ok(Some((goal, limit)))) = values.map(|values| wish(name, &values)) else { return Ok(()) };
-    let Some(_counted) = coordinator.await_gtids() else { return Ok(()) };
+    let Some(_counted) = coordinator.gtids().count_wait() else { return Ok(()) };
     let started = tokio::time::Instant::now();
     let mut pause = LOOK.0;
     let events = || goal.events(server.replicas.get().map(|replicas| &**replicas));

@@ -13,7 +13,7 @@ use omnibus_engine::CommitNo;
 use omnibus_format::events::XaPrepare;
 use omnibus_format::{AnyGtid, Unnamed};
 use omnibus_parser::ast::{Commits, Spanned, Statement};
-use omnibus_replication::apply::{ApplyError, ApplyTarget, Position};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};

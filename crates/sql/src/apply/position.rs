@@ -10,7 +10,7 @@ use crate::store::write_set_event;
 use bytes::Bytes;
 use omnibus_commit::CommitRequest;
 use omnibus_engine::{SpaceId, WriteSet};
-use omnibus_replication::apply::Position;
+use omnibus_replication::changes::Position;
 use std::ops::Bound;
 
 const VERSION: u8 = 1;

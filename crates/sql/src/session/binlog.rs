@@ -12,7 +12,7 @@ use bytes::Bytes;
 use omnibus_format::events::{FormatDescription, RowsKind, XaPrepare};
 use omnibus_format::header::HEADER_LEN;
 use omnibus_format::{DecodeError, EventHeader, EventType};
-use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Position};
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use omnibus_value::Value;
 

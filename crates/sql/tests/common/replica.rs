@@ -3,7 +3,7 @@
 use super::{Client, TestPort};
 use omnibus_commit::{ReplayEvent, Ticket};
 use omnibus_format::{EventHeader, EventType};
-use omnibus_replication::apply::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
+use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Position, Step};
 use omnibus_sql::apply::{Applier, ApplySettings, stored_position};
 use omnibus_sql::{Database, KillFlag, SqlSession};
 use std::sync::Arc;

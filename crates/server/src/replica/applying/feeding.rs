@@ -134,7 +134,7 @@ impl Feeder<'_> {
             return false;
         }
         let at = &self.at;
-        until.is_reached(&at.source, &at.gtids, &|| applying.env.coordinator.gtid_executed())
+        until.is_reached(&at.source, &at.gtids, &|| applying.env.coordinator.gtids().executed())
     }
 
     fn until_of(&self, received: &Received) -> Limit {
@@ -277,7 +277,7 @@ impl Feeder<'_> {
         trx.gtid.is_some_and(|gtid| {
             let here =
                 matches!(gtid, AnyGtid::Mysql { source, gno } if self.at.unlogged.contains(source, gno));
-            here || self.applying.env.coordinator.has_gtid(gtid)
+            here || self.applying.env.coordinator.gtids().contains(gtid)
         })
     }
 
@@ -337,7 +337,7 @@ impl Applying {
     fn missing(&self) -> Option<GtidSet> {
         let Some(Until::AfterGtids(set)) = &self.plan.until else { return None };
         let mut missing = set.clone();
-        missing.subtract(&self.env.coordinator.gtid_executed());
+        missing.subtract(&self.env.coordinator.gtids().executed());
         Some(missing)
     }
 }

@@ -1,4 +1,4 @@
-//! Application of changes: all providers of changes, whatever their form, call one trait.
+//! Changes out of events, for who applies them: all providers of changes, whatever their form, call one trait.
 //!
 //! [`ApplyTarget`] executes the changes; it is responsible for the complete set-up and clean-up of a change's context.
 //! The SQL layer has the real one; tests and tools have theirs. [`EventDecoder`] is the provider for binlog events of

@@ -3,7 +3,7 @@
 use super::parse::Node;
 use super::statement::{flag, number};
 use super::{BadLine, bad};
-use crate::apply::EventTable;
+use crate::changes::EventTable;
 use crate::model::{RowsView, TableView};
 use bytes::Bytes;
 use omnibus_format::DecodeError;

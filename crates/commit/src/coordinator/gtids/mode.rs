@@ -7,7 +7,7 @@
 //!
 //! Any thread; blocks for a few writes.
 
-use super::Coordinator;
+use super::Gtids;
 use crate::env::Env;
 use crate::error::CommitError;
 use crate::log_env::LogEnv;
@@ -46,22 +46,22 @@ impl Drop for GtidWait<'_> {
     }
 }
 
-impl Coordinator {
+impl<'c> Gtids<'c> {
     /// The present `gtid_mode`; always ON in MariaDB's dialect.
     #[must_use]
-    pub fn gtid_mode(&self) -> GtidMode {
-        self.log().gtid_mode()
+    pub fn mode(self) -> GtidMode {
+        self.0.log().gtid_mode()
     }
 
     /// Changes the mode by one step and begins a new log file. Blocks.
     ///
     /// # Errors
     /// See [`GtidModeError`]; the mode is then unchanged.
-    pub fn change_gtid_mode(&self, new: GtidMode) -> Result<(), GtidModeError> {
-        if self.dialect() != Dialect::Mysql {
+    pub fn change_mode(self, new: GtidMode) -> Result<(), GtidModeError> {
+        if self.0.dialect() != Dialect::Mysql {
             return Ok(());
         }
-        self.pipeline().change_file(|env, appender| {
+        self.0.pipeline().change_file(|env, appender| {
             let old = env.gtid_mode();
             if new == old {
                 return Ok(Ok(()));
@@ -83,24 +83,24 @@ impl Coordinator {
     /// Requests the right to commit without an id; `None` while `gtid_mode` is ON. Keep the guard for as long as the
     /// session may do so.
     #[must_use]
-    pub fn own_anonymity(&self) -> Option<AnonymousGuard> {
-        let guard = self.log().gtids.owned.own_anonymity();
-        (self.gtid_mode() != GtidMode::On).then_some(guard)
+    pub fn own_anonymity(self) -> Option<AnonymousGuard> {
+        let guard = self.0.log().gtids.owned.own_anonymity();
+        (self.mode() != GtidMode::On).then_some(guard)
     }
 
     /// `Ongoing_anonymous_transaction_count`: the number of sessions that may commit without an id.
     #[must_use]
-    pub fn anonymous_count(&self) -> u64 {
-        self.log().gtids.owned.anonymous()
+    pub fn anonymous_count(self) -> u64 {
+        self.0.log().gtids.owned.anonymous()
     }
 
     /// Counts a session that waits for GTIDs; `None` if `gtid_mode` is OFF, so that none will come.
     #[must_use]
-    pub fn await_gtids(&self) -> Option<GtidWait<'_>> {
-        let waits = &self.log().gtids.waits;
+    pub fn count_wait(self) -> Option<GtidWait<'c>> {
+        let waits = &self.0.log().gtids.waits;
         waits.fetch_add(1, Ordering::SeqCst);
         let wait = GtidWait(waits);
-        (self.gtid_mode() != GtidMode::Off).then_some(wait)
+        (self.mode() != GtidMode::Off).then_some(wait)
     }
 }
 

@@ -73,7 +73,7 @@ async fn come(stream: &mut Stream, to: &mut Vec<u8>) -> io::Result<Option<usize>
 
 /// One connection's packets.
 #[derive(Debug)]
-pub struct Channel {
+pub struct PacketStream {
     /// The bytes below.
     pub stream: Stream,
     /// The reply being built.
@@ -100,11 +100,11 @@ pub struct Channel {
     pub write_timeout: Duration,
 }
 
-impl Channel {
+impl PacketStream {
     /// Over a fresh connection.
     #[must_use]
-    pub fn new(stream: Stream) -> Channel {
-        Channel {
+    pub fn new(stream: Stream) -> PacketStream {
+        PacketStream {
             stream,
             out: OutBuf::new(),
             messages: 0,

@@ -1,6 +1,11 @@
 //! Global transaction ids for the rest of the server: the sets of executed and purged ids, and the right to commit an
 //! id. Any thread; nothing here is on the path of a plain commit.
 
+mod mode;
+mod positions;
+
+pub use mode::{GtidModeError, GtidWait};
+
 use super::Coordinator;
 use crate::env::Env;
 use crate::error::CommitError;
@@ -37,6 +42,10 @@ pub enum SetGtidsError {
     Dialect,
 }
 
+/// The ids of a coordinator's log.
+#[derive(Clone, Copy)]
+pub struct Gtids<'c>(&'c Coordinator);
+
 impl Coordinator {
     /// The dialect of the log's ids and events.
     #[must_use]
@@ -44,46 +53,54 @@ impl Coordinator {
         self.log().dialect()
     }
 
+    /// The ids of its log.
+    #[must_use]
+    pub fn gtids(&self) -> Gtids<'_> {
+        Gtids(self)
+    }
+}
+
+impl Gtids<'_> {
     /// `gtid_executed`: the ids of all published transactions. A transaction that is still on its way to the device is
     /// in the log's own set already, and could be gone after a crash (COMMIT-2).
     #[must_use]
-    pub fn gtid_executed(&self) -> GtidSet {
-        self.gtid_executed_at(self.published().number())
+    pub fn executed(self) -> GtidSet {
+        self.executed_at(self.0.published().number())
     }
 
     /// The value of `gtid_executed` when `number` was the newest published commit: the ids in a snapshot at that
     /// number. Exact for a number that a [`crate::SnapshotReader`] holds, and for the newest.
     #[must_use]
-    pub fn gtid_executed_at(&self, number: CommitNo) -> GtidSet {
-        match self.gtid_state_at(number) {
+    pub fn executed_at(self, number: CommitNo) -> GtidSet {
+        match self.state_at(number) {
             GtidState::Mysql(set) => set,
             GtidState::Mariadb(_) => GtidSet::new(),
         }
     }
 
-    /// As [`Coordinator::gtid_executed`], in the log's dialect.
+    /// As [`Gtids::executed`], in the log's dialect.
     #[must_use]
-    pub fn gtid_state(&self) -> GtidState {
-        self.gtid_state_at(self.published().number())
+    pub fn state(self) -> GtidState {
+        self.state_at(self.0.published().number())
     }
 
-    /// As [`Coordinator::gtid_executed_at`], in the log's dialect.
+    /// As [`Gtids::executed_at`], in the log's dialect.
     #[must_use]
-    pub fn gtid_state_at(&self, number: CommitNo) -> GtidState {
-        self.log().gtids.executed.lock().at(number)
+    pub fn state_at(self, number: CommitNo) -> GtidState {
+        self.0.log().gtids.executed.lock().at(number)
     }
 
     /// The ids of all transactions in the log, published or not. A commit that waits for a replica's acknowledgement is
     /// sent before it is published; by this set a replica that reconnects with it is not ahead.
     #[must_use]
-    pub fn gtid_logged(&self) -> GtidState {
-        self.log().gtids.executed.lock().all().clone()
+    pub fn logged(self) -> GtidState {
+        self.0.log().gtids.executed.lock().all().clone()
     }
 
     /// `gtid_binlog_state` of the mariadb dialect.
     #[must_use]
-    pub fn binlog_state(&self) -> BinlogState {
-        match self.gtid_state() {
+    pub fn binlog_state(self) -> BinlogState {
+        match self.state() {
             GtidState::Mariadb(state) => state,
             GtidState::Mysql(_) => BinlogState::default(),
         }
@@ -91,37 +108,37 @@ impl Coordinator {
 
     /// Returns whether a transaction is in the log, durable or on its way.
     #[must_use]
-    pub fn has_gtid(&self, gtid: AnyGtid) -> bool {
-        self.log().gtids.executed.lock().all().contains(gtid)
+    pub fn contains(self, gtid: AnyGtid) -> bool {
+        self.0.log().gtids.executed.lock().all().contains(gtid)
     }
 
     /// Returns whether everything in `set` is published.
     #[must_use]
-    pub fn has_published(&self, set: &GtidSet) -> bool {
-        let published = self.published().number();
-        let executed = self.log().gtids.executed.lock();
+    pub fn has_published(self, set: &GtidSet) -> bool {
+        let published = self.0.published().number();
+        let executed = self.0.log().gtids.executed.lock();
         executed.all().set().is_some_and(|all| all.contains_set(set))
             && executed.at(published).set().is_some_and(|now| now.contains_set(set))
     }
 
     /// The id of transaction `no`; `None` if it has none, or if it is thousands of transactions ago.
     #[must_use]
-    pub fn gtid_of(&self, no: CommitNo) -> Option<AnyGtid> {
-        self.log().gtids.executed.lock().of(no)
+    pub fn of(self, no: CommitNo) -> Option<AnyGtid> {
+        self.0.log().gtids.executed.lock().of(no)
     }
 
     /// Requests the exclusive right to commit `gtid`. With it, set the id as the origin of the cache
     /// ([`crate::TrxCache::set_origin`]), and keep the guard until the commit is acknowledged or rolled back. Does not
     /// block.
     #[must_use]
-    pub fn own_gtid(&self, gtid: AnyGtid) -> Ownership {
+    pub fn own(self, gtid: AnyGtid) -> Ownership {
         // Asserts GTID-1: an id that is in the log, or another session's, is not given.
-        let owned = self.log().gtids.owned.own(gtid, || {
-            let executed = self.log().gtids.executed.lock();
+        let owned = self.0.log().gtids.owned.own(gtid, || {
+            let executed = self.0.log().gtids.executed.lock();
             executed.all().contains(gtid).then(|| executed.newest().unwrap_or(CommitNo::ZERO))
         });
         // Owned first, and then looked: who sets the mode does it the other way round.
-        match gtid.dialect() == Dialect::Mysql && self.gtid_mode() == GtidMode::Off {
+        match gtid.dialect() == Dialect::Mysql && self.mode() == GtidMode::Off {
             true => Ownership::Off,
             false => owned,
         }
@@ -129,23 +146,23 @@ impl Coordinator {
 
     /// `gtid_owned`: the ids that sessions own and have not committed.
     #[must_use]
-    pub fn gtids_owned(&self) -> Vec<AnyGtid> {
-        self.log().gtids.owned.list()
+    pub fn owned(self) -> Vec<AnyGtid> {
+        self.0.log().gtids.owned.list()
     }
 
     /// `gtid_purged`: the ids that were executed before the oldest file began, or that no file ever had.
     ///
     /// # Errors
     /// The oldest file could not be read.
-    pub fn gtid_purged(&self) -> Result<GtidSet, ReadError> {
+    pub fn purged(self) -> Result<GtidSet, ReadError> {
         let mut purged = GtidSet::new();
-        if let Some(oldest) = self.log().files().list().into_iter().next() {
-            let head = read_head(&mut self.log().files().read(oldest.file)?)?;
+        if let Some(oldest) = self.0.log().files().list().into_iter().next() {
+            let head = read_head(&mut self.0.log().files().read(oldest.file)?)?;
             if let Some(GtidState::Mysql(previous)) = head.previous {
                 purged = previous;
             }
         }
-        let executed = self.log().gtids.executed.lock();
+        let executed = self.0.log().gtids.executed.lock();
         purged.union(executed.elsewhere());
         // A reset that a crash cut short leaves files from before it.
         let mut foreign = purged.clone();
@@ -161,11 +178,11 @@ impl Coordinator {
     ///
     /// # Errors
     /// See [`SetGtidsError`]; nothing is then changed.
-    pub fn set_gtid_purged(&self, set: &GtidSet, add: bool) -> Result<(), SetGtidsError> {
-        if self.dialect() != Dialect::Mysql {
+    pub fn set_purged(self, set: &GtidSet, add: bool) -> Result<(), SetGtidsError> {
+        if self.0.dialect() != Dialect::Mysql {
             return Err(SetGtidsError::Dialect);
         }
-        let purged = self.gtid_purged()?;
+        let purged = self.purged()?;
         if !add && !set.contains_set(&purged) {
             return Err(SetGtidsError::NotSuperset);
         }
@@ -173,7 +190,7 @@ impl Coordinator {
         if !add {
             new.subtract(&purged);
         }
-        self.pipeline().change_file(|env, appender| {
+        self.0.pipeline().change_file(|env, appender| {
             let owned = env.gtids.owned.list();
             let mut executed = env.gtids.executed.lock();
             if executed.all().set().is_some_and(|all| all.intersects(&new)) {
@@ -194,11 +211,11 @@ impl Coordinator {
     ///
     /// # Errors
     /// See [`SetGtidsError`]; nothing is then changed.
-    pub fn set_binlog_state(&self, state: BinlogState) -> Result<(), SetGtidsError> {
-        if self.dialect() != Dialect::Mariadb {
+    pub fn set_binlog_state(self, state: BinlogState) -> Result<(), SetGtidsError> {
+        if self.0.dialect() != Dialect::Mariadb {
             return Err(SetGtidsError::Dialect);
         }
-        self.pipeline().change_file(|env, appender| {
+        self.0.pipeline().change_file(|env, appender| {
             let mut executed = env.gtids.executed.lock();
             if !executed.all().is_empty() {
                 return Ok(Err(SetGtidsError::NotEmpty));
