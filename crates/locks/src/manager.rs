@@ -211,12 +211,25 @@ impl LockManager {
 
     /// Has the transaction's bulks stand for all records of their spaces. How many locks less it keeps.
     pub(crate) fn widen(&self, trx: &Arc<Trx>) -> usize {
-        let held = trx.held.lock();
-        let kept: usize = held.bulks.iter().map(|space| self.with_space(*space, |s| s.widen(trx))).sum();
+        let mut held = trx.held.lock();
+        let Held { records, bulks, .. } = &mut *held;
+        let mut whole = Vec::new();
+        let mut kept = 0;
+        for space in bulks.iter() {
+            let of_bulk = self.with_space(*space, |s| s.widen(trx));
+            if of_bulk > 0 {
+                kept += of_bulk;
+                whole.push(*space);
+            }
+        }
         let _ = trx
             .bulk
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bulk| Some(bulk.saturating_sub(kept)));
-        kept
+        let before = records.len();
+        records.retain(|(space, key)| {
+            !whole.contains(space) || !self.with_space(*space, |s| s.leave_to_bulk(trx, key))
+        });
+        kept + before - records.len()
     }
 
     pub(crate) fn release_records(&self, trx: &Arc<Trx>) {

@@ -80,6 +80,12 @@ impl Queue {
         self.holders().find(|hold| Arc::ptr_eq(&hold.trx, trx)).map(|hold| hold.mode)
     }
 
+    /// The mode in which a transaction holds what nobody else holds or waits for.
+    pub(crate) fn only_hold(&self, trx: &Arc<Trx>) -> Option<Mode> {
+        let alone = self.waiters().next().is_none() && self.holders().take(2).count() == 1;
+        self.mode_of(trx).filter(|_| alone)
+    }
+
     /// Returns whether another holder conflicts with `mode`.
     pub(crate) fn held_against(&self, trx: &Arc<Trx>, mode: Mode) -> bool {
         let against = |hold: &Hold| mode.conflicts_with(hold.mode) && !Arc::ptr_eq(&hold.trx, trx);

@@ -229,6 +229,15 @@ impl Space {
         bulk.widen()
     }
 
+    /// Drops the queue of a record that nobody else holds or waits for: the transaction's bulk, which stands for all
+    /// records, stands for this one too. Returns whether it did.
+    pub(crate) fn leave_to_bulk(&mut self, trx: &Arc<Trx>, key: &Bytes) -> bool {
+        let Some(mode) = self.records.get(key).and_then(|queue| queue.only_hold(trx)) else { return false };
+        self.records.remove(key);
+        self.inserts -= usize::from(mode == Mode::INSERT);
+        true
+    }
+
     /// Releases the records in the transaction's bulk and returns the bulk, which must be dropped outside the shard. Records
     /// that were moved out of it have to be released by the caller.
     pub(crate) fn release_bulk(&mut self, trx: &Arc<Trx>) -> Option<Bulk> {

@@ -22,8 +22,10 @@ const FREE: u64 = 256 << 10;
 const STEP: u64 = 256 << 10;
 /// What a row's lock takes at most: its key, its entry in the lock table, and its place among the transaction's own.
 const LOCK: u64 = 256;
-/// Bytes of writes that are in memory whatever the limits say: a file has at least so many.
+/// Bytes of writes that `tmp_table_size` leaves in memory at least: a file has so many.
 const LEAST: u64 = 256 << 10;
+/// Bytes of writes that go to a file where a limit has no room for more.
+const LEAST_WITHOUT_ROOM: u64 = LEAST / 4;
 
 /// How much a statement may have its transaction keep, as the session's variables say.
 pub(super) struct Room {
@@ -62,7 +64,7 @@ impl Room {
 
     /// Whether so many bytes of writes may go to a file.
     pub(super) fn may_spill(&self, held: u64) -> bool {
-        self.tmpdir.is_some() && held >= LEAST
+        self.tmpdir.is_some() && held >= LEAST_WITHOUT_ROOM
     }
 }
 
