@@ -2,6 +2,7 @@
 
 use crate::log_admin::LogAdmin;
 use crate::process::{Process, Processes};
+use omnibus_commit::Published;
 use omnibus_engine::CommitNo;
 use std::sync::Arc;
 
@@ -18,25 +19,46 @@ pub(crate) struct OldestSnapshot {
     pub number: u64,
 }
 
+/// A snapshot of a connection.
+pub(crate) struct Held {
+    /// The commit number that it reads.
+    pub number: CommitNo,
+    /// Since when, in microseconds since 1970.
+    pub since_us: u64,
+    /// The connection that reads it.
+    pub process: Arc<Process>,
+}
+
+/// Those of all connections, the oldest first.
+pub(crate) fn held(processes: &Processes) -> Vec<Held> {
+    let of = |process: Arc<Process>| {
+        let (number, since_us) = process.transaction()?.snapshot()?;
+        Some(Held { number, since_us, process })
+    };
+    let mut held: Vec<Held> = processes.all().into_iter().filter_map(of).collect();
+    held.sort_by_key(|held| (held.number, held.since_us));
+    held
+}
+
+/// The oldest number that is read, whoever does. One that is being chosen just now is new.
+pub(crate) fn oldest_number(published: &Published, held: &[Held]) -> CommitNo {
+    let newest = || held.first().map_or(published.number(), |held| held.number);
+    published.oldest().unwrap_or_else(newest)
+}
+
 /// The oldest one. `None`: nobody holds one.
 pub(crate) fn oldest(processes: &Processes, log: &dyn LogAdmin) -> Option<OldestSnapshot> {
     let coordinator = log.coordinator()?;
     let now = u64::try_from(crate::clock::now_us()).unwrap_or(0);
-    let of = |process: &Arc<Process>| {
-        let (number, since) = process.transaction()?.snapshot()?;
-        Some((number, since, u64::from(process.id)))
-    };
-    let held = processes.all().iter().filter_map(of).min();
-    let published = coordinator.published();
-    // One that is being chosen just now is new.
-    let any = published.oldest().unwrap_or_else(|| held.map_or(published.number(), |(number, ..)| number));
+    let (held, published) = (held(processes), coordinator.published());
+    let any = oldest_number(published, &held);
     let behind = |number: CommitNo| published.number().0.saturating_sub(number.0);
-    match held {
-        Some((number, since, connection)) if number <= any => Some(OldestSnapshot {
-            connection,
-            seconds: now.saturating_sub(since) / 1_000_000,
-            behind: behind(number),
-            number: number.0,
+    match held.first() {
+        Some(held) if held.number <= any => Some(OldestSnapshot {
+            connection: held.process.id.into(),
+            seconds: now.saturating_sub(held.since_us) / 1_000_000,
+            behind: behind(held.number),
+            number: held.number.0,
         }),
         _ if behind(any) > 0 => {
             Some(OldestSnapshot { behind: behind(any), number: any.0, ..OldestSnapshot::default() })

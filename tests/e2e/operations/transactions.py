@@ -239,6 +239,8 @@ def old_versions(w):
         w.b.run(f"REPLACE INTO t VALUES (1, {n})")
     values = dict(w.look("SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Omnibus_oldest_snapshot%' OR Variable_name = 'Innodb_history_list_length'"))
     expect(values["Omnibus_oldest_snapshot_connection"] == str(mine) and int(values["Innodb_history_list_length"]) >= 5, values)
+    rows = w.look("SELECT CONNECTION_ID, USER, SINCE <= NOW(), SECONDS < 60, COMMITS_BEHIND, QUERY FROM information_schema.OMNIBUS_OLD_VERSIONS")
+    expect(rows[0][:4] == (mine, "root", 1, 1) and rows[0][4] >= 5 and rows[0][5] is None, rows)
     text = status_of(w.look)
     told = re.search(r"Oldest read view: (?:MySQL|MariaDB) thread id (\d+), for (\d+) sec; (\d+) transactions", text)
     expect(told and int(told[1]) == mine and int(told[2]) < 60 and int(told[3]) >= 5, text)
@@ -246,6 +248,8 @@ def old_versions(w):
     w.a.run("COMMIT")
     values = dict(w.look("SHOW GLOBAL STATUS LIKE 'Omnibus_oldest_snapshot%'"))
     expect(values["Omnibus_oldest_snapshot_connection"] == "0", values)
+    rows = w.look("SELECT CONNECTION_ID FROM information_schema.OMNIBUS_OLD_VERSIONS")
+    expect((mine,) not in rows, rows)
 
 
 def log_of(server):

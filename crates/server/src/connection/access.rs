@@ -187,10 +187,13 @@ fn is_virtual(db: &str) -> bool {
     db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema")
 }
 
-/// Whether it is one of InnoDB's own tables, which tell of everybody's transactions and data: all but the words that its full-text
-/// indexes leave out.
-fn is_innodb(db: &str, table: Option<&str>) -> bool {
-    let own = |table: &str| table.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("INNODB_"));
+/// Whether it is one of the tables that tell of everybody's transactions and data: InnoDB's own, all but the words that its full-text
+/// indexes leave out, and this server's.
+fn tells_of_all(db: &str, table: Option<&str>) -> bool {
+    let begins = |table: &str, with: &str| {
+        table.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    let own = |table: &str| begins(table, "INNODB_") || begins(table, "OMNIBUS_");
     db.eq_ignore_ascii_case("information_schema")
         && table.is_some_and(|table| own(table) && !table.eq_ignore_ascii_case("INNODB_FT_DEFAULT_STOPWORD"))
 }
@@ -442,7 +445,7 @@ impl AccessCheck for SessionAccess {
                 _ => may_see(&self.account, db, table),
             },
             Priv::Select if virtual_schema => {
-                return if is_innodb(db, table) { self.require(Privileges::PROCESS) } else { Ok(()) };
+                return if tells_of_all(db, table) { self.require(Privileges::PROCESS) } else { Ok(()) };
             }
             _ if virtual_schema => false,
             _ => match table {

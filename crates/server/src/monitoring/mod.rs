@@ -41,6 +41,12 @@ fn stamp(us: u64) -> Value {
     at.map_or(Value::Null, Value::DateTime)
 }
 
+/// A time in whole seconds; the SQL layer makes it one of the session's zone.
+pub(crate) fn time(us: u64) -> Value {
+    let at = DateTime::from_unix(i64::try_from(us / 1_000_000).unwrap_or(0), 0);
+    at.map_or(Value::Null, Value::DateTime)
+}
+
 /// The rows of a table. `sees` says which threads the account may see.
 pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> bool) -> Vec<Row> {
     let now = crate::clock::now_us();
@@ -58,6 +64,7 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
             rows
         }
         "INNODB_TRX" => transactions::rows(server),
+        "OMNIBUS_OLD_VERSIONS" => transactions::old_versions(server),
         "INNODB_LOCKS" => transactions::mariadb_locks(server),
         "INNODB_LOCK_WAITS" => transactions::mariadb_lock_waits(server),
         "events_transactions_current" => transactions::current(server, sees),

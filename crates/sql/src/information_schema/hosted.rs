@@ -20,6 +20,7 @@ macro_rules! hosted {
         pub(super) const TABLES: &[(&str, Rows)] = &[
             $((stringify!($name), $name),)*
             ("INNODB_TRX", innodb_trx),
+            ("OMNIBUS_OLD_VERSIONS", omnibus_old_versions),
             ("INNODB_LOCKS", innodb_locks),
             ("INNODB_LOCK_WAITS", innodb_lock_waits),
             ("table_io_waits_summary_by_table", usage::table_io_waits_summary_by_table),
@@ -59,7 +60,16 @@ hosted! {
 }
 
 fn innodb_trx(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = rows(reader, "INNODB_TRX")?;
+    in_zone(reader, "INNODB_TRX")
+}
+
+fn omnibus_old_versions(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
+    in_zone(reader, "OMNIBUS_OLD_VERSIONS")
+}
+
+/// Rows whose times are the session's zone's.
+fn in_zone(reader: &mut Reader<'_, '_>, name: &'static str) -> ExecResult<Vec<Vec<Value>>> {
+    let mut rows = rows(reader, name)?;
     for value in rows.iter_mut().flatten() {
         if let Value::DateTime(at) = value {
             *at = reader.cx.to_local(*at);

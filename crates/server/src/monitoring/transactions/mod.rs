@@ -1,4 +1,4 @@
-//! Open transactions: who has them, since when, what they lock and wait for, and the last deadlock. Rows of INNODB_TRX,
+//! Open transactions: who has them, since when, what they lock and wait for, and the last deadlock. Rows of INNODB_TRX, OMNIBUS_OLD_VERSIONS,
 //! `events_transactions_*`, `data_locks` and their kin, and the text of SHOW ENGINE INNODB STATUS.
 //!
 //! A query reads the process list, and of each session what its transaction tells (`SessionWatch`), one after the other. No
@@ -9,12 +9,14 @@ mod events;
 mod locks;
 mod rows;
 mod status;
+mod versions;
 
 pub(crate) use deadlocks::watch;
 pub(crate) use events::{current, history};
 pub(crate) use locks::{mariadb_lock_waits, mariadb_locks, waits as lock_waits, with_waits as locks};
 pub(crate) use rows::rows;
 pub(crate) use status::text as status_text;
+pub(crate) use versions::old_versions;
 
 use crate::process::{Process, ProcessLine};
 use crate::server::Server;

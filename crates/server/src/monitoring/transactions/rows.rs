@@ -2,11 +2,10 @@
 
 use super::locks::lock_id;
 use super::{OpenTrx, open};
-use crate::monitoring::{Row, text, text_or_null};
+use crate::monitoring::{Row, text, text_or_null, time};
 use crate::server::Server;
 use omnibus_sql::Isolation;
 use omnibus_value::Value;
-use omnibus_value::temporal::DateTime;
 
 /// The name of a level, as MySQL has it in tables.
 pub(super) fn isolation(level: Isolation) -> &'static str {
@@ -16,12 +15,6 @@ pub(super) fn isolation(level: Isolation) -> &'static str {
         Isolation::RepeatableRead => "REPEATABLE READ",
         Isolation::Serializable => "SERIALIZABLE",
     }
-}
-
-/// A time in whole seconds; the SQL layer makes it one of the session's zone.
-fn time(us: u64) -> Value {
-    let at = DateTime::from_unix(i64::try_from(us / 1_000_000).unwrap_or(0), 0);
-    at.map_or(Value::Null, Value::DateTime)
 }
 
 /// The operation that waits, in InnoDB's words.

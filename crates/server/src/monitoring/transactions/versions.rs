@@ -1,0 +1,37 @@
+//! OMNIBUS_OLD_VERSIONS.
+
+use crate::monitoring::{Row, text, text_or_null, time};
+use crate::old_versions::{Held, held, oldest_number};
+use crate::server::Server;
+use omnibus_engine::CommitNo;
+use omnibus_value::Value;
+
+/// `OMNIBUS_OLD_VERSIONS`: the snapshots for which versions are kept, the oldest first. One that is the server's own, for a definition or a
+/// backup, has no connection.
+pub(crate) fn old_versions(server: &Server) -> Vec<Row> {
+    let Some(coordinator) = server.log.coordinator() else { return Vec::new() };
+    let now = crate::clock::now_us();
+    let (held, published) = (held(&server.processes), coordinator.published());
+    let behind =
+        |number: CommitNo| ("COMMITS_BEHIND", Value::UInt(published.number().0.saturating_sub(number.0)));
+    let snapshot = |number: CommitNo| ("SNAPSHOT", Value::UInt(number.0));
+    let of_connection = |held: &Held| {
+        let line = held.process.line(now);
+        let seconds = u64::try_from(now).unwrap_or(0).saturating_sub(held.since_us) / 1_000_000;
+        vec![
+            ("CONNECTION_ID", Value::UInt(line.id.into())),
+            ("USER", text(&line.identity.user)),
+            ("HOST", text(&line.identity.host)),
+            ("SINCE", time(held.since_us)),
+            ("SECONDS", Value::UInt(seconds)),
+            snapshot(held.number),
+            behind(held.number),
+            ("STATE", text_or_null(line.state)),
+            ("QUERY", line.info.as_deref().map_or(Value::Null, text)),
+        ]
+    };
+    let any = oldest_number(published, &held);
+    let own = held.first().is_none_or(|held| any < held.number) && any < published.number();
+    let of_server = own.then(|| vec![snapshot(any), behind(any)]);
+    of_server.into_iter().chain(held.iter().map(of_connection)).collect()
+}
