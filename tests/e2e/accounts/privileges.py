@@ -120,6 +120,7 @@ STATEMENTS = [
     ("SHOW SLAVE HOSTS", ["REPLICATION SLAVE ON *.*"]),
     ("SHOW BINLOG EVENTS IN 'binlog.000001'", ["REPLICATION SLAVE ON *.*"]),
     ("SELECT * FROM information_schema.INNODB_TRX", ["PROCESS ON *.*"]),
+    ("SELECT * FROM information_schema.OMNIBUS_OLD_VERSIONS", ["PROCESS ON *.*"]),
     ("SELECT 1 FROM information_schema.innodb_metrics LIMIT 1", ["PROCESS ON *.*"]),
     ("SELECT * FROM information_schema.INNODB_TABLES", ["PROCESS ON *.*"]),
     ("SELECT * FROM performance_schema.data_locks", ["SELECT ON performance_schema.*"]),
