@@ -97,8 +97,8 @@ def both_dialects(directory):
 
 LONG = [
     "CREATE DATABASE d", "USE d", "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (2), (3)",
-    # Longer in bytes than what is kept.
-    "SET @words = REPEAT('\u00e4', 400)",
+    # The most characters that the item may have, of the most bytes.
+    "SET @words = REPEAT('\U0001f600', 128)",
     """CREATE PROCEDURE p(again INT)
 BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -125,6 +125,8 @@ def long_messages(directory):
     expect(run(cursor, "SELECT @number, @table") == ((1, "told"),), "what a handler sees")
     expect(shown() == [], f"{shown()}: nothing is left of what was handled")
     expect(run(cursor, "CALL p(TRUE)") == 1644 and shown() == [("Error", 1644)], f"{shown()}: what is raised again")
+    run(cursor, "SET @words = CONCAT(@words, 'x')")
+    expect(run(cursor, "CALL p(TRUE)") == 1648 and shown() == [("Error", 1648)], f"{shown()}: an item that is too long")
     run(cursor, "SELECT COUNT(*) FROM t WHERE a = REPEAT('x', 600)")
     expect(shown() == [("Warning", 1292)], f"{shown()}: a constant that is no number")
     server.stop()
