@@ -122,8 +122,8 @@ fn a_short_statement_allocates_no_more_than_it_did() {
             .unwrap();
     });
     for (what, made, most) in [
-        ("SELECT", select, 5),
-        ("SELECT as text", text, 6),
+        ("SELECT", select, 4),
+        ("SELECT as text", text, 5),
         ("UPDATE", plain, 25),
         ("UPDATE of an index", indexed, 27),
     ] {

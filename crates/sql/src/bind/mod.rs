@@ -57,7 +57,6 @@ use crate::expr::subquery::SubqueryKind;
 use crate::logical::VirtualTables;
 use crate::logical::hints::HintPlace;
 use crate::plan::QueryPlan;
-use crate::plan::physical::Body;
 use crate::state::Inside;
 use crate::state::SessionState;
 use crate::storage::LockMode;
@@ -91,20 +90,15 @@ pub fn prepare(
         announce_bigints(&mut plan);
     }
     if counts_all(&query.body) && plan.into.is_empty() && plan.outfile.is_none() {
-        plan.late_limit = match &mut plan.body {
-            Body::Block(block) => Some(std::mem::take(&mut block.limit)),
-            Body::Compound(compound) => Some(std::mem::take(&mut compound.limit)),
-            _ => None,
-        };
+        plan.late_limit = Some(plan.root.take_limit());
     }
     Ok(plan)
 }
 
 /// MySQL announces the integers of literals and operators as BIGINT, however few digits they have.
 fn announce_bigints(plan: &mut QueryPlan) {
-    let Body::Block(block) = &plan.body else { return };
     let mut columns = plan.columns.to_vec();
-    for (output, column) in block.outputs.iter().zip(&mut columns) {
+    for (output, column) in plan.root.outputs().iter().zip(&mut columns) {
         let computed = match &output.kind {
             Kind::Column { .. }
             | Kind::Param(_)

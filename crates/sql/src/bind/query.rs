@@ -18,6 +18,7 @@ use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::logical::hints::{HintPlace, name_indexes};
 use crate::logical::nest::Nest;
 use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
+use crate::plan::physical::OfStatement;
 use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::sync::Arc;
@@ -91,15 +92,16 @@ fn whole(binder: &mut Binder<'_>, mut query: logical::Query) -> SqlResult<QueryP
     let untyped_params = binder.collected.untyped_params && depends_on_params(&query);
     let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
     let mut plan = planned(binder, query, reader)?;
-    plan.slots = binder.collected.slots.len();
-    plan.subqueries = binder.collected.subqueries;
-    plan.tables = std::mem::take(&mut binder.collected.tables);
-    plan.views = std::mem::take(&mut binder.collected.views);
-    plan.warnings = std::mem::take(&mut binder.collected.warnings);
-    plan.untyped_params = untyped_params;
-    plan.catalog_version = binder.objects.catalog.version;
     let none = binder.limits.stars.like();
-    plan.stars = Some(std::mem::replace(&mut binder.limits.stars, none));
+    plan.statement = OfStatement {
+        slots: binder.collected.slots.len(),
+        subqueries: binder.collected.subqueries,
+        tables: std::mem::take(&mut binder.collected.tables),
+        views: std::mem::take(&mut binder.collected.views),
+        warnings: std::mem::take(&mut binder.collected.warnings),
+        untyped_params,
+        stars: Some(std::mem::replace(&mut binder.limits.stars, none)),
+    };
     Ok(plan)
 }
 

@@ -211,7 +211,7 @@ impl MultiPlan {
 
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Rows> {
         let mut exec = Context::new(run.state, run.trx, run.params);
-        exec.reserve(self.query.slots, self.query.subqueries);
+        exec.reserve(self.query.statement.slots, self.query.statement.subqueries);
         exec.strict = exec.session.settings.strict_search() && !self.ignore;
         let mut rows = RowsBuilder::new(&exec);
         exec::run(&self.query, &mut exec, &mut |cx, row| {

@@ -18,7 +18,7 @@ use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::profile::Profile;
 use crate::expr::{Context, eval};
 use crate::logical::Limit;
-use crate::plan::{QueryPlan, physical};
+use crate::plan::QueryPlan;
 use crate::rows::Flow;
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -38,7 +38,7 @@ pub fn execute(
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
     let mut cx = Context::new(session, storage, params);
-    cx.reserve(plan.slots, plan.subqueries);
+    cx.reserve(plan.statement.slots, plan.statement.subqueries);
     cx.query.keeps_results = true;
     let mut rows = 0;
     if !plan.into.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn profiled(
     params: &[Value],
 ) -> ExecResult<Profile> {
     let mut cx = Context::new(session, storage, params);
-    cx.reserve(plan.slots, plan.subqueries);
+    cx.reserve(plan.statement.slots, plan.statement.subqueries);
     cx.query.keeps_results = true;
     cx.profile = Some(Box::default());
     count_tables(plan, &mut cx);
@@ -93,7 +93,7 @@ fn counting(
     cx: &mut Context<'_>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<u64> {
-    let limit = operator::limit::Limit::of(limit, cx)?;
+    let limit = operator::limit::Bounds::of(limit, cx)?;
     let most = limit.count.min(most);
     let (mut found, mut sent) = (0, 0);
     run(plan, cx, &mut |_, row| {
@@ -111,32 +111,17 @@ fn counting(
 /// Has storage count the tables of which nothing is known yet, so that the next plan knows it.
 /// Not for point reads, which would pay for it and gain nothing.
 fn count_tables(plan: &QueryPlan, cx: &mut Context<'_>) {
-    let point = match &plan.body {
-        physical::Body::Block(block) => match &block.nodes[..] {
-            [physical::Node::Scan(scan)] => match &scan.source {
-                physical::NodeSource::Table { path, .. } => path.is_point(),
-                _ => false,
-            },
-            _ => false,
-        },
-        _ => false,
-    };
+    let only = plan.root.project().and_then(|project| project.input.only_table());
+    let point = only.is_some_and(|(_, path)| path.is_point());
     if !point {
-        for table in &plan.tables {
+        for table in &plan.statement.tables {
             cx.storage.estimate_rows(table);
         }
     }
 }
 
 fn has_limit(plan: &QueryPlan) -> bool {
-    if let Some(limit) = &plan.late_limit {
-        return limit.count.is_some();
-    }
-    match &plan.body {
-        physical::Body::Block(block) => block.limit.count.is_some(),
-        physical::Body::Compound(compound) => compound.limit.count.is_some(),
-        _ => false,
-    }
+    plan.late_limit.as_ref().or_else(|| plan.root.limit()).is_some_and(|limit| limit.count.is_some())
 }
 
 /// SELECT ... INTO @a, @b: one row at most; none leaves the variables as they are, with a warning.

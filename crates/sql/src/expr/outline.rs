@@ -1,19 +1,19 @@
-//! Plans as data for people: a tree of operators, which EXPLAIN prints in its forms.
+//! Plans as texts for people: a line for each operator that shows, which EXPLAIN prints in its forms.
 //!
 //! It stands among expressions because all that these know of a plan inside of them is that it can say this of itself
 //! ([`super::subquery::Subplan`]).
 
 use super::print::Names;
-use super::profile::{Measure, Profile, Step};
+use super::profile::{Measure, Profile};
 use super::subquery::{Subplan, Subquery};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ptr::from_ref;
 use std::sync::Arc;
 
-/// An operator, and those that it takes its rows from.
+/// The line of an operator, and those of the operators that it takes its rows from.
 #[derive(Debug, Default)]
-pub struct Operator {
+pub struct Line {
     /// Its kind, and what it is told.
     pub does: Does,
     /// Cost, and rows that are expected of it.
@@ -21,7 +21,7 @@ pub struct Operator {
     /// The run that was measured.
     pub actual: Actual,
     /// Operators below.
-    pub below: Vec<Operator>,
+    pub below: Vec<Line>,
     /// Subqueries that its expressions ask.
     pub inner: Vec<Inner>,
 }
@@ -46,7 +46,7 @@ pub struct Inner {
     /// It reads rows of the queries around it.
     pub dependent: bool,
     /// Its plan, which is a [`Does::Select`].
-    pub query: Operator,
+    pub query: Line,
 }
 
 /// The kinds of operators. Expressions are texts.
@@ -288,27 +288,27 @@ impl<'p> Outliner<'p> {
 
     /// The run of a part of the plan.
     #[must_use]
-    pub fn did<T>(&self, part: &T, step: Step) -> Actual {
+    pub fn did<T>(&self, part: &T) -> Actual {
         match self.profile {
             None => Actual::Unknown,
-            Some(profile) => profile.of(part, step).map_or(Actual::Never, |measure| Actual::Did(*measure)),
+            Some(profile) => profile.of(part).map_or(Actual::Never, |measure| Actual::Did(*measure)),
         }
     }
 
     /// The operators of a query of FROM, or its number alone if they stand elsewhere: common table expressions that name each other twice
     /// have 2^n paths to the last.
-    pub fn described_once(&mut self, plan: &dyn Subplan) -> Operator {
+    pub fn described_once(&mut self, plan: &dyn Subplan) -> Line {
         let id = self.numbers.of(plan);
         if self.met.get_mut().insert(id) {
             return plan.outline(self);
         }
         let does = Does::Select(Select { id, volatile: plan.is_volatile(), rows: plan.rows() });
-        Operator { does, ..Operator::default() }
+        Line { does, ..Line::default() }
     }
 
     /// Gives an operator the subqueries that were named since the last time.
     #[must_use]
-    pub fn with_inner(&mut self, mut operator: Operator, in_condition: bool) -> Operator {
+    pub fn with_inner(&mut self, mut operator: Line, in_condition: bool) -> Line {
         let named = std::mem::take(self.named.get_mut());
         for (plan, dependent) in named {
             let query = plan.outline(self);

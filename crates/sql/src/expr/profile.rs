@@ -1,6 +1,6 @@
 //! Measures of a plan's parts while it ran: for EXPLAIN ANALYZE. Without a profile it costs a branch a reading of a table.
 //!
-//! A part is known by where it is in the plan, which stays in its place as long as it runs. What others do with a row of it,
+//! A part, an operator or a query, is known by where it is in the plan, which stays in its place as long as it runs. What others do with a row of it,
 //! the loops inside among them, is not its own time.
 
 use super::Context;
@@ -10,17 +10,6 @@ use crate::rows::Flow;
 use std::collections::HashMap;
 use std::ptr::from_ref;
 use std::time::{Duration, Instant};
-
-/// A part of a node of the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// All of it.
-    Whole,
-    /// A block's tables, joined.
-    Joined,
-    /// A block's groups.
-    Grouped,
-}
 
 /// The measure of a part, all loops together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,14 +29,14 @@ pub struct Measure {
 /// A run's measures.
 #[derive(Debug, Default)]
 pub struct Profile {
-    measures: HashMap<(usize, Step), Measure>,
+    measures: HashMap<usize, Measure>,
 }
 
 impl Profile {
     /// Of a part; none if it never began.
     #[must_use]
-    pub fn of<T>(&self, part: &T, step: Step) -> Option<&Measure> {
-        self.measures.get(&(from_ref(part).addr(), step))
+    pub fn of<T>(&self, part: &T) -> Option<&Measure> {
+        self.measures.get(&from_ref(part).addr())
     }
 }
 
@@ -86,10 +75,10 @@ impl Watch {
         flow
     }
 
-    fn end(self, part: usize, step: Step, cx: &mut Context<'_>) {
+    fn end(self, part: usize, cx: &mut Context<'_>) {
         let (total, examined) = (self.own_time(), cx.session.budget.tally.read().examined - self.examined);
         let Some(profile) = &mut cx.profile else { return };
-        let measure = profile.measures.entry((part, step)).or_default();
+        let measure = profile.measures.entry(part).or_default();
         measure.loops += 1;
         measure.rows += self.rows;
         measure.examined += examined;
@@ -104,7 +93,6 @@ impl Watch {
 /// The part's.
 pub fn joined<T>(
     part: &T,
-    step: Step,
     cx: &mut Context<'_>,
     out: &mut (dyn FnMut(&mut Context<'_>) -> ExecResult<Flow> + '_),
     run: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>) -> ExecResult<Flow>) -> ExecResult<Flow>,
@@ -114,7 +102,7 @@ pub fn joined<T>(
     }
     let mut watch = Watch::begin(cx);
     let flow = run(cx, &mut |cx| watch.row(cx, &mut *out))?;
-    watch.end(from_ref(part).addr(), step, cx);
+    watch.end(from_ref(part).addr(), cx);
     Ok(flow)
 }
 
@@ -133,6 +121,6 @@ pub fn given<T>(
     }
     let mut watch = Watch::begin(cx);
     let flow = run(cx, &mut |cx, row| watch.row(cx, |cx| out(cx, row)))?;
-    watch.end(from_ref(part).addr(), Step::Whole, cx);
+    watch.end(from_ref(part).addr(), cx);
     Ok(flow)
 }

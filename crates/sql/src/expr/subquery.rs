@@ -5,7 +5,7 @@
 
 use super::context::Row;
 use super::node::{CompareOp, Expr, Kind};
-use super::outline::{Numbers, Operator, Outliner};
+use super::outline::{Line, Numbers, Outliner};
 use super::{Context, SlotSet, eval, hash_key, in_place};
 use crate::api::ResultColumn;
 use crate::error::{ExecResult, SqlError};
@@ -60,7 +60,7 @@ pub trait Subplan: std::fmt::Debug + Send + Sync {
     /// Gives numbers to itself (this one, or the next) and to the queries inside of it, for EXPLAIN.
     fn number(&self, id: Option<u64>, numbers: &mut Numbers);
     /// Its operators, for EXPLAIN. It has a number.
-    fn outline(&self, out: &mut Outliner<'_>) -> Operator;
+    fn outline(&self, out: &mut Outliner<'_>) -> Line;
 }
 
 /// The question that a subquery answers.

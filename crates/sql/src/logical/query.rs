@@ -98,6 +98,26 @@ pub enum SortBy {
     Expr(Expr),
 }
 
+impl SortKey {
+    /// Its expression, if it is no place among the outputs.
+    #[must_use]
+    pub fn expression(&self) -> Option<&Expr> {
+        match &self.expr {
+            SortBy::Output(_) => None,
+            SortBy::Expr(e) => Some(e),
+        }
+    }
+
+    /// The expression by which outputs are sorted.
+    #[must_use]
+    pub fn of_outputs<'e>(&'e self, outputs: &'e [Expr]) -> &'e Expr {
+        match &self.expr {
+            SortBy::Output(at) => &outputs[*at],
+            SortBy::Expr(e) => e,
+        }
+    }
+}
+
 /// LIMIT and OFFSET, evaluated when the query starts.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {

@@ -113,7 +113,7 @@ pub enum Bound {
 
 impl Windows {
     /// Visits the expressions that are evaluated for each row.
-    pub fn visit(&self, see: &mut dyn FnMut(&Expr)) {
+    pub fn visit<'e>(&'e self, see: &mut dyn FnMut(&'e Expr)) {
         for window in &self.windows {
             window.partition.iter().for_each(&mut *see);
             window.order.iter().for_each(|(e, _)| see(e));

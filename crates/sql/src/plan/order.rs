@@ -1,30 +1,26 @@
 //! Orders that come for nothing: an index whose order is the one that ORDER BY, MIN or MAX wants.
 
 use crate::catalog::{IndexKind, Table};
-use crate::expr::is_volatile;
-use crate::expr::{Expr, SlotSet};
+use crate::expr::Expr;
+use crate::logical::SortKey;
 use crate::logical::nest::column_of;
-use crate::logical::{SortBy, SortKey};
 use crate::plan::access::usable_indexes;
-use crate::plan::physical::{Access, TableAccess};
-use crate::plan::physical::{Block, Grouping, Node, NodeSource, ScanNode};
+use crate::plan::physical::{Access, FrameOperator, Grouping, TableAccess};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.
-pub(crate) fn rows_in_order(nodes: &mut [Node], order: &[SortKey], outputs: &[Expr], limited: bool) -> bool {
-    let Some(Node::Scan(scan)) = nodes.first_mut() else { return false };
-    if scan.keep.is_some() {
-        return false;
-    }
+pub(super) fn rows_in_order(
+    joins: &mut FrameOperator,
+    order: &[SortKey],
+    outputs: &[Expr],
+    limited: bool,
+) -> bool {
+    let Some(scan) = joins.first_scan_mut() else { return false };
     let slot = scan.slot;
-    let NodeSource::Table { table, path, .. } = &mut scan.source else { return false };
+    let Some((table, path)) = scan.stored_mut() else { return false };
     let mut keys = Vec::with_capacity(order.len());
     for key in order {
-        let e = match &key.expr {
-            SortBy::Output(at) => &outputs[*at],
-            SortBy::Expr(e) => e,
-        };
-        match column_of(e, slot) {
+        match column_of(key.of_outputs(outputs), slot) {
             Some(column) => keys.push((column, key.descending)),
             None => return false,
         }
@@ -36,40 +32,17 @@ pub(crate) fn rows_in_order(nodes: &mut [Node], order: &[SortKey], outputs: &[Ex
     limited && scan_in_order(path, table, &keys)
 }
 
-/// Whether rows are sorted before outputs are computed of them. That shows in outputs that depend on the order in which they are
-/// computed, and MySQL does it where it can sort the rows of the first table of several rows alone.
-pub(crate) fn sorts_before_outputs(block: &Block) -> bool {
-    let several = |node: &&Node| !matches!(node, Node::Scan(scan) if is_one_row(scan));
-    let Some(Node::Scan(first)) = block.nodes.iter().find(several) else { return false };
-    let own = SlotSet::of(first.slot);
-    let plain = block.grouping.is_none() && block.windows.is_none() && !block.distinct;
-    let early = |e: &Expr| !is_volatile(e) && e.slots().within(&own);
-    let key = |key: &SortKey| match &key.expr {
-        SortBy::Output(at) => early(&block.outputs[*at]),
-        SortBy::Expr(e) => early(e),
-    };
-    plain
-        && !block.having.iter().any(is_volatile)
-        && block.outputs.iter().any(is_volatile)
-        && block.order.iter().all(key)
-}
-
-/// A derived table without a table, as `(SELECT @n := 0)` is.
-fn is_one_row(scan: &ScanNode) -> bool {
-    matches!(&scan.source, NodeSource::Derived { plan, .. } if plan.reads_no_table())
-}
-
 /// Whether the first table is read so that the rows of a group come one after another: `Some(true)` if the groups come in the
 /// order that ORDER BY wants, too.
-pub(crate) fn groups_in_order(
-    nodes: &mut [Node],
+pub(super) fn groups_in_order(
+    joins: &mut FrameOperator,
     grouping: &Grouping,
     order: &[SortKey],
     outputs: &[Expr],
 ) -> Option<bool> {
-    let Some(Node::Scan(scan)) = nodes.first_mut() else { return None };
-    let (slot, None) = (scan.slot, &scan.keep) else { return None };
-    let NodeSource::Table { table, path, .. } = &mut scan.source else { return None };
+    let scan = joins.first_scan_mut()?;
+    let slot = scan.slot;
+    let (table, path) = scan.stored_mut()?;
     // Two instants may be the same local time: a TIMESTAMP's order is not that of what is grouped by.
     let column = |e: &Expr| {
         column_of(e, slot).filter(|at| table.columns()[*at].ty.kind != omnibus_value::ColumnKind::Timestamp)
@@ -78,10 +51,7 @@ pub(crate) fn groups_in_order(
     let sorted: Option<Vec<(usize, bool)>> = order
         .iter()
         .map(|key| {
-            let e = match &key.expr {
-                SortBy::Output(at) => &outputs[*at],
-                SortBy::Expr(e) => e,
-            };
+            let e = key.of_outputs(outputs);
             Some((column(e).filter(|at| keys.contains(at))?, key.descending))
         })
         .collect();
@@ -99,15 +69,15 @@ pub(crate) fn groups_in_order(
 }
 
 /// Whether a lone MIN or MAX can be had by reading an index from its end; makes it so.
-pub(crate) fn extreme_first(nodes: &mut [Node], grouping: &Grouping) -> bool {
-    let ([Node::Scan(scan)], [spec]) = (nodes, &grouping.aggregates[..]) else { return false };
+pub(super) fn extreme_first(joins: &mut FrameOperator, grouping: &Grouping) -> bool {
+    let (FrameOperator::Scan(scan), [spec]) = (joins, &grouping.aggregates[..]) else { return false };
     let descending = match spec.kind {
         AggregateKind::Min => false,
         AggregateKind::Max => true,
         _ => return false,
     };
     let slot = scan.slot;
-    let (NodeSource::Table { table, path, .. }, None) = (&mut scan.source, &scan.keep) else { return false };
+    let Some((table, path)) = scan.stored_mut() else { return false };
     let Some(column) = spec.args.first().and_then(|e| column_of(e, slot)) else { return false };
     let keys = [(column, descending)];
     delivers(path, table, &keys) || scan_in_order(path, table, &keys)

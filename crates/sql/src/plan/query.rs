@@ -2,10 +2,13 @@
 //!
 //! Parts of a query expression are planned from the inside out. Of a block: which columns are read (`rules::needed`), in which order its tables
 //! are and along which paths (`join`), what of ORDER BY and GROUP BY these give for nothing (`order`), what its aggregates share
-//! (`rules::shared`), and how many rows come (`cost`).
+//! (`rules::shared`), which operators all that becomes (`operators`), and how many rows come (`cost`).
 
-use super::physical::{Block, Body, Compound, Grouping, Node, QueryPlan, Recursive};
-use super::rules::needed::{self, Needed};
+use super::operators::{self, Clauses};
+use super::physical::{
+    Compound, FrameOperator, GroupMethod, Grouping, OfStatement, QueryPlan, Recursive, ResultOperator,
+};
+use super::rules::needed::Needed;
 use super::rules::shared;
 use super::{cost, join, order};
 use crate::error::SqlResult;
@@ -47,33 +50,15 @@ struct Yield {
 pub(crate) fn physical_plan(query: logical::Query, planning: &mut Planning<'_>) -> SqlResult<QueryPlan> {
     let mut plan = planning.query(query)?;
     if planning.reader == Reader::Exists {
-        look_at_first(&mut plan);
+        plan.root = operators::first_of(std::mem::take(&mut plan.root), plan.volatile);
     }
     Ok(plan)
-}
-
-/// Has no more than one row computed.
-fn look_at_first(plan: &mut QueryPlan) {
-    if let Body::Block(block) = &mut plan.body
-        && block.limit.count.is_none()
-        && block.limit.offset.is_none()
-    {
-        block.limit.count = Some(Expr::integer(1));
-        block.order.clear();
-        if block.grouping.is_none() && block.having.is_none() && !plan.volatile {
-            block.distinct = false;
-            block.outputs.clear();
-            block.windows = None;
-            block.width = 0;
-            needed::cover(&mut block.nodes);
-        }
-    }
 }
 
 impl Planning<'_> {
     fn query(&mut self, query: logical::Query) -> SqlResult<QueryPlan> {
         let logical::Query { body, columns, types, into, outfile } = query;
-        let (body, yields) = match body {
+        let (root, yields) = match body {
             logical::Body::Block(block) => self.block(*block)?,
             logical::Body::Values(rows) => values(rows),
             logical::Body::Compound(compound) => {
@@ -88,8 +73,8 @@ impl Planning<'_> {
                     locks: left.locks || rest.iter().any(|(_, plan)| plan.locks),
                     rows: cost::of_compound(&left, &rest, &limit),
                 };
-                let compound = Compound { left, rest, slot, types: types.clone(), order, limit };
-                (Body::Compound(Box::new(compound)), yields)
+                let compound = Compound { left, rest, types: types.clone() };
+                (operators::of_compound(compound, slot, order, limit), yields)
             }
             logical::Body::Recursive(recursive) => {
                 let logical::Recursive { seeds, steps, distinct, id } = *recursive;
@@ -98,31 +83,24 @@ impl Planning<'_> {
                 let names = columns.iter().map(|column| column.name.clone()).collect();
                 let recursive = Recursive { seeds, steps, distinct, id, types: types.clone(), names };
                 let yields = Yield { volatile: false, locks: false, rows: cost::OF_RECURSION };
-                (Body::Recursive(Box::new(recursive)), yields)
+                (ResultOperator::Recursion(Box::new(recursive)), yields)
             }
         };
         Ok(QueryPlan {
-            body,
+            root,
             columns: columns.into(),
             types,
-            slots: 0,
-            subqueries: 0,
-            tables: Vec::new(),
-            views: Vec::new(),
-            warnings: Vec::new(),
+            statement: OfStatement::default(),
             volatile: yields.volatile,
-            untyped_params: false,
-            catalog_version: 0,
             into,
             outfile,
             late_limit: None,
             locks: yields.locks,
             rows: yields.rows,
-            stars: None,
         })
     }
 
-    fn block(&mut self, block: logical::Block) -> SqlResult<(Body, Yield)> {
+    fn block(&mut self, block: logical::Block) -> SqlResult<(ResultOperator, Yield)> {
         let needed = Needed::of_logical(&block);
         let logical::Block {
             nest,
@@ -143,29 +121,17 @@ impl Planning<'_> {
         let mut planned = join::plan(self.session, self.subqueries, nest, &rest)?;
         let mut grouping = grouping.map(|grouping| with_rows(grouping, &slots));
         if windows.is_none() {
-            in_order(&mut planned.nodes, grouping.as_mut(), &mut order, &outputs, limit.count.is_some());
+            in_order(&mut planned.joins, grouping.as_mut(), &mut order, &outputs, limit.count.is_some());
         }
         grouping.iter_mut().for_each(|g| shared::compute_once(&mut g.aggregates, self.subqueries));
         let mut volatile = planned.volatile || vary(&outputs, &having, &grouping, &order);
         windows.iter().for_each(|windows| windows.visit(&mut |e| volatile |= is_volatile(e)));
-        let mut block = Block {
-            constants: planned.constants,
-            nodes: planned.nodes,
-            width: outputs.len(),
-            outputs,
-            grouping,
-            having,
-            windows,
-            distinct,
-            order,
-            late_outputs: None,
-            limit,
-        };
-        if order::sorts_before_outputs(&block) {
-            block.late_outputs = Some(slots);
-        }
-        let rows = cost::of_block(&block, planned.rows, self.session.settings.zone);
-        Ok((Body::Block(Box::new(block)), Yield { volatile, locks, rows }))
+        let join::Planned { joins, constants, rows, .. } = planned;
+        let clauses =
+            Clauses { constants, joins, slots, grouping, having, windows, outputs, distinct, order, limit };
+        let root = clauses.operators();
+        let rows = cost::of_block(&root, rows, self.session.settings.zone);
+        Ok((root, Yield { volatile, locks, rows }))
     }
 
     /// Whether it matters how many rows come.
@@ -174,45 +140,55 @@ impl Planning<'_> {
     }
 }
 
-fn values(rows: Vec<Vec<Expr>>) -> (Body, Yield) {
+fn values(rows: Vec<Vec<Expr>>) -> (ResultOperator, Yield) {
     let volatile = rows.iter().flatten().any(is_volatile);
     let yields = Yield { volatile, locks: false, rows: rows.len() as f64 };
-    (Body::Values(rows), yields)
+    (ResultOperator::Values(rows), yields)
 }
 
 /// Groups of rows of these slots.
 fn with_rows(grouping: logical::Grouping, slots: &[u16]) -> Grouping {
     let logical::Grouping { keys, aggregates, slot, rollup } = grouping;
     let row_slots = slots.to_vec();
-    Grouping { keys, aggregates, slot, row_slots, rollup, first_only: false, stream: false }
+    let method = match rollup {
+        _ if keys.is_empty() => GroupMethod::All,
+        Some(slot) => GroupMethod::Rollup(slot),
+        None => GroupMethod::Hash,
+    };
+    Grouping { keys, aggregates, slot, row_slots, method }
 }
 
 /// Uses the order in which the first table can be read: for ORDER BY, for groups, for a lone MIN or MAX.
 fn in_order(
-    nodes: &mut [Node],
+    joins: &mut FrameOperator,
     grouping: Option<&mut Grouping>,
     order: &mut Vec<SortKey>,
     outputs: &[Expr],
     limited: bool,
 ) {
-    match grouping {
-        None => {
-            if !order.is_empty() && order::rows_in_order(nodes, order, outputs, limited) {
-                order.clear();
-            }
-        }
-        Some(grouping) if grouping.rollup.is_some() => {}
-        Some(grouping) if grouping.keys.is_empty() => {
-            grouping.first_only = order::extreme_first(nodes, grouping);
+    let Some(grouping) = grouping else {
+        if !order.is_empty() && order::rows_in_order(joins, order, outputs, limited) {
             order.clear();
         }
-        Some(grouping) => {
-            let sorted = order::groups_in_order(nodes, grouping, order, outputs);
-            grouping.stream = sorted.is_some();
+        return;
+    };
+    match grouping.method {
+        GroupMethod::All => {
+            if order::extreme_first(joins, grouping) {
+                grouping.method = GroupMethod::First;
+            }
+            order.clear();
+        }
+        GroupMethod::Hash => {
+            let sorted = order::groups_in_order(joins, grouping, order, outputs);
+            if sorted.is_some() {
+                grouping.method = GroupMethod::Stream;
+            }
             if sorted == Some(true) {
                 order.clear();
             }
         }
+        GroupMethod::First | GroupMethod::Stream | GroupMethod::Rollup(_) => {}
     }
 }
 

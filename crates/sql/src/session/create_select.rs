@@ -11,7 +11,6 @@ use crate::expr::Kind;
 use crate::expr::charset;
 use crate::expr::types::{BINARY, Family, column_type, family};
 use crate::plan::QueryPlan;
-use crate::plan::physical::{Body, Node, NodeSource};
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{ColumnDef, CreateTable, Ident, IndexKind, KeyTarget, Query};
 use omnibus_value::temporal::Zone;
@@ -27,8 +26,8 @@ pub(super) fn create_table_select(
     let (plan, full, names) = planned(cx, tree, query, call)?;
     call.access.check(&cx.schema_of(&tree.name)?, Some(&tree.name.name), Priv::Insert)?;
     // What it reads before the lock that all definitions wait for.
-    cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.views)?;
-    for table in &plan.tables {
+    cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.statement.views)?;
+    for table in &plan.statement.tables {
         cx.trx.lock_table(table, TableMode::IntentShared)?;
     }
     let mut ddl = Ddl { trx: cx.trx, state: cx.state, access: call.access, sql: b"" };
@@ -151,18 +150,9 @@ fn is_in_primary_key(tree: &CreateTable, column: &str) -> bool {
 
 /// The table's column that an output is, not by way of a view or a derived table.
 fn base_column(plan: &QueryPlan, at: usize) -> Option<&Column> {
-    fn table_of(nodes: &[Node], wanted: u16) -> Option<&Arc<Table>> {
-        nodes.iter().find_map(|node| match node {
-            Node::Scan(scan) => match &scan.source {
-                NodeSource::Table { table, .. } if scan.slot == wanted => Some(table),
-                _ => None,
-            },
-            Node::Outer(outer) => table_of(&outer.nodes, wanted),
-        })
-    }
-    let Body::Block(block) = &plan.body else { return None };
-    let Kind::Column { slot, column, .. } = &block.outputs.get(at)?.kind else { return None };
-    let table = table_of(&block.nodes, *slot)?;
+    let project = plan.root.project()?;
+    let Kind::Column { slot, column, .. } = &project.outputs.get(at)?.kind else { return None };
+    let table = project.input.table_of(*slot)?;
     let column = table.columns().get(usize::from(*column))?;
     let (shown, def) = (&plan.columns[at], &table.def);
     (*shown.org_table == *def.name && *shown.schema == *def.db && *shown.org_name == *column.name)
@@ -176,10 +166,7 @@ fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
     if plan.types[at].is_null() {
         return column_type(ColumnKind::Binary, false, 0, 0, BINARY);
     }
-    let output = match &plan.body {
-        Body::Block(block) => block.outputs.get(at).map(|e| &e.kind),
-        _ => None,
-    };
+    let output = plan.root.outputs().get(at).map(|e| &e.kind);
     let varies = matches!(output, Some(Kind::Const(_) | Kind::Cast(_)));
     ty.kind = match ty.kind {
         ColumnKind::BigInt if plan.columns[at].org_name.is_empty() && (1..10).contains(&ty.length) => {

@@ -17,8 +17,9 @@ use std::sync::Arc;
 fn may_explain(plan: &QueryPlan, access: &dyn AccessCheck) -> SqlResult<()> {
     let shown = |view: &Arc<View>| access.check(&view.def.db, Some(&view.def.name), Priv::ShowView);
     let read = |table: &Arc<Table>| access.check(&table.def.db, Some(&table.def.name), Priv::Select);
-    let mut tables = plan.tables.iter().filter(|table| !table.temporary && !plan.views.is_empty());
-    plan.views.iter().try_for_each(shown).and_then(|()| tables.try_for_each(read)).map_err(|_| {
+    let mut tables =
+        plan.statement.tables.iter().filter(|table| !table.temporary && !plan.statement.views.is_empty());
+    plan.statement.views.iter().try_for_each(shown).and_then(|()| tables.try_for_each(read)).map_err(|_| {
         let message = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
         SqlError::new(1345, b"HY000", message)
     })
@@ -82,7 +83,7 @@ fn to_sink(
             may_explain(&plan, call.access)?;
             // Who decides by the number of rows asks for it before anybody has read the table.
             let unknown: Vec<_> =
-                plan.tables.iter().filter(|table| table.rows_estimate() == 0).cloned().collect();
+                plan.statement.tables.iter().filter(|table| table.rows_estimate() == 0).cloned().collect();
             if !unknown.is_empty() {
                 for table in &unknown {
                     cx.trx.estimate_rows(table);
@@ -94,7 +95,7 @@ fn to_sink(
                 begin_query(cx, &plan)?;
                 profile = Some(exec::profiled(&plan, cx.state, cx.trx, call.params)?);
             }
-            warn(cx.state, &plan.warnings);
+            warn(cx.state, &plan.statement.warnings);
             exec::explain(&exec::Subject::Query(&plan), form, profile.as_ref(), call.sink)?;
         }
         Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {

@@ -433,7 +433,7 @@ impl SqlSession {
 /// Makes the plan of a statement unless the one that it has is for this execution.
 fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) -> SqlResult<()> {
     match &prepared.plan {
-        Some((_, Plan::Query(plan))) if plan.untyped_params => {
+        Some((_, Plan::Query(plan))) if plan.statement.untyped_params => {
             session.plan(prepared, call.access, Some(call.params))
         }
         Some((key, _))

@@ -64,7 +64,7 @@ pub(super) fn plan_reads(
     let catalog = cx.catalog_to_plan();
     let virtuals = cx.database.virtual_tables();
     let plan = bind::prepare(query, cx.state, &catalog, virtuals, access, params, lock)?;
-    if !plan.tables.is_empty() || !plan.views.is_empty() {
+    if !plan.statement.tables.is_empty() || !plan.statement.views.is_empty() {
         cx.trx.floor().see_definitions();
     }
     Ok(plan)
@@ -74,17 +74,17 @@ pub(super) fn plan_reads(
 pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> ExecResult<()> {
     let tables = &mut cx.state.programs.tables;
     tables.clear();
-    tables.extend(plan.tables.iter().map(|table| table.def.id));
-    if !plan.tables.is_empty() || !plan.views.is_empty() {
+    tables.extend(plan.statement.tables.iter().map(|table| table.def.id));
+    if !plan.statement.tables.is_empty() || !plan.statement.views.is_empty() {
         cx.enter();
-        cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.views)?;
+        cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.statement.views)?;
     }
     if cx.state.settings.max_join_size != u64::MAX && plan.examines() > cx.state.settings.max_join_size as f64
     {
         return Err(SqlError::too_big_select().into());
     }
     if !plan.locks {
-        cx.trx.start_query(&plan.tables)?;
+        cx.trx.start_query(&plan.statement.tables)?;
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(crate) fn run_query(
     if let Some(outfile) = &plan.outfile {
         return load::write_file(cx, plan, outfile, call);
     }
-    warn(cx.state, &plan.warnings);
+    warn(cx.state, &plan.statement.warnings);
     let rows = exec::execute(plan, cx.state, cx.trx, call.params, call.sink)?;
     if plan.into.is_empty() { Ok(Outcome::rows()) } else { Ok(Outcome { affected: rows, ..Outcome::ok() }) }
 }

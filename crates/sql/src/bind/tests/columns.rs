@@ -81,6 +81,9 @@ fn parameters_type_the_result_once_they_are_known() {
         prepare(query, &session, &Catalog::default(), &NoVirtualTables, &AllowAll, None, LockMode::None)
             .unwrap()
     };
-    assert!(plan("SELECT ? + 1").untyped_params);
-    assert!(!plan("SELECT 1 FROM DUAL WHERE ? = 1 LIMIT ?").untyped_params, "a plan for all executions");
+    assert!(plan("SELECT ? + 1").statement.untyped_params);
+    assert!(
+        !plan("SELECT 1 FROM DUAL WHERE ? = 1 LIMIT ?").statement.untyped_params,
+        "a plan for all executions"
+    );
 }

@@ -180,8 +180,8 @@ impl InsertPlan {
         let target = TargetTable {
             table: table.clone(),
             slot: 0,
-            slots: query.slots.max(1),
-            subqueries: query.subqueries,
+            slots: query.statement.slots.max(1),
+            subqueries: query.statement.subqueries,
         };
         let replace = duplicates == ast::OnDuplicate::Replace;
         let ignore = duplicates == ast::OnDuplicate::Ignore;

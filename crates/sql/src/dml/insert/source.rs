@@ -9,7 +9,6 @@ use crate::expr::SlotSet;
 use crate::expr::context::{Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::plan::QueryPlan;
-use crate::plan::physical::Body;
 use omnibus_parser::ast::{self, Insert, InsertSource};
 use omnibus_value::Value;
 use std::sync::Arc;
@@ -70,8 +69,8 @@ pub(super) fn bind(
 /// The names of a SELECT that ON DUPLICATE KEY UPDATE may use: those of one block without groups.
 pub(super) fn select_scope(binder: &mut Binder<'_>, source: &Source, tree: &Insert) -> Scope {
     match source {
-        Source::Query(plan) if !tree.on_duplicate.is_empty() => match &plan.body {
-            Body::Block(block) if block.grouping.is_none() => std::mem::take(&mut binder.last_scope),
+        Source::Query(plan) if !tree.on_duplicate.is_empty() => match plan.root.project() {
+            Some(project) if project.input.grouping().is_none() => std::mem::take(&mut binder.last_scope),
             _ => Scope::default(),
         },
         _ => Scope::default(),
@@ -137,13 +136,18 @@ fn row_names(
 /// Has the query yield the columns of those of its tables that the assignments read.
 pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[Assignment]) -> Vec<Beside> {
     let Source::Query(plan) = source else { return Vec::new() };
-    let Body::Block(block) = &mut plan.body else { return Vec::new() };
+    let Some(project) = plan.root.project_mut() else { return Vec::new() };
     let mut read = SlotSet::default();
     assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));
     let mut beside = Vec::new();
-    crate::plan::physical::read_whole_rows(&mut block.nodes);
+    // More columns are wanted than those for which an index was enough.
+    project.input.scans_mut(&mut |scan| {
+        if let Some((_, path)) = scan.stored_mut() {
+            path.covered = false;
+        }
+    });
     for table in select.tables.iter().filter(|table| read.contains(table.slot)) {
-        block.outputs.extend((0..table.width()).map(|at| {
+        project.outputs.extend((0..table.width()).map(|at| {
             let mut column = table.expr(at);
             // As it is stored: whoever reads it converts it.
             if let Kind::Column { utc, .. } = &mut column.kind {

@@ -1,22 +1,26 @@
-//! Plans as trees of operators: the one walk over a plan that EXPLAIN makes, whatever its form.
+//! The lines of a plan: for each of its operators the one that says what it does, above those of the operators below. The one walk over a plan that
+//! EXPLAIN makes, whatever its form.
 //!
-//! First all queries get numbers, in the order of the text as far as a plan has it: of a block the select list, FROM, WHERE, GROUP BY,
-//! HAVING, ORDER BY. Then each part says what it does. The loops of this server push rows, so an operator is what a part of the plan does:
+//! First all queries get numbers, in the order of the text as far as a plan has it, by the clauses that expressions are of.
+//! The loops of this server push rows, so a line is what a part of the plan does:
 //! how often it ran, the rows that it gave and the time until then are those of the parts below it, too.
 
 use super::paths;
 use super::{Change, Subject};
 use crate::expr::functions::aggregate::AggregateSpec;
-use crate::expr::outline::{self, Actual, Does, HashJoin, Key, Numbers, Operator, Outliner, Select, Union};
+use crate::expr::outline::{self, Actual, Does, Key, Line, Numbers, Outliner, Select, Union};
 use crate::expr::print::{self, Names};
-use crate::expr::profile::{Measure, Profile, Step};
+use crate::expr::profile::{Measure, Profile};
 use crate::expr::{Expr, Kind};
-use crate::logical::{Limit, SetOperation, SortBy, SortKey};
-use crate::plan::physical::{Block, Body, Compound, Grouping, Keep, Node, NodeSource, QueryPlan, ScanNode};
+use crate::logical::{Limit, SetOperation, SortBy, SortKey, Windows};
+use crate::plan::physical::{
+    Clause, Compound, FrameOperator, GroupMethod, Grouping, HashJoin, OuterJoin, Project, QueryPlan,
+    ResultOperator, Scan, Source,
+};
 use crate::plan::rules::needed::Needed;
 
 /// The operators of a statement, and how many queries it has.
-pub(super) fn statement(subject: &Subject<'_>, profile: Option<&Profile>) -> (Operator, u64) {
+pub(super) fn statement(subject: &Subject<'_>, profile: Option<&Profile>) -> (Line, u64) {
     let mut out = Outliner::new(profile);
     let operator = match subject {
         Subject::Query(plan) => {
@@ -33,11 +37,11 @@ pub(super) fn statement(subject: &Subject<'_>, profile: Option<&Profile>) -> (Op
     (operator, out.numbers.count())
 }
 
-fn over(does: Does, below: Vec<Operator>) -> Operator {
-    Operator { does, below, ..Operator::default() }
+fn over(does: Does, below: Vec<Line>) -> Line {
+    Line { does, below, ..Line::default() }
 }
 
-fn changing(change: &Change<'_>, out: &mut Outliner<'_>) -> Operator {
+fn changing(change: &Change<'_>, out: &mut Outliner<'_>) -> Line {
     let id = out.numbers.next_id();
     change.exprs.iter().for_each(|e| number_inside(e, &mut out.numbers));
     let below = match (change.path, change.query) {
@@ -55,7 +59,7 @@ fn changing(change: &Change<'_>, out: &mut Outliner<'_>) -> Operator {
             numbered(plan, id, &mut out.numbers);
             query(plan, out)
         }
-        (None, None) => Operator::default(),
+        (None, None) => Line::default(),
     };
     let does = Does::Change(vec![(change.kind, change.table.def.name.to_string())]);
     change.exprs.iter().for_each(|e| drop(print::expr(e, out)));
@@ -72,85 +76,32 @@ pub(in crate::exec) fn number(plan: &QueryPlan, id: Option<u64>, numbers: &mut N
 
 fn numbered(plan: &QueryPlan, id: u64, numbers: &mut Numbers) {
     numbers.give(plan, id);
-    match &plan.body {
-        Body::Block(block) => number_block(block, numbers),
-        Body::Values(rows) => rows.iter().flatten().for_each(|e| number_inside(e, numbers)),
-        Body::Compound(compound) => {
-            numbered(&compound.left, id, numbers);
-            compound.rest.iter().for_each(|(_, plan)| number(plan, None, numbers));
-            number_order(&compound.order, numbers);
+    let mut expressions = Vec::new();
+    plan.root.expressions(&mut |clause, e| {
+        // A value inside of a key is in its condition, too.
+        if clause != Clause::Inside {
+            expressions.push((clause, e));
         }
-        Body::Recursive(recursive) => {
-            for (at, part) in recursive.seeds.iter().chain(&recursive.steps).enumerate() {
-                if at == 0 { numbered(part, id, numbers) } else { number(part, None, numbers) }
-            }
-        }
-    }
+    });
+    expressions.sort_by_key(|(clause, _)| *clause);
+    let (list, rest) =
+        expressions.split_at(expressions.partition_point(|(clause, _)| *clause < Clause::Where));
+    list.iter().for_each(|(_, e)| number_inside(e, numbers));
+    number_from(&plan.root, id, numbers);
+    rest.iter().for_each(|(_, e)| number_inside(e, numbers));
 }
 
-fn number_block(block: &Block, numbers: &mut Numbers) {
-    block.outputs.iter().for_each(|e| number_inside(e, numbers));
-    if let Some(grouping) = &block.grouping {
-        grouping.aggregates.iter().flat_map(|a| &a.args).for_each(|e| number_inside(e, numbers));
-    }
-    if let Some(windows) = &block.windows {
-        windows.visit(&mut |e| number_inside(e, numbers));
+/// Gives numbers to the queries of FROM, or to operands, the first of which has that of the whole.
+fn number_from(root: &ResultOperator, id: u64, numbers: &mut Numbers) {
+    for (at, operand) in root.operands().into_iter().enumerate() {
+        if at == 0 { numbered(operand, id, numbers) } else { number(operand, None, numbers) }
     }
     let mut scans = Vec::new();
-    scans_of(&block.nodes, &mut scans);
+    root.scans(&mut |scan| scans.push(scan));
     scans.sort_by_key(|scan| scan.slot);
     for scan in scans {
-        if let NodeSource::Derived { plan, .. } = &scan.source {
+        if let Source::Derived { plan, .. } = &scan.source {
             plan.number(None, numbers);
-        }
-    }
-    number_conditions(&block.nodes, numbers);
-    block.constants.iter().for_each(|e| number_inside(e, numbers));
-    let keys = block.grouping.iter().flat_map(|grouping| &grouping.keys);
-    keys.chain(&block.having).for_each(|e| number_inside(e, numbers));
-    number_order(&block.order, numbers);
-}
-
-fn number_order(order: &[SortKey], numbers: &mut Numbers) {
-    for key in order {
-        if let SortBy::Expr(e) = &key.expr {
-            number_inside(e, numbers);
-        }
-    }
-}
-
-/// Tables of loops.
-fn scans_of<'p>(nodes: &'p [Node], scans: &mut Vec<&'p ScanNode>) {
-    for node in nodes {
-        match node {
-            Node::Scan(scan) => scans.push(scan),
-            Node::Outer(outer) => scans_of(&outer.nodes, scans),
-        }
-    }
-}
-
-fn number_conditions(nodes: &[Node], numbers: &mut Numbers) {
-    for node in nodes {
-        match node {
-            Node::Scan(scan) => {
-                let filter = match &scan.source {
-                    NodeSource::Table { path, .. } => {
-                        path.implied.iter().for_each(|e| number_inside(e, numbers));
-                        &path.filter
-                    }
-                    NodeSource::Derived { filter, .. }
-                    | NodeSource::Virtual { filter, .. }
-                    | NodeSource::Recursion { filter, .. } => filter,
-                };
-                let kept = scan.keep.iter();
-                let kept = kept.flat_map(|keep| keep.own.iter().chain(&keep.probe).chain(&keep.filter));
-                filter.iter().chain(kept).for_each(|e| number_inside(e, numbers));
-            }
-            Node::Outer(outer) => {
-                outer.on.iter().for_each(|e| number_inside(e, numbers));
-                number_conditions(&outer.nodes, numbers);
-                outer.filter.iter().for_each(|e| number_inside(e, numbers));
-            }
         }
     }
 }
@@ -167,22 +118,87 @@ fn number_inside(e: &Expr, numbers: &mut Numbers) {
 }
 
 /// The operators of a query that has a number.
-pub(in crate::exec) fn query(plan: &QueryPlan, out: &mut Outliner<'_>) -> Operator {
-    let below = match &plan.body {
-        Body::Block(block) => self::block(block, out),
-        Body::Compound(compound) => self::compound(compound, out),
-        Body::Values(_) => Operator::default(),
-        Body::Recursive(recursive) => {
-            let parts = recursive.seeds.iter().chain(&recursive.steps);
-            let parts = parts.map(|part| query(part, out)).collect();
-            over(Does::Recursive(recursive.seeds.len()), parts)
-        }
-    };
+pub(in crate::exec) fn query(plan: &QueryPlan, out: &mut Outliner<'_>) -> Line {
+    plan.root.scans(&mut |scan| learn(scan, out));
+    let needed = Needed::of_plan(&plan.root);
+    let mut below = results(&plan.root, &needed, out);
+    if plan.root.project().is_some() {
+        below = out.with_inner(below, false);
+    }
     let select = Select { id: out.numbers.of(plan), volatile: plan.volatile, rows: plan.rows };
-    Operator { actual: out.did(plan, Step::Whole), ..over(Does::Select(select), vec![below]) }
+    Line { actual: out.did(plan), ..over(Does::Select(select), vec![below]) }
 }
 
-fn compound(compound: &Compound, out: &mut Outliner<'_>) -> Operator {
+fn results(operator: &ResultOperator, needed: &Needed, out: &mut Outliner<'_>) -> Line {
+    match operator {
+        ResultOperator::Project(of) => project(of, needed, out),
+        ResultOperator::Distinct(of) => over(Does::Distinct, vec![project(&of.project, needed, out)]),
+        ResultOperator::Sort(of) => {
+            let below = results(&of.input, needed, out);
+            sort(below, &of.keys, of.input.outputs(), out)
+        }
+        ResultOperator::Limit(of) => {
+            let below = results(&of.input, needed, out);
+            limit(below, &of.limit, out)
+        }
+        ResultOperator::SetOperation(of) => compound(of, out),
+        ResultOperator::Values(_) => Line::default(),
+        ResultOperator::Recursion(of) => {
+            let parts = of.seeds.iter().chain(&of.steps).map(|part| query(part, out)).collect();
+            over(Does::Recursive(of.seeds.len()), parts)
+        }
+    }
+}
+
+fn frame(operator: &FrameOperator, needed: &Needed, out: &mut Outliner<'_>) -> Line {
+    let actual = out.did(operator);
+    match operator {
+        FrameOperator::OneRow => match actual {
+            // It is described elsewhere that nobody asked for it.
+            Actual::Never => Line::default(),
+            actual => Line { actual, ..Line::default() },
+        },
+        FrameOperator::Scan(of) => scan(of, needed, actual, out),
+        FrameOperator::NestedLoop(of) => {
+            let left = frame(&of.left, needed, out);
+            let right = frame(&of.right, needed, out);
+            let own = right.actual;
+            joined(Does::Join, left, right, own)
+        }
+        FrameOperator::HashJoin(of) => hash_join(of, needed, actual, out),
+        FrameOperator::OuterJoin(of) => outer_join(of, needed, actual, out),
+        FrameOperator::If(of) => {
+            let below = frame(&of.input, needed, out);
+            filter(below, Does::If, &of.conditions, actual, out)
+        }
+        FrameOperator::Filter(of) => {
+            let below = frame(&of.input, needed, out);
+            let does = Does::Having(print::expr(&of.condition, out));
+            out.with_inner(Line { expected: below.expected, ..over(does, vec![below]) }, true)
+        }
+        FrameOperator::Group(of) => {
+            let below = frame(&of.input, needed, out);
+            Line { actual, ..group(below, &of.grouping, out) }
+        }
+        FrameOperator::Window(of) => {
+            let below = frame(&of.input, needed, out);
+            windows(below, &of.windows, out)
+        }
+        FrameOperator::Sort(of) => {
+            let below = frame(&of.input, needed, out);
+            sort(below, &of.keys, &[], out)
+        }
+    }
+}
+
+/// A select list has no line: what it asks is said at the end of its query.
+fn project(of: &Project, needed: &Needed, out: &mut Outliner<'_>) -> Line {
+    let below = frame(&of.input, needed, out);
+    of.outputs.iter().for_each(|e| drop(print::expr(e, out)));
+    below
+}
+
+fn compound(compound: &Compound, out: &mut Outliner<'_>) -> Line {
     let mut operands = vec![query(&compound.left, out)];
     operands.extend(compound.rest.iter().map(|(_, plan)| query(plan, out)));
     let append = compound.rest.iter().all(|(operation, _)| *operation == SetOperation::UnionAll);
@@ -192,77 +208,41 @@ fn compound(compound: &Compound, out: &mut Outliner<'_>) -> Operator {
         SetOperation::Except(_) => "Except",
         _ => "Union with deduplication",
     });
-    let operator = over(Does::Union(Union { name, deduplicates: !append }), operands);
-    ordered(operator, &compound.order, &compound.limit, &[], out)
+    over(Does::Union(Union { name, deduplicates: !append }), operands)
 }
 
-/// ORDER BY and LIMIT of what has these outputs; none are those of a set operation, which have numbers.
-fn ordered(
-    mut operator: Operator,
-    order: &[SortKey],
-    limit: &Limit,
-    outputs: &[String],
-    out: &mut Outliner<'_>,
-) -> Operator {
-    let count = limit.count.as_ref().map(|e| print::expr(e, out));
+/// ORDER BY of what has these outputs; those of a set operation, which are not known, have numbers.
+fn sort(below: Line, keys: &[SortKey], outputs: &[Expr], out: &Outliner<'_>) -> Line {
+    let text = |key: &SortKey| match &key.expr {
+        SortBy::Output(at) => outputs.get(*at).map_or(format!("`{}`", at + 1), |e| print::expr(e, out)),
+        SortBy::Expr(e) => print::expr(e, out),
+    };
+    let keys = keys.iter().map(|key| Key { text: text(key), descending: key.descending }).collect();
+    over(Does::Sort { keys, most: None }, vec![below])
+}
+
+/// LIMIT, of which a sort below it knows, too.
+fn limit(mut below: Line, limit: &Limit, out: &Outliner<'_>) -> Line {
+    let Some(count) = limit.count.as_ref().map(|e| print::expr(e, out)) else { return below };
     let offset = limit.offset.as_ref().map(|e| print::expr(e, out));
-    if !order.is_empty() {
-        let key = |key: &SortKey| Key {
-            text: match &key.expr {
-                SortBy::Output(at) => outputs.get(*at).cloned().unwrap_or_else(|| format!("`{}`", at + 1)),
-                SortBy::Expr(e) => print::expr(e, out),
-            },
-            descending: key.descending,
-        };
-        let keys = order.iter().map(key).collect();
-        let most = count.clone().filter(|_| offset.is_none());
-        operator = over(Does::Sort { keys, most }, vec![operator]);
+    if let (Does::Sort { most, .. }, None) = (&mut below.does, &offset) {
+        *most = Some(count.clone());
     }
-    match count {
-        Some(count) => over(Does::Limit(count, offset), vec![operator]),
-        None => operator,
-    }
+    over(Does::Limit(count, offset), vec![below])
 }
 
-fn block(block: &Block, out: &mut Outliner<'_>) -> Operator {
-    learn(&block.nodes, out);
-    let needed = Needed::of_block(block);
-    let mut operator = joins(&block.nodes, &needed, out);
-    let joined = out.did(block, Step::Joined);
-    if block.nodes.is_empty() && matches!(joined, Actual::Did(_)) {
-        operator.actual = joined;
+fn windows(mut line: Line, windows: &Windows, out: &mut Outliner<'_>) -> Line {
+    for window in &windows.windows {
+        let partition = window.partition.iter().map(|e| (e, false));
+        let order = window.order.iter().map(|(e, descending)| (e, *descending));
+        let key = |(e, descending)| Key { text: print::expr(e, out), descending };
+        line = over(Does::Window(partition.chain(order).map(key).collect()), vec![line]);
     }
-    if !block.constants.is_empty() {
-        operator = filter(operator, Does::If, &block.constants, joined, out);
-    }
-    if let Some(grouping) = &block.grouping {
-        operator = group(operator, grouping, out);
-        operator.actual = out.did(block, Step::Grouped);
-    }
-    if let Some(having) = &block.having {
-        let text = print::expr(having, out);
-        let expected = operator.expected;
-        operator = out.with_inner(Operator { expected, ..over(Does::Having(text), vec![operator]) }, true);
-    }
-    if let Some(windows) = &block.windows {
-        for window in &windows.windows {
-            let partition = window.partition.iter().map(|e| (e, false));
-            let order = window.order.iter().map(|(e, descending)| (e, *descending));
-            let key = |(e, descending)| Key { text: print::expr(e, out), descending };
-            operator = over(Does::Window(partition.chain(order).map(key).collect()), vec![operator]);
-        }
-        windows.visit(&mut |e| drop(print::expr(e, out)));
-        operator = out.with_inner(operator, false);
-    }
-    if block.distinct {
-        operator = over(Does::Distinct, vec![operator]);
-    }
-    let outputs: Vec<String> = block.outputs.iter().map(|e| print::expr(e, out)).collect();
-    let operator = ordered(operator, &block.order, &block.limit, &outputs, out);
-    out.with_inner(operator, false)
+    windows.visit(&mut |e| drop(print::expr(e, out)));
+    out.with_inner(line, false)
 }
 
-fn group(below: Operator, grouping: &Grouping, out: &mut Outliner<'_>) -> Operator {
+fn group(below: Line, grouping: &Grouping, out: &mut Outliner<'_>) -> Line {
     let texts: Vec<String> = grouping.aggregates.iter().map(|spec| aggregate(spec, out)).collect();
     grouping.keys.iter().for_each(|e| drop(print::expr(e, out)));
     let mut aggregates: Vec<String> = Vec::new();
@@ -277,8 +257,8 @@ fn group(below: Operator, grouping: &Grouping, out: &mut Outliner<'_>) -> Operat
     let does = Does::Group(outline::Grouping {
         aggregates,
         by: !grouping.keys.is_empty(),
-        stream: grouping.stream,
-        first: grouping.first_only,
+        stream: grouping.method == GroupMethod::Stream,
+        first: grouping.method == GroupMethod::First,
     });
     out.with_inner(over(does, vec![below]), false)
 }
@@ -291,29 +271,25 @@ fn aggregate(spec: &AggregateSpec, names: &dyn Names) -> String {
     format!("{name}({distinct}{args})")
 }
 
-/// Names the columns of tables.
-fn learn(nodes: &[Node], out: &mut Outliner<'_>) {
-    let mut scans = Vec::new();
-    scans_of(nodes, &mut scans);
-    for scan in scans {
-        let of = |name: &str| format!("{}.{name}", scan.alias);
-        match &scan.source {
-            NodeSource::Table { table, .. } => {
-                let shown = |column: &crate::catalog::Column| match column.is_hidden() {
-                    true => column.shown().to_owned(),
-                    false => of(&column.name),
-                };
-                out.learn(scan.slot, table.columns().iter().map(shown));
-                out.learn_schema(scan.slot, table.def.db.clone());
-            }
-            NodeSource::Derived { plan, .. } => {
-                out.learn(scan.slot, plan.columns().iter().map(|column| of(&column.name)));
-            }
-            NodeSource::Virtual { table, .. } => {
-                out.learn(scan.slot, table.columns().iter().map(|column| of(&column.name)));
-            }
-            NodeSource::Recursion { .. } => {}
+/// Names the columns of a table.
+fn learn(scan: &Scan, out: &mut Outliner<'_>) {
+    let of = |name: &str| format!("{}.{name}", scan.alias);
+    match &scan.source {
+        Source::Table { table, .. } => {
+            let shown = |column: &crate::catalog::Column| match column.is_hidden() {
+                true => column.shown().to_owned(),
+                false => of(&column.name),
+            };
+            out.learn(scan.slot, table.columns().iter().map(shown));
+            out.learn_schema(scan.slot, table.def.db.clone());
         }
+        Source::Derived { plan, .. } => {
+            out.learn(scan.slot, plan.columns().iter().map(|column| of(&column.name)));
+        }
+        Source::Virtual { table, .. } => {
+            out.learn(scan.slot, table.columns().iter().map(|column| of(&column.name)));
+        }
+        Source::Recursion { .. } => {}
     }
 }
 
@@ -323,76 +299,53 @@ fn texts(conditions: &[Expr], names: &dyn Names) -> Vec<String> {
 
 /// Conditions over what an operator gives.
 pub(super) fn filter(
-    below: Operator,
+    below: Line,
     does: impl FnOnce(Vec<String>) -> Does,
     conditions: &[Expr],
     actual: Actual,
     out: &mut Outliner<'_>,
-) -> Operator {
+) -> Line {
     let does = does(texts(conditions, out));
     let expected = below.expected;
-    out.with_inner(Operator { expected, actual, ..over(does, vec![below]) }, true)
+    out.with_inner(Line { expected, actual, ..over(does, vec![below]) }, true)
 }
 
-fn joins(nodes: &[Node], needed: &Needed, out: &mut Outliner<'_>) -> Operator {
-    let mut left: Option<Operator> = None;
-    for node in nodes {
-        let actual = out.did(node, Step::Whole);
-        left = Some(match (left, node) {
-            (left, Node::Scan(scan)) => match (&scan.keep, left) {
-                (Some(keep), left) => hash_join(left, scan, keep, needed, actual, out),
-                (None, None) => self::scan(scan, needed, actual, out),
-                (None, Some(left)) => {
-                    let right = self::scan(scan, needed, actual, out);
-                    joined(Does::Join, left, right, actual)
-                }
-            },
-            (left, Node::Outer(outer)) => {
-                let right = joins(&outer.nodes, needed, out);
-                let on = texts(&outer.on, out);
-                let operator = joined(Does::LeftJoin(on), left.unwrap_or_default(), right, actual);
-                let operator = out.with_inner(operator, true);
-                let actual = operator.actual;
-                match outer.filter.is_empty() {
-                    true => operator,
-                    false => filter(operator, Does::Filter, &outer.filter, actual, out),
-                }
-            }
-        });
+fn outer_join(join: &OuterJoin, needed: &Needed, own: Actual, out: &mut Outliner<'_>) -> Line {
+    let left = join.left.as_ref().map(|left| frame(left, needed, out)).unwrap_or_default();
+    let right = frame(&join.inner, needed, out);
+    let does = Does::LeftJoin(texts(&join.on, out));
+    let line = out.with_inner(joined(does, left, right, own), true);
+    let actual = line.actual;
+    match join.filter.is_empty() {
+        true => line,
+        false => filter(line, Does::Filter, &join.filter, actual, out),
     }
-    left.unwrap_or_default()
 }
 
-/// Nothing is on the left where the rows outside of the loops look the table up.
-fn hash_join(
-    left: Option<Operator>,
-    scan: &ScanNode,
-    keep: &Keep,
-    needed: &Needed,
-    own: Actual,
-    out: &mut Outliner<'_>,
-) -> Operator {
+fn hash_join(join: &HashJoin, needed: &Needed, own: Actual, out: &mut Outliner<'_>) -> Line {
+    let left = join.left.as_ref().map(|left| frame(left, needed, out));
+    let keep = &join.keep;
     let equal =
         |(probe, own): (&Expr, &Expr)| format!("({} = {})", print::expr(own, out), print::expr(probe, out));
     let on = keep.probe.iter().zip(&keep.own).map(equal).collect();
-    let read = self::scan(scan, needed, Actual::Unknown, out);
+    let read = scan(&join.scan, needed, Actual::Unknown, out);
     let filter = texts(&keep.filter, out);
-    let does = Does::HashJoin(HashJoin { on, filter, own });
+    let does = Does::HashJoin(outline::HashJoin { on, filter, own });
     // What it costs depends on how many rows find one, which is not known here.
-    let operator = match left {
-        Some(left) => Operator { expected: None, ..joined(does, left, read, own) },
-        None => Operator { actual: own, ..over(does, vec![read]) },
+    let line = match left {
+        Some(left) => Line { expected: None, ..joined(does, left, read, own) },
+        None => Line { actual: own, ..over(does, vec![read]) },
     };
-    out.with_inner(operator, true)
+    out.with_inner(line, true)
 }
 
-fn joined(does: Does, left: Operator, right: Operator, actual: Actual) -> Operator {
+fn joined(does: Does, left: Line, right: Line, actual: Actual) -> Line {
     let expected = match (left.expected, right.expected) {
         (Some((cost, rows)), Some((each, many))) => Some((cost + rows * each, rows * many)),
         _ => None,
     };
     let actual = sum(left.actual, actual);
-    Operator { expected, actual, ..over(does, vec![left, right]) }
+    Line { expected, actual, ..over(does, vec![left, right]) }
 }
 
 /// One behind the other.
@@ -411,20 +364,22 @@ fn sum(one: Actual, other: Actual) -> Actual {
     }
 }
 
-fn scan(scan: &ScanNode, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Operator {
+fn scan(scan: &Scan, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
     let alias = &scan.alias;
-    let (read, conditions) = match &scan.source {
-        NodeSource::Table { table, path, .. } => {
+    let does = match &scan.source {
+        Source::Table { table, path, .. } => {
             return paths::Read { table, alias, slot: scan.slot, path }.operator(needed, actual, out);
         }
-        NodeSource::Derived { plan, filter, .. } => {
-            (over(Does::Derived(alias.to_string()), vec![out.described_once(&**plan)]), filter)
-        }
-        NodeSource::Virtual { filter, .. } => (over(Does::Computed(alias.to_string()), vec![]), filter),
-        NodeSource::Recursion { filter, .. } => (over(Does::Recursion(alias.to_string()), vec![]), filter),
+        Source::Derived { .. } => Does::Derived(alias.to_string()),
+        Source::Virtual { .. } => Does::Computed(alias.to_string()),
+        Source::Recursion { .. } => Does::Recursion(alias.to_string()),
     };
-    match conditions.is_empty() {
-        true => Operator { actual, ..read },
-        false => filter(read, Does::Filter, conditions, actual, out),
+    let below = match &scan.source {
+        Source::Derived { plan, .. } => vec![out.described_once(&**plan)],
+        _ => Vec::new(),
+    };
+    match scan.filter() {
+        [] => Line { actual, ..over(does, below) },
+        conditions => filter(over(does, below), Does::Filter, conditions, actual, out),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parts::{Parts, TableOf, select};
 use super::tree::all_of;
-use crate::expr::outline::{Actual, Does, Inner, Key, Operator, Table};
+use crate::expr::outline::{Actual, Does, Inner, Key, Line, Table};
 use crate::expr::profile::Measure;
 use std::fmt::Write;
 
@@ -70,7 +70,7 @@ fn quoted(text: &str, out: &mut String) {
 }
 
 /// The document of a statement; `ran`: what happened is shown, too.
-pub(super) fn document(operator: &Operator, mariadb: bool, ran: bool) -> String {
+pub(super) fn document(operator: &Line, mariadb: bool, ran: bool) -> String {
     let mut builder = Builder { mariadb, ran, changed: Vec::new() };
     let block = match &operator.does {
         Does::Change(tables) => {
@@ -127,7 +127,7 @@ fn measure_of(actual: Actual) -> Option<Measure> {
 
 impl Builder<'_> {
     /// A statement that changes tables: one along a path, or those of a query.
-    fn change(&mut self, operator: &Operator) -> Members {
+    fn change(&mut self, operator: &Line) -> Members {
         let [below] = &operator.below[..] else { return Vec::new() };
         let Some((name, does)) = self.changed.first().copied() else { return Vec::new() };
         if matches!(below.does, Does::Select(_)) && !matches!(does, "INSERT" | "REPLACE") {
@@ -160,7 +160,7 @@ impl Builder<'_> {
     }
 
     /// A query with its number; of a set operation, its operands have numbers.
-    fn query(&self, operator: &Operator) -> Members {
+    fn query(&self, operator: &Line) -> Members {
         let mut block = Vec::new();
         if !operator.below.iter().any(is_union) {
             block.push(("select_id", number(select(operator).0)));
@@ -174,10 +174,10 @@ impl Builder<'_> {
     }
 
     /// A query block without its number.
-    fn content(&self, operator: &Operator) -> Members {
+    fn content(&self, operator: &Line) -> Members {
         let [below] = &operator.below[..] else { return Vec::new() };
         let (union, sorted) = union_of(below);
-        let specifications = |operator: &Operator| {
+        let specifications = |operator: &Line| {
             let all = operator.below.iter().map(|below| self.specification(below)).collect();
             ("query_specifications", Json::List(all))
         };
@@ -195,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    fn specification(&self, query: &Operator) -> Json {
+    fn specification(&self, query: &Line) -> Json {
         let block = Json::Object(self.query(query));
         match self.mariadb {
             true => Json::Object(vec![("query_block", block)]),
@@ -206,7 +206,7 @@ impl Builder<'_> {
         }
     }
 
-    fn block(&self, operator: &Operator) -> Members {
+    fn block(&self, operator: &Line) -> Members {
         let parts = Parts::of(operator);
         let (mut rows, mut cost) = (1.0, 0.0);
         let tables: Vec<Json> =
@@ -353,7 +353,7 @@ impl Builder<'_> {
         Json::Object(members)
     }
 
-    fn materialized(&self, query: &Operator) -> (&'static str, Json) {
+    fn materialized(&self, query: &Line) -> (&'static str, Json) {
         if query.below.is_empty() && !self.mariadb {
             let id = vec![("select_id", number(select(query).0))];
             let sharing = vec![("sharing_temporary_table_with", Json::Object(id))];
@@ -449,12 +449,12 @@ impl Builder<'_> {
     }
 }
 
-fn is_union(operator: &Operator) -> bool {
+fn is_union(operator: &Line) -> bool {
     matches!(union_of(operator).0.does, Does::Union(_) | Does::Recursive(_))
 }
 
 /// The set operation below LIMIT and ORDER BY, if there is one, and whether it is ordered.
-fn union_of(mut operator: &Operator) -> (&Operator, bool) {
+fn union_of(mut operator: &Line) -> (&Line, bool) {
     let mut sorted = false;
     while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&operator.does, &operator.below[..]) {
         sorted |= matches!(operator.does, Does::Sort { .. });

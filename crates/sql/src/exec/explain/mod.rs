@@ -1,7 +1,7 @@
 //! EXPLAIN and ANALYZE: a plan for people, as a table, a tree or JSON, with what happened if it has run.
 //!
-//! `describe` makes operators of a plan (`crate::expr::outline`), with `paths` for those that read tables. Each form is printed from them
-//! alone: `tree` as they are, `table` and `json` by what `parts` finds in them.
+//! `describe` walks the operators of a plan and makes a line of each (`crate::expr::outline`), with `paths` for those that read tables. Each form is
+//! printed from these lines alone: `tree` as they are, `table` and `json` by what `parts` finds in them.
 
 pub(super) mod describe;
 mod json;

@@ -1,6 +1,6 @@
 //! A block's operators by what they do, and its tables in the order in which they are read: for the forms that have no operators.
 
-use crate::expr::outline::{Actual, Does, Grouping, Inner, Key, Operator};
+use crate::expr::outline::{Actual, Does, Grouping, Inner, Key, Line};
 
 /// A block without its loops.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Parts<'o> {
 /// A table that a block reads.
 pub(super) struct TableOf<'o> {
     /// Its operator, without conditions.
-    pub read: &'o Operator,
+    pub read: &'o Line,
     pub conditions: Vec<String>,
     /// Subqueries in its keys.
     pub keyed: Vec<&'o Inner>,
@@ -37,7 +37,7 @@ pub(super) struct TableOf<'o> {
 
 impl<'o> Parts<'o> {
     /// From the topmost operator of a block.
-    pub(super) fn of(mut operator: &'o Operator) -> Parts<'o> {
+    pub(super) fn of(mut operator: &'o Line) -> Parts<'o> {
         let mut parts = Parts::default();
         loop {
             match &operator.does {
@@ -62,7 +62,7 @@ impl<'o> Parts<'o> {
     }
 
     /// Takes the tables of loops.
-    fn take(&mut self, operator: &'o Operator) {
+    fn take(&mut self, operator: &'o Line) {
         let table = match &operator.does {
             Does::Filter(conditions) if is_table(&operator.below) => {
                 let mut table = TableOf::of(&operator.below[0], operator.actual);
@@ -111,7 +111,7 @@ pub(super) fn is_never(text: &str) -> bool {
 }
 
 impl<'o> TableOf<'o> {
-    fn of(read: &'o Operator, actual: Actual) -> TableOf<'o> {
+    fn of(read: &'o Line, actual: Actual) -> TableOf<'o> {
         let keyed = asked(read, true);
         TableOf {
             read,
@@ -126,7 +126,7 @@ impl<'o> TableOf<'o> {
 }
 
 /// Subqueries that the conditions of an operator ask, or what else it evaluates.
-fn asked(operator: &Operator, in_condition: bool) -> Vec<&Inner> {
+fn asked(operator: &Line, in_condition: bool) -> Vec<&Inner> {
     operator.inner.iter().filter(|inner| inner.in_condition == in_condition).collect()
 }
 
@@ -134,12 +134,12 @@ fn is_read(does: &Does) -> bool {
     matches!(does, Does::Table(_) | Does::Derived(_) | Does::Computed(_) | Does::Recursion(_))
 }
 
-fn is_table(below: &[Operator]) -> bool {
+fn is_table(below: &[Line]) -> bool {
     matches!(below, [only] if is_read(&only.does))
 }
 
 /// The number, whether two runs may differ, and the rows of a query.
-pub(super) fn select(operator: &Operator) -> (u64, bool, f64) {
+pub(super) fn select(operator: &Line) -> (u64, bool, f64) {
     match &operator.does {
         Does::Select(select) => (select.id, select.volatile, select.rows),
         _ => (0, false, 0.0),

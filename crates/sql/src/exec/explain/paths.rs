@@ -2,7 +2,7 @@
 
 use super::describe::filter;
 use crate::catalog::{IndexPart, Table};
-use crate::expr::outline::{Actual, Does, Estimate, Index, Operator, Outliner, Table as Described};
+use crate::expr::outline::{Actual, Does, Estimate, Index, Line, Outliner, Table as Described};
 use crate::expr::print::{self, Names};
 use crate::expr::profile::Measure;
 use crate::expr::subquery::Subquery;
@@ -27,7 +27,7 @@ pub(super) struct Read<'p> {
 
 impl Read<'_> {
     /// Its operator, and that of its conditions; `needed` is what the block reads.
-    pub(super) fn operator(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Operator {
+    pub(super) fn operator(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
         let Read { table, path, .. } = self;
         let described = self.described(needed, out);
         // What a key is equal to may be a subquery.
@@ -44,7 +44,7 @@ impl Read<'_> {
             actual => actual,
         };
         let does = Does::Table(Box::new(described));
-        let read = Operator { does, expected, actual: actual_of_path, ..Operator::default() };
+        let read = Line { does, expected, actual: actual_of_path, ..Line::default() };
         let read = out.with_inner(read, true);
         match path.filter.is_empty() {
             true => read,

@@ -4,7 +4,7 @@ use super::parts::{Parts, TableOf, is_never, select};
 use crate::api::{ResultColumn, RowSink};
 use crate::error::ExecResult;
 use crate::expr::ExprType;
-use crate::expr::outline::{self, Actual, Does, Operator, Table};
+use crate::expr::outline::{self, Actual, Does, Line, Table};
 use crate::expr::profile::Measure;
 use crate::expr::types::string_column;
 use omnibus_value::Value;
@@ -58,7 +58,7 @@ const WIDTH: usize = 14;
 ///
 /// # Errors
 /// Those of the sink.
-pub(super) fn write(operator: &Operator, queries: u64, ran: bool, sink: &mut dyn RowSink) -> ExecResult<()> {
+pub(super) fn write(operator: &Line, queries: u64, ran: bool, sink: &mut dyn RowSink) -> ExecResult<()> {
     let mut explainer = Explainer::default();
     match &operator.does {
         Does::Change(tables) => {
@@ -110,7 +110,7 @@ fn list(names: Vec<String>) -> Value {
 
 impl Explainer<'_> {
     /// A statement that changes tables: one along a path, or those of a query.
-    fn change(&mut self, operator: &Operator) {
+    fn change(&mut self, operator: &Line) {
         let [below] = &operator.below[..] else { return };
         let Some((name, does)) = self.changed.first().copied() else { return };
         let is_query = matches!(below.does, Does::Select(_));
@@ -126,7 +126,7 @@ impl Explainer<'_> {
         match parts.tables.first() {
             Some(table) if !is_query && never(table) => row = bare_row(1, does, "Impossible WHERE"),
             Some(TableOf {
-                read: Operator { does: Does::Table(table), .. },
+                read: Line { does: Does::Table(table), .. },
                 conditions,
                 keyed,
                 inner: asked,
@@ -180,7 +180,7 @@ impl Explainer<'_> {
         Ok(())
     }
 
-    fn query(&mut self, operator: &Operator, kind: &str) {
+    fn query(&mut self, operator: &Line, kind: &str) {
         let (id, [below]) = (select(operator).0, &operator.below[..]) else { return };
         let (mut union, mut sorted) = (below, false);
         let mut inner = Vec::new();
@@ -205,7 +205,7 @@ impl Explainer<'_> {
     }
 
     /// The row of a set operation's own table, behind those of its parts: where rows are left out, or sorted.
-    fn union_result(&mut self, union: &Operator, sorted: bool, from: usize) {
+    fn union_result(&mut self, union: &Line, sorted: bool, from: usize) {
         let Does::Union(outline::Union { name: Some(_), deduplicates }) = &union.does else { return };
         if !deduplicates && !sorted {
             return;
@@ -225,7 +225,7 @@ impl Explainer<'_> {
         self.rows.push(row);
     }
 
-    fn block(&mut self, id: u64, operator: &Operator, kind: &str) {
+    fn block(&mut self, id: u64, operator: &Line, kind: &str) {
         let parts = Parts::of(operator);
         if let Some(why) = parts.nothing().filter(|_| matches!(operator.actual, Actual::Unknown)) {
             return self.rows.push(bare_row(id, kind, why));
@@ -245,7 +245,7 @@ impl Explainer<'_> {
         }
         let from = self.rows.len();
         // Queries inside, by their numbers.
-        let mut inside: Vec<(&Operator, &str)> = Vec::new();
+        let mut inside: Vec<(&Line, &str)> = Vec::new();
         let kind_of = |dependent: bool| if dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" };
         for table in &parts.tables {
             self.table(table, id, kind);

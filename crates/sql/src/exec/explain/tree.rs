@@ -1,12 +1,12 @@
 //! EXPLAIN FORMAT=TREE and EXPLAIN ANALYZE: operators, one a line, each with those that it takes its rows from below, then the subqueries
 //! that it asks.
 
-use crate::expr::outline::{Actual, Does, Key, Operator};
+use crate::expr::outline::{Actual, Does, Key, Line};
 use std::fmt::Write;
 use std::time::Duration;
 
 /// The text of a statement's operators.
-pub(super) fn text(operator: &Operator) -> String {
+pub(super) fn text(operator: &Line) -> String {
     let mut out = String::new();
     write(operator, operator.actual, 0, &mut out);
     out
@@ -46,7 +46,7 @@ fn line(text: &str, expected: Option<(f64, f64)>, actual: Actual, depth: usize, 
 }
 
 /// Writes an operator; a query is a line of its own only where it is a subquery.
-fn write(operator: &Operator, actual: Actual, depth: usize, out: &mut String) {
+fn write(operator: &Line, actual: Actual, depth: usize, out: &mut String) {
     let below = |depth: usize, out: &mut String| {
         operator.below.iter().for_each(|below| write(below, below.actual, depth, out));
     };

@@ -3,12 +3,12 @@
 //! Groups are in memory up to `tmp_table_size`. Then the rows of all further groups go to disk in parts by their keys, as
 //! they are in the frame, and each part is grouped when the groups before it have been given.
 
-use super::{Joined, nested_loop};
+use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{Block, Grouping, Node};
+use crate::plan::physical::{self, GroupMethod, Grouping};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::temporary_table_max;
@@ -79,66 +79,49 @@ impl Group {
     }
 }
 
-/// Puts each group of a block into the frame.
-pub(super) fn run(
-    block: &Block,
-    grouping: &Grouping,
-    cx: &mut Context<'_>,
-    each: &mut Joined<'_>,
-) -> ExecResult<Flow> {
-    if grouping.keys.is_empty() {
-        let mut account = Account::new(&cx.session.memory);
-        single(block, grouping, &mut account, cx)?.enter(grouping, cx)?;
-        return each(cx);
+/// Puts each group into the frame.
+pub(super) fn run(group: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    match group.grouping.method {
+        GroupMethod::All | GroupMethod::First => {
+            let mut account = Account::new(&cx.session.memory);
+            single(group, &mut account, cx)?.enter(&group.grouping, cx)?;
+            each(cx)
+        }
+        GroupMethod::Hash => hashed(group, cx, each),
+        GroupMethod::Stream => super::stream_group::run(group, cx, each),
+        GroupMethod::Rollup(slot) => super::rollup::run(group, slot, cx, each),
     }
-    if let Some(slot) = grouping.rollup {
-        return super::rollup::run(block, grouping, slot, cx, each);
-    }
-    if grouping.stream {
-        return super::stream_group::run(block, grouping, cx, each);
-    }
-    let mut slots = Vec::new();
-    slots_of(&block.nodes, &mut slots);
+}
+
+fn hashed(group: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    let (grouping, slots) = (&group.grouping, &group.slots[..]);
     let mut groups = Groups::new(0, cx);
     let mut key = Vec::new();
-    nested_loop::run(block, None, cx, &mut |cx| {
+    dispatch::frame(&group.input, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
             in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;
         }
-        groups.add(&key, grouping, &slots, cx)?;
+        groups.add(&key, grouping, slots, cx)?;
         Ok(Flow::Continue)
     })?;
-    groups.give(grouping, &slots, cx, each)
+    groups.give(grouping, slots, cx, each)
 }
 
 /// Everything is one group, even if there are no rows.
-fn single(
-    block: &Block,
-    grouping: &Grouping,
-    account: &mut Account,
-    cx: &mut Context<'_>,
-) -> ExecResult<Group> {
+fn single(of: &physical::Group, account: &mut Account, cx: &mut Context<'_>) -> ExecResult<Group> {
+    let grouping = &of.grouping;
+    let first_only = grouping.method == GroupMethod::First;
     let mut group: Option<Group> = None;
-    nested_loop::run(block, None, cx, &mut |cx| {
+    dispatch::frame(&of.input, None, cx, &mut |cx| {
         let group = group.get_or_insert_with(|| Group::start(grouping, cx));
         group.add(grouping, account, cx)?;
-        if grouping.first_only && group.accumulators[0].has_value() {
+        if first_only && group.accumulators[0].has_value() {
             return Ok(Flow::Stop);
         }
         Ok(Flow::Continue)
     })?;
     Ok(group.unwrap_or_else(|| Group::of_nothing(grouping, cx)))
-}
-
-/// The slots that a block's tables fill.
-pub(super) fn slots_of(nodes: &[Node], slots: &mut Vec<u16>) {
-    for node in nodes {
-        match node {
-            Node::Scan(scan) => slots.push(scan.slot),
-            Node::Outer(outer) => slots_of(&outer.nodes, slots),
-        }
-    }
 }
 
 /// Groups in memory, and the rows of those behind.

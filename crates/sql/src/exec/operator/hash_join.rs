@@ -6,18 +6,15 @@ use super::{Joined, scan};
 use crate::error::ExecResult;
 use crate::expr::subquery::SubqueryState;
 use crate::expr::{Context, Expr, in_place};
-use crate::plan::physical::{Keep, ScanNode};
+use crate::plan::physical::{HashJoin, Keep, Scan};
 use crate::rows::Flow;
 use crate::rows::kept::{KeptBuilder, KeptRows};
 use std::rc::Rc;
 
 /// Looks a kept table up; reads it first if that has not been done.
-pub(super) fn run(
-    scan: &ScanNode,
-    keep: &Keep,
-    cx: &mut Context<'_>,
-    joined: &mut Joined<'_>,
-) -> ExecResult<Flow> {
+pub(super) fn run(join: &HashJoin, cx: &mut Context<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+    cx.check_stack()?;
+    let HashJoin { scan, keep, .. } = join;
     let kept = match &cx.subqueries[keep.id] {
         SubqueryState::Kept(kept) => kept.clone(),
         _ => {
@@ -51,7 +48,7 @@ pub(super) fn run(
     Ok(Flow::Continue)
 }
 
-fn read(scan: &ScanNode, keep: &Keep, cx: &mut Context<'_>) -> ExecResult<KeptRows> {
+fn read(scan: &Scan, keep: &Keep, cx: &mut Context<'_>) -> ExecResult<KeptRows> {
     let mut kept = KeptBuilder::new(cx);
     let mut key = Vec::new();
     scan::run(scan, None, cx, &mut |cx| {

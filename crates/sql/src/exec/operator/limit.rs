@@ -1,27 +1,40 @@
-//! LIMIT and OFFSET over results.
+//! LIMIT and OFFSET over results: the operator below is told which of them are wanted, and leaves the others out before it computes them.
 
-use super::Consumer;
+use super::{Consumer, dispatch};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr};
-use crate::logical;
+use crate::logical::Limit;
+use crate::plan::physical::Limited;
 use crate::rows::Flow;
 use omnibus_value::Value;
 
-/// LIMIT's numbers.
+/// Runs the operator below for what LIMIT leaves of its results.
+pub(super) fn run(limited: &Limited, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    let bounds = Bounds::of(&limited.limit, cx)?;
+    if bounds.count == 0 {
+        return Ok(Flow::Continue);
+    }
+    dispatch::results(&limited.input, bounds, cx, out)
+}
+
+/// The results that are wanted, by number: those of LIMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::exec) struct Limit {
+pub(in crate::exec) struct Bounds {
     /// Rows to leave out first.
     pub offset: u64,
     /// Rows to give then.
     pub count: u64,
 }
 
-impl Limit {
+impl Bounds {
+    /// All results.
+    pub(super) const ALL: Bounds = Bounds { offset: 0, count: u64::MAX };
+
     /// Evaluates a LIMIT.
     ///
     /// # Errors
     /// 1210 for what is no count.
-    pub(in crate::exec) fn of(limit: &logical::Limit, cx: &mut Context<'_>) -> ExecResult<Limit> {
+    pub(in crate::exec) fn of(limit: &Limit, cx: &mut Context<'_>) -> ExecResult<Bounds> {
         let mut number = |e: &Option<Expr>, missing: u64| -> ExecResult<u64> {
             let Some(e) = e else { return Ok(missing) };
             match e.eval(cx)? {
@@ -34,7 +47,12 @@ impl Limit {
                 value => Ok(u64::try_from(e.to_int(&value, cx)).unwrap_or(0)),
             }
         };
-        Ok(Limit { offset: number(&limit.offset, 0)?, count: number(&limit.count, u64::MAX)? })
+        Ok(Bounds { offset: number(&limit.offset, 0)?, count: number(&limit.count, u64::MAX)? })
+    }
+
+    /// How many results must be computed at most.
+    pub(super) fn wanted(&self) -> Option<usize> {
+        usize::try_from(self.offset.saturating_add(self.count)).ok()
     }
 
     /// Whether OFFSET leaves the next row out; counts it then.

@@ -1,17 +1,17 @@
 //! LEFT JOIN: the inner side's rows for the outer row in the frame, or one of NULLs.
 
 use super::filter::meets;
-use super::{Joined, nested_loop};
+use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row};
-use crate::plan::physical::OuterNode;
+use crate::plan::physical::OuterJoin;
 use crate::rows::Flow;
 
 /// Runs the inner side.
-pub(super) fn run(outer: &OuterNode, cx: &mut Context<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
+pub(super) fn run(outer: &OuterJoin, cx: &mut Context<'_>, joined: &mut Joined<'_>) -> ExecResult<Flow> {
     let mut matched = false;
     if meets(&outer.on, cx)? {
-        let flow = nested_loop::nodes(&outer.nodes, None, cx, &mut |cx| {
+        let flow = dispatch::frame(&outer.inner, None, cx, &mut |cx| {
             matched = true;
             if meets(&outer.filter, cx)? { joined(cx) } else { Ok(Flow::Continue) }
         })?;

@@ -1,14 +1,15 @@
-//! A query: by its form, one of the operators that give results.
+//! A query: its topmost operator, for a statement or for the query around it.
 
-use super::{Consumer, block, recursion, set_operation, values};
+use super::limit::Bounds;
+use super::{Consumer, dispatch};
 use crate::api::ResultColumn;
 use crate::error::ExecResult;
 use crate::exec::explain::describe;
-use crate::expr::outline::{Numbers, Operator, Outliner};
+use crate::expr::outline::{Line, Numbers, Outliner};
 use crate::expr::subquery::{Subplan, Visited};
 use crate::expr::{Context, profile};
 use crate::plan::QueryPlan;
-use crate::plan::physical::Body;
+use crate::plan::physical::FrameOperator;
 use crate::rows::Flow;
 
 impl Subplan for QueryPlan {
@@ -37,14 +38,14 @@ impl Subplan for QueryPlan {
     }
 
     fn reads_no_table(&self) -> bool {
-        matches!(&self.body, Body::Block(block) if block.nodes.is_empty())
+        self.root.project().is_some_and(|of| matches!(of.input.joins(), FrameOperator::OneRow))
     }
 
     fn number(&self, id: Option<u64>, numbers: &mut Numbers) {
         describe::number(self, id, numbers);
     }
 
-    fn outline(&self, out: &mut Outliner<'_>) -> Operator {
+    fn outline(&self, out: &mut Outliner<'_>) -> Line {
         describe::query(self, out)
     }
 }
@@ -67,10 +68,5 @@ pub(in crate::exec) fn run_outermost(
     out: &mut Consumer<'_>,
 ) -> ExecResult<Flow> {
     cx.check_stack()?;
-    profile::given(plan, cx, out, |cx, out| match &plan.body {
-        Body::Block(block) => block::run(block, cx, out),
-        Body::Compound(compound) => set_operation::run(compound, cx, out),
-        Body::Values(rows) => values::run(rows, cx, out),
-        Body::Recursive(recursive) => recursion::run(recursive, cx, out),
-    })
+    profile::given(plan, cx, out, |cx, out| dispatch::results(&plan.root, Bounds::ALL, cx, out))
 }

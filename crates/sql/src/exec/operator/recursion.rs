@@ -1,6 +1,7 @@
 //! WITH RECURSIVE: the rows of the seeds, then those that a step makes of the rows of the step before, until there are none.
 
 use super::Consumer;
+use super::limit::Bounds;
 use super::set_operation::{key_of, operand};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::subquery::SubqueryState;
@@ -35,7 +36,12 @@ impl Found {
 }
 
 /// Runs a recursive common table expression.
-pub(super) fn run(recursive: &Recursive, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+pub(super) fn run(
+    recursive: &Recursive,
+    mut bounds: Bounds,
+    cx: &mut Context<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
     let mut found = recursive
         .distinct
         .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
@@ -48,7 +54,7 @@ pub(super) fn run(recursive: &Recursive, cx: &mut Context<'_>, out: &mut Consume
         }
         let mut reader = rows.read();
         while let Some(row) = reader.next_row()? {
-            if out(cx, &row)? == Flow::Stop {
+            if bounds.give(&row, cx, out)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }

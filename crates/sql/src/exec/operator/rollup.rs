@@ -3,12 +3,12 @@
 //! Rows are sorted by the keys. One group is open for each number of first keys, from none to all; a row goes into every one of
 //! them, and those end whose keys it does not share.
 
-use super::group::{Group, slots_of};
-use super::{Joined, nested_loop};
+use super::group::Group;
+use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
-use crate::plan::physical::{Block, Grouping};
+use crate::plan::physical::{self, Grouping};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
@@ -23,20 +23,18 @@ struct Open {
     parts: Vec<Vec<u8>>,
 }
 
-/// Puts each group of a block into the frame; `slot` gets its keys.
+/// Puts each group into the frame; `slot` gets its keys.
 pub(super) fn run(
-    block: &Block,
-    grouping: &Grouping,
+    of: &physical::Group,
     slot: u16,
     cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
-    let mut slots = Vec::new();
-    slots_of(&block.nodes, &mut slots);
+    let (grouping, slots) = (&of.grouping, &of.slots[..]);
     let parts = grouping.keys.iter().map(|e| Part::new(&e.ty, e.ty.column.collation, false));
     let mut sort = ExternalSort::new(KeyForm::new(parts.collect()), cx);
     let (mut key, mut record) = (Vec::new(), Vec::new());
-    nested_loop::run(block, None, cx, &mut |cx| {
+    dispatch::frame(&of.input, None, cx, &mut |cx| {
         let keys = values(grouping, cx)?;
         key.clear();
         sort.form().write(keys.iter(), &mut key);
@@ -49,7 +47,7 @@ pub(super) fn run(
     let mut open = Open { groups: Vec::new(), keys: Vec::new(), parts: Vec::new() };
     while let Some((_, record)) = sorted.next_record()? {
         cx.tick()?;
-        enter(record.clone(), &slots, cx)?;
+        enter(record.clone(), slots, cx)?;
         let keys = values(grouping, cx)?;
         let parts: Vec<Vec<u8>> = keys
             .iter()
@@ -65,7 +63,7 @@ pub(super) fn run(
             if open.end(shared + 1, grouping, slot, cx, each)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
-            enter(record, &slots, cx)?;
+            enter(record, slots, cx)?;
         }
         (open.keys, open.parts) = (keys, parts);
         while open.groups.len() <= grouping.keys.len() {

@@ -4,18 +4,18 @@ use super::{Joined, computed, derived};
 use crate::error::ExecResult;
 use crate::exec::reader::RowReader;
 use crate::expr::{Context, Row, Slot};
-use crate::plan::physical::{NodeSource, ScanNode};
+use crate::plan::physical::{Scan, Source};
 use crate::rows::Flow;
 
 /// Reads a table. No more than `limit` rows of it will be wanted.
 pub(super) fn run(
-    scan: &ScanNode,
+    scan: &Scan,
     limit: Option<usize>,
     cx: &mut Context<'_>,
     joined: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
     match &scan.source {
-        NodeSource::Table { table, path, lock, wait } => {
+        Source::Table { table, path, lock, wait } => {
             let slot = usize::from(scan.slot);
             if cx.frame[slot].table.is_none() {
                 cx.frame[slot] = Slot { table: Some(table.clone()), row: Row::Unset };
@@ -30,14 +30,12 @@ pub(super) fn run(
             }
             Ok(Flow::Continue)
         }
-        NodeSource::Derived { plan, filter, id, outer_slots } => {
+        Source::Derived { plan, filter, id, outer_slots } => {
             let rows = derived::rows(&**plan, *id, outer_slots, cx)?;
             derived::push(&rows, scan.slot, filter, cx, joined)
         }
-        NodeSource::Virtual { table, filter, id } => {
-            computed::run(&**table, *id, scan.slot, filter, cx, joined)
-        }
-        NodeSource::Recursion { id, filter } => {
+        Source::Virtual { table, filter, id } => computed::run(&**table, *id, scan.slot, filter, cx, joined),
+        Source::Recursion { id, filter } => {
             let rows = derived::kept(cx, *id).unwrap_or_default();
             derived::push(&rows, scan.slot, filter, cx, joined)
         }

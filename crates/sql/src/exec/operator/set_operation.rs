@@ -3,12 +3,11 @@
 //! Operands are read one after another, and rows go on as they come; what must be known of earlier rows is in
 //! [`crate::rows`].
 
-use super::limit::Limit;
-use super::sort::{Sorter, owned};
+use super::limit::Bounds;
 use super::{Consumer, query};
 use crate::error::ExecResult;
 use crate::expr::types::Family;
-use crate::expr::{Context, Expr, ExprType, Kind, Row, cast, hash_key};
+use crate::expr::{Context, Expr, ExprType, Kind, cast, eval, hash_key};
 use crate::logical::SetOperation;
 use crate::plan::QueryPlan;
 use crate::plan::physical::Compound;
@@ -48,7 +47,8 @@ pub(super) fn operand(
 }
 
 fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>) -> Vec<Value> {
-    let mut row = owned(row);
+    // It no longer holds on to row images.
+    let mut row: Vec<Value> = row.iter().cloned().map(eval::own).collect();
     for ((value, from), to) in row.iter_mut().zip(&plan.types).zip(types) {
         if let Some(text) = real_as_kept(value, to) {
             *value = text;
@@ -79,22 +79,13 @@ fn real_as_kept(value: &Value, to: &ExprType) -> Option<Value> {
 }
 
 /// Runs a set operation.
-pub(super) fn run(compound: &Compound, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
-    let mut limits = Limit::of(&compound.limit, cx)?;
-    if limits.count == 0 {
-        return Ok(Flow::Continue);
-    }
-    if compound.order.is_empty() {
-        return operands(compound, compound.rest.len(), cx, &mut |cx, row| limits.give(&row, cx, out));
-    }
-    let types: Vec<&ExprType> = compound.types.iter().collect();
-    let mut sorter = Sorter::of_rows(&compound.order, limits, &types, cx);
-    operands(compound, compound.rest.len(), cx, &mut |cx, row| {
-        cx.frame[usize::from(compound.slot)].row = Row::Values(row.clone().into());
-        sorter.add_row(row, cx)?;
-        Ok(Flow::Continue)
-    })?;
-    sorter.finish(cx, out)
+pub(super) fn run(
+    compound: &Compound,
+    mut bounds: Bounds,
+    cx: &mut Context<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    operands(compound, compound.rest.len(), cx, &mut |cx, row| bounds.give(&row, cx, out))
 }
 
 /// Gives the rows of the first operand and the `count` operations behind it.

@@ -1,13 +1,14 @@
-//! ORDER BY over the rows of a block: an external sort, or the best rows in a heap when there is a LIMIT.
+//! ORDER BY over results: an external sort, or the best rows in a heap when there is a LIMIT.
 
-use super::Consumer;
 use super::distinct::Once;
-use super::limit::Limit;
+use super::limit::Bounds;
+use super::project::{self, as_output};
+use super::{Consumer, dispatch};
 use crate::error::ExecResult;
-use crate::expr::{Context, Expr, ExprType, eval};
+use crate::expr::{Context, Row};
 use crate::logical::{SortBy, SortKey};
 use crate::memory::Account;
-use crate::plan::physical::Block;
+use crate::plan::physical::{Distinct, ResultOperator, Sort};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
@@ -17,12 +18,40 @@ use std::collections::BinaryHeap;
 /// More rows than this are sorted rather than kept in a heap.
 const HEAP_ROWS: u64 = 10_000;
 
+/// Gives the results within bounds, in order.
+pub(super) fn run(
+    sort: &Sort,
+    bounds: Bounds,
+    cx: &mut Context<'_>,
+    out: &mut Consumer<'_>,
+) -> ExecResult<Flow> {
+    let mut sorter = Sorter::new(sort, bounds, cx);
+    let project = match &sort.input {
+        ResultOperator::Project(project) => project,
+        ResultOperator::Distinct(distinct) => {
+            sorter.give_once(sort, distinct, cx);
+            &distinct.project
+        }
+        input => {
+            dispatch::results(input, Bounds::ALL, cx, &mut |cx, row| {
+                if let Some(slot) = sort.slot {
+                    cx.frame[usize::from(slot)].row = Row::Values(row.into());
+                }
+                sorter.add(&mut row.to_vec(), cx).map(|()| Flow::Continue)
+            })?;
+            return sorter.finish(cx, out);
+        }
+    };
+    project::each(project, cx, |cx, row| as_output(cx, |cx| sorter.add(row, cx)).map(|()| Flow::Continue))?;
+    sorter.finish(cx, out)
+}
+
 /// Gathers rows and gives them back in order.
-pub(super) struct Sorter<'p> {
+struct Sorter<'p> {
     keys: &'p [SortKey],
     /// Where in a row the values of its keys are.
     places: Vec<usize>,
-    limit: Limit,
+    bounds: Bounds,
     best: Option<Best>,
     all: ExternalSort,
     /// DISTINCT, by what has been seen.
@@ -65,47 +94,28 @@ impl Best {
 }
 
 impl<'p> Sorter<'p> {
-    /// For the rows of a block.
-    pub(super) fn new(block: &'p Block, limit: Limit, cx: &Context<'_>) -> Sorter<'p> {
-        let types: Vec<&ExprType> = block.outputs.iter().map(|e| &e.ty).collect();
-        let mut sorter = Sorter::of_rows(&block.order, limit, &types, cx);
-        if block.distinct {
-            let listed = &block.outputs[..block.width];
-            sorter.unique = sorter.best.is_none() && sorted_by_all(&block.order, listed);
-            sorter.distinct = (!sorter.unique).then(|| Once::new(listed, cx));
-        }
-        sorter
-    }
-
-    /// For finished rows of columns of these types.
-    pub(super) fn of_rows(
-        keys: &'p [SortKey],
-        limit: Limit,
-        types: &[&ExprType],
-        cx: &Context<'_>,
-    ) -> Sorter<'p> {
-        let width = types.len();
+    fn new(sort: &'p Sort, bounds: Bounds, cx: &Context<'_>) -> Sorter<'p> {
+        let width = sort.input.width();
         let mut extra = width..;
         let (mut places, mut parts) = (Vec::new(), Vec::new());
-        for key in keys {
-            let (place, ty) = match &key.expr {
-                SortBy::Output(at) => (*at, types[*at]),
-                SortBy::Expr(e) => (extra.next().unwrap_or(width), &e.ty),
-            };
-            places.push(place);
+        for (key, ty) in sort.keys.iter().zip(&sort.types) {
+            places.push(match &key.expr {
+                SortBy::Output(at) => *at,
+                SortBy::Expr(_) => extra.next().unwrap_or(width),
+            });
             parts.push(Part::new(ty, key.collation, key.descending));
         }
         let form = KeyForm::new(parts);
-        let wanted = limit.offset.saturating_add(limit.count);
+        let wanted = bounds.offset.saturating_add(bounds.count);
         let best = (wanted <= HEAP_ROWS && form.is_bytes()).then(|| Best {
             rows: BinaryHeap::new(),
             wanted: wanted as usize,
             account: Account::new(&cx.session.memory),
         });
         Sorter {
-            keys,
+            keys: &sort.keys,
             places,
-            limit,
+            bounds,
             best,
             all: ExternalSort::new(form, cx),
             distinct: None,
@@ -117,28 +127,23 @@ impl<'p> Sorter<'p> {
         }
     }
 
-    /// Takes up the row in the frame.
-    pub(super) fn add(&mut self, outputs: &[Expr], cx: &mut Context<'_>) -> ExecResult<()> {
-        let mut row = Vec::with_capacity(outputs.len() + self.keys.len());
-        for e in outputs {
-            row.push(e.eval(cx)?);
-        }
-        self.add_row(row, cx)
+    /// Leaves out what is equal to a row before: a row is told apart before it is sorted, by sorting where that brings equal rows together.
+    fn give_once(&mut self, sort: &Sort, distinct: &Distinct, cx: &Context<'_>) {
+        self.unique = self.best.is_none() && sort.unites;
+        self.distinct = (!self.unique).then(|| Once::new(distinct, cx));
     }
 
-    /// Takes up a finished row; sort expressions are evaluated over the frame.
-    pub(super) fn add_row(&mut self, mut row: Vec<Value>, cx: &mut Context<'_>) -> ExecResult<()> {
-        for key in self.keys {
-            if let SortBy::Expr(e) = &key.expr {
-                row.push(e.eval(cx)?);
-            }
+    /// Takes up a row; keys that are no columns are evaluated over the frame, and stand behind its columns then.
+    fn add(&mut self, row: &mut Vec<Value>, cx: &mut Context<'_>) -> ExecResult<()> {
+        for e in self.keys.iter().filter_map(SortKey::expression) {
+            row.push(e.eval(cx)?);
         }
         if let Some(distinct) = &mut self.distinct
-            && !distinct.is_first(&row, cx)?
+            && !distinct.is_first(row, cx)?
         {
             return Ok(());
         }
-        self.push(&row, cx)
+        self.push(row, cx)
     }
 
     fn push(&mut self, row: &[Value], cx: &mut Context<'_>) -> ExecResult<()> {
@@ -181,14 +186,14 @@ impl<'p> Sorter<'p> {
     }
 
     /// Gives the rows of the limit in order.
-    pub(super) fn finish(mut self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
+    fn finish(mut self, cx: &mut Context<'_>, out: &mut Consumer<'_>) -> ExecResult<Flow> {
         if let Some(distinct) = self.distinct.take() {
             distinct.finish(cx, &mut |cx, row| {
                 self.push(&row, cx)?;
                 Ok(Flow::Continue)
             })?;
         }
-        let mut output = Output { limit: self.limit, row: Vec::with_capacity(self.width) };
+        let mut output = Output { bounds: self.bounds, row: Vec::with_capacity(self.width) };
         if let Some(best) = self.best {
             for ranked in best.rows.into_sorted_vec() {
                 if output.is_full() {
@@ -220,7 +225,7 @@ impl<'p> Sorter<'p> {
 
 /// Where sorted rows go.
 struct Output {
-    limit: Limit,
+    bounds: Bounds,
     row: Vec<Value>,
 }
 
@@ -231,33 +236,15 @@ impl Output {
         cx: &mut Context<'_>,
         out: &mut Consumer<'_>,
     ) -> ExecResult<Flow> {
-        if self.limit.skips(cx) {
+        if self.bounds.skips(cx) {
             return Ok(Flow::Continue);
         }
-        self.limit.count -= 1;
+        self.bounds.count -= 1;
         codec::read_values_into(&mut record, &mut self.row)?;
         out(cx, &self.row)
     }
 
     fn is_full(&self) -> bool {
-        self.limit.count == 0
+        self.bounds.count == 0
     }
-}
-
-/// Whether rows that sort as equal are equal to DISTINCT: every column is sorted by, under its own collation.
-/// Text only, for which comparing is what DISTINCT does.
-fn sorted_by_all(keys: &[SortKey], outputs: &[Expr]) -> bool {
-    let sorted = |(at, e): (usize, &Expr)| {
-        let (text, collation) = (crate::catalog::charset::is_character(&e.ty.column), e.ty.column.collation);
-        let by = |k: &SortKey| matches!(k.expr, SortBy::Output(by) if by == at) && k.collation == collation;
-        text && keys.iter().any(by)
-    };
-    // Another key would tell rows apart that are equal.
-    let listed = |k: &SortKey| matches!(k.expr, SortBy::Output(at) if at < outputs.len());
-    keys.iter().all(listed) && outputs.iter().enumerate().all(sorted)
-}
-
-/// A row that no longer holds on to row images.
-pub(super) fn owned(row: &[Value]) -> Vec<Value> {
-    row.iter().cloned().map(eval::own).collect()
 }

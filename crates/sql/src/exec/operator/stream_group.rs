@@ -1,25 +1,21 @@
 //! GROUP BY of rows that come group by group: one group at a time, given out when the next begins.
 //!
-//! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`Grouping::stream`).
+//! Needs no memory but one group's, and a LIMIT ends the reading. The plan says when (`GroupMethod::Stream`).
 
 use super::group::Group;
-use super::{Joined, nested_loop};
+use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{Block, Grouping};
+use crate::plan::physical::{self, Grouping};
 use crate::rows::Flow;
 
-/// Runs a block whose rows come group by group.
-pub(super) fn run(
-    block: &Block,
-    grouping: &Grouping,
-    cx: &mut Context<'_>,
-    each: &mut Joined<'_>,
-) -> ExecResult<Flow> {
+/// Puts each group of rows that come group by group into the frame.
+pub(super) fn run(of: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    let grouping = &of.grouping;
     let mut current: Option<(Group, Account)> = None;
     let (mut key, mut last) = (Vec::new(), Vec::new());
-    let flow = nested_loop::run(block, None, cx, &mut |cx| {
+    let flow = dispatch::frame(&of.input, None, cx, &mut |cx| {
         key.clear();
         for e in &grouping.keys {
             in_place::write_key(e, e.ty.column.collation, cx, &mut key)?;

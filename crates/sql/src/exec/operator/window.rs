@@ -4,12 +4,13 @@
 //! partition by partition, with its results in their slot. A row on its way is a record of the slots that are read behind the
 //! windows. Sorting and partitions go to temporary files where memory ends.
 
-use super::Joined;
 use super::window_frame::{FrameOf, Partition};
 use super::window_value::ValueOf;
+use super::{Joined, dispatch};
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::logical::window::{Window, Windows};
+use crate::plan::physical::WindowRows;
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::indexed::IndexedRecords;
@@ -18,8 +19,15 @@ use bytes::{Buf, Bytes};
 use omnibus_value::Value;
 use std::rc::Rc;
 
-/// Gathers the rows of a block for its first window.
-pub(super) struct Stage<'p> {
+/// Gives the rows with the results of all windows.
+pub(super) fn run(of: &WindowRows, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    let mut stage = Stage::at(0, &of.windows, cx);
+    dispatch::frame(&of.input, None, cx, &mut |cx| stage.add(cx).map(|()| Flow::Continue))?;
+    stage.finish(cx, each)
+}
+
+/// Gathers the rows for a window.
+struct Stage<'p> {
     windows: &'p Windows,
     /// Which of them.
     at: usize,
@@ -37,11 +45,6 @@ enum Input {
 }
 
 impl<'p> Stage<'p> {
-    /// The first window.
-    pub(super) fn new(windows: &'p Windows, cx: &Context<'_>) -> Stage<'p> {
-        Stage::at(0, windows, cx)
-    }
-
     fn at(at: usize, windows: &'p Windows, cx: &Context<'_>) -> Stage<'p> {
         let window = &windows.windows[at];
         let input = if window.sorts() {
@@ -61,7 +64,7 @@ impl<'p> Stage<'p> {
     }
 
     /// Takes up the row in the frame.
-    pub(super) fn add(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
+    fn add(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         cx.tick()?;
         let window = self.window();
         let mut keys = Vec::with_capacity(window.partition.len() + window.order.len());
@@ -96,7 +99,7 @@ impl<'p> Stage<'p> {
     }
 
     /// Computes this window and those behind it; puts each row into the frame, with its results.
-    pub(super) fn finish(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+    fn finish(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
         if self.at + 1 == self.windows.windows.len() {
             return self.compute(cx, each);
         }

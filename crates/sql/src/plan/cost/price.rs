@@ -5,7 +5,7 @@
 //! the others too; those are estimates beside them. Only their ratios matter, and a factor of two in one of them changes few plans.
 
 use crate::expr::subquery::Visited;
-use crate::plan::physical::{Block, Body, Node, NodeSource, QueryPlan};
+use crate::plan::physical::{FrameOperator, Project, QueryPlan, ResultOperator, Source, Step};
 use omnibus_value::Value;
 
 /// A row of a scan along the clustered index: read, decoded as far as a condition needs.
@@ -34,55 +34,59 @@ pub const FEW: f64 = 50.0;
 /// The rough cost of running a query: conditions behind the paths do not make its loops fewer. Queries of FROM that were met before are not priced
 /// again: a common table expression runs once, and one that names another twice, which does the same, has 2^n paths to the last.
 pub fn of_plan(plan: &QueryPlan, visited: &mut Visited) -> f64 {
-    match &plan.body {
-        Body::Block(block) => of_nodes(&block.nodes, visited).min(first_rows(block).unwrap_or(f64::MAX)),
-        Body::Compound(compound) => {
-            let rest = compound.rest.iter().map(|(_, plan)| of_plan(plan, visited)).sum::<f64>();
-            rest + of_plan(&compound.left, visited)
+    match (plan.root.project(), &plan.root) {
+        (Some(project), root) => {
+            of_joins(project.input.joins(), visited).min(first_rows(root, project).unwrap_or(f64::MAX))
         }
-        Body::Values(_) | Body::Recursive(_) => plan.rows * ROW,
+        (None, ResultOperator::Values(_) | ResultOperator::Recursion(_)) => plan.rows * ROW,
+        (None, root) => {
+            let operands = root.operands();
+            let (left, rest) = operands.split_at(1.min(operands.len()));
+            let rest = rest.iter().map(|plan| of_plan(plan, visited)).sum::<f64>();
+            rest + left.iter().map(|plan| of_plan(plan, visited)).sum::<f64>()
+        }
     }
 }
 
 /// What it costs to read no more than LIMIT wants, if one table is read and its rows go straight out. Where they must meet conditions, every
 /// other one is taken to do so.
-fn first_rows(block: &Block) -> Option<f64> {
-    let ([Node::Scan(scan)], Value::Int(most)) = (&block.nodes[..], block.limit.count.as_ref()?.as_const()?)
-    else {
-        return None;
+fn first_rows(root: &ResultOperator, project: &Project) -> Option<f64> {
+    let Value::Int(most) = root.limit()?.count.as_ref()?.as_const()? else { return None };
+    let (table, path) = project.input.only_table()?;
+    let gathers = |operator: &FrameOperator| {
+        matches!(operator, FrameOperator::Group(_) | FrameOperator::Filter(_) | FrameOperator::Sort(_))
     };
-    let (NodeSource::Table { table, path, .. }, None) = (&scan.source, &scan.keep) else { return None };
-    let straight = block.order.is_empty() && block.grouping.is_none() && block.having.is_none();
+    let straight = !root.sorts() && !project.input.chain().any(gathers);
     let in_place = path.covered || table.indexes()[path.index()].clustered;
     let rows = *most as f64 * if path.filter.is_empty() { 1.0 } else { 2.0 };
     straight.then(|| ranges(1.0, rows, in_place))
 }
 
-fn of_nodes(nodes: &[Node], visited: &mut Visited) -> f64 {
+fn of_joins(joins: &FrameOperator, visited: &mut Visited) -> f64 {
     let (mut cost, mut rows) = (0.0, 1.0);
-    for node in nodes {
-        let scan = match node {
-            Node::Scan(scan) => scan,
-            Node::Outer(outer) => {
-                cost += rows * of_nodes(&outer.nodes, visited);
-                continue;
+    joins.steps(&mut |step| {
+        let (scan, keep) = match step {
+            Step::Read(scan, keep) => (scan, keep),
+            Step::Outer(outer) => {
+                cost += rows * of_joins(&outer.inner, visited);
+                return;
             }
         };
-        match (&scan.source, &scan.keep) {
-            (NodeSource::Table { path, .. }, Some(_)) => {
+        match (&scan.source, keep) {
+            (Source::Table { path, .. }, Some(_)) => {
                 cost += path.cost + path.rows * HASH_BUILD + rows * HASH_PROBE;
             }
-            (NodeSource::Table { table, path, .. }, None) => {
+            (Source::Table { table, path, .. }, None) => {
                 cost += rows * path.cost;
                 rows *= path.expected(table);
             }
-            (NodeSource::Derived { plan, .. }, _) => {
+            (Source::Derived { plan, .. }, _) => {
                 let made = if visited.add(&**plan) { plan.cost(visited) } else { 0.0 };
                 cost += made + rows * plan.rows() * ROW;
             }
-            (NodeSource::Virtual { .. } | NodeSource::Recursion { .. }, _) => cost += rows * ROW,
+            (Source::Virtual { .. } | Source::Recursion { .. }, _) => cost += rows * ROW,
         }
-    }
+    });
     cost
 }
 

@@ -3,11 +3,11 @@
 //! `EXISTS (... WHERE x = t.a)` reads one table of a join only, but what it costs is paid for every row of it that is met, and a
 //! table joined later may leave one row in a hundred. They take no part in the search for an order.
 
+use super::node::Node;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, ItemSource, Nest};
-use crate::plan::physical::{Node, NodeSource};
 use crate::storage::LockMode;
 
 /// What is known when a node's rows have come.
@@ -45,15 +45,12 @@ pub(super) fn place(late: Vec<Expr>, steps: &[Step], nodes: &mut [Node]) {
         let often = if at == 0 { f64::INFINITY } else { steps[at].rows };
         match &mut nodes[at] {
             Node::Outer(outer) => outer.filter.push(condition),
-            Node::Scan(scan) => {
+            Node::Read(scan, keep) => {
                 let own = slots.within(&SlotSet::of(scan.slot));
-                let list = match (&mut scan.source, &mut scan.keep) {
-                    (NodeSource::Table { path, .. }, Some(_)) if own && path.rows < often => &mut path.filter,
-                    (_, Some(keep)) => &mut keep.filter,
-                    (NodeSource::Table { path, .. }, None) => &mut path.filter,
-                    (NodeSource::Derived { filter, .. }, None)
-                    | (NodeSource::Virtual { filter, .. }, None)
-                    | (NodeSource::Recursion { filter, .. }, None) => filter,
+                let early = own && scan.stored().is_some_and(|(_, path)| path.rows < often);
+                let list = match keep {
+                    Some(keep) if !early => &mut keep.filter,
+                    _ => scan.filter_mut(),
                 };
                 list.push(condition);
             }

@@ -5,6 +5,7 @@
 //! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
 
 use super::late;
+use super::node::{Node, joined};
 use super::scan::{Step, Stored, keep_joined};
 use crate::error::SqlResult;
 use crate::expr::is_volatile;
@@ -14,7 +15,7 @@ use crate::logical::VirtualTable;
 use crate::logical::hints::order_joins;
 use crate::logical::nest::{Item, ItemSource, Nest, TableItem, column_of};
 use crate::plan::cost::{self, ANYTHING, Known, Sampled};
-use crate::plan::physical::{Node, NodeSource, OuterNode, ScanNode};
+use crate::plan::physical::{FrameOperator, Keep, OuterJoin, Scan, Source};
 use crate::plan::rules::equalities::{Equated, equal_columns};
 use crate::plan::rules::needed::Needed;
 use crate::plan::rules::simplify::{add_implied, simplify};
@@ -29,13 +30,13 @@ const COMPUTED_ROWS: f64 = 400.0;
 /// The share of the rows of a computed or derived table that meet a condition.
 const COMPUTED_SHARE: f64 = 0.1;
 
-/// Loops and what is checked before them.
+/// Joins and what is checked before them.
 #[derive(Debug)]
 pub(in crate::plan) struct Planned {
-    pub nodes: Vec<Node>,
+    pub joins: FrameOperator,
     pub constants: Vec<Expr>,
     pub volatile: bool,
-    /// Rows expected of the loops.
+    /// Rows expected of the joins.
     pub rows: f64,
 }
 
@@ -73,10 +74,10 @@ pub(in crate::plan) fn plan(
     add_implied(&mut nest, own);
     let sampled = Sampled::new(session);
     let known = Known { zone: session.settings.zone, sampled: Some(&sampled) };
-    let (nodes, rows) =
+    let (joins, rows) =
         Planner { session, subqueries, known, straight, needed, read }.nest(nest, own.clone(), None)?;
     sampled.finish()?;
-    Ok(Planned { nodes, constants, volatile, rows })
+    Ok(Planned { joins, constants, volatile, rows })
 }
 
 /// An order of a nest's members so far.
@@ -115,7 +116,7 @@ impl Planner<'_> {
         mut nest: Nest,
         mut missing: SlotSet,
         outside: Option<f64>,
-    ) -> SqlResult<(Vec<Node>, f64)> {
+    ) -> SqlResult<(FrameOperator, f64)> {
         let late = late::take(&mut nest);
         let order = self.order(&nest, &missing, outside)?;
         let Nest { items, mut conditions, .. } = nest;
@@ -134,9 +135,9 @@ impl Planner<'_> {
                     missing.remove(&SlotSet::of(table.slot));
                     let mut concerning = take_ready(&mut conditions, &missing, last);
                     concerning.retain(|c| equated.add(c));
-                    let (node, each) = self.scan(*table, concerning, &before, so_far);
+                    let (scan, keep, each) = self.scan(*table, concerning, &before, so_far);
                     rows *= each;
-                    nodes.push(Node::Scan(Box::new(node)));
+                    nodes.push(Node::Read(Box::new(scan), keep));
                 }
                 Item::Outer { nest: inner, slots, .. } => {
                     let within: SlotSet = slots.iter().copied().collect();
@@ -150,7 +151,7 @@ impl Planner<'_> {
                     missing.remove(&within);
                     let mut filter = take_ready(&mut conditions, &missing, last);
                     filter.retain(|c| equated.add(c));
-                    nodes.push(Node::Outer(Box::new(OuterNode { nodes: inner, on, slots, filter })));
+                    nodes.push(Node::Outer(Box::new(OuterJoin { left: None, inner, on, slots, filter })));
                 }
             }
             rows = rows.max(1.0 / outside.unwrap_or(1.0).max(1.0));
@@ -158,7 +159,7 @@ impl Planner<'_> {
         }
         rows *= ANYTHING.powi(late.len() as i32);
         late::place(late, &steps, &mut nodes);
-        Ok((nodes, rows))
+        Ok((joined(nodes), rows))
     }
 
     /// The cheapest order of a nest's members.
@@ -295,15 +296,15 @@ impl Planner<'_> {
         *self.subqueries - 1
     }
 
-    /// A table to be read for each of `before` rows of the tables before it (`None`: it is the first), and how many rows it gives
-    /// for each.
+    /// A table to be read for each of `before` rows of the tables before it (`None`: it is the first), by a hash table if that is cheaper, and
+    /// how many rows it gives for each.
     fn scan(
         &mut self,
         item: TableItem,
         conditions: Vec<Expr>,
         missing: &SlotSet,
         before: Option<f64>,
-    ) -> (ScanNode, f64) {
+    ) -> (Scan, Option<Keep>, f64) {
         let own = SlotSet::of(item.slot);
         let concerning: Vec<&Expr> = conditions.iter().collect();
         let rows = match before {
@@ -317,14 +318,14 @@ impl Planner<'_> {
                 let stored = Stored { item: &item, table, missing, known: self.known, needed };
                 let (path, keep) = stored.path(conditions, before);
                 let (lock, wait) = (item.lock, item.wait);
-                (NodeSource::Table { table: table.clone(), path, lock, wait }, keep)
+                (Source::Table { table: table.clone(), path, lock, wait }, keep)
             }
             ItemSource::Derived { plan, outer, store } => {
                 let mut filter = conditions;
                 let keep = if outer.is_empty() { keep_joined(&mut filter, &own) } else { None };
                 let id = store.unwrap_or_else(|| self.new_id());
                 let (plan, outer_slots) = (plan.clone(), outer.clone());
-                (NodeSource::Derived { plan, filter, id, outer_slots }, keep)
+                (Source::Derived { plan, filter, id, outer_slots }, keep)
             }
             ItemSource::Virtual(table) => {
                 let mut filter = conditions;
@@ -333,15 +334,15 @@ impl Planner<'_> {
                     Some(_) => None,
                 };
                 let (table, id) = (table.clone(), self.new_id());
-                (NodeSource::Virtual { table, filter, id }, keep)
+                (Source::Virtual { table, filter, id }, keep)
             }
-            ItemSource::Recursion(id) => (NodeSource::Recursion { id: *id, filter: conditions }, None),
+            ItemSource::Recursion(id) => (Source::Recursion { id: *id, filter: conditions }, None),
         };
         let mut keep = keep;
         if let Some(keep) = &mut keep {
             keep.id = self.new_id();
         }
-        (ScanNode { slot: item.slot, alias: item.alias, source, keep }, rows)
+        (Scan { slot: item.slot, alias: item.alias, source }, keep, rows)
     }
 }
 

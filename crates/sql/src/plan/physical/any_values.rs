@@ -3,8 +3,10 @@
 //! A text whose values were taken out runs by such plans only. Anywhere else something depends on a constant that no parameter has: the estimate of a
 //! range, a date that was read from a number once, the number of an ENUM's label, an expression that an index is on.
 
+use super::expressions::Clause;
+use super::frame::FrameOperator;
 use super::path::{Access, Bound, Part, TableAccess, Tail};
-use super::query::{Block, Body, Node, NodeSource, QueryPlan};
+use super::query::QueryPlan;
 use crate::catalog::{IndexKind, Table};
 use crate::expr::{Expr, Kind};
 use omnibus_value::ColumnKind;
@@ -12,23 +14,22 @@ use omnibus_value::ColumnKind;
 /// Whether a plan is right for any values: it reads rows of one table by a complete unique key, or by a range of the primary key.
 #[must_use]
 pub fn fits_any_values(plan: &QueryPlan) -> bool {
-    let Body::Block(block) = &plan.body else { return false };
-    let [Node::Scan(scan)] = &block.nodes[..] else { return false };
-    let NodeSource::Table { table, path, .. } = &scan.source else { return false };
-    let is_plain = !plan.untyped_params && plan.subqueries == 0 && block.windows.is_none();
-    is_plain && block.expressions().all(|e| !has_params(e)) && path.fits_any_values(table)
+    let Some(project) = plan.root.project() else { return false };
+    let Some((table, path)) = project.input.only_table() else { return false };
+    let has_windows = project.input.chain().any(|operator| matches!(operator, FrameOperator::Window(_)));
+    let statement = &plan.statement;
+    let is_plain = !statement.untyped_params && statement.subqueries == 0 && !has_windows;
+    is_plain && !computes_with_params(plan) && path.fits_any_values(table)
 }
 
-impl Block {
-    /// All that it computes of its rows.
-    fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        let grouping = self.grouping.iter().flat_map(|grouping| {
-            let args = grouping.aggregates.iter().flat_map(|aggregate| &aggregate.args);
-            grouping.keys.iter().chain(args)
-        });
-        let ends = self.having.iter().chain(&self.limit.count).chain(&self.limit.offset);
-        self.constants.iter().chain(&self.outputs).chain(grouping).chain(ends)
-    }
+/// Whether a parameter is in what a plan computes of its rows; conditions are its path's.
+fn computes_with_params(plan: &QueryPlan) -> bool {
+    let mut found = false;
+    plan.root.expressions(&mut |clause, e| {
+        let elsewhere = matches!(clause, Clause::Where | Clause::OrderBy | Clause::Inside);
+        found |= !elsewhere && has_params(e);
+    });
+    found
 }
 
 impl TableAccess {

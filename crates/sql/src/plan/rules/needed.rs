@@ -5,8 +5,7 @@ use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::node::{Expr, Kind};
 use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::logical::{self, SortBy, SortKey, Windows};
-use crate::plan::physical::Access;
-use crate::plan::physical::{Block, Node, NodeSource, ScanNode};
+use crate::plan::physical::{Access, FrameOperator, ResultOperator, Scan, Source};
 use crate::storage::LockMode;
 use std::collections::HashMap;
 
@@ -19,27 +18,19 @@ pub(crate) struct Needed {
 }
 
 /// Has indexes answer alone where conditions read nothing else: of a block whose rows nobody looks at.
-pub(crate) fn cover(nodes: &mut [Node]) {
+pub(crate) fn cover(rows: &mut FrameOperator) {
     let mut needed = Needed::default();
-    needed.add_nodes(nodes);
-    for_each_scan(nodes, &mut |scan| {
+    rows.expressions(&mut |_, e| needed.add(e));
+    rows.scans(&mut |scan| needed.add_outer(scan));
+    rows.scans_mut(&mut |scan| {
         let slot = scan.slot;
-        if let NodeSource::Table { table, path, lock: LockMode::None, .. } = &mut scan.source
+        if let Source::Table { table, path, lock: LockMode::None, .. } = &mut scan.source
             && let Access::Ranges(ranges) = &path.access
             && needed.of(slot).is_some_and(|columns| table.covers(ranges.index, columns))
         {
             path.covered = true;
         }
     });
-}
-
-fn for_each_scan(nodes: &mut [Node], each: &mut dyn FnMut(&mut ScanNode)) {
-    for node in nodes {
-        match node {
-            Node::Scan(scan) => each(scan),
-            Node::Outer(outer) => for_each_scan(&mut outer.nodes, each),
-        }
-    }
 }
 
 impl Needed {
@@ -55,16 +46,16 @@ impl Needed {
         needed
     }
 
-    /// What a planned block reads.
-    pub(crate) fn of_block(block: &Block) -> Needed {
+    /// The columns that a plan's operators read, those of its operands not among them.
+    pub(crate) fn of_plan(root: &ResultOperator) -> Needed {
         let mut needed = Needed::default();
-        needed.add_nodes(&block.nodes);
-        block.outputs.iter().chain(&block.constants).chain(&block.having).for_each(|e| needed.add(e));
-        if let Some(grouping) = &block.grouping {
-            needed.add_grouping(&grouping.keys, &grouping.aggregates);
-        }
-        needed.add_behind(block.windows.as_ref(), &block.order);
+        root.expressions(&mut |_, e| needed.add(e));
+        root.scans(&mut |scan| needed.add_outer(scan));
         needed
+    }
+
+    fn add_outer(&mut self, scan: &Scan) {
+        scan.outer_slots().into_iter().for_each(|outer| self.whole.extend(outer));
     }
 
     fn add_grouping(&mut self, keys: &[Expr], aggregates: &[AggregateSpec]) {
@@ -81,43 +72,6 @@ impl Needed {
         for key in order {
             if let SortBy::Expr(e) = &key.expr {
                 self.add(e);
-            }
-        }
-    }
-
-    /// Takes up what planned loops read.
-    fn add_nodes(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            let scan = match node {
-                Node::Scan(scan) => scan,
-                Node::Outer(outer) => {
-                    outer.on.iter().chain(&outer.filter).for_each(|e| self.add(e));
-                    self.add_nodes(&outer.nodes);
-                    continue;
-                }
-            };
-            if let Some(keep) = &scan.keep {
-                keep.own.iter().chain(&keep.probe).chain(&keep.filter).for_each(|e| self.add(e));
-            }
-            match &scan.source {
-                NodeSource::Table { path, .. } => {
-                    path.access.values(&mut |e| self.add(e));
-                    if let Access::Union(branches) = &path.access {
-                        branches.iter().flat_map(|branch| &branch.conditions).for_each(|e| self.add(e));
-                    }
-                    path.filter.iter().chain(&path.implied).for_each(|e| self.add(e));
-                }
-                NodeSource::Derived { filter, outer_slots, .. } => {
-                    filter.iter().for_each(|e| self.add(e));
-                    self.whole.extend(outer_slots);
-                }
-                NodeSource::Virtual { table, filter, .. } => {
-                    filter.iter().for_each(|e| self.add(e));
-                    table.outer().into_iter().for_each(|outer| self.whole.extend(outer));
-                }
-                NodeSource::Recursion { filter, .. } => {
-                    filter.iter().for_each(|e| self.add(e));
-                }
             }
         }
     }
