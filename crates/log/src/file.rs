@@ -223,21 +223,26 @@ pub(crate) fn zeros() -> &'static [u8] {
     })
 }
 
-/// Returns the first method, from `wanted` downwards, that works in `dir`. Warns if it is not the wanted one.
+/// Returns the first method, from `wanted` downwards, that works in `dir`. Warns if it is not the wanted one. A full disk, on which nothing can be
+/// tried, is no reason against a method: the start goes on, and has a reserve for its own files.
 pub(crate) fn probe(disk: &Disk, dir: &Path, wanted: FlushMethod) -> Result<FlushMethod, IoFailure> {
     let mut method = wanted;
     loop {
         let path = dir.join(format!(".omnibus-probe-{}", std::process::id()));
-        let tried = try_method(disk, &path, method);
-        match (tried, method.fallback()) {
-            (Ok(()), _) => return Ok(method),
-            (Err(error), Some(next)) => {
-                tracing::warn!(%method, instead = %next, %error, dir = %dir.display(),
-                    "the file system does not take this binlog_flush_method");
-                method = next;
-            }
-            (Err(error), None) => return Err(IoFailure::new("write a probe file", &path, &error)),
+        let error = match try_method(disk, &path, method) {
+            Ok(()) => return Ok(method),
+            Err(error) => error,
+        };
+        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            tracing::warn!(%method, %error, dir = %dir.display(), "this binlog_flush_method could not be tried");
+            return Ok(method);
         }
+        let Some(next) = method.fallback() else {
+            return Err(IoFailure::new("write a probe file", &path, &error));
+        };
+        tracing::warn!(%method, instead = %next, %error, dir = %dir.display(),
+            "the file system does not take this binlog_flush_method");
+        method = next;
     }
 }
 
