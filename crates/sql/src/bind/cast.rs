@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::calls::in_utf8;
-use super::operators::{as_text, binary_string, dated_extreme};
+use super::operators::{as_text, binary_string, chosen_number, dated_extreme};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::node::{Expr, Kind};
@@ -108,6 +108,9 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::Inet4 => ExprType::fixed(FixedKind::Inet4).nullable(true),
         CastType::Inet6 => ExprType::fixed(FixedKind::Inet6).nullable(true),
     };
+    if matches!(target, CastType::Decimal { .. } | CastType::Float(_) | CastType::Double) {
+        e = chosen_number(binder, e, &ty);
+    }
     // Bytes may be no text.
     let bytes = e.ty.family() == Family::String && e.ty.column.collation == BINARY
         || e.ty.column.kind == ColumnKind::Bit;

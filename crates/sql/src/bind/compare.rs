@@ -436,6 +436,11 @@ fn comparable_in(
 
 /// The comparison of CASE with an operand: a constant is no year there.
 pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Expr) -> SqlResult<Expr> {
+    // Text meets a date as text here; a date meets text as a date.
+    let text = operand.ty.family() == Family::String && condition.ty.is_temporal();
+    if text && !binder.session.settings.mariadb {
+        return compare(binder, CompareOp::Eq, operand, as_text(condition));
+    }
     if operand.ty.column.kind != ColumnKind::Year || condition.ty.family() == Family::String {
         return compare(binder, CompareOp::Eq, operand, condition);
     }

@@ -153,10 +153,47 @@ pub(super) fn dated_extreme(binder: &Binder<'_>, e: Expr) -> Expr {
     }
 }
 
+/// IF and CASE of dates and what makes text of them, as numbers: MySQL asks the branch that is taken for its own. `ty` is a number's.
+pub(super) fn chosen_number(binder: &Binder<'_>, e: Expr, ty: &ExprType) -> Expr {
+    fn is_dated(e: &Expr) -> bool {
+        e.ty.is_temporal() || e.ty.family() == Family::String && branches(e).any(is_dated)
+    }
+    fn branches(e: &Expr) -> Box<dyn Iterator<Item = &Expr> + '_> {
+        match &e.kind {
+            Kind::Case { whens, otherwise } => {
+                Box::new(whens.iter().map(|(_, result)| result).chain(otherwise.as_deref()))
+            }
+            Kind::Call(def, args) if def.name == "IF" => Box::new(args[1..].iter()),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+    fn number(e: &mut Expr, ty: &ExprType) {
+        let branch = std::mem::replace(e, Expr::null());
+        *e = as_number(branch, ty);
+    }
+    fn as_number(mut e: Expr, ty: &ExprType) -> Expr {
+        let ty = ty.clone().nullable(true);
+        if e.ty.is_temporal() || !is_dated(&e) {
+            return Expr { kind: Kind::Cast(Box::new(e)), ty };
+        }
+        match &mut e.kind {
+            Kind::Case { whens, otherwise } => {
+                whens.iter_mut().for_each(|(_, result)| number(result, &ty));
+                otherwise.iter_mut().for_each(|e| number(e, &ty));
+            }
+            Kind::Call(_, args) => args[1..].iter_mut().for_each(|e| number(e, &ty)),
+            _ => {}
+        }
+        Expr { kind: e.kind, ty }
+    }
+    let chosen = e.ty.family() == Family::String && is_dated(&e) && !binder.session.settings.mariadb;
+    if chosen { as_number(e, ty) } else { e }
+}
+
 /// The same as the number that it is in arithmetic.
 fn dated_number(binder: &Binder<'_>, e: Expr) -> Expr {
     let text = e.ty.family() == Family::String;
-    match dated_extreme(binder, e) {
+    match chosen_number(binder, dated_extreme(binder, e), &ExprType::double()) {
         date if text && date.ty.is_temporal() => {
             let ty = ExprType::double().nullable(true);
             Expr { kind: Kind::Cast(Box::new(date)), ty }

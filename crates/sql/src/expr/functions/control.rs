@@ -42,7 +42,12 @@ fn ifnull_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn coalesce_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     let nullable = args.iter().all(|a| a.ty.nullable);
-    Ok(unify_all(args, "coalesce")?.nullable(nullable))
+    let mut ty = unify_all(args, "coalesce")?.nullable(nullable);
+    if ty.is_binary_literal() {
+        // It gives bytes, and no number where one is wanted.
+        ty.column.kind = ColumnKind::VarBinary;
+    }
+    Ok(ty)
 }
 
 fn all_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
