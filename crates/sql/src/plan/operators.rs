@@ -4,7 +4,7 @@
 //! of which kind, is decided here and before, for all runs.
 
 use super::physical::{
-    Compound, Distinct, Filter, FrameOperator, FrameSort, Group, Grouping, If, Limited, Project,
+    Compound, Distinct, Filter, FrameOperator, FrameSort, GroupBy, Grouping, If, Limited, Project,
     ResultOperator, Scan, Sort, Source, Step, WindowRows,
 };
 use super::rules::needed;
@@ -52,7 +52,7 @@ impl Clauses {
             input = FrameOperator::If(Box::new(If { conditions: constants, input }));
         }
         if let Some(grouping) = grouping {
-            input = FrameOperator::Group(Box::new(Group { grouping, slots: filled, input }));
+            input = FrameOperator::Group(Box::new(GroupBy { grouping, slots: filled, input }));
         }
         if let Some(condition) = having {
             input = FrameOperator::Filter(Box::new(Filter { condition, input }));

@@ -8,7 +8,7 @@ use crate::error::ExecResult;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{self, GroupMethod, Grouping};
+use crate::plan::physical::{GroupBy, GroupMethod, Grouping};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::temporary_table_max;
@@ -80,7 +80,7 @@ impl Group {
 }
 
 /// Puts each group into the frame.
-pub(super) fn run(group: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+pub(super) fn run(group: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     match group.grouping.method {
         GroupMethod::All | GroupMethod::First => {
             let mut account = Account::new(&cx.session.memory);
@@ -93,7 +93,7 @@ pub(super) fn run(group: &physical::Group, cx: &mut Context<'_>, each: &mut Join
     }
 }
 
-fn hashed(group: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+fn hashed(group: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let (grouping, slots) = (&group.grouping, &group.slots[..]);
     let mut groups = Groups::new(0, cx);
     let mut key = Vec::new();
@@ -109,7 +109,7 @@ fn hashed(group: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) 
 }
 
 /// Everything is one group, even if there are no rows.
-fn single(of: &physical::Group, account: &mut Account, cx: &mut Context<'_>) -> ExecResult<Group> {
+fn single(of: &GroupBy, account: &mut Account, cx: &mut Context<'_>) -> ExecResult<Group> {
     let grouping = &of.grouping;
     let first_only = grouping.method == GroupMethod::First;
     let mut group: Option<Group> = None;

@@ -8,7 +8,7 @@ use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
-use crate::plan::physical::{self, Grouping};
+use crate::plan::physical::{GroupBy, Grouping};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
@@ -24,12 +24,7 @@ struct Open {
 }
 
 /// Puts each group into the frame; `slot` gets its keys.
-pub(super) fn run(
-    of: &physical::Group,
-    slot: u16,
-    cx: &mut Context<'_>,
-    each: &mut Joined<'_>,
-) -> ExecResult<Flow> {
+pub(super) fn run(of: &GroupBy, slot: u16, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let (grouping, slots) = (&of.grouping, &of.slots[..]);
     let parts = grouping.keys.iter().map(|e| Part::new(&e.ty, e.ty.column.collation, false));
     let mut sort = ExternalSort::new(KeyForm::new(parts.collect()), cx);

@@ -7,11 +7,11 @@ use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{self, Grouping};
+use crate::plan::physical::{GroupBy, Grouping};
 use crate::rows::Flow;
 
 /// Puts each group of rows that come group by group into the frame.
-pub(super) fn run(of: &physical::Group, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+pub(super) fn run(of: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let grouping = &of.grouping;
     let mut current: Option<(Group, Account)> = None;
     let (mut key, mut last) = (Vec::new(), Vec::new());

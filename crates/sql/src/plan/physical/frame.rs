@@ -30,7 +30,7 @@ pub enum FrameOperator {
     /// The rows that meet HAVING.
     Filter(Box<Filter>),
     /// GROUP BY and aggregates.
-    Group(Box<Group>),
+    Group(Box<GroupBy>),
     /// The rows with the results of window functions.
     Window(Box<WindowRows>),
     /// The rows in order.
@@ -107,7 +107,7 @@ pub struct Filter {
 
 /// GROUP BY and aggregates.
 #[derive(Debug)]
-pub struct Group {
+pub struct GroupBy {
     /// The groups.
     pub grouping: Grouping,
     /// The slots that the tables below fill.
