@@ -292,7 +292,7 @@ fn follow_child(trx: &mut Trx, parent: &Parent<'_>, child: &Child) -> ExecResult
     loop {
         let mut rows = Vec::new();
         let done = trx.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, batch, &mut rows)?;
-        let deep = trx.statement.attempt.foreign_keys.open.len() >= MAX_DEPTH;
+        let deep = trx.statement.attempt.foreign_keys.open.len() > MAX_DEPTH;
         if deep && action.changes_rows() && !rows.is_empty() {
             let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
             return Err(SqlError::new(3008, b"HY000", message).into());
