@@ -402,10 +402,12 @@ impl<'a> Binder<'a> {
             }
         }
         let clause = self.blocks.last().map_or(Clause::FieldList, |b| b.clause);
-        let anywhere = || self.blocks.iter().any(|block| !block.scope.tables.is_empty());
+        let tables = || self.blocks.iter().any(|block| !block.scope.tables.is_empty());
+        // Where a name was looked for in an outer block as well, it is the column that is unknown.
         if let Some(table) = table
             && !self.session.settings.mariadb
-            && !anywhere()
+            && self.blocks.len() <= 1
+            && !tables()
         {
             return Err(SqlError::unknown_table(table, clause.name()));
         }

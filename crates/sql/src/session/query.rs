@@ -71,8 +71,8 @@ pub(crate) fn plan_query(
     params: Option<&[Value]>,
 ) -> SqlResult<QueryPlan> {
     let plan = plan_reads(cx, query, access, params, LockMode::None)?;
-    // Locks of rows change nothing to MySQL.
-    if plan.locks && cx.state.settings.server_read_only && cx.state.settings.mariadb {
+    // Locks that are shared change nothing.
+    if plan.locks == LockMode::Exclusive && cx.state.settings.server_read_only {
         return Err(SqlError::option_prevents_statement("--read-only"));
     }
     Ok(plan)
@@ -108,7 +108,7 @@ pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> Ex
     {
         return Err(SqlError::too_big_select().into());
     }
-    if !plan.locks {
+    if plan.locks == LockMode::None {
         cx.trx.start_query(&plan.tables)?;
     }
     Ok(())

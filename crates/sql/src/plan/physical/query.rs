@@ -48,8 +48,8 @@ pub struct QueryPlan {
     pub(crate) outfile: Option<Box<crate::text_file::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.
     pub late_limit: Option<Limit>,
-    /// Whether rows are locked.
-    pub locks: bool,
+    /// How rows are locked.
+    pub locks: LockMode,
     /// Rows expected.
     pub rows: f64,
     /// The memory of the columns that `*` stood for, in the whole statement.
