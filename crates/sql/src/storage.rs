@@ -15,8 +15,8 @@ use omnibus_engine::{CommitNo, Mark};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How rows are locked as they are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// How rows are locked as they are read, the weakest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
     /// A consistent read of the snapshot.
     #[default]

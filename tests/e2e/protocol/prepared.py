@@ -105,6 +105,7 @@ def a_server_made_read_only_takes_no_prepared_change(server):
     sql(admin, "SET GLOBAL read_only = ON")
     for change in (lambda: insert.run(4), lambda: lock.run(3), lambda: sql(user, "EXECUTE named"), lambda: sql(user, "INSERT INTO w VALUES (1)"), lambda: sql(user, "CALL adds(4)")):
         expect(error_code(change) == 1290, "a change of a server that is read-only")
+    expect(sql(user, "SELECT id FROM w WHERE id = 3 FOR SHARE") == ((3,),), "a lock that is shared is no change")
     sql(admin, "SET GLOBAL read_only = OFF")
     expect(insert.run(5) is None and sql(user, "SELECT id FROM w ORDER BY id") == ((1,), (2,), (3,), (5,)), "and writes again")
 

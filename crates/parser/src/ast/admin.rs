@@ -77,13 +77,6 @@ pub struct Flush {
     pub targets: Vec<FlushTarget>,
 }
 
-impl Flush {
-    /// Whether this only sets counters back.
-    pub fn is_of_status(&self) -> bool {
-        self.targets.iter().all(|target| matches!(target, FlushTarget::Status))
-    }
-}
-
 /// The target of FLUSH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushTarget {

@@ -4,7 +4,7 @@
 //! The match has no wildcard: a new kind of statement does not compile before it has a row. Parser, server and SQL layer ask the table and keep no lists
 //! of kinds of their own.
 
-use super::{ProgramKind, Statement};
+use super::{MaintenanceKind, ProgramKind, Statement};
 
 /// The class of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +155,21 @@ const fn other(right: Right, programs: InPrograms, logged: Logged) -> StatementT
     row(Class::Other, No, Session, right, programs, logged)
 }
 
+/// Whether programs may drop programs of a kind.
+fn in_dropping(kind: ProgramKind) -> InPrograms {
+    match kind {
+        ProgramKind::Event | ProgramKind::Trigger => Allowed,
+        kind => NoDrop(kind.name()),
+    }
+}
+
+const fn in_maintenance(kind: MaintenanceKind) -> InPrograms {
+    match kind {
+        MaintenanceKind::Check => Never("CHECK"),
+        _ => Allowed,
+    }
+}
+
 const DYNAMIC: InPrograms = OutsideStatements("Dynamic SQL");
 
 impl Statement {
@@ -188,6 +203,7 @@ impl Statement {
             | Self::DropIndex(_)
             | Self::Truncate(_)
             | Self::RenameTable(_) => definition(Sql, Allowed),
+            Self::CreateView(view) if view.alter => definition(Session, Never("ALTER VIEW")),
             Self::CreateView(_)
             | Self::DropView(_)
             | Self::CreateSequence(_)
@@ -197,9 +213,8 @@ impl Statement {
             | Self::AlterEvent(_) => definition(Session, Allowed),
             Self::CreateRoutine(tree) => definition(Session, NoCreate(tree.kind.name())),
             Self::CreateTrigger(_) => definition(Session, NoCreate(ProgramKind::Trigger.name())),
-            Self::AlterRoutine(_) => definition(Session, Never("ALTER ROUTINE")),
-            Self::DropProgram(drop) if drop.kind == ProgramKind::Event => definition(Session, Allowed),
-            Self::DropProgram(drop) => definition(Session, NoDrop(drop.kind.name())),
+            Self::AlterRoutine(alter) => definition(Session, NoDrop(alter.kind.name())),
+            Self::DropProgram(drop) => definition(Session, in_dropping(drop.kind)),
 
             Self::CreateUser(_) | Self::DropUser { .. } | Self::RenameUser(_) => account(Global(Users)),
             Self::CreateRole(_) => account(Global(MakeRoles)),
@@ -229,13 +244,14 @@ impl Statement {
             Self::Binlog(_) => other(Global(Events), Never("BINLOG"), Changes),
             Self::Show(_) => other(Form, Allowed, Nothing),
             Self::Describe { .. } | Self::Explain(_) => other(Names, Allowed, Nothing),
-            Self::Maintenance(_) => row(Class::Other, AsItGoes, Session, Names, Allowed, Changes),
+            Self::Maintenance(tables) => {
+                row(Class::Other, AsItGoes, Session, Names, in_maintenance(tables.kind), Changes)
+            }
             Self::RunEvent(_) => other(Names, Allowed, Changes),
             Self::Set(_) | Self::Kill(_) => other(Parts, Allowed, Changes),
-            Self::Help(_) | Self::SetRole(_) => other(Free, Allowed, Changes),
-            // Answered with 1235.
-            Self::Unsupported(_) => other(Free, Allowed, Changes),
-            Self::Flush(flush) if flush.is_of_status() => other(Form, Allowed, Changes),
+            Self::Help(_) => other(Free, Never("HELP"), Changes),
+            // Those that are not supported are answered with 1235.
+            Self::SetRole(_) | Self::Unsupported(_) => other(Free, Allowed, Changes),
             Self::Flush(_) => other(Form, OutsideStatements("FLUSH"), Changes),
             Self::Reset(_) => other(Form, OutsideStatements("RESET"), Changes),
             Self::Backup(_) => other(Form, Allowed, Changes),

@@ -1,6 +1,9 @@
 //! Column types and column attributes, in any order.
 
+use super::names::parse_u64;
+use super::program::other;
 use super::{Parser, Rule};
+use crate::ParseError;
 use crate::ast::{
     Check, ColumnDef, DataType, DefaultValue, Expr, FunctionCall, Generated, Ident, Literal, TypeName,
     UnaryOp,
@@ -11,7 +14,10 @@ use crate::lexer::keyword::Kw;
 impl Parser<'_> {
     /// A column definition behind its name.
     pub(super) fn column_def(&mut self, name: Ident) -> Rule<ColumnDef> {
-        let ty = self.data_type()?;
+        let ty = self.data_type().map_err(|error| match error {
+            ParseError::Other { code: 1439, .. } => too_wide(&name),
+            error => error,
+        })?;
         let serial = ty.name == TypeName::Serial;
         let mut column = ColumnDef {
             name,
@@ -161,7 +167,11 @@ impl Parser<'_> {
             let needed = matches!(ty.name, TypeName::VarChar | TypeName::VarBinary);
             return if needed { Err(self.error()) } else { Ok(()) };
         }
-        ty.length = Some(self.number_u32()?);
+        ty.length = Some(match ty.name {
+            TypeName::Char | TypeName::VarChar | TypeName::Binary | TypeName::VarBinary => type_width(self)?,
+            TypeName::Text | TypeName::Blob => type_width(self)?,
+            _ => self.number_u32()?,
+        });
         if self.eat(Tok::Comma) {
             ty.scale = Some(self.number_u32()?);
         }
@@ -420,4 +430,17 @@ fn is_text(name: TypeName) -> bool {
     use TypeName as T;
     let long = matches!(name, T::TinyText | T::Text | T::MediumText | T::LongText);
     long || matches!(name, T::Char | T::VarChar | T::Enum | T::Set)
+}
+
+fn too_wide(column: &str) -> ParseError {
+    other(1439, "42000", format!("Display width out of range for column '{column}' (max = {})", u32::MAX))
+}
+
+/// The length of a text or of bytes, which CAST calls as this error does.
+pub(super) fn type_width(parser: &mut Parser<'_>) -> Rule<u32> {
+    let width = parse_u64(parser.text(&parser.token)).filter(|_| parser.is(Tok::Int));
+    match width {
+        Some(width) if width > u64::from(u32::MAX) => Err(too_wide("cast as char")),
+        _ => parser.number_u32(),
+    }
 }

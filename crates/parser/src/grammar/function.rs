@@ -255,7 +255,8 @@ impl Parser<'_> {
         Ok(function("get_format", vec![kind, format]))
     }
 
-    /// `WEIGHT_STRING(x [AS CHAR(n)])`: the length becomes a second argument. That of AS BINARY(n) is a cast's.
+    /// `WEIGHT_STRING(x [AS CHAR(n)])`: the length becomes a second argument. That of AS BINARY(n) is a cast's. Or `(x, bytes,
+    /// characters, flags)`.
     fn weight_string(&mut self) -> Rule<Expr> {
         self.expect(Tok::LParen)?;
         let mut args = vec![self.expr()?];
@@ -269,6 +270,11 @@ impl Parser<'_> {
                     args.push(Expr::Cast { expr, ty: Box::new(ty) });
                 }
                 _ => return Err(self.error()),
+            }
+        } else if self.is(Tok::Comma) {
+            for _ in 0..3 {
+                self.expect(Tok::Comma)?;
+                args.push(Expr::Literal(Literal::Int(self.number()?)));
             }
         }
         self.expect(Tok::RParen)?;

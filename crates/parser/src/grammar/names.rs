@@ -126,20 +126,7 @@ impl Parser<'_> {
 
     /// `[schema.]name`
     pub(super) fn object_name(&mut self) -> Rule<ObjectName> {
-        // A leading dot means the current database.
-        if self.is(Tok::Dot) {
-            self.advance();
-            return Ok(ObjectName { schema: None, name: not_empty(self.ident_after_dot()?)? });
-        }
-        let first = self.ident()?;
-        if self.eat(Tok::Dot) {
-            if first.is_empty() {
-                return Err(other(1102, "42000", "Incorrect database name ''"));
-            }
-            let name = not_empty(self.ident_after_dot()?)?;
-            return Ok(ObjectName { schema: Some(first), name });
-        }
-        Ok(ObjectName { schema: None, name: not_empty(first)? })
+        qualified_name(self, not_empty)
     }
 
     /// `[[schema.]table.]column`
@@ -308,6 +295,85 @@ fn short_enough(name: &Ident, what: &str, max: usize) -> Rule<()> {
     }
     let message = format!("String '{name}' is too long for {what} name (should be no longer than {max})");
     Err(other(1470, "HY000", message))
+}
+
+/// Functions whose names are no names of anything where a parenthesis stands right behind them.
+const CALLS: [&str; 35] = [
+    "ADDDATE",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "CAST",
+    "COUNT",
+    "CURDATE",
+    "CURTIME",
+    "DATE_ADD",
+    "DATE_SUB",
+    "EXTRACT",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "MAX",
+    "MID",
+    "MIN",
+    "NOW",
+    "POSITION",
+    "SESSION_USER",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "ST_COLLECT",
+    "SUBDATE",
+    "SUBSTR",
+    "SUBSTRING",
+    "SUM",
+    "SYSDATE",
+    "SYSTEM_USER",
+    "TRIM",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+];
+
+/// Whether the word here is the name of such a function, being called.
+fn is_call(parser: &Parser<'_>) -> bool {
+    let token = parser.token;
+    if token.kind != Tok::Word
+        || !CALLS.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(parser.text(&token)))
+    {
+        return false;
+    }
+    let next = parser.peek();
+    next.kind == Tok::LParen && (next.start == token.end || parser.options.ignore_space)
+}
+
+/// The name of a procedure or function.
+pub(super) fn routine_name(parser: &mut Parser<'_>) -> Rule<ObjectName> {
+    qualified_name(parser, |name| match name.is_empty() {
+        true => Err(other(1458, "42000", "Incorrect routine name ''")),
+        false => Ok(name),
+    })
+}
+
+fn qualified_name(parser: &mut Parser<'_>, not_empty: fn(Ident) -> Rule<Ident>) -> Rule<ObjectName> {
+    // A leading dot means the current database.
+    if parser.is(Tok::Dot) {
+        parser.advance();
+        return Ok(ObjectName { schema: None, name: not_empty(parser.ident_after_dot()?)? });
+    }
+    if is_call(parser) {
+        return Err(parser.error());
+    }
+    let first = parser.ident()?;
+    if parser.eat(Tok::Dot) {
+        if first.is_empty() {
+            return Err(other(1102, "42000", "Incorrect database name ''"));
+        }
+        let name = not_empty(parser.ident_after_dot()?)?;
+        return Ok(ObjectName { schema: Some(first), name });
+    }
+    Ok(ObjectName { schema: None, name: not_empty(first)? })
 }
 
 /// A table's name, which has letters.

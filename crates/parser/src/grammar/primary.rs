@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use omnibus_value::decimal::Decimal;
 
+use super::column::type_width;
 use super::expr::Interval;
 use super::names::parse_u64;
 use super::{Parser, Rule};
@@ -437,7 +438,7 @@ impl Parser<'_> {
         if !self.eat(Tok::LParen) {
             return Ok(None);
         }
-        let length = self.number_u32()?;
+        let length = type_width(self)?;
         self.expect(Tok::RParen)?;
         Ok(Some(length))
     }

@@ -254,7 +254,10 @@ impl Parser<'_> {
             _ => self.text_since(start),
         };
         let alias = if self.eat_kw(Kw::AS) || self.is(Tok::Str) || self.is_alias() {
-            Some(self.ident_or_text()?)
+            let alias = self.ident_or_text()?;
+            // A name begins with something that is seen.
+            let seen = alias.trim_start_matches(|c: char| c.is_ascii_control() || c == ' ');
+            Some(if seen.len() < alias.len() { seen.into() } else { alias })
         } else {
             None
         };

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP of routines and triggers.
 
+use super::names::routine_name;
 use super::program::{Scopes, other};
 use super::{Parser, Rule};
 use crate::ast::{
@@ -18,7 +19,7 @@ impl Parser<'_> {
         }
         let kind = if function { ProgramKind::Function } else { ProgramKind::Procedure };
         let if_not_exists = self.if_not_exists();
-        let name = self.object_name()?;
+        let name = routine_name(self)?;
         if function && !self.is(Tok::LParen) {
             return Ok(self.unsupported("CREATE FUNCTION ... SONAME", "create_function"));
         }

@@ -9,6 +9,7 @@ mod calls;
 mod facts;
 mod query;
 mod shown;
+mod view_names;
 
 pub use facts::Facts;
 pub use query::{Meaning, ViewText};

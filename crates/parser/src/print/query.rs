@@ -20,13 +20,13 @@ use std::collections::{HashMap, HashSet};
 pub struct Meaning {
     columns: HashMap<usize, ColumnRef>,
     /// Of select lists: the columns that `*` gives, or the one name that a member has.
-    items: HashMap<usize, Vec<(Option<ColumnRef>, Ident)>>,
+    pub(super) items: HashMap<usize, Vec<(Option<ColumnRef>, Ident)>>,
     joins: HashMap<usize, Vec<(ColumnRef, ColumnRef)>>,
     tables: HashMap<usize, Ident>,
     stored: HashSet<usize>,
 }
 
-fn place<T>(node: &T) -> usize {
+pub(super) fn place<T>(node: &T) -> usize {
     std::ptr::from_ref(node) as usize
 }
 

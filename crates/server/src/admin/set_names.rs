@@ -2,22 +2,13 @@
 
 use super::Admin;
 use crate::charset::{self, Collation};
+use crate::connection::default_collation;
 use crate::errors;
-use crate::sysvars::{VarValue, collation_of_utf8mb4};
+use crate::sysvars::VarValue;
 use omnibus_sql::{SqlError, SqlResult};
 
 fn known_charset(name: &str) -> SqlResult<Collation> {
     charset::of_charset(name).ok_or_else(|| SqlError::unknown_character_set(name))
-}
-
-/// The collation that a character set has where none is named: that of utf8mb4 is a variable's.
-fn default_collation(admin: &Admin<'_>, set: Collation) -> SqlResult<Collation> {
-    if set.charset != "utf8mb4" {
-        return Ok(set);
-    }
-    let vars = admin.settings.shared.vars.lock();
-    let name = collation_of_utf8mb4(&vars);
-    charset::by_name(name).ok_or_else(|| SqlError::unknown_collation(name))
 }
 
 pub(super) fn set_names(
@@ -35,7 +26,8 @@ pub(super) fn set_names(
         }
         chosen = wanted;
     } else if charset.is_some() {
-        chosen = default_collation(admin, chosen)?;
+        let vars = admin.settings.shared.vars.lock();
+        chosen = default_collation(&vars, chosen.charset).unwrap_or(chosen);
     } else {
         let own = admin.server.globals.named("collation_connection");
         chosen = charset::by_name(own.as_str()).filter(|c| c.charset == chosen.charset).unwrap_or(chosen);

@@ -1,10 +1,12 @@
 //! Assignments of system variables: the checks, and those that the SQL layer makes within a statement.
 
 use super::host::SessionShared;
-use crate::charset;
+use crate::charset::{self, Collation};
 use crate::errors;
 use crate::sysvars::persisted;
-use crate::sysvars::{Change, Given, Registry, Scope, VarDef, VarId, VarValue, coerce};
+use crate::sysvars::{
+    Change, Given, Registry, Scope, SessionVars, VarDef, VarId, VarValue, coerce, collation_of_utf8mb4,
+};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::VarScope;
 use omnibus_sql::api::Assignment as Assigned;
@@ -81,6 +83,14 @@ pub(crate) fn check_target(
     Ok((id, global))
 }
 
+/// The collation that a character set has where none is named: that of utf8mb4 is a variable's.
+pub(crate) fn default_collation(vars: &SessionVars, charset: &str) -> Option<Collation> {
+    match charset {
+        "utf8mb4" => charset::by_name(collation_of_utf8mb4(vars)),
+        charset => charset::of_charset(charset),
+    }
+}
+
 impl SessionShared {
     /// Sets a variable; a character set brings its default collation along and a collation its
     /// character set.
@@ -92,7 +102,7 @@ impl SessionShared {
             }
         } else if let Some(suffix @ ("connection" | "server" | "database")) =
             def.name.strip_prefix("character_set_")
-            && let Some(collation) = charset::of_charset(value.as_str())
+            && let Some(collation) = default_collation(&vars, value.as_str())
         {
             vars.put_named(&format!("collation_{suffix}"), VarValue::Str(collation.name.into()));
         } else if def.name == "max_join_size" {

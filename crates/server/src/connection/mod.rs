@@ -24,7 +24,7 @@ mod told;
 
 pub(crate) use access::SessionAccess;
 pub(crate) use admission::{ConnectionPlace, has_to_change_password};
-pub(crate) use assign::{Assignment, Keep, check_target, checked_value, is_special};
+pub(crate) use assign::{Assignment, Keep, check_target, checked_value, default_collation, is_special};
 pub(crate) use client::{Client, Ended};
 pub(crate) use evaluate::evaluate_plain;
 pub(crate) use host::SessionShared;

@@ -217,10 +217,10 @@ fn in_results(name: &str, result_collation: u16) -> Cow<'_, [u8]> {
     out.into()
 }
 
-/// The type of text that is computed, which goes by its length; labels stay what they are.
+/// The type of text that is computed, which goes by its length; labels, addresses and UUIDs stay what they are.
 fn computed_type(kind: K, length: u32) -> FieldType {
     match (kind, length) {
-        (K::Enum | K::Set, _) => field_type(kind),
+        (K::Enum | K::Set | K::Uuid | K::Inet4 | K::Inet6, _) => field_type(kind),
         (_, ..=0xFFFF) => FieldType::VarString,
         (_, ..=0xFF_FFFF) => FieldType::MediumBlob,
         _ => FieldType::LongBlob,

@@ -91,6 +91,10 @@ impl Observer<'_> {
         if slow {
             self.client.process.counters.add(Counter::SlowQueries, 1);
         }
+        let done = self.sql.state.budget.tally.read().since(begun.tally);
+        if done.reprepared > 0 {
+            self.client.process.counters.add(Counter::StmtReprepare, done.reprepared);
+        }
         if self.server.query_log.logs_slow() {
             self.log_slow(begun, now, slow, &what);
         }

@@ -27,6 +27,7 @@ counters! {
     StmtPrepare = "Com_stmt_prepare",
     StmtExecute = "Com_stmt_execute",
     StmtClose = "Com_stmt_close",
+    StmtReprepare = "Com_stmt_reprepare",
     StmtReset = "Com_stmt_reset",
     StmtFetch = "Com_stmt_fetch",
     StmtSendLongData = "Com_stmt_send_long_data",

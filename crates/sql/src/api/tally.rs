@@ -14,6 +14,7 @@ pub struct Tally {
     before: AtomicU64,
     whole: AtomicU64,
     waited_us: AtomicU64,
+    reprepared: AtomicU64,
 }
 
 /// Their values at one time, or between two.
@@ -25,6 +26,8 @@ pub struct Tallied {
     pub whole: u64,
     /// Time in lock waits, in microseconds.
     pub waited_us: u64,
+    /// Prepared statements that were prepared again, because a definition had changed.
+    pub reprepared: u64,
 }
 
 fn add(cell: &AtomicU64, n: u64) {
@@ -62,11 +65,21 @@ impl Tally {
         add(&self.waited_us, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
+    /// A prepared statement was prepared again.
+    pub fn reprepare(&self) {
+        add(&self.reprepared, 1);
+    }
+
     /// All up to now.
     #[must_use]
     pub fn read(&self) -> Tallied {
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        Tallied { examined: load(&self.examined), whole: load(&self.whole), waited_us: load(&self.waited_us) }
+        Tallied {
+            examined: load(&self.examined),
+            whole: load(&self.whole),
+            waited_us: load(&self.waited_us),
+            reprepared: load(&self.reprepared),
+        }
     }
 }
 
@@ -78,6 +91,7 @@ impl Tallied {
             examined: self.examined.wrapping_sub(before.examined),
             whole: self.whole.wrapping_sub(before.whole),
             waited_us: self.waited_us.wrapping_sub(before.waited_us),
+            reprepared: self.reprepared.wrapping_sub(before.reprepared),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::from::BoundCommon;
 use super::json_value;
 use super::leaf;
 use super::operators;
-use super::scope::{Scope, ScopeTable};
+use super::scope::{Scope, ScopeTable, same};
 use super::subquery;
 use super::uses::{self, Uses, UsesCell};
 use super::windows;
@@ -80,7 +80,7 @@ pub(crate) struct Recursion {
     pub uses: usize,
     /// The blocks around its query.
     pub depth: usize,
-    /// `Binder::nullable_sides` where its query stands.
+    /// `Binder::barred_sides` where its query stands.
     pub sides: usize,
 }
 
@@ -110,8 +110,8 @@ pub(crate) struct Around {
     pub(super) exists: Option<Sought>,
     /// Common table expressions in sight, innermost last.
     pub common: Vec<CommonTable>,
-    /// Outer joins on whose side of unmatched rows it stands.
-    pub(super) nullable_sides: usize,
+    /// Joins on whose side it stands that a recursive table may not be on: of unmatched rows, or read after others by command.
+    pub(super) barred_sides: usize,
     /// The place of the hints of the block that is bound next.
     pub hint_place: HintPlace,
     /// Subqueries of expressions that it stands in, and derived tables.
@@ -172,6 +172,11 @@ pub struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
+    /// Whether two names of common table expressions are the same: MySQL compares them as those of tables.
+    pub(super) fn is_same_table(&self, left: &str, right: &str) -> bool {
+        left == right || self.session.settings.mariadb && same(left, right)
+    }
+
     /// A binder for one statement.
     #[must_use]
     pub fn new(session: &'a SessionState, catalog: &'a Catalog) -> Binder<'a> {
@@ -397,6 +402,15 @@ impl<'a> Binder<'a> {
             }
         }
         let clause = self.blocks.last().map_or(Clause::FieldList, |b| b.clause);
+        let tables = || self.blocks.iter().any(|block| !block.scope.tables.is_empty());
+        // Where a name was looked for in an outer block as well, it is the column that is unknown.
+        if let Some(table) = table
+            && !self.session.settings.mariadb
+            && self.blocks.len() <= 1
+            && !tables()
+        {
+            return Err(SqlError::unknown_table(table, clause.name()));
+        }
         let full = match (schema, table) {
             (Some(schema), Some(table)) => format!("{schema}.{table}.{name}"),
             (None, Some(table)) => format!("{table}.{name}"),

@@ -37,16 +37,23 @@ pub(super) struct From<'q> {
     locking: &'q [ast::Locking],
     /// What is locked that no clause of its own names: of a view, what the query around it says.
     inherited: Option<(LockMode, WaitPolicy)>,
+    /// STRAIGHT_JOIN of the whole block.
+    straight: bool,
 }
 
 impl<'q> From<'q> {
     pub(super) fn new(locking: &'q [ast::Locking]) -> From<'q> {
-        From { locking, inherited: None }
+        From { locking, inherited: None, straight: false }
+    }
+
+    /// With the options of its block.
+    pub(super) fn of_block(locking: &'q [ast::Locking], options: &ast::SelectOptions) -> From<'q> {
+        From { locking, inherited: None, straight: options.straight_join }
     }
 
     /// Of a view that stands in another FROM.
     pub(super) fn of_view(locking: &'q [ast::Locking], inherited: (LockMode, WaitPolicy)) -> From<'q> {
-        From { locking, inherited: Some(inherited) }
+        From { locking, inherited: Some(inherited), straight: false }
     }
 
     /// Binds all of FROM: what is to be joined, and what `*` gives.
@@ -64,8 +71,12 @@ impl<'q> From<'q> {
 
     fn list(&mut self, binder: &mut Binder<'_>, tables: &[TableRef], nest: &mut Nest) -> SqlResult<Star> {
         let mut star = Star::new();
-        for table in tables {
-            star.append(&mut self.table_ref(binder, table, nest)?);
+        for (at, table) in tables.iter().enumerate() {
+            let mut columns = match at > 0 && self.straight {
+                true => self.later_side(binder, table, nest)?,
+                false => self.table_ref(binder, table, nest)?,
+            };
+            star.append(&mut columns);
         }
         Ok(star)
     }
@@ -157,7 +168,7 @@ impl<'q> From<'q> {
         let name: &str = &factor.name.name;
         let alias = factor.alias.as_deref().map_or(name, |a| a);
         if factor.name.schema.is_none()
-            && let Some(at) = binder.around.common.iter().rposition(|c| same(&c.name, name))
+            && let Some(at) = binder.around.common.iter().rposition(|c| binder.is_same_table(&c.name, name))
         {
             return self.common_table(binder, at, alias, nest);
         }
@@ -289,13 +300,15 @@ impl<'q> From<'q> {
         let start = scope_len(binder);
         let mut inner = Nest::default();
         let left = match join.kind {
-            JoinKind::Right => self.nullable_side(binder, &join.left, &mut inner)?,
+            JoinKind::Right => self.barred_side(binder, &join.left, &mut inner)?,
             _ => self.table_ref(binder, &join.left, nest)?,
         };
         let middle = scope_len(binder);
         let first_right = nest.items.len();
         let right = match join.kind {
-            JoinKind::Left => self.nullable_side(binder, &join.right, &mut inner)?,
+            JoinKind::Left => self.barred_side(binder, &join.right, &mut inner)?,
+            JoinKind::Straight => self.later_side(binder, &join.right, nest)?,
+            JoinKind::Inner if self.straight => self.later_side(binder, &join.right, nest)?,
             _ => self.table_ref(binder, &join.right, nest)?,
         };
         let mut conditions = Vec::new();
@@ -333,15 +346,18 @@ impl<'q> From<'q> {
 }
 
 impl From<'_> {
-    fn nullable_side(
-        &mut self,
-        binder: &mut Binder<'_>,
-        table: &TableRef,
-        nest: &mut Nest,
-    ) -> SqlResult<Star> {
-        binder.around.nullable_sides += 1;
+    /// A side of a join that is read behind the other: in MariaDB's dialect a recursive table may be there.
+    fn later_side(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<Star> {
+        match binder.session.settings.mariadb {
+            true => self.table_ref(binder, table, nest),
+            false => self.barred_side(binder, table, nest),
+        }
+    }
+
+    fn barred_side(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<Star> {
+        binder.around.barred_sides += 1;
         let star = self.table_ref(binder, table, nest);
-        binder.around.nullable_sides -= 1;
+        binder.around.barred_sides -= 1;
         star
     }
 }

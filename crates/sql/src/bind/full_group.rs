@@ -7,6 +7,7 @@ use super::block::BlockScope;
 use super::dependencies::{Column, Dependencies, column_of};
 use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, Kind};
 use crate::logical::nest::Nest;
 use crate::logical::window::Windows;
@@ -146,19 +147,29 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
 
 /// Whether an expression reads the aggregates' slot otherwise than in what is selected: as a whole by what it says, in part by its alias.
 fn reads_beside(scope: &BlockScope, outputs: &[Expr], e: &Expr, slot: u16) -> bool {
-    let aggregate = |e: &Expr| match e.kind {
-        Kind::Column { slot: own, column, .. } if own == slot => scope.aggregates.get(usize::from(column)),
-        _ => None,
+    // An aggregate that is called twice is computed twice: of those that are the same it is the first.
+    fn first(aggregates: &[AggregateSpec], slot: u16, e: &mut Expr) {
+        if let Kind::Column { slot: own, column, .. } = &mut e.kind
+            && *own == slot
+            && let Some(called) = aggregates.get(usize::from(*column))
+            && let Some(at) = aggregates.iter().position(|other| other.same(called))
+        {
+            *column = at as u16;
+        }
+        e.children_mut(&mut |child| first(aggregates, slot, child));
+    }
+    let firsts = |e: &Expr| {
+        let mut e = e.clone();
+        first(&scope.aggregates, slot, &mut e);
+        e
     };
-    let selected = |output: &Expr| match (aggregate(output), aggregate(e)) {
-        (Some(a), Some(b)) => a.same(b),
-        _ => output.same(e),
-    };
-    !outputs.iter().any(selected) && reads_unselected(outputs, e, slot)
+    let whole = firsts(e);
+    !outputs.iter().any(|output| firsts(output).same(&whole)) && reads_unselected(outputs, e, slot)
 }
 
 fn reads_unselected(outputs: &[Expr], e: &Expr, slot: u16) -> bool {
-    if outputs.iter().any(|output| output.same(e)) {
+    let any_value = matches!(&e.kind, Kind::Call(def, _) if def.name == "ANY_VALUE");
+    if any_value || outputs.iter().any(|output| output.same(e)) {
         return false;
     }
     let mut reads = matches!(e.kind, Kind::Column { slot: own, .. } if own == slot);

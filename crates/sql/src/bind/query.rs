@@ -8,7 +8,7 @@ use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
 use super::dependencies::BlockFacts;
 use super::from::From;
-use super::scope::{ScopeTable, same};
+use super::scope::ScopeTable;
 use super::windows;
 use super::{exists, full_group, order, output_name, rollup};
 use crate::api::ResultColumn;
@@ -178,7 +178,7 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<lo
 pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, outer: usize) -> SqlResult<()> {
     let Some(with) = with else { return Ok(()) };
     for (at, table) in with.tables.iter().enumerate() {
-        if with.tables[..at].iter().any(|before| same(&before.name, &table.name)) {
+        if with.tables[..at].iter().any(|before| binder.is_same_table(&before.name, &table.name)) {
             return Err(SqlError::nonuniq_table(&*table.name));
         }
         let definition = CommonDefinition::Query {
@@ -258,7 +258,8 @@ pub(super) struct Clauses {
 
 pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<logical::Query> {
     binder.blocks.push(BlockScope::default());
-    let clauses = clauses(binder, select, query, From::new(&query.locking));
+    let from = From::of_block(&query.locking, &select.options);
+    let clauses = clauses(binder, select, query, from);
     let block = binder.blocks.pop().unwrap_or_default();
     let clauses = clauses?;
     exists::seek(binder, select, &clauses, &block);

@@ -9,7 +9,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::expr::unify::unify;
 use crate::logical;
-use crate::logical::{Body, Compound, Recursive};
+use crate::logical::{Body, Compound, Limit, Recursive, SetOperation};
 use omnibus_parser::ast::{self, Query, QueryBody};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn recursive(
     names: &[ast::Ident],
     query: &Query,
 ) -> SqlResult<logical::Query> {
-    let (first, parts, distinct) = operands(&query.body);
+    let (first, parts) = operands(&query.body);
     let id = binder.collected.subqueries;
     binder.collected.subqueries += 1;
     let place = binder.around.common.len();
@@ -33,7 +33,7 @@ pub(super) fn recursive(
         store: id,
         uses: 0,
         depth: binder.blocks.len(),
-        sides: binder.around.nullable_sides,
+        sides: binder.around.barred_sides,
     };
     let definition = CommonDefinition::Recursion(own.clone());
     binder.around.common.push(CommonTable { name: name.clone(), definition });
@@ -49,8 +49,8 @@ pub(super) fn recursive(
         column.flags &= !crate::api::flag::NOT_NULL;
     }
     let mut types: Vec<ExprType> = seed.types.iter().cloned().map(|ty| ty.nullable(true)).collect();
-    let (mut seeds, mut steps) = (vec![seed], Vec::new());
-    for part in parts {
+    let (mut seeds, mut steps, mut distinct) = (vec![seed], Vec::new(), Distinct::default());
+    for (all, part) in parts {
         own.columns = Some(columns.clone().into());
         binder.around.common[place].definition = CommonDefinition::Recursion(own.clone());
         let part = operand(binder, part, &[])?;
@@ -59,6 +59,7 @@ pub(super) fn recursive(
         }
         if uses(binder, place) > 0 {
             check_step(binder, name, &part)?;
+            distinct.step(binder, all)?;
             steps.push(part);
             continue;
         }
@@ -74,23 +75,80 @@ pub(super) fn recursive(
             *ty = unify(ty, other, "UNION")?.nullable(true);
             *column = computed_column(column.name.clone(), ty);
         }
+        distinct.seeds.push(if all { SetOperation::UnionAll } else { SetOperation::Union });
         seeds.push(part);
     }
     binder.around.common.truncate(place);
+    let (seeds, distinct) = distinct.settle(binder, seeds, &columns, &types);
     let recursive = Recursive { seeds, steps, distinct, id };
     limited(binder, query, logical::Query::new(Body::Recursive(Box::new(recursive)), columns, types))
 }
 
-/// The first operand of a UNION and the others, and whether rows come once. No first one: it is no UNION.
-fn operands(body: &QueryBody) -> (Option<&QueryBody>, Vec<&QueryBody>, bool) {
-    let (mut parts, mut distinct, mut left) = (Vec::new(), false, body);
+/// The operations that have rows come once.
+#[derive(Default)]
+struct Distinct {
+    /// The operations between the seeds.
+    seeds: Vec<SetOperation>,
+    /// Those of the steps, and with them all.
+    steps: bool,
+}
+
+impl Distinct {
+    /// A step with ALL or without.
+    fn step(&mut self, binder: &Binder<'_>, all: bool) -> SqlResult<()> {
+        if self.steps && all && !binder.session.settings.mariadb {
+            return Err(SqlError::not_supported_yet(
+                "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression",
+            ));
+        }
+        self.steps |= !all;
+        Ok(())
+    }
+
+    /// The seeds, and whether all rows come once: in MariaDB's dialect they do if any do.
+    fn settle(
+        self,
+        binder: &mut Binder<'_>,
+        seeds: Vec<logical::Query>,
+        columns: &[ResultColumn],
+        types: &[ExprType],
+    ) -> (Vec<logical::Query>, bool) {
+        let once = self.seeds.contains(&SetOperation::Union);
+        let all = self.steps || once && binder.session.settings.mariadb;
+        match once && !all {
+            true => (vec![one_seed(binder, seeds, self.seeds, columns, types)], all),
+            false => (seeds, all),
+        }
+    }
+}
+
+/// The first operand of a UNION and the others, each with whether it has ALL. No first one: it is no UNION.
+fn operands(body: &QueryBody) -> (Option<&QueryBody>, Vec<(bool, &QueryBody)>) {
+    let (mut parts, mut left) = (Vec::new(), body);
     while let QueryBody::SetOperation { op: ast::SetOp::Union, all, left: inner, right } = left {
-        distinct |= !all;
-        parts.push(&**right);
+        parts.push((*all, &**right));
         left = inner;
     }
     parts.reverse();
-    (Some(left).filter(|_| !parts.is_empty()), parts, distinct)
+    (Some(left).filter(|_| !parts.is_empty()), parts)
+}
+
+/// Seeds as one query, some of whose rows come once.
+fn one_seed(
+    binder: &mut Binder<'_>,
+    seeds: Vec<logical::Query>,
+    operations: Vec<SetOperation>,
+    columns: &[ResultColumn],
+    types: &[ExprType],
+) -> logical::Query {
+    let mut seeds = seeds.into_iter();
+    let Some(left) = seeds.next() else {
+        return logical::Query::new(Body::Values(Vec::new()), Vec::new(), Vec::new());
+    };
+    let rest = operations.into_iter().zip(seeds).collect();
+    let slot = binder.new_slot();
+    let compound = Compound { left, rest, slot, order: Vec::new(), limit: Limit::default() };
+    logical::Query::new(Body::Compound(Box::new(compound)), columns.to_vec(), types.to_vec())
 }
 
 /// LIMIT of the whole applies to what the recursion yields.
@@ -121,7 +179,7 @@ fn uses(binder: &Binder<'_>, place: usize) -> usize {
 /// # Errors
 /// It stands where it may not.
 pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[ResultColumn]>, usize)> {
-    let (depth, sides) = (binder.blocks.len(), binder.around.nullable_sides);
+    let (depth, sides) = (binder.blocks.len(), binder.around.barred_sides);
     let name = binder.around.common[at].name.clone();
     let CommonDefinition::Recursion(own) = &mut binder.around.common[at].definition else {
         return Err(SqlError::unknown_error());
@@ -131,7 +189,7 @@ pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[R
         None if own.alone => Why::NoUnion,
         None => Why::NoSeed,
         Some(_) if depth != own.depth + 1 || own.uses > 1 => Why::NotOnce,
-        Some(_) if sides != own.sides => Why::Nullable,
+        Some(_) if sides != own.sides => Why::Barred,
         Some(columns) => return Ok((columns.clone(), own.store)),
     };
     Err(refused(binder, &name, why))
@@ -165,7 +223,7 @@ enum Why {
     NoUnion,
     NoSeed,
     Grouped,
-    Nullable,
+    Barred,
     NotOnce,
 }
 
@@ -180,7 +238,7 @@ fn refused(binder: &Binder<'_>, name: &str, why: Why) -> SqlError {
         Why::NoUnion => SqlError::cte_recursive_requires_union(name),
         Why::NoSeed => SqlError::cte_recursive_requires_nonrecursive_first(name),
         Why::Grouped => SqlError::cte_recursive_forbids_aggregation(name),
-        Why::Nullable => SqlError::cte_recursive_forbids_join_order(name),
+        Why::Barred => SqlError::cte_recursive_forbids_join_order(name),
         Why::NotOnce => SqlError::cte_recursive_requires_single_reference(name),
     }
 }

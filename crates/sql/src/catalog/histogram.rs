@@ -24,7 +24,7 @@ pub const MOST_BUCKETS: u64 = 1024;
 /// MYSQL_TYPE_STRING: what texts in a document are.
 const TEXT: u8 = 254;
 /// Text of that kind where the document itself is text.
-const TEXT_PREFIX: &str = "base64:type254:";
+pub(super) const TEXT_PREFIX: &str = "base64:type254:";
 
 /// A column's histogram.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ struct Bucket {
 }
 
 /// What the document calls a column's values; `None` if there are no histograms of its type.
-fn data_type(ty: &ColumnType) -> Option<&'static str> {
+pub(super) fn data_type(ty: &ColumnType) -> Option<&'static str> {
     use ColumnKind as K;
     Some(match ty.kind {
         kind if kind.is_integer() => {
@@ -78,7 +78,7 @@ pub fn supports(column: &Column) -> bool {
 }
 
 /// The key that a value is counted by.
-fn key_of(value: &Value, ty: &ColumnType) -> Bytes {
+pub(super) fn key_of(value: &Value, ty: &ColumnType) -> Bytes {
     let mut out = Vec::new();
     let text = data_type(ty) == Some("string");
     key::encode(value, ty, text.then_some(CHARACTERS), false, &mut out);
@@ -107,7 +107,7 @@ fn to_json(value: &Value, ty: &ColumnType) -> Json {
 }
 
 /// The value of a column's type that a document has.
-fn from_json(json: &Json, ty: &ColumnType) -> Option<Value> {
+pub(super) fn from_json(json: &Json, ty: &ColumnType) -> Option<Value> {
     let whole = |json: &Json| match json {
         Json::Int(n) => u64::try_from(*n).ok(),
         Json::UInt(n) => Some(*n),

@@ -14,6 +14,7 @@ mod event;
 mod expression;
 mod foreign_key;
 pub mod histogram;
+pub(crate) mod histogram_data;
 mod index;
 pub mod persist;
 mod program;

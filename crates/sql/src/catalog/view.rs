@@ -162,10 +162,9 @@ impl ViewDef {
         if !near {
             name = format!("{}.{name}", quote_ident(&self.db));
         }
-        let text = self.query_text(None, shown);
-        // The database goes only where it is the only one.
-        let home = near && !self.names_others();
-        let text = if home { self.query_text(Some(&self.db), shown) } else { text };
+        // MySQL leaves out the current database, MariaDB that of the view where it is the only one.
+        let home = current.filter(|_| shown || near && !self.names_others());
+        let text = self.query_text(home, shown);
         let check =
             self.check.map_or_else(String::new, |check| format!(" WITH {} CHECK OPTION", check.word()));
         format!("{} VIEW {name}{} AS {text}{check}", self.head("CREATE"), self.column_list())

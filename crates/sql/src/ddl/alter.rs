@@ -338,7 +338,8 @@ fn apply(
             None => copy(ddl)?,
         };
         change.loaded.push(loaded);
-        change.affected = counted(&table.def, &def, &edit.sources, ddl.state.settings.strict(), rows);
+        let strict = ddl.state.settings.strict();
+        change.affected = counted(&table.def, &def, &edit.sources, (strict, online.copies()), rows);
         change.dropped.extend(table.def.indexes.iter().map(|index| index.space));
         return replace_contents(ddl, change, table, def, edit);
     };

@@ -192,9 +192,8 @@ impl Edit {
             }
             AlterAction::RenameIndex { old, new } => rename_index(self, old, new)?,
             AlterAction::SetIndexVisibility { name, invisible } => {
-                let at = self
-                    .find_index(name)
-                    .ok_or_else(|| SqlError::key_does_not_exist(name, &self.tree.name.name))?;
+                let found = if name.is("primary") { self.primary() } else { self.find_index(name) };
+                let at = found.ok_or_else(|| SqlError::key_does_not_exist(name, &self.tree.name.name))?;
                 self.tree.indexes[at].invisible = *invisible;
             }
             AlterAction::Option(option) => self.set_option(option),

@@ -125,6 +125,7 @@ pub(crate) fn build_table(
     }
     let mut indexes = keys::build_indexes(tree, &mut columns, ids, options.engine.1)?;
     fit_comments(&mut columns, &mut indexes, context)?;
+    keys::check_visible(&columns, &indexes, context.mariadb)?;
     for (column, tree) in columns.iter_mut().zip(column_trees) {
         finish_default(column, tree, context.engines.is_empty())?;
     }

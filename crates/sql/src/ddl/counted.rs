@@ -5,15 +5,15 @@ use super::copy::ColumnSource;
 use crate::bind::scope::same;
 use crate::catalog::{Column, Index, IndexKind, TableDef};
 
-/// Returns how many of the `rows` that were copied the reply counts.
+/// Returns how many of the `rows` that were copied the reply counts: all if a copy was `asked` for.
 pub(super) fn counted(
     old: &TableDef,
     new: &TableDef,
     sources: &[ColumnSource],
-    strict: bool,
+    (strict, asked): (bool, bool),
     rows: u64,
 ) -> u64 {
-    if is_copy(old, new, sources, strict) { rows } else { 0 }
+    if asked || is_copy(old, new, sources, strict) { rows } else { 0 }
 }
 
 fn is_copy(old: &TableDef, new: &TableDef, sources: &[ColumnSource], strict: bool) -> bool {

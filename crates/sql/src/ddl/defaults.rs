@@ -2,6 +2,7 @@
 
 use super::build::BuildContext;
 use super::expressions;
+use crate::api::sql_mode;
 use crate::catalog::sequence;
 use crate::catalog::{Column, ColumnDefault};
 use crate::error::{Level, SqlError, SqlResult};
@@ -53,7 +54,7 @@ pub(crate) fn build(
         return Ok(ColumnDefault::Value(Value::Null));
     }
     if column.is_blob() && !context.mariadb {
-        return Err(SqlError::blob_cant_have_default(&column.name));
+        return of_blob(column, &value, context);
     }
     if column.is_blob() {
         return Ok(ColumnDefault::Expression(expressions::stored(
@@ -63,9 +64,10 @@ pub(crate) fn build(
             (1101, &String::new),
         )?));
     }
-    if matches!(column.ty.kind, ColumnKind::Enum | ColumnKind::Set) && is_number_of_label(&value, column) {
-        return Err(bad());
-    }
+    let value = match column.ty.kind {
+        ColumnKind::Enum | ColumnKind::Set => label(value, column).ok_or_else(bad)?,
+        _ => value,
+    };
     let value = match (&value, column.ty.kind) {
         // Bits of a BIT column are a number, however they were written.
         (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
@@ -79,6 +81,18 @@ pub(crate) fn build(
         bad()
     })?;
     Ok(ColumnDefault::Value(cast))
+}
+
+/// A BLOB has none, and an empty one is left out where `sql_mode` is not strict.
+fn of_blob(column: &Column, value: &Value, context: &mut BuildContext<'_>) -> SqlResult<ColumnDefault> {
+    let error = SqlError::blob_cant_have_default(&column.name);
+    let nothing = matches!(value, Value::Bytes(text) if text.is_empty());
+    let strict = context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0;
+    if strict || !nothing || column.ty.kind == ColumnKind::Json {
+        return Err(error);
+    }
+    context.diagnostics.push(Level::Warning, error);
+    Ok(ColumnDefault::None)
 }
 
 /// Tells what is wrong with a default, as MySQL does beside that it is invalid.
@@ -98,6 +112,17 @@ fn in_database(expr: &Expr, db: &str) -> Expr {
         name.qualifier = Some(Box::new(Qualifier { schema: None, table: db.into() }));
     }
     expr
+}
+
+/// A label, which has no spaces at its end.
+fn label(value: Value, column: &Column) -> Option<Value> {
+    if is_number_of_label(&value, column) {
+        return None;
+    }
+    Some(match value {
+        Value::Bytes(text) => Value::Bytes(text.slice(..text.trim_ascii_end().len())),
+        value => value,
+    })
 }
 
 /// A default is a label; its number, which would be stored as well, is none.

@@ -126,6 +126,25 @@ fn build_index(key: &ast::IndexDef, columns: &[Column]) -> SqlResult<Index> {
     Ok(index)
 }
 
+/// Fails in MySQL's dialect if the primary key, or the first unique key that is never NULL where there is none, is not seen.
+///
+/// # Errors
+/// 3522.
+pub(super) fn check_visible(columns: &[Column], indexes: &[Index], mariadb: bool) -> SqlResult<()> {
+    let never_null = |index: &&Index| {
+        index.unique()
+            && !index.parts.is_empty()
+            && index.parts.iter().all(|part| !columns[part.column].nullable)
+    };
+    let primary = indexes.iter().find(|index| index.kind == IndexKind::Primary && !index.parts.is_empty());
+    match primary.or_else(|| indexes.iter().find(never_null)) {
+        Some(index) if index.invisible && !mariadb => {
+            Err(SqlError::new(3522, b"HY000", "A primary key index cannot be invisible"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The index that a foreign key has unless another one will do.
 fn foreign_key_index(key: &ast::ForeignKey, table: &str, columns: &[Column]) -> SqlResult<Index> {
     let given = key.constraint.clone().filter(|name| super::foreign_keys::generated(name, table).is_none());

@@ -30,4 +30,4 @@ pub(crate) use exec::{Change, Ddl, log_ddl};
 pub use stored::load_catalog;
 pub(crate) use stored::{parse_create, parse_definition};
 pub(crate) use triggers::{trigger_text, triggers_of};
-pub(crate) use view::{kept_definer, named_definer};
+pub(crate) use view::{check_view_text, kept_definer, named_definer};

@@ -14,8 +14,8 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::logical::VirtualTables;
 use crate::state::SessionState;
 use crate::store::Names;
-use omnibus_parser::ast::{CreateView, DropTable, QueryBody, Security, UserName, ViewAlgorithm};
-use omnibus_parser::{Meaning, ViewText};
+use omnibus_parser::ast::{CreateView, DropTable, Query, QueryBody, Security, UserName, ViewAlgorithm};
+use omnibus_parser::{Facts, Meaning, ViewText};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -158,6 +158,21 @@ fn logged_view(ddl: &Ddl<'_>, tree: &CreateView, def: &ViewDef) -> Vec<u8> {
     of_client(&text, ddl.state.settings.collation_client).into_owned()
 }
 
+/// Looks at the text of a view's query: variables and parameters are refused by their kind, whatever they are.
+///
+/// # Errors
+/// 1350, 1351.
+pub(crate) fn check_view_text(query: &Query) -> SqlResult<Facts> {
+    let (_, facts) = query.to_view_sql(&ViewText::default());
+    if facts.into {
+        return Err(SqlError::view_select_derived_clause("INTO"));
+    }
+    if facts.variable {
+        return Err(SqlError::view_select_variable());
+    }
+    Ok(facts)
+}
+
 /// The definition, checked; without its id.
 fn view_def(
     ddl: &mut Ddl<'_>,
@@ -170,14 +185,7 @@ fn view_def(
     let mut query = (*tree.query).clone();
     list_columns(&mut query.body);
     let meaning = RefCell::new(Meaning::default());
-    // What stands in a view for a variable or parameter is refused by its kind, whatever it is.
-    let (_, facts) = query.to_view_sql(&ViewText::default());
-    if facts.into {
-        return Err(SqlError::view_select_derived_clause("INTO"));
-    }
-    if facts.variable {
-        return Err(SqlError::view_select_variable());
-    }
+    let facts = check_view_text(&query)?;
     if facts.table {
         return Err(SqlError::not_supported_yet("TABLE in a subquery of a view"));
     }
@@ -189,7 +197,10 @@ fn view_def(
     if !tree.columns.is_empty() && tree.columns.len() != plan.columns.len() {
         return Err(SqlError::view_wrong_list());
     }
-    let meaning = meaning.into_inner();
+    let mut meaning = meaning.into_inner();
+    if tree.columns.is_empty() {
+        meaning.tell_apart(&query);
+    }
     let client = ddl.state.settings.collation_client;
     let written = |text: &[u8]| of_client(text, client).into_owned();
     // MySQL keeps a list of names as it is.

@@ -9,7 +9,7 @@ use super::cast::into_column;
 use super::change::{RowUpdate, Written, assign_default, not_null, on_update_columns};
 use super::delete::delete_row;
 use super::plan::{Planner, generated_given};
-use super::view::ViewCheck;
+use super::view::{ViewCheck, written_column};
 use super::{Effect, NewRow, RowExpressions, Run};
 use crate::api::{Columns, Priv};
 use crate::bind::query::changing;
@@ -134,6 +134,9 @@ impl MultiPlan {
                 "Incorrect usage of DELETE and ORDER BY, LIMIT or RETURNING",
             ));
         }
+        if planner.session.database.is_none() && names.iter().any(|name| name.schema.is_none()) {
+            return Err(SqlError::no_db());
+        }
         let items = vec![item(Expr::Literal(Literal::Null))];
         let select = select(hints, items, from, filter.clone());
         let (mut targets, mut binder) = (Vec::new(), planner.plain_binder());
@@ -149,11 +152,6 @@ impl MultiPlan {
             target.expressions = planner.row_expressions(&target.table)?.filter(|one| one.triggers.is_some());
         }
         Ok(MultiPlan { query, targets, delete: true, ignore: *ignore })
-    }
-
-    /// The name that the statement has for the first of them.
-    pub(crate) fn first_name(&self) -> &str {
-        self.targets.first().map_or("", |target| &target.alias)
     }
 
     /// The tables that change.
@@ -345,10 +343,11 @@ fn assigned(planner: &Planner<'_>, binder: &Binder<'_>, tree: &Update) -> SqlRes
         let (scope, at) = found.ok_or_else(|| SqlError::bad_field(&name.name, "field list"))?;
         let (slot, column) = match &scope.source {
             Source::Table(_) => (scope.slot, at),
-            Source::View(merged) => match &merged.exprs[at].kind {
-                Kind::Column { slot, column, .. } => (*slot, usize::from(*column)),
-                _ => return Err(SqlError::nonupdateable_column(&name.name)),
-            },
+            Source::View(merged) => {
+                let column = written_column(&merged.exprs[at]);
+                let (slot, column) = column.ok_or_else(|| SqlError::nonupdateable_column(&name.name))?;
+                (slot, usize::from(column))
+            }
             Source::Columns(_) => return Err(SqlError::non_updatable_table(&scope.alias, "UPDATE")),
         };
         if let Source::View(merged) = &scope.source

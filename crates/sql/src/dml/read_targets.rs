@@ -1,7 +1,7 @@
 //! MySQL's rule that a statement does not change a table that its subqueries read: MariaDB has not got it, and neither have statements that others
 //! logged. What a derived table or a common table expression reads is no matter, nor what INSERT .. SELECT selects.
 
-use super::{Planner, WriteKind};
+use super::{MultiPlan, Planner, WriteKind};
 use crate::bind::uses::SubqueryRead;
 use crate::catalog::Table;
 use crate::error::{SqlError, SqlResult};
@@ -50,14 +50,37 @@ pub(super) fn check(
             }
             None => Ok(()),
         },
-        (WriteKind::Multi(plan), _) => {
-            let is_read = |id: u64| reads.iter().any(|read| read.table == id && read.through.is_none());
-            match plan.targets().any(|table| !table.temporary && is_read(table.def.id)) {
-                true => Err(SqlError::update_table_used(plan.first_name())),
-                false => Ok(()),
-            }
+        (WriteKind::Multi(plan), Statement::Update(tree)) => {
+            several(planner, plan, tree.tables.first(), "UPDATE", reads)
+        }
+        (WriteKind::Multi(plan), Statement::Delete(tree)) => {
+            several(planner, plan, tree.from.first(), "DELETE", reads)
         }
         _ => Ok(()),
+    }
+}
+
+/// Of a statement with several tables errors name the first one.
+fn several(
+    planner: &Planner<'_>,
+    plan: &MultiPlan,
+    first: Option<&TableRef>,
+    verb: &'static str,
+    reads: &[SubqueryRead],
+) -> SqlResult<()> {
+    let first = first.and_then(first_named);
+    let through = first.and_then(|(name, _)| planner.view(name)).map(|view| view.def.id);
+    let alias = first.map_or("", |(_, alias)| alias);
+    let changed = |table| Changed { table, alias, through, verb, by_name: false };
+    plan.targets().try_for_each(|table| changed(table).find(reads))
+}
+
+fn first_named(table: &TableRef) -> Option<(&ObjectName, &str)> {
+    match table {
+        TableRef::Table(factor) => Some((&factor.name, factor.alias.as_deref().unwrap_or(&factor.name.name))),
+        TableRef::Join(join) => first_named(&join.left),
+        TableRef::Group(members) => members.first().and_then(first_named),
+        TableRef::Derived(_) | TableRef::JsonTable(_) => None,
     }
 }
 
@@ -73,11 +96,15 @@ impl<'a> Changed<'a> {
     }
 
     fn check(mut self, planner: &Planner<'_>, name: &ObjectName, reads: &[SubqueryRead]) -> SqlResult<()> {
+        self.through = planner.view(name).map(|view| view.def.id);
+        self.find(reads)
+    }
+
+    fn find(self, reads: &[SubqueryRead]) -> SqlResult<()> {
         // Temporary tables may stand several times in a statement.
         if self.table.temporary {
             return Ok(());
         }
-        self.through = planner.view(name).map(|view| view.def.id);
         let name = if self.through.is_some() { &*self.table.def.name } else { self.alias };
         let counts =
             |read: &&SubqueryRead| read.table == self.table.def.id && (!self.by_name || *read.alias == *name);

@@ -96,12 +96,20 @@ impl Names {
     }
 }
 
-/// The column of a table that a view's column is.
-pub(super) fn base_column(merged: &MergedView, at: usize, table: u16) -> Option<usize> {
-    match &merged.exprs[at].kind {
-        Kind::Column { slot, column, .. } if *slot == table => Some(usize::from(*column)),
+/// The column that is written through a view's column: the column that this is, also with another collation.
+pub(in crate::dml) fn written_column(e: &Expr) -> Option<(u16, u16)> {
+    match &e.kind {
+        Kind::Column { slot, column, .. } => Some((*slot, *column)),
+        Kind::Retype(inner) if inner.ty.column.kind == e.ty.column.kind => written_column(inner),
         _ => None,
     }
+}
+
+/// The column of a table that a view's column is.
+pub(super) fn base_column(merged: &MergedView, at: usize, table: u16) -> Option<usize> {
+    written_column(&merged.exprs[at])
+        .filter(|(slot, _)| *slot == table)
+        .map(|(_, column)| usize::from(column))
 }
 
 /// What a statement changes, with the names that its expressions may use.
@@ -403,10 +411,7 @@ impl<'a> Planner<'a> {
 
 /// As MySQL has it, rows go into a view only if all of its columns are columns of tables, each of another one; whether they get values or not.
 fn check_insertable(merged: &MergedView, places: &[usize], name: &str) -> SqlResult<()> {
-    let column = |at: usize| match &merged.exprs[at].kind {
-        Kind::Column { slot, column, .. } => Some((*slot, *column)),
-        _ => None,
-    };
+    let column = |at: usize| written_column(&merged.exprs[at]);
     if let Some(place) = places.iter().find(|place| column(**place).is_none()) {
         return Err(SqlError::nonupdateable_column(&merged.columns[*place].name));
     }

@@ -36,6 +36,8 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, Match, MatchKind, Span, meta};
 use std::sync::{Arc, OnceLock};
 
+/// Bytes of a pattern. Its tree takes some hundred for each while it is compiled, which nothing stops.
+const PATTERN_MAX: usize = 128 << 10;
 /// Bytes of a compiled pattern. The worst that fits takes 20 ms to compile.
 const COMPILED_MAX: usize = 4 << 20;
 /// Bytes of an automaton's states that are kept; older ones are made again.
@@ -129,6 +131,9 @@ impl RegexpMatcher {
     /// # Errors
     /// As `new`.
     pub fn with_letters(pattern: &[u8], letters: Letters) -> SqlResult<RegexpMatcher> {
+        if pattern.len() > PATTERN_MAX {
+            return Err(fault::of(Fault::Large));
+        }
         let pattern = std::str::from_utf8(pattern).map_err(|_| fault::of(Fault::Illegal))?;
         let pattern = Pattern::read(pattern, letters)?;
         let backtracking = Backtracking::new(&pattern, letters);

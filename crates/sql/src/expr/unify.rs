@@ -39,7 +39,11 @@ pub fn unify(a: &ExprType, b: &ExprType, operation: &str) -> SqlResult<ExprType>
         (Family::Date, Family::Date) => ExprType::date(),
         (Family::Time, Family::Time) => ExprType::time(a.column.decimals.max(b.column.decimals)),
         (Family::Date | Family::DateTime | Family::Time, Family::Date | Family::DateTime | Family::Time) => {
-            ExprType::datetime(a.column.decimals.max(b.column.decimals))
+            let mut ty = ExprType::datetime(a.column.decimals.max(b.column.decimals));
+            if [a.column.kind, b.column.kind] == [ColumnKind::Timestamp; 2] {
+                ty.column.kind = ColumnKind::Timestamp;
+            }
+            ty
         }
         (Family::Json, Family::Json) => ExprType::json(),
         _ => unify_strings(a, b, operation)?,

@@ -39,7 +39,7 @@ pub(crate) struct Planning<'p> {
 /// What is known of the rows of a plan.
 struct Yield {
     volatile: bool,
-    locks: bool,
+    locks: LockMode,
     rows: f64,
 }
 
@@ -70,7 +70,7 @@ impl Planning<'_> {
                     volatile: left.volatile
                         || rest.iter().any(|(_, plan)| plan.volatile)
                         || order.iter().any(varies),
-                    locks: left.locks || rest.iter().any(|(_, plan)| plan.locks),
+                    locks: rest.iter().fold(left.locks, |most, (_, plan)| most.max(plan.locks)),
                     rows: cost::of_compound(&left, &rest, &limit),
                 };
                 let compound = Compound { left, rest, types: types.clone() };
@@ -82,7 +82,7 @@ impl Planning<'_> {
                 let steps = steps.into_iter().map(|query| self.query(query)).collect::<SqlResult<_>>()?;
                 let names = columns.iter().map(|column| column.name.clone()).collect();
                 let recursive = Recursive { seeds, steps, distinct, id, types: types.clone(), names };
-                let yields = Yield { volatile: false, locks: false, rows: cost::OF_RECURSION };
+                let yields = Yield { volatile: false, locks: LockMode::None, rows: cost::OF_RECURSION };
                 (ResultOperator::Recursion(Box::new(recursive)), yields)
             }
         };
@@ -116,7 +116,7 @@ impl Planning<'_> {
             hints,
         } = block;
         let own: SlotSet = slots.iter().copied().collect();
-        let locks = nest.locks() != LockMode::None;
+        let locks = nest.locks();
         let rest = join::Rest { own: &own, straight, hints: &hints, needed: &needed, read: self.is_read() };
         let mut planned = join::plan(self.session, self.subqueries, nest, &rest)?;
         let mut grouping = grouping.map(|grouping| with_rows(grouping, &slots));
@@ -142,7 +142,7 @@ impl Planning<'_> {
 
 fn values(rows: Vec<Vec<Expr>>) -> (ResultOperator, Yield) {
     let volatile = rows.iter().flatten().any(is_volatile);
-    let yields = Yield { volatile, locks: false, rows: rows.len() as f64 };
+    let yields = Yield { volatile, locks: LockMode::None, rows: rows.len() as f64 };
     (ResultOperator::Values(rows), yields)
 }
 

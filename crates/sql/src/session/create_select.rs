@@ -193,15 +193,17 @@ fn in_collation(ty: &ColumnType, home: u16) -> String {
 fn implied_default(ty: &ColumnType, defaults: Defaults) -> Option<String> {
     Some(match ty.kind {
         _ if defaults == Defaults::None => return None,
-        ColumnKind::Date | ColumnKind::DateTime if defaults == Defaults::NoDates => return None,
+        ColumnKind::Date | ColumnKind::DateTime | ColumnKind::Timestamp if defaults == Defaults::NoDates => {
+            return None;
+        }
         ColumnKind::Decimal if ty.decimals > 0 => format!("0.{}", "0".repeat(usize::from(ty.decimals))),
         ColumnKind::Time if ty.decimals > 0 => format!("00:00:00.{}", "0".repeat(usize::from(ty.decimals))),
         ColumnKind::Time => "00:00:00".to_owned(),
         ColumnKind::Date => "0000-00-00".to_owned(),
-        ColumnKind::DateTime if ty.decimals > 0 => {
+        ColumnKind::DateTime | ColumnKind::Timestamp if ty.decimals > 0 => {
             format!("0000-00-00 00:00:00.{}", "0".repeat(usize::from(ty.decimals)))
         }
-        ColumnKind::DateTime => "0000-00-00 00:00:00".to_owned(),
+        ColumnKind::DateTime | ColumnKind::Timestamp => "0000-00-00 00:00:00".to_owned(),
         ColumnKind::Char | ColumnKind::VarChar | ColumnKind::VarBinary => String::new(),
         kind if kind != ColumnKind::Bit
             && matches!(family(kind), Family::Integer | Family::Real | Family::Decimal) =>

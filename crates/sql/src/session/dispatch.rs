@@ -154,7 +154,7 @@ fn define(cx: &mut StatementContext<'_>, statement: &Statement, call: &mut Call<
     if let Some(result) = temporary::define_temporary(cx, statement, call) {
         return result;
     }
-    if cx.state.settings.server_read_only {
+    if cx.state.settings.server_read_only && !temporary::drops_only_temporary(cx, statement) {
         return Err(SqlError::option_prevents_statement("--read-only").into());
     }
     if cx.trx.locks.has_locked_tables()

@@ -7,7 +7,7 @@ use super::dispatch::statement_text;
 use super::{Call, StatementContext};
 use crate::api::VariableScope;
 use crate::catalog::histogram::{self, Collector, MOST_BUCKETS};
-use crate::catalog::{Column, Histogram, Table};
+use crate::catalog::{Column, Histogram, Table, histogram_data};
 use crate::ddl::log_ddl;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::kept_statistics::histogram_key;
@@ -15,7 +15,7 @@ use crate::store::{HeldSnapshot, by_ref, whole_index};
 use omnibus_commit::Ticket;
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{HistogramChange, Histograms, Ident};
-use omnibus_value::json::Json;
+use omnibus_value::json::{Json, JsonError};
 use omnibus_value::temporal::DateTime;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -111,9 +111,9 @@ pub(super) fn change_histograms(
                 return Ok((vec![("Error", message.into())], None));
             }
             for at in counted {
-                match given(document, &table.columns()[at]) {
+                match given(document, table, &table.columns()[at]) {
                     Ok(found) => messages.push(changes.found(at, found)),
-                    Err(message) => messages.push(("Error", message.into())),
+                    Err(mut refused) => messages.append(&mut refused),
                 }
             }
         }
@@ -240,8 +240,24 @@ pub(super) fn keep_histograms(
     Ok(Ticket::done(Ok(cx.settle(ticket)?)))
 }
 
-/// A document that a statement has.
-fn given(document: &[u8], column: &Column) -> Result<Histogram, &'static str> {
-    let document = Json::parse(document).map_err(|_| "JSON format error.")?;
-    Histogram::of_document(document, column).ok_or("JSON format error.")
+/// A document that a statement has, or what is wrong with it.
+fn given(document: &[u8], table: &Table, column: &Column) -> Result<Histogram, Vec<Message>> {
+    let (db, table) = (&table.def.db, &table.def.name);
+    let unable = format!(
+        "Unable to build histogram statistics for column '{}' in table '{db}'.'{table}'",
+        column.name
+    );
+    let document = Json::parse(document).map_err(|error| {
+        let offset = if let JsonError::Syntax { offset, .. } = &error { *offset } else { 0 };
+        let text = format!(
+            "Invalid JSON text in argument 1 to function UPDATE HISTOGRAM: \"{error}\" at position {offset}."
+        );
+        vec![("Error", text), ("Error", unable.clone()), ("Error", "JSON format error.".to_owned())]
+    })?;
+    histogram_data::check(&document, column).map_err(|refusal| {
+        let warning = refusal.warning.map(|warning| ("Warning", warning));
+        warning.into_iter().chain([("Error", unable.clone()), ("Error", refusal.error)]).collect::<Vec<_>>()
+    })?;
+    let format = || vec![("Error", unable.clone()), ("Error", "JSON format error.".to_owned())];
+    Histogram::of_document(document, column).ok_or_else(format)
 }

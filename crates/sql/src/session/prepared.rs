@@ -63,6 +63,8 @@ pub struct Prepared {
     pub(super) database: Option<Arc<str>>,
     /// What all of it takes, if it is not counted with something else.
     account: Option<Account>,
+    /// Whether a client has prepared it, by PREPARE or its protocol.
+    asked_for: bool,
 }
 
 /// What a prepared statement takes that has no words.
@@ -89,6 +91,7 @@ impl Prepared {
             samples,
             database,
             account: None,
+            asked_for: false,
         }
     }
 
@@ -188,6 +191,7 @@ impl SqlSession {
         let text = Bytes::copy_from_slice(text);
         let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
         prepared.account = Some(account);
+        prepared.asked_for = true;
         match &prepared.statement.node {
             Statement::Prepare { .. }
             | Statement::Execute { .. }
@@ -205,6 +209,9 @@ impl SqlSession {
             }
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 self.plan(&mut prepared, access, None)?;
+            }
+            Statement::CreateView(view) => {
+                crate::ddl::check_view_text(&view.query)?;
             }
             _ => {}
         }
@@ -445,8 +452,18 @@ fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) 
         _ => {
             prepared.retype(call.params);
             let samples = std::mem::take(&mut prepared.samples);
+            let before = prepared.plan.take();
             let planned = session.plan(prepared, call.access, Some(&samples));
             prepared.samples = samples;
+            match (&before, &prepared.plan) {
+                (Some((_, before)), Some((_, now)))
+                    if prepared.asked_for && !before.has_definitions_of(now) =>
+                {
+                    session.state.budget.tally.reprepare();
+                }
+                (Some(_), None) => prepared.plan = before,
+                _ => {}
+            }
             planned
         }
     }

@@ -12,11 +12,36 @@ use crate::storage::LockMode;
 use crate::{bind, exec};
 use omnibus_parser::ast::{Query, Statement};
 use omnibus_value::Value;
+use std::sync::Arc;
 
 /// A compiled statement.
 pub(super) enum Plan {
     Query(Box<QueryPlan>),
     Write(WritePlan),
+}
+
+impl Plan {
+    /// Whether `other` is a plan over the same definitions of tables and views.
+    pub(super) fn has_definitions_of(&self, other: &Plan) -> bool {
+        fn same<'a, T: 'a>(
+            left: impl IntoIterator<Item = &'a Arc<T>>,
+            right: impl IntoIterator<Item = &'a Arc<T>>,
+        ) -> bool {
+            left.into_iter().map(Arc::as_ptr).eq(right.into_iter().map(Arc::as_ptr))
+        }
+        match (self, other) {
+            (Plan::Query(left), Plan::Query(right)) => {
+                same(&left.statement.tables, &right.statement.tables)
+                    && same(&left.statement.views, &right.statement.views)
+            }
+            (Plan::Write(left), Plan::Write(right)) => {
+                same(left.targets(), right.targets())
+                    && same(&left.uses.views, &right.uses.views)
+                    && left.uses.tables == right.uses.tables
+            }
+            _ => false,
+        }
+    }
 }
 
 pub(super) fn select(
@@ -47,7 +72,8 @@ pub(crate) fn plan_query(
     params: Option<&[Value]>,
 ) -> SqlResult<QueryPlan> {
     let plan = plan_reads(cx, query, access, params, LockMode::None)?;
-    if plan.locks && cx.state.settings.server_read_only {
+    // Locks that are shared change nothing.
+    if plan.locks == LockMode::Exclusive && cx.state.settings.server_read_only {
         return Err(SqlError::option_prevents_statement("--read-only"));
     }
     Ok(plan)
@@ -83,7 +109,7 @@ pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> Ex
     {
         return Err(SqlError::too_big_select().into());
     }
-    if !plan.locks {
+    if plan.locks == LockMode::None {
         cx.trx.start_query(&plan.statement.tables)?;
     }
     Ok(())

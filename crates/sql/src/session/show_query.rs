@@ -161,9 +161,9 @@ fn form(cx: &StatementContext<'_>, show: &Show, call: &Call<'_>) -> SqlResult<Fo
             let sql = format!("{EVENTS} WHERE EVENT_SCHEMA = {}", string(&db));
             Form::new("Name", sql, filter.as_ref())
         }
-        Show::ProcedureStatus(filter) => Form::new("Name", routines("PROCEDURE"), filter.as_ref()),
-        Show::FunctionStatus(filter) => Form::new("Name", routines("FUNCTION"), filter.as_ref()),
-        Show::PackageStatus(filter) => Form::new("Name", routines("PACKAGE"), filter.as_ref()),
+        Show::ProcedureStatus(filter) => Form::new("Name", routines(cx, "PROCEDURE"), filter.as_ref()),
+        Show::FunctionStatus(filter) => Form::new("Name", routines(cx, "FUNCTION"), filter.as_ref()),
+        Show::PackageStatus(filter) => Form::new("Name", routines(cx, "PACKAGE"), filter.as_ref()),
         Show::ProcedureCode(name) => return Err(missing("PROCEDURE", name)),
         Show::FunctionCode(name) => return Err(missing("FUNCTION", name)),
         Show::EngineStatus { what, .. } => Form::new("Type", engine_status(what, cx.state), None),
@@ -279,13 +279,17 @@ const EVENTS: &str = "SELECT EVENT_SCHEMA AS `Db`, EVENT_NAME AS `Name`, DEFINER
     CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
     DATABASE_COLLATION AS `Database Collation` FROM information_schema.EVENTS";
 
-const ROUTINES: &str = "SELECT ROUTINE_SCHEMA AS `Db`, ROUTINE_NAME AS `Name`, ROUTINE_TYPE AS `Type`, DEFINER AS `Definer`, \
-    LAST_ALTERED AS `Modified`, CREATED AS `Created`, SECURITY_TYPE AS `Security_type`, ROUTINE_COMMENT AS `Comment`, \
-    CHARACTER_SET_CLIENT AS `character_set_client`, COLLATION_CONNECTION AS `collation_connection`, \
-    DATABASE_COLLATION AS `Database Collation` FROM information_schema.ROUTINES";
+const ROUTINES: &str = "LAST_ALTERED AS `Modified`, CREATED AS `Created`, SECURITY_TYPE AS `Security_type`, \
+    ROUTINE_COMMENT AS `Comment`, CHARACTER_SET_CLIENT AS `character_set_client`, \
+    COLLATION_CONNECTION AS `collation_connection`, DATABASE_COLLATION AS `Database Collation` \
+    FROM information_schema.ROUTINES";
 
-fn routines(kind: &str) -> String {
-    format!("{ROUTINES} WHERE ROUTINE_TYPE = '{kind}'")
+fn routines(cx: &StatementContext<'_>, kind: &str) -> String {
+    let language = if cx.state.settings.mariadb { "" } else { "EXTERNAL_LANGUAGE AS `Language`, " };
+    format!(
+        "SELECT ROUTINE_SCHEMA AS `Db`, ROUTINE_NAME AS `Name`, ROUTINE_TYPE AS `Type`, {language}DEFINER AS `Definer`, \
+         {ROUTINES} WHERE ROUTINE_TYPE = '{kind}'"
+    )
 }
 
 fn pairs(what: &str, scope: VarScope) -> String {

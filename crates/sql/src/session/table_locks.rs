@@ -43,7 +43,11 @@ pub(super) fn lock_tables(
             let behind = outline.tables.iter().map(|table| &table.def);
             names.extend(behind.map(|def| (def.db.to_string(), def.name.to_string(), lock.write)));
             wanted.extend(outline.tables.into_iter().map(|table| (Locked::Table(table), mode)));
-            wanted.extend(outline.views.into_iter().map(|view| (Locked::View(view), TableMode::Shared)));
+            let own = view.def.id;
+            wanted.extend(outline.views.into_iter().map(|view| {
+                let mode = if view.def.id == own { mode } else { TableMode::Shared };
+                (Locked::View(view), mode)
+            }));
             continue;
         }
         let table = catalog.table(&db, &lock.table.name)?.clone();

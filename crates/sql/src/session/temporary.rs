@@ -12,6 +12,14 @@ use crate::error::{ExecResult, SqlError};
 use omnibus_parser::ast::{AlterAction, CreateTable, ObjectName, OnlineOptions, Query, Statement};
 use std::sync::Arc;
 
+/// Whether a statement drops temporary tables alone, though it does not say so.
+pub(super) fn drops_only_temporary(cx: &StatementContext<'_>, statement: &Statement) -> bool {
+    let Statement::DropTable(tree) = statement else { return false };
+    let temporary =
+        |name: &ObjectName| cx.schema_of(name).is_ok_and(|db| cx.trx.temp.table(&db, &name.name).is_some());
+    tree.tables.iter().all(temporary)
+}
+
 /// Runs a definition that is about temporary tables only. `None`: it is not.
 pub(super) fn define_temporary(
     cx: &mut StatementContext<'_>,

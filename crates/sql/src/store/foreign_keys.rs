@@ -249,10 +249,6 @@ pub(super) fn follow(
     if children.is_empty() {
         return Ok(());
     }
-    if trx.statement.attempt.foreign_keys.open.len() > MAX_DEPTH {
-        let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
-        return Err(SqlError::new(3008, b"HY000", message).into());
-    }
     // InnoDB's order: it decides which error tells of a change that several refuse.
     children.sort_by(|a, b| a.foreign_key().name.cmp(&b.foreign_key().name));
     let parent = Parent { table, at, old, new };
@@ -296,6 +292,11 @@ fn follow_child(trx: &mut Trx, parent: &Parent<'_>, child: &Child) -> ExecResult
     loop {
         let mut rows = Vec::new();
         let done = trx.scan(&child.table, index, &mut range, lock, WaitPolicy::Wait, batch, &mut rows)?;
+        let deep = trx.statement.attempt.foreign_keys.open.len() > MAX_DEPTH;
+        if deep && action.changes_rows() && !rows.is_empty() {
+            let message = format!("Foreign key cascade delete/update exceeds max depth of {MAX_DEPTH}.");
+            return Err(SqlError::new(3008, b"HY000", message).into());
+        }
         for row in rows {
             follow_row(trx, parent, child, action, row, replaced.as_deref().map(|new| (&*values, new)))?;
         }

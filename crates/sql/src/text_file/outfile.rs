@@ -104,12 +104,23 @@ impl<'a> OutfileSink<'a> {
         self.file.flush().map_err(|error| failed(self.outfile, &error))
     }
 
+    /// Whether fields are filled up to their width: not beside one that holds gigabytes, as in MySQL.
+    fn is_fixed(&self, format: &Format) -> bool {
+        let long = |kind| {
+            matches!(
+                kind,
+                ColumnKind::LongText | ColumnKind::LongBlob | ColumnKind::Json | ColumnKind::Geometry
+            )
+        };
+        format.is_fixed() && !self.types.iter().any(|ty| long(ty.column.kind))
+    }
+
     fn field(&self, line: &mut Vec<u8>, value: &Value, ty: &ColumnType, format: &Format) {
         let text = !is_number(ty.kind);
         let quote = format.enclosed.filter(|_| text || !format.optionally);
         if matches!(value, Value::Null) {
             match format.escape {
-                _ if format.is_fixed() => line.resize(line.len() + width(ty), b' '),
+                _ if self.is_fixed(format) => line.resize(line.len() + width(ty), b' '),
                 Some(escape) => line.extend_from_slice(&[escape, b'N']),
                 None => line.extend_from_slice(b"NULL"),
             }
@@ -118,7 +129,7 @@ impl<'a> OutfileSink<'a> {
         let bytes = self.converted(value.to_bytes(ty), ty);
         line.extend(quote);
         let escapes = Escapes::new(format, quote.is_some(), text);
-        if format.is_fixed() {
+        if self.is_fixed(format) {
             let width = width(ty);
             let end = line.len() + width;
             escapes.write(line, &bytes[..bytes.len().min(width)]);

@@ -49,7 +49,12 @@ impl Collation {
                 self.general(text).chain(pad).for_each(|w| out.extend_from_slice(&w.to_be_bytes()));
             }
             Kind::Uca(levels) => {
-                for level in levels {
+                // Zeros stand between the levels of MySQL 8's.
+                let apart = !self.pad_space && self.name.contains("_0900_");
+                for (at, level) in levels.iter().enumerate() {
+                    if at > 0 && apart {
+                        out.extend_from_slice(&[0, 0]);
+                    }
                     let pad = std::iter::repeat_n(level.space(), missing);
                     level.weights(text).chain(pad).for_each(|w| out.extend_from_slice(&w.to_be_bytes()));
                 }

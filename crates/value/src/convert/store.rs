@@ -281,10 +281,11 @@ fn clip(n: &mut f64, limit: f64, problem: Option<Problem>) -> Option<Problem> {
 }
 
 /// DOUBLE(m,d) rounds like ROUND(x, d): half to even on the scaled value.
+/// Rounds the part behind the whole number by itself, as MySQL and MariaDB do: 999.985 is 999.99, and -999.985 is -999.99.
 fn round_places(n: f64, places: u8) -> f64 {
     let scale = 10f64.powi(i32::from(places));
-    let scaled = n * scale;
-    if scaled.is_finite() { round_half_even(scaled) / scale } else { n }
+    let whole = n.floor();
+    if n.is_finite() { whole + round_half_even((n - whole) * scale) / scale } else { n }
 }
 
 fn store_decimal(value: &Value, ty: &ColumnType) -> Raw {

@@ -2,6 +2,7 @@
 
 mod auto_increment;
 mod before;
+mod documents;
 mod duplicate;
 mod plan;
 mod run;

@@ -2,6 +2,7 @@
 
 use super::auto_increment::is_auto_key;
 use super::before;
+use super::documents;
 use super::plan::InsertPlan;
 use super::source::Source;
 use crate::api::VariableScope;
@@ -238,14 +239,19 @@ impl InsertPlan {
         number: u64,
     ) -> ExecResult<Vec<Value>> {
         let mut values = template.to_vec();
-        let types = query.types.iter();
-        for ((&at, value), source) in self.columns.iter().zip(row.iter().cloned()).zip(types) {
+        let types = query.types.iter().zip(query.columns.iter());
+        let given = self.columns.iter().zip(row.iter().cloned()).zip(types);
+        for (place, ((&at, value), (source, of))) in given.enumerate() {
             let column = &self.target.table.def.columns[at];
             if column.generated.is_some() {
                 continue;
             }
-            values[at] = cast::into_column(value, &source.column, column, number, self.ignore, run.state)?;
-            let value = std::mem::take(&mut values[at]);
+            let (value, source) = documents::as_stored(value, &source.column, column, of, run.state);
+            let stored = cast::into_column(value, &source, column, number, self.ignore, run.state);
+            let value = stored.map_err(|error| match run.state.settings.mariadb {
+                true => error,
+                false => documents::refused(error, column, query, place),
+            })?;
             values[at] = self.not_null(run, at, value)?;
         }
         self.fill_defaults(run, |_| false, &mut values, number)?;

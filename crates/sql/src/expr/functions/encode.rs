@@ -11,7 +11,7 @@ use crate::expr::types::{Family, bytes};
 pub(super) const DEFS: &[Def] = &[
     Def::new("HEX", 1, 1, hex_type, hex),
     Def::new("UNHEX", 1, 1, super::text_lengths::of_hex, unhex),
-    Def::new("WEIGHT_STRING", 1, 2, weights_type, weight_string),
+    Def::new("WEIGHT_STRING", 1, 4, weights_type, weight_string),
     Def::new("BIN", 1, 1, ty::ascii::<64>, bin),
     Def::new("OCT", 1, 1, ty::ascii::<64>, oct),
     Def::new("CONV", 3, 3, ty::ascii::<65>, conv),
@@ -41,6 +41,9 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
         return Ok(Value::Null);
     }
     let value = str_arg!(args, 0, cx);
+    if args.len() == 4 {
+        return some_weights(&value, args, cx);
+    }
     let chars = match args.len() {
         1 => None,
         _ => Some(usize::try_from(int_arg!(args, 1, cx)).unwrap_or(0)),
@@ -54,6 +57,42 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
     cx.ask(value.len().max(chars.unwrap_or(0)).saturating_mul(4))?;
     let mut weights = Vec::new();
     collation.write_weights(&value, chars, &mut weights);
+    Ok(Value::Bytes(weights.into()))
+}
+
+/// A flag of `WEIGHT_STRING(text, bytes, characters, flags)`: all bytes are made.
+const PAD_TO_LENGTH: u64 = 0x80;
+
+/// The weights of so many characters, in so many bytes; 0 bytes are as many as there are.
+fn some_weights(value: &[u8], args: &[Expr], cx: &mut Context<'_>) -> ExecResult<Value> {
+    let number = |at: usize| match args[at].as_const() {
+        Some(Value::Int(n)) => u64::try_from(*n).unwrap_or(0),
+        Some(Value::UInt(n)) => *n,
+        _ => 0,
+    };
+    let most = cx.session.settings.max_allowed_packet;
+    let (length, chars, flags) = (number(1), number(2), number(3));
+    if value.len() as u64 > most || length > most || chars > most {
+        return Ok(Value::Null);
+    }
+    let (length, chars) = (length as usize, chars as usize);
+    cx.ask(value.len().max(chars).saturating_mul(4).max(length))?;
+    let collation = omnibus_value::collation::by_id_or_binary(args[0].ty.column.collation);
+    let mut weights = Vec::new();
+    collation.write_weights(value, Some(chars), &mut weights);
+    if length > 0 {
+        let mut space = Vec::new();
+        if collation.pad_space {
+            collation.write_weights(b" ", None, &mut space);
+        }
+        if flags & PAD_TO_LENGTH != 0 && !space.is_empty() {
+            let missing = length.saturating_sub(weights.len());
+            weights.extend(space.iter().copied().cycle().take(missing));
+        } else if flags & PAD_TO_LENGTH != 0 {
+            weights.resize(weights.len().max(length), 0);
+        }
+        weights.truncate(length);
+    }
     Ok(Value::Bytes(weights.into()))
 }
 

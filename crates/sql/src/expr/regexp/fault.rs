@@ -33,6 +33,8 @@ pub enum Fault {
     Number,
     /// A group's number beyond the groups.
     Index,
+    /// A pattern that is too long, or too large when it is compiled.
+    Large,
     /// Everything else.
     Illegal,
 }
@@ -58,6 +60,7 @@ pub fn of(fault: Fault) -> SqlError {
         }
         Fault::Stack => (3698, "Overflow in the regular expression backtrack stack."),
         Fault::Time => (3699, "Timeout exceeded in regular expression match."),
+        Fault::Large => (3700, "The regular expression pattern exceeds limits on size or complexity."),
         Fault::GroupName => (3887, "A capture group has an invalid name."),
         Fault::Number => (4007, "Decimal number in regular expression is too large."),
     };
@@ -78,6 +81,7 @@ pub fn refused(error: &dyn std::error::Error) -> SqlError {
     match error.source() {
         Some(deeper) => refused(deeper),
         None if error.to_string().contains("invalid character class range") => of(Fault::RangeOrder),
+        None if error.to_string().contains("exceeded limit") => of(Fault::Large),
         None => of(Fault::Illegal),
     }
 }

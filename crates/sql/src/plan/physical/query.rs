@@ -9,6 +9,7 @@ use crate::catalog::{Table, View};
 use crate::error::SqlError;
 use crate::expr::ExprType;
 use crate::logical::Limit;
+use crate::storage::LockMode;
 use omnibus_parser::ast::Target;
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ pub struct QueryPlan {
     pub(crate) outfile: Option<Box<crate::text_file::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.
     pub late_limit: Option<Limit>,
-    /// Whether rows are locked.
-    pub locks: bool,
+    /// How rows are locked.
+    pub locks: LockMode,
     /// Rows expected.
     pub rows: f64,
 }

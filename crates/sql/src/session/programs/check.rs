@@ -1,6 +1,7 @@
 //! Statements that a kind of program may not contain, refused when it is made.
 
 use crate::api::VariableScope;
+use crate::ddl;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
 use omnibus_parser::ast::{Commits, InPrograms, Program, ProgramKind, ProgramNode, SetItem, Statement};
@@ -67,6 +68,9 @@ fn node(each: &ProgramNode, look: Look<'_>) -> SqlResult<()> {
 }
 
 fn statement(kind: ProgramKind, statement: &Statement) -> SqlResult<()> {
+    if let Statement::CreateView(view) = statement {
+        ddl::check_view_text(&view.query)?;
+    }
     match statement.traits().programs {
         InPrograms::Never(what) => Err(SqlError::sp_badstatement(what)),
         InPrograms::NoCreate(what) => {

@@ -97,7 +97,10 @@ impl ProgramDdl<'_, '_> {
     pub(crate) fn create_routine(&mut self, tree: &CreateRoutine) -> ExecResult<Outcome> {
         let db = self.ddl.schema_of(&tree.name)?;
         let (name, what) = (tree.name.name.as_str(), tree.kind.name());
-        check_name(name)?;
+        check_name(name).map_err(|error| match error.code {
+            1103 => SqlError::new(1458, b"42000", format!("Incorrect routine name '{name}'")),
+            _ => error,
+        })?;
         let routine = Routine { kind: tree.kind, db: &db, name };
         self.ddl.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;

@@ -135,8 +135,8 @@ impl SqlSession {
                 }
             }
             Instruction::AssignUser { name, value } => {
-                let (value, ty) = self.value_of(value, false, call)?;
-                self.state.assign_user(name, value, &ty)?;
+                let given = self.value_of(value, false, call)?;
+                assign_user(&mut self.state, name, given, &mut machine.affected)?;
             }
             Instruction::AssignNew { column, value } => {
                 let (value, ty) = self.value_of(value, true, call)?;
@@ -381,6 +381,9 @@ impl SqlSession {
                     _ => frame.at + 1,
                 };
                 enter_handler(&mut self.state, frame, found, resume);
+                if level == Level::Error {
+                    changes_nothing(&self.state, &mut machine.affected);
+                }
                 return Ok(());
             }
             self.drop_frame(machine);
@@ -393,6 +396,25 @@ impl SqlSession {
         while !machine.frames.is_empty() {
             self.drop_frame(machine);
         }
+    }
+}
+
+/// SET of a user variable.
+fn assign_user(
+    state: &mut SessionState,
+    name: &str,
+    (value, ty): (Value, ColumnType),
+    affected: &mut u64,
+) -> SqlResult<()> {
+    state.assign_user(name, value, &ty)?;
+    changes_nothing(state, affected);
+    Ok(())
+}
+
+/// A statement that changes no rows has run: in MySQL's dialect CALL tells of none, whatever was changed before.
+fn changes_nothing(state: &SessionState, affected: &mut u64) {
+    if !state.settings.mariadb {
+        *affected = 0;
     }
 }
 

@@ -1,7 +1,8 @@
 //! SHOW CREATE of stored programs.
 
+use crate::api::sql_mode::ANSI_QUOTES;
 use crate::api::{Outcome, Priv, Routine};
-use crate::catalog::ProgramDef;
+use crate::catalog::{ProgramDef, quote_ident};
 use crate::error::{ExecResult, SqlError};
 use crate::session::{Call, StatementContext, answer_column};
 use bytes::Bytes;
@@ -25,6 +26,19 @@ fn may_see(def: &ProgramDef, call: &Call<'_>) -> bool {
             call.access.check_routine(routine, Some(&def.definer()), Priv::Any).is_ok()
         }
     }
+}
+
+/// A definition's text with its names quoted as the program's own `sql_mode` has it, in MySQL's dialect.
+fn in_mode(created: String, def: &ProgramDef, mariadb: bool) -> String {
+    if mariadb || def.sql_mode & ANSI_QUOTES == 0 {
+        return created;
+    }
+    let name = quote_ident(&def.name);
+    let Some(end) = created.find(&name).map(|at| at + name.len()) else { return created };
+    let (head, body) = created.split_at(end);
+    // Accounts and names of programs, each whole.
+    let head = head.replace('`', "\"");
+    head + body
 }
 
 /// SHOW CREATE PROCEDURE, FUNCTION, TRIGGER and EVENT.
@@ -65,11 +79,11 @@ pub(crate) fn show_create_program(
     let [client, connection, database] = def.charsets();
     let guarded = matches!(kind, ProgramKind::Procedure | ProgramKind::Function);
     let shown = !guarded || call.access.check_body(&def.definer()).is_ok();
-    let event = def.event.as_ref();
+    let (event, mariadb) = (def.event.as_ref(), cx.state.settings.mariadb);
     let words = event.map_or("", |event| event.status.text(true));
     // Kept in MariaDB's words.
     let created = match event {
-        Some(event) if !cx.state.settings.mariadb => {
+        Some(event) if !mariadb => {
             def.text.replacen(&format!(" {words}"), &format!(" {}", event.status.text(false)), 1)
         }
         _ => def.text.to_string(),
@@ -77,7 +91,7 @@ pub(crate) fn show_create_program(
     let mut row = vec![
         text(&def.name),
         text(&mode_text(cx.state, def.sql_mode)),
-        if shown { text(&created) } else { Value::Null },
+        if shown { text(&in_mode(created, &def, mariadb)) } else { Value::Null },
         text(client),
         text(connection),
         text(database),
