@@ -14,7 +14,8 @@ fn inputs(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn what_fuzzing_kept_runs() {
-    let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../testdata/fuzz");
+    let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("../../testdata/fuzz");
     std::thread::scope(|scope| {
         for target in TARGETS {
             let folder = root.join(target.name);

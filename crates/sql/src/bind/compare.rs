@@ -434,9 +434,8 @@ fn comparable_in(
     Ok((left, right, BINARY))
 }
 
-/// The comparison of CASE with an operand: a constant is no year there.
+/// The comparison of CASE with an operand: a constant is no year there, and text meets a date as text, but a date meets text as a date.
 pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Expr) -> SqlResult<Expr> {
-    // Text meets a date as text here; a date meets text as a date.
     let text = operand.ty.family() == Family::String && condition.ty.is_temporal();
     if text && !binder.session.settings.mariadb {
         return compare(binder, CompareOp::Eq, operand, as_text(condition));
