@@ -120,7 +120,7 @@ impl LogEnv {
         self.gtids.mode()
     }
 
-    /// Sets `gtid_mode` at start-up. Later changes go through [`crate::Coordinator::change_gtid_mode`].
+    /// Sets `gtid_mode` at start-up. Later changes go through [`crate::Gtids::change_mode`].
     pub fn set_gtid_mode(&self, mode: GtidMode) {
         self.gtids.set_mode(mode);
     }
