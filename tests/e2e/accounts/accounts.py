@@ -86,7 +86,7 @@ def privileges(server):
     reads = ["INSERT INTO app.t VALUES ((SELECT id FROM other.t LIMIT 1))", "REPLACE INTO app.t SELECT id FROM other.t",
              "INSERT INTO app.t VALUES (1) ON DUPLICATE KEY UPDATE id = (SELECT MAX(id) FROM other.t)",
              "UPDATE app.t SET id = (SELECT MAX(id) FROM other.t)", "DELETE FROM app.t WHERE id IN (SELECT id FROM other.t)",
-             "DELETE a FROM app.t a JOIN other.t b ON a.id = b.id", "UPDATE app.t a JOIN other.t b ON a.id = b.id SET a.id = 5",
+             "DELETE app.t FROM app.t JOIN other.t b ON app.t.id = b.id", "UPDATE app.t a JOIN other.t b ON a.id = b.id SET a.id = 5",
              "CREATE TABLE app.copy SELECT * FROM other.t", "DO (SELECT 1 FROM other.t)", "SET @a = (SELECT id FROM other.t)",
              "WITH x AS (SELECT * FROM other.t) SELECT * FROM x", "SELECT 1 UNION SELECT id FROM other.t",
              "SELECT EXISTS (SELECT 1 FROM other.t)", "EXPLAIN SELECT * FROM other.t", "TABLE other.t", "DESCRIBE other.t",
