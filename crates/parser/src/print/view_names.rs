@@ -2,6 +2,7 @@
 
 use super::query::{Meaning, place};
 use crate::ast::{Expr, Ident, Query, SelectItem};
+use std::collections::{HashMap, HashSet};
 
 /// A column of the list: its member, its place in that, its name, whether the statement does not give that.
 struct Named<'a> {
@@ -24,11 +25,21 @@ impl Meaning {
             let named = self.items.get(&place(item)).into_iter().flatten().enumerate();
             list.extend(named.map(|(at, (_, name))| Named { item, at, name: name.clone(), generated }));
         }
-        for later in 1..list.len() {
-            let same = |other: &usize| is_same(&list[*other].name, &list[later].name);
-            let Some(earlier) = (0..later).find(same) else { continue };
+        let mut free = FreeNames::beside(&list);
+        // By name, the first member that is called so.
+        let mut called: HashMap<String, usize> = HashMap::new();
+        for later in 0..list.len() {
+            let folded = list[later].name.to_lowercase();
+            let Some(&earlier) = called.get(&folded) else {
+                called.insert(folded, later);
+                continue;
+            };
             let Some(at) = [later, earlier].into_iter().find(|at| list[*at].generated) else { continue };
-            let name = free_name(&list, at);
+            let name = free.name(&list[at].name);
+            if at == earlier {
+                called.insert(folded, later);
+            }
+            called.entry(name.to_lowercase()).or_insert(at);
             let member = &mut list[at];
             if let Some((_, own)) =
                 self.items.get_mut(&place(member.item)).and_then(|names| names.get_mut(member.at))
@@ -40,14 +51,30 @@ impl Meaning {
     }
 }
 
-fn is_same(left: &str, right: &str) -> bool {
-    left.to_lowercase() == right.to_lowercase()
+/// Names that are not taken, without asking for each of those that are once more: lists have thousands of members.
+struct FreeNames {
+    taken: HashSet<String>,
+    /// How many were made of each.
+    made: HashMap<String, u32>,
 }
 
-fn free_name(list: &[Named<'_>], at: usize) -> Ident {
-    let own = &*list[at].name;
-    let first = std::iter::once(format!("Name_exp_{own}"));
-    let mut names = first.chain((1u32..).map(|number| format!("Name_exp_{number}_{own}")));
-    let free = |name: &String| !list.iter().any(|other| is_same(&other.name, name));
-    names.find(free).unwrap_or_default().into()
+impl FreeNames {
+    fn beside(list: &[Named<'_>]) -> FreeNames {
+        let taken = list.iter().map(|named| named.name.to_lowercase()).collect();
+        FreeNames { taken, made: HashMap::new() }
+    }
+
+    fn name(&mut self, own: &str) -> Ident {
+        let made = self.made.entry(own.to_lowercase()).or_default();
+        loop {
+            let name = match *made {
+                0 => format!("Name_exp_{own}"),
+                number => format!("Name_exp_{number}_{own}"),
+            };
+            *made += 1;
+            if self.taken.insert(name.to_lowercase()) {
+                return name.into();
+            }
+        }
+    }
 }
