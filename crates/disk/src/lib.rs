@@ -20,7 +20,7 @@ mod real;
 
 pub use counted::{Figures, FileUse, FileUses, Request};
 pub use file::File;
-pub use full::{FullDisk, MakingRoom};
+pub use full::{FullDisk, MakingRoom, is_full};
 pub use overlay::Overlay;
 
 use std::ffi::OsString;

@@ -8,7 +8,7 @@
 
 use omnibus_disk::{File, FullDisk};
 use std::collections::BTreeMap;
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,10 +32,6 @@ pub(crate) struct Space {
     failures: AtomicU64,
     /// By the number of the block.
     kept: Mutex<BTreeMap<u64, Box<[u8]>>>,
-}
-
-pub(crate) fn is_full(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 impl Space {
@@ -72,7 +68,7 @@ impl Space {
 
     /// Whether a failure is one to wait for.
     pub(crate) fn waits_for(&self, error: &Error) -> bool {
-        let waits = is_full(error) && self.patient();
+        let waits = omnibus_disk::is_full(error.kind()) && self.patient();
         if waits {
             // Told first: who finds `full` set takes it back, also on another thread.
             self.disk.waits(WHO, &format_args!("can not write {}: {error}", self.path.display()));

@@ -27,8 +27,7 @@ impl IoFailure {
     /// Returns whether a write failed, in whole or in part, because the disk was full, or a name could not be created
     /// for that reason. A sync that fails so is excluded: it is unknown which of the earlier bytes reached the device.
     pub(crate) fn is_full_on_write(&self) -> bool {
-        matches!(self.operation, "write" | "create" | "rename")
-            && matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        matches!(self.operation, "write" | "create" | "rename") && omnibus_disk::is_full(self.kind)
     }
 
     /// As [`IoFailure::is_full_on_write`], or the file would exceed the largest permitted size: earlier bytes are not

@@ -233,7 +233,7 @@ pub(crate) fn probe(disk: &Disk, dir: &Path, wanted: FlushMethod) -> Result<Flus
             Ok(()) => return Ok(method),
             Err(error) => error,
         };
-        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        if omnibus_disk::is_full(error.kind()) {
             tracing::warn!(%method, %error, dir = %dir.display(), "this binlog_flush_method could not be tried");
             return Ok(method);
         }

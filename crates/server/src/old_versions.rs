@@ -29,6 +29,18 @@ pub(crate) struct Held {
     pub process: Arc<Process>,
 }
 
+impl Held {
+    /// For how many seconds it has been held at a time in microseconds since 1970.
+    pub fn seconds(&self, now: i64) -> u64 {
+        u64::try_from(now).unwrap_or(0).saturating_sub(self.since_us) / 1_000_000
+    }
+}
+
+/// Transactions that were committed since a snapshot of this number.
+pub(crate) fn behind(published: &Published, number: CommitNo) -> u64 {
+    published.number().0.saturating_sub(number.0)
+}
+
 /// Those of all connections, the oldest first.
 pub(crate) fn held(processes: &Processes) -> Vec<Held> {
     let of = |process: Arc<Process>| {
@@ -49,14 +61,13 @@ pub(crate) fn oldest_number(published: &Published, held: &[Held]) -> CommitNo {
 /// The oldest one. `None`: nobody holds one.
 pub(crate) fn oldest(processes: &Processes, log: &dyn LogAdmin) -> Option<OldestSnapshot> {
     let coordinator = log.coordinator()?;
-    let now = u64::try_from(crate::clock::now_us()).unwrap_or(0);
     let (held, published) = (held(processes), coordinator.published());
     let any = oldest_number(published, &held);
-    let behind = |number: CommitNo| published.number().0.saturating_sub(number.0);
+    let behind = |number| behind(published, number);
     match held.first() {
         Some(held) if held.number <= any => Some(OldestSnapshot {
             connection: held.process.id.into(),
-            seconds: now.saturating_sub(held.since_us) / 1_000_000,
+            seconds: held.seconds(crate::clock::now_us()),
             behind: behind(held.number),
             number: held.number.0,
         }),

@@ -168,8 +168,12 @@ impl Parser<'_> {
             return if needed { Err(self.error()) } else { Ok(()) };
         }
         ty.length = Some(match ty.name {
-            TypeName::Char | TypeName::VarChar | TypeName::Binary | TypeName::VarBinary => type_width(self)?,
-            TypeName::Text | TypeName::Blob => type_width(self)?,
+            TypeName::Char
+            | TypeName::VarChar
+            | TypeName::Binary
+            | TypeName::VarBinary
+            | TypeName::Text
+            | TypeName::Blob => type_width(self)?,
             _ => self.number_u32()?,
         });
         if self.eat(Tok::Comma) {

@@ -189,7 +189,7 @@ fn is_virtual(db: &str) -> bool {
 
 /// Whether it is one of the tables that tell of everybody's transactions and data: InnoDB's own, all but the words that its full-text
 /// indexes leave out, and this server's.
-fn tells_of_all(db: &str, table: Option<&str>) -> bool {
+pub(super) fn tells_of_all(db: &str, table: Option<&str>) -> bool {
     let begins = |table: &str, with: &str| {
         table.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
     };

@@ -513,7 +513,7 @@ impl SessionHost for SessionShared {
         let own_threads =
             own_account || matches!(table, "threads" | "events_statements_current" | "events_stages_current");
         // Tables of information_schema were asked for with PROCESS.
-        let checked = own_threads || table.starts_with("INNODB_") || table.starts_with("OMNIBUS_");
+        let checked = own_threads || access::tells_of_all("information_schema", Some(table));
         if !checked && !account.rights().on_table("performance_schema", table).any(readers) {
             return Err(SqlError::tableaccess_denied("SELECT", &account.user, account.host.as_str(), table));
         }

@@ -43,8 +43,7 @@ fn stamp(us: u64) -> Value {
 
 /// A time in whole seconds; the SQL layer makes it one of the session's zone.
 pub(crate) fn time(us: u64) -> Value {
-    let at = DateTime::from_unix(i64::try_from(us / 1_000_000).unwrap_or(0), 0);
-    at.map_or(Value::Null, Value::DateTime)
+    stamp(us - us % 1_000_000)
 }
 
 /// The rows of a table. `sees` says which threads the account may see.

@@ -156,33 +156,16 @@ pub(super) fn dated_extreme(binder: &Binder<'_>, e: Expr) -> Expr {
 /// IF and CASE of dates and what makes text of them, as numbers: MySQL asks the branch that is taken for its own. `ty` is a number's.
 pub(super) fn chosen_number(binder: &Binder<'_>, e: Expr, ty: &ExprType) -> Expr {
     fn is_dated(e: &Expr) -> bool {
-        e.ty.is_temporal() || e.ty.family() == Family::String && branches(e).any(is_dated)
-    }
-    fn branches(e: &Expr) -> Box<dyn Iterator<Item = &Expr> + '_> {
-        match &e.kind {
-            Kind::Case { whens, otherwise } => {
-                Box::new(whens.iter().map(|(_, result)| result).chain(otherwise.as_deref()))
-            }
-            Kind::Call(def, args) if def.name == "IF" => Box::new(args[1..].iter()),
-            _ => Box::new(std::iter::empty()),
-        }
-    }
-    fn number(e: &mut Expr, ty: &ExprType) {
-        let branch = std::mem::replace(e, Expr::null());
-        *e = as_number(branch, ty);
+        e.ty.is_temporal()
+            || e.ty.family() == Family::String && functions::branches(e).into_iter().any(is_dated)
     }
     fn as_number(mut e: Expr, ty: &ExprType) -> Expr {
         let ty = ty.clone().nullable(true);
         if e.ty.is_temporal() || !is_dated(&e) {
             return Expr { kind: Kind::Cast(Box::new(e)), ty };
         }
-        match &mut e.kind {
-            Kind::Case { whens, otherwise } => {
-                whens.iter_mut().for_each(|(_, result)| number(result, &ty));
-                otherwise.iter_mut().for_each(|e| number(e, &ty));
-            }
-            Kind::Call(_, args) => args[1..].iter_mut().for_each(|e| number(e, &ty)),
-            _ => {}
+        for branch in functions::branches_mut(&mut e) {
+            *branch = as_number(std::mem::replace(branch, Expr::null()), &ty);
         }
         Expr { kind: e.kind, ty }
     }

@@ -14,7 +14,7 @@ use super::{exists, full_group, order, output_name, rollup};
 use crate::api::ResultColumn;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::{Family, NOT_FIXED};
-use crate::expr::{Expr, ExprType, Kind, SlotSet};
+use crate::expr::{Expr, ExprType, Kind, SlotSet, functions};
 use crate::logical::hints::{HintPlace, name_indexes};
 use crate::logical::nest::Nest;
 use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
@@ -69,14 +69,11 @@ fn with_decimals_of_branches(e: &mut Expr) {
     if e.ty.family() != Family::Decimal {
         return;
     }
-    match &mut e.kind {
-        Kind::Case { whens, otherwise } => {
-            whens.iter_mut().for_each(|(_, result)| with_decimals_of_branches(result));
-            otherwise.iter_mut().for_each(|e| with_decimals_of_branches(e));
-        }
-        Kind::Call(def, args) if def.name == "IF" => args[1..].iter_mut().for_each(with_decimals_of_branches),
-        _ => return,
+    let branches = functions::branches_mut(e);
+    if branches.is_empty() {
+        return;
     }
+    branches.into_iter().for_each(with_decimals_of_branches);
     e.ty.column.decimals = NOT_FIXED;
 }
 

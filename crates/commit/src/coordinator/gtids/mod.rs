@@ -9,7 +9,6 @@ pub use mode::{GtidModeError, GtidWait};
 use super::Coordinator;
 use crate::env::Env;
 use crate::error::CommitError;
-use crate::head::read_head;
 use crate::owned::Ownership;
 use omnibus_engine::CommitNo;
 use omnibus_format::{AnyGtid, BinlogState, Dialect, GtidMode, GtidSet, GtidState};
@@ -156,11 +155,10 @@ impl Gtids<'_> {
     /// The oldest file could not be read.
     pub fn purged(self) -> Result<GtidSet, ReadError> {
         let mut purged = GtidSet::new();
-        if let Some(oldest) = self.0.log().files().list().into_iter().next() {
-            let head = read_head(&mut self.0.log().files().read(oldest.file)?)?;
-            if let Some(GtidState::Mysql(previous)) = head.previous {
-                purged = previous;
-            }
+        if let Some(oldest) = self.0.log().files().list().into_iter().next()
+            && let Some(GtidState::Mysql(previous)) = self.before_file(oldest.file)?
+        {
+            purged = previous;
         }
         let executed = self.0.log().gtids.executed.lock();
         purged.union(executed.elsewhere());

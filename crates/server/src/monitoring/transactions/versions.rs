@@ -1,7 +1,7 @@
 //! OMNIBUS_OLD_VERSIONS.
 
 use crate::monitoring::{Row, text, text_or_null, time};
-use crate::old_versions::{Held, held, oldest_number};
+use crate::old_versions::{Held, behind, held, oldest_number};
 use crate::server::Server;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
@@ -12,18 +12,16 @@ pub(crate) fn old_versions(server: &Server) -> Vec<Row> {
     let Some(coordinator) = server.log.coordinator() else { return Vec::new() };
     let now = crate::clock::now_us();
     let (held, published) = (held(&server.processes), coordinator.published());
-    let behind =
-        |number: CommitNo| ("COMMITS_BEHIND", Value::UInt(published.number().0.saturating_sub(number.0)));
+    let behind = |number| ("COMMITS_BEHIND", Value::UInt(behind(published, number)));
     let snapshot = |number: CommitNo| ("SNAPSHOT", Value::UInt(number.0));
     let of_connection = |held: &Held| {
         let line = held.process.line(now);
-        let seconds = u64::try_from(now).unwrap_or(0).saturating_sub(held.since_us) / 1_000_000;
         vec![
             ("CONNECTION_ID", Value::UInt(line.id.into())),
             ("USER", text(&line.identity.user)),
             ("HOST", text(&line.identity.host)),
             ("SINCE", time(held.since_us)),
-            ("SECONDS", Value::UInt(seconds)),
+            ("SECONDS", Value::UInt(held.seconds(now))),
             snapshot(held.number),
             behind(held.number),
             ("STATE", text_or_null(line.state)),

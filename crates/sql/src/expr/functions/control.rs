@@ -139,6 +139,28 @@ fn shown_date(at: &Value, args: &[Expr]) -> Value {
     Value::Bytes(Bytes::copy_from_slice(&text[..length]))
 }
 
+/// The expressions of which IF or CASE gives one; none of another expression.
+pub(crate) fn branches(e: &Expr) -> Vec<&Expr> {
+    match &e.kind {
+        Kind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, result)| result).chain(otherwise.as_deref()).collect()
+        }
+        Kind::Call(def, args) if def.name == "IF" => args[1..].iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// As `branches`, to change them.
+pub(crate) fn branches_mut(e: &mut Expr) -> Vec<&mut Expr> {
+    match &mut e.kind {
+        Kind::Case { whens, otherwise } => {
+            whens.iter_mut().map(|(_, result)| result).chain(otherwise.as_deref_mut()).collect()
+        }
+        Kind::Call(def, args) if def.name == "IF" => args[1..].iter_mut().collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The type of the dates that GREATEST or LEAST gives as text, which is what arithmetic computes with.
 #[must_use]
 pub(crate) fn extreme_date(e: &Expr) -> Option<ExprType> {
