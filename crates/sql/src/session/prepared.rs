@@ -4,7 +4,7 @@ use super::given::{Decision, Given};
 use super::query::{self, Plan};
 use super::statement_log::read_lock;
 use super::{Call, SqlSession};
-use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
+use crate::api::{AccessCheck, Info, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::plan::physical::any_values::fits_any_values;
@@ -377,7 +377,7 @@ impl SqlSession {
                 self.statements.prepared.remove(&name.to_lowercase());
                 let prepared = self.prepare(&text, call.access)?;
                 self.statements.prepared.insert(name.to_lowercase(), prepared);
-                Ok(Outcome { info: "Statement prepared".into(), ..Outcome::ok() })
+                Ok(Outcome { info: Info::Text("Statement prepared".into()), ..Outcome::ok() })
             }
             Statement::Deallocate(name) => match self.statements.prepared.remove(&name.to_lowercase()) {
                 Some(_) => Ok(Outcome::ok()),

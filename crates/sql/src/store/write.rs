@@ -17,6 +17,7 @@ use crate::storage::WaitPolicy;
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
 use omnibus_value::Value;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The row that is in the way of another.
@@ -213,7 +214,7 @@ impl Trx {
         }
         // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
         let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
-        let mut entries: Vec<(Bytes, Entry)> = Vec::new();
+        let mut entries: SmallVec<[(Bytes, Entry); 2]> = SmallVec::new();
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             if !moved && !ahead && !codec.reads(change.changed) {
                 continue;
