@@ -48,7 +48,7 @@ class OmnibusPeer(Omnibus):
         directory = pathlib.Path(directory)
         directory.mkdir(exist_ok=True)
         self.server_id = server_id
-        super().__init__(directory, f"--server-id={server_id}", "--bind-address=127.0.0.1", *options, **more)
+        super().__init__(directory, f"--server-id={server_id}", "--bind-address=127.0.0.1", "--innodb-print-all-deadlocks=ON", *options, **more)
 
 
 def empty_mariadb():

@@ -110,6 +110,7 @@ impl SessionLocks {
         wait_for_room(self)?;
         let begun = Instant::now();
         let mut held: Vec<u64> = Vec::new();
+        let mut attempts = 0;
         loop {
             self.backup.wait_for_others(waits.patience, self.rows.budget.kill())?;
             let found = names.find(&self.shared.catalog.load());
@@ -117,15 +118,22 @@ impl SessionLocks {
             if !self.has_locked_tables() {
                 self.lock_together(waits, &wanted, &mut held)?;
             }
-            if !self.lock_definitions(waits)? {
-                // A backup has begun. Nobody waits for it behind this statement's locks.
-                self.release_tables(&mut held);
-            } else {
-                let now = names.find(&self.shared.catalog.load());
-                if self.has_locked_tables() || now.iter().all(|id| held.contains(id)) {
-                    return Ok(());
+            match self.lock_definitions(waits) {
+                Ok(true) => {
+                    let now = names.find(&self.shared.catalog.load());
+                    if self.has_locked_tables() || now.iter().all(|id| held.contains(id)) {
+                        return Ok(());
+                    }
+                    self.unlock_definitions();
                 }
-                self.unlock_definitions();
+                // A backup has begun. Nobody waits for it behind this statement's locks.
+                Ok(false) => self.release_tables(&mut held),
+                // Whoever adds an index beside writers asks for this lock a second time, behind those who wait, with its table locked.
+                Err(Interrupt::Error(error)) if error.code == 1213 && attempts < ATTEMPTS => {
+                    self.release_tables(&mut held);
+                    attempts += 1;
+                }
+                Err(error) => return Err(error),
             }
             if begun.elapsed() >= waits.patience.definitions {
                 return Err(SqlError::lock_wait_timeout().into());
