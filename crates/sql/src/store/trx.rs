@@ -20,7 +20,7 @@ use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell};
 use crate::error::{SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
-use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
+use omnibus_commit::{CacheError, CacheMark, LogPosition, Naming, TrxCache};
 use omnibus_engine::{CommitNo, Mark, WriteSet};
 use omnibus_locks::LockManager;
 use std::sync::Arc;
@@ -231,9 +231,11 @@ impl Trx {
 /// What the log says of the statement's events, and how it names their transaction.
 pub(crate) fn set_cache_context(cache: &mut TrxCache, info: &StatementInfo<'_>) {
     cache.set_context(info.timestamp, info.settings.server_id);
-    cache.set_domain(info.settings.gtid_domain_id);
-    cache.set_unnamed(info.settings.gtid_unnamed);
-    cache.set_skip_replication(info.settings.skip_replication);
+    cache.naming = Naming {
+        domain: info.settings.gtid_domain_id,
+        unnamed: info.settings.gtid_unnamed,
+        skip_replication: info.settings.skip_replication,
+    };
 }
 
 /// The error that makes a session plan a statement again.
