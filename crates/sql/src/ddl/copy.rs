@@ -114,7 +114,7 @@ pub(super) fn versions_after(
         return Ok(None);
     }
     let mut filled = false;
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     Rows::at(&*latest, table).each_until(|_, _| {
         filled = true;
         Ok(false)
@@ -215,7 +215,7 @@ pub(super) fn build_index(
     at: usize,
 ) -> ExecResult<()> {
     let new = Table::new(def.clone(), table.state.clone());
-    let port = ddl.trx.shared().port.clone();
+    let port = ddl.trx.shared.port.clone();
     let latest = port.latest();
     let Ddl { trx, state, .. } = ddl;
     let mut exec = Context::new(state, *trx, &[]);
@@ -331,7 +331,7 @@ pub(super) fn copy_rows(
     sources: &[ColumnSource],
 ) -> ExecResult<u64> {
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     let rows = Rows::at(&*latest, table);
     let added = added_values(ddl, def, sources)?;
     let (mut count, mut next_id) = (0_u64, 1_u64);
@@ -359,7 +359,7 @@ pub(super) fn copy_rows(
         } else {
             new.keys[0].entry(&values, &[]).key
         };
-        let writes = trx.writes_mut();
+        let writes = &mut trx.transaction.writes;
         if writes.has(&key)? {
             return Err(duplicate_error(&new, 0, &values).into());
         }
@@ -445,7 +445,7 @@ pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) 
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Some(expressions) = expressions else { return Ok(0) };
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     let rows = Rows::at(&*latest, table);
     let Ddl { trx, state, .. } = ddl;
     let mut number = 0_u64;

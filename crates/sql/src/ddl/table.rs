@@ -21,27 +21,32 @@ use std::sync::atomic::Ordering;
 /// CREATE TABLE, without AS SELECT's rows.
 pub(crate) fn create_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     let Some(change) = new_table(ddl, tree)? else { return Ok(Outcome::ok()) };
-    match told_text(ddl, tree, &change) {
-        Some(text) => ddl.told_as(&text).commit(change),
-        None => ddl.commit(change),
-    }
+    end(ddl, tree, change, |ddl, change| ddl.commit(change))
 }
 
 /// CREATE TABLE whose rows follow in the same transaction.
 pub(crate) fn create_table_open(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     if let Some(change) = new_table(ddl, tree)? {
-        match told_text(ddl, tree, &change) {
-            Some(text) => ddl.told_as(&text).leave_open(change)?,
-            None => ddl.leave_open(change)?,
-        }
+        end(ddl, tree, change, |ddl, change| ddl.leave_open(change))?;
     }
     Ok(Outcome::ok())
 }
 
-/// The statement that the log has in place of one whose table has a key that it does not name.
-fn told_text(ddl: &Ddl<'_>, tree: &CreateTable, change: &Change) -> Option<Vec<u8>> {
+/// Ends the statement by `run`. The log has its full text if its table has a key that it does not name.
+fn end<T>(
+    ddl: &mut Ddl<'_>,
+    tree: &CreateTable,
+    change: Change,
+    run: fn(&mut Ddl<'_>, Change) -> ExecResult<T>,
+) -> ExecResult<T> {
     let generated = super::primary_key::is_generated(ddl, tree);
-    change.fresh.last().filter(|_| generated).map(|table| full_text(ddl, table))
+    match change.fresh.last().filter(|_| generated) {
+        Some(table) => {
+            let text = full_text(ddl, table);
+            run(&mut ddl.told_as(&text), change)
+        }
+        None => run(ddl, change),
+    }
 }
 
 /// CREATE TABLE ... SELECT: logged as the definition that it amounts to. `None`: it is there and may be.
@@ -114,7 +119,7 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
 
 /// Puts a new table into the catalog to be.
 pub(super) fn add_table(ddl: &mut Ddl<'_>, change: &mut Change, built: Built) -> Arc<Table> {
-    let writes = ddl.trx.writes_mut();
+    let writes = &mut ddl.trx.transaction.writes;
     persist::put_table(writes, &built.def);
     if let Some(counter) = built.auto_increment.filter(|counter| *counter > 1) {
         writes.put(persist::counter_key(built.def.id, counter), Bytes::new());
@@ -170,7 +175,7 @@ fn like(
 /// Removes a table's rows of the catalog space.
 pub(super) fn forget_table(ddl: &mut Ddl<'_>, table: &Table) {
     let covered = table.state.auto_covered.load(Ordering::Acquire);
-    let writes = ddl.trx.writes_mut();
+    let writes = &mut ddl.trx.transaction.writes;
     persist::delete_table(writes, table.def.id);
     for column in table.state.histograms.read().keys() {
         writes.delete(histogram_key(table.def.id, column));
@@ -359,7 +364,7 @@ pub(crate) fn replace_def(
     table: &Arc<Table>,
     def: TableDef,
 ) -> Arc<Table> {
-    persist::put_table(ddl.trx.writes_mut(), &def);
+    persist::put_table(&mut ddl.trx.transaction.writes, &def);
     let new = Arc::new(Table::new(def, table.state.clone()));
     new.valid_from.store(table.valid_from.load(Ordering::Acquire), Ordering::Release);
     change.next.remove_table(&table.def.db, &table.def.name);

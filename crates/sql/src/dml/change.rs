@@ -167,7 +167,8 @@ impl RowUpdate<'_> {
             return Ok(Written::Refused);
         }
         let new_row = table.rows.encode(new)?;
-        let change = RowChange { at: self.at, old: self.old, new, new_row: &new_row, changed };
+        let change =
+            RowChange { at: self.at, old: self.old, new, new_row: &new_row, changed, following: None };
         let written = run.trx.update_row(table, &change);
         let Some(written) = passed_over(written, self.ignore, run.state)? else {
             return Ok(Written::Refused);

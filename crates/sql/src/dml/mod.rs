@@ -36,7 +36,7 @@ pub(crate) use crate::expr::into_column as cast;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::{Change, Subject};
+use crate::exec::{Subject, TableChange};
 use crate::plan::physical::any_values::{has_params, is_value};
 use crate::rows::collected::Rows;
 use crate::state::SessionState;
@@ -114,7 +114,7 @@ impl WritePlan {
 
     /// Whether it is right for whatever values its parameters have (`plan::physical::any_values`).
     pub(crate) fn fits_any_values(&self) -> bool {
-        let fits = |change: Change<'_>| {
+        let fits = |change: TableChange<'_>| {
             let by_key = change.path.is_some_and(|(path, _)| path.fits_any_values(change.table));
             by_key && change.exprs.iter().all(|e| is_value(e) || !has_params(e))
         };

@@ -254,7 +254,7 @@ impl Event<'_> {
             .filter(|(_, (old, new))| old != new)
             .fold(0u64, |bits, (column, _)| bits | 1 << (column % 64));
         for _ in 0..=table.keys.len() {
-            let change = RowChange { at, old: &old, new: &new, new_row: &new_row, changed };
+            let change = RowChange { at, old: &old, new: &new, new_row: &new_row, changed, following: None };
             match self.trx.update_row(&table, &change)? {
                 None => return Ok(()),
                 Some(found) => self.make_way(&table, &found, &new)?,

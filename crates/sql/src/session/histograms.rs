@@ -205,8 +205,8 @@ pub(super) fn keep_histograms(
         for (name, histogram) in columns {
             let key = histogram_key(table.def.id, name);
             match histogram.as_ref().and_then(|found| found.document().encode().ok()) {
-                Some(document) => cx.trx.writes_mut().put(key, document),
-                None => cx.trx.writes_mut().delete(key),
+                Some(document) => cx.trx.transaction.writes.put(key, document),
+                None => cx.trx.transaction.writes.delete(key),
             }
         }
     }

@@ -154,7 +154,8 @@ fn with_locals(cx: &StatementContext<'_>, text: &[u8], inner: &InnerStatement) -
 }
 
 /// A statement's text with values as literals in the places of its `?`.
-pub(super) fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
+#[must_use]
+pub fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
     if params.is_empty() {
         return Cow::Borrowed(text);
     }

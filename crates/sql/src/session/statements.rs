@@ -8,6 +8,7 @@ use super::prepared::is_planned;
 use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_parser::ast::{Span, Spanned, Statement};
 use omnibus_parser::{Constant, ParseError, ParseOptions, Template};
@@ -178,6 +179,16 @@ impl StatementCache {
             Some(recent) => Ok((recent.statement.clone(), None)),
             None => self.parse_new(text, settings, form, account),
         }
+    }
+
+    /// As `parse`, of a text that a running statement prepares: it may have `?`.
+    pub(super) fn parse_within(
+        &mut self,
+        text: &Bytes,
+        state: &mut SessionState,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let SessionState { settings, command, .. } = state;
+        self.parse(text, settings, true, command)
     }
 
     /// As `parse`, of a text that was not found.

@@ -374,8 +374,9 @@ fn follow_row(
     }
     let new_row = table.rows.encode(&new)?;
     let changed = key.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64));
-    let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed };
-    match trx.update_following(table, &change, Some(child.key))? {
+    let following = Some(child.key);
+    let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed, following };
+    match trx.update_row(table, &change)? {
         None => Ok(()),
         Some(duplicate) => {
             let message = format!(

@@ -18,10 +18,10 @@ use super::transaction::{Characteristics, Transaction};
 use super::xa::SessionBranch;
 use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell};
-use crate::error::{SqlError, SqlResult, is_full};
+use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
 use omnibus_commit::{CacheError, CacheMark, LogPosition, Naming, TrxCache};
-use omnibus_engine::{CommitNo, Mark, WriteSet};
+use omnibus_engine::{CommitNo, Mark};
 use omnibus_locks::LockManager;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -66,9 +66,17 @@ pub struct Marks {
     rows: u64,
 }
 
+impl Marks {
+    /// Whether rows were written since `before`.
+    pub(crate) fn has_writes_since(&self, before: Marks) -> bool {
+        (self.writes, self.temp) != (before.writes, before.temp)
+    }
+}
+
 /// A transaction, or the absence of one: what its parts do together.
 pub struct Trx {
-    pub(super) shared: Arc<TrxContext>,
+    /// The state that all transactions share.
+    pub(crate) shared: Arc<TrxContext>,
     /// The running statement's.
     pub(crate) statement: StatementScope,
     /// The open transaction's.
@@ -111,12 +119,6 @@ impl Trx {
             budget,
             shared,
         }
-    }
-
-    /// The state that all transactions share.
-    #[must_use]
-    pub fn shared(&self) -> &Arc<TrxContext> {
-        &self.shared
     }
 
     /// Whether a transaction is open (SERVER_STATUS_IN_TRANS).
@@ -166,11 +168,6 @@ impl Trx {
         self.marks()
     }
 
-    /// Whether rows were written since.
-    pub(crate) fn has_written_since(&self, marks: Marks) -> bool {
-        self.transaction.writes.mark() != marks.writes || self.temp.mark() != marks.temp
-    }
-
     pub(crate) fn marks(&self) -> Marks {
         Marks {
             writes: self.transaction.writes.mark(),
@@ -201,6 +198,17 @@ impl Trx {
         self.log.events.finish(&mut self.log.cache)
     }
 
+    /// Ends a statement that has done what it does: the lock that it waited for and did not ask for when it ran again is given back, and its
+    /// remaining events are written. Asks for a thread that may block, if the transaction is large.
+    ///
+    /// # Errors
+    /// As `end_statement`.
+    pub(crate) fn complete_statement(&mut self) -> ExecResult<()> {
+        self.locking().give_back_awaited()?;
+        self.end_statement()?;
+        self.may_run_here()
+    }
+
     /// The floor that the session's replies wait for.
     #[must_use]
     pub fn floor(&self) -> &Arc<Floor> {
@@ -220,11 +228,6 @@ impl Trx {
         characteristics.isolation = isolation.unwrap_or(characteristics.isolation);
         characteristics.read_only = read_only.unwrap_or(characteristics.read_only);
         self.locks.rows.watch.changed(characteristics);
-    }
-
-    /// The pending writes.
-    pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
-        &mut self.transaction.writes
     }
 }
 

@@ -26,8 +26,8 @@ pub(super) struct Read<'p> {
 }
 
 impl Read<'_> {
-    /// Its operator, and that of its conditions; `needed` is what the block reads.
-    pub(super) fn operator(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
+    /// Its line, and that of its conditions; `needed` is what the block reads.
+    pub(super) fn line(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
         let Read { table, path, .. } = self;
         let described = self.described(needed, out);
         // What a key is equal to may be a subquery.

@@ -29,7 +29,7 @@ pub(super) fn run(of: &WindowRows, cx: &mut Context<'_>, each: &mut Joined<'_>) 
 /// Gathers the rows for a window.
 struct Stage<'p> {
     windows: &'p Windows,
-    /// Which of them.
+    /// The window's number among them.
     at: usize,
     input: Input,
     key: Vec<u8>,
