@@ -92,12 +92,12 @@ pub struct Applier {
 /// A transaction of the source, as far as it has come.
 #[derive(Default)]
 struct Ongoing {
-    /// What it began with; nothing between transactions.
+    /// The header that it began with; none between transactions.
     header: Option<TrxHeader>,
     stage: Stage,
     /// The statement that comes is the last one, and takes the position along if it commits by itself.
     at_last: bool,
-    /// Whose temporary tables the session has, and its own.
+    /// The owner of the temporary tables that the session has, and the session's own ones.
     swapped: Option<((u32, u32), TemporaryTables)>,
 }
 
@@ -187,7 +187,7 @@ impl Applier {
         }
     }
 
-    /// What the coming commit takes along.
+    /// Sets what the coming commit takes along.
     fn take_along(&mut self, position: Option<&Position>) {
         let Some(trx) = &self.ongoing.header else { return };
         let applied = Applied {
@@ -505,7 +505,7 @@ fn of_rows(view: &dyn RowsView, error: SqlError) -> SqlError {
     SqlError { message, ..error }
 }
 
-/// Nothing to wait for.
+/// A ticket that is complete.
 fn nothing() -> Ticket {
     Ticket::done(Ok(CommitNo::ZERO))
 }

@@ -43,11 +43,11 @@ const SORT_BYTES: u64 = 4 << 20;
 /// Bytes of writes in one commit.
 const CHUNK: usize = 512 << 10;
 
-/// What is built.
+/// The indexes that are built, and the table that they belong to.
 struct BuildTarget<'a> {
     /// The table with its new indexes.
     new: Arc<Table>,
-    /// Which of them are new: all, if rows are copied.
+    /// The places of the new ones among them: all, if rows are copied.
     built: Vec<usize>,
     /// How rows are written anew.
     copying: Option<Copying<'a>>,
@@ -257,7 +257,7 @@ fn follow(
     put_entries(ddl, target, after, puts, changes)
 }
 
-/// What there is of a row in the built indexes, in their order.
+/// Makes a row's entries in the built indexes, in their order.
 fn entries(
     ddl: &mut Ddl<'_>,
     target: &BuildTarget<'_>,

@@ -204,7 +204,7 @@ impl<'s> Rows<'s> {
 /// Memory in which the entries of a new index are sorted.
 const SORT_BYTES: u64 = 16 << 20;
 
-/// What a build does beside reading or loading each row.
+/// The work of a build beside reading or loading each row.
 pub(super) type Beside<'b> = dyn FnMut(&mut Context<'_>) -> ExecResult<()> + 'b;
 
 /// Fills the space of index `at` of the new definition from the table's newest rows.
@@ -425,7 +425,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// What the new definition's expressions say of a copied row: defaults of added columns, generated columns, checks.
+/// Applies the new definition's expressions to a copied row: defaults of added columns, generated columns, checks.
 pub(super) fn apply_expressions(
     expressions: Option<&RowExpressions>,
     sources: &[ColumnSource],
@@ -544,7 +544,7 @@ fn number(column: &Column, count: u64) -> Value {
     }
 }
 
-/// What existing rows get in added columns.
+/// The values that existing rows get in added columns.
 pub(super) fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSource]) -> SqlResult<Vec<Value>> {
     let value = |(at, source): (usize, &ColumnSource)| {
         let column = &def.columns[at];

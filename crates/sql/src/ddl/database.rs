@@ -49,7 +49,7 @@ pub(crate) fn create_database(ddl: &mut Ddl<'_>, tree: &CreateDatabase) -> ExecR
     ddl.commit(change)
 }
 
-/// What somebody asks for to be safe is refused, not passed over.
+/// Fails for options that somebody asks for to be safe and that are not had: they are not passed over.
 fn check_options(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<()> {
     if options.read_only == Some(true) {
         return Err(SqlError::not_supported_yet("READ ONLY databases"));

@@ -37,7 +37,7 @@ pub(crate) struct Ddl<'a> {
     pub sql: &'a [u8],
 }
 
-/// What a statement makes of the catalog.
+/// The change that a statement makes of the catalog.
 #[derive(Default)]
 pub(crate) struct Change {
     /// The catalog to be.
@@ -92,7 +92,7 @@ impl Ddl<'_> {
         self.access.check(db, table, privilege)
     }
 
-    /// What table definitions are built in.
+    /// The context in which table definitions are built.
     pub(super) fn build_context<'c>(&'c mut self, db: &'c str, schema: &Schema) -> BuildContext<'c> {
         BuildContext {
             db,
@@ -197,7 +197,7 @@ impl Ddl<'_> {
     }
 }
 
-/// What is true when the commit has its place.
+/// The effect of a change, from when its commit has its place.
 fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo) + Send + 'static + use<> {
     let shared = trx.shared.clone();
     move |no| {

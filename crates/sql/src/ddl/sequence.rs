@@ -91,7 +91,7 @@ fn out_of_range(db: &str, name: &str) -> SqlError {
     SqlError::new(4085, b"HY000", format!("Sequence '{db}.{name}' has out of range value for options"))
 }
 
-/// What CREATE makes of its options.
+/// The row that CREATE makes of its options.
 fn first_row(options: &SequenceOptions) -> Option<SequenceRow> {
     if options.restart.is_some() {
         return None;
@@ -113,7 +113,7 @@ fn first_row(options: &SequenceOptions) -> Option<SequenceRow> {
     })
 }
 
-/// What ALTER makes of a row.
+/// The row that ALTER makes of another.
 fn altered(mut row: SequenceRow, options: &SequenceOptions) -> Option<SequenceRow> {
     row.increment = options.increment.unwrap_or(row.increment);
     let (least, most) = if row.increment < 0 { (-i64::MAX, -1) } else { (1, i64::MAX - 1) };

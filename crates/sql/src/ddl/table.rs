@@ -130,7 +130,7 @@ pub(super) fn add_table(ddl: &mut Ddl<'_>, change: &mut Change, built: Built) ->
     table
 }
 
-/// What is wrong with a definition whatever its name, before it is said that the name is taken; true if nothing is.
+/// Fails for what is wrong with a definition whatever its name, before it is said that the name is taken; true if nothing is.
 fn refuse_definition(ddl: &mut Ddl<'_>, tree: &CreateTable) -> SqlResult<bool> {
     if let Some(source) = tree.like.as_ref().filter(|_| !ddl.state.settings.mariadb) {
         super::temporary::table_to_copy(ddl, source)?;
@@ -205,7 +205,7 @@ fn drop_one(ddl: &mut Ddl<'_>, change: &mut Change, table: &Arc<Table>) {
     change.stale.push(table.clone());
 }
 
-/// What a DROP names, once the session may drop it.
+/// The names in a DROP, once the session may drop them.
 pub(super) fn names_to_drop(ddl: &Ddl<'_>, tree: &DropTable) -> ExecResult<Vec<(String, String)>> {
     let mut names = Vec::with_capacity(tree.tables.len());
     for name in &tree.tables {
@@ -257,14 +257,14 @@ pub(crate) fn drop_tables(ddl: &mut Ddl<'_>, tree: &DropTable) -> ExecResult<Out
     ddl.commit(change)
 }
 
-/// What DROP TABLE IF EXISTS says of tables that are not there: of each, or in the mariadb dialect of all at once.
+/// Notes the tables of DROP TABLE IF EXISTS that are not there: each by itself, or in the mariadb dialect all at once.
 pub(super) fn note_missing(ddl: &mut Ddl<'_>, names: Vec<String>) {
     for names in told_together(ddl, names) {
         ddl.state.diagnostics.note(SqlError::bad_table(names));
     }
 }
 
-/// What one note tells of.
+/// The names that each note tells of.
 pub(super) fn told_together(ddl: &Ddl<'_>, names: Vec<String>) -> Vec<String> {
     match ddl.state.settings.mariadb && !names.is_empty() {
         true => vec![names.join(",")],

@@ -311,7 +311,7 @@ fn unknown_view(ddl: &Ddl<'_>, names: String) -> SqlError {
     }
 }
 
-/// What DROP TABLE says of a view.
+/// The error of DROP TABLE for a view.
 pub(super) fn is_a_view(ddl: &Ddl<'_>, change: &Change, db: &str, name: &str) -> Option<SqlError> {
     let view = change.next.find_view(db, name).filter(|_| ddl.state.settings.mariadb)?;
     Some(SqlError::new(1965, b"42S02", format!("'{}' is a view", view.qualified())))

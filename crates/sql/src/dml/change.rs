@@ -86,7 +86,7 @@ pub(crate) fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize>
     columns.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect()
 }
 
-/// What became of a row.
+/// The outcome of a row's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It has what was assigned already.

@@ -45,14 +45,14 @@ use omnibus_parser::ast::Statement;
 use omnibus_value::Value;
 use std::sync::Arc;
 
-/// What a running statement works with.
+/// The state that a running statement works with.
 pub(crate) struct Run<'a> {
     pub trx: &'a mut Trx,
     pub state: &'a mut SessionState,
     pub params: &'a [Value],
 }
 
-/// What a statement did.
+/// The counts of what a statement did.
 #[derive(Default)]
 pub(crate) struct Effect {
     /// Rows changed, or found under CLIENT_FOUND_ROWS.
@@ -169,7 +169,7 @@ impl WritePlan {
         }
     }
 
-    /// What EXPLAIN shows of it: how its rows are found.
+    /// The part of it that EXPLAIN shows: how its rows are found.
     pub(crate) fn subject(&self) -> Subject<'_> {
         match &self.kind {
             WriteKind::Insert(plan) => Subject::Change(plan.change()),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// How often a table is looked up anew because its definition changed.
 const REPLANS: usize = 20;
 
-/// What is done where source and replica disagree.
+/// Rules for where source and replica disagree.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowRules {
     /// `replica_exec_mode=IDEMPOTENT`: rows that are gone or there already are no errors.
@@ -108,7 +108,7 @@ struct Wanted {
     after: Option<After>,
 }
 
-/// What a row is to be.
+/// A row as it is to be.
 struct After {
     /// Values; those that are missing stay.
     values: Vec<Option<Value>>,
@@ -346,7 +346,7 @@ fn refused(table: &Table, column: usize, error: &JsonDiffError) -> SqlError {
     }
 }
 
-/// What tells rows apart: their encoding, with NULL for what is not known.
+/// The key that tells rows apart: their encoding, with NULL for what is not known.
 fn hash_key(table: &Table, values: impl Iterator<Item = Value>) -> SqlResult<Bytes> {
     let values: Vec<Value> = values.collect();
     debug_assert_eq!(values.len(), table.def.columns.len());

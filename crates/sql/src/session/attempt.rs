@@ -52,7 +52,7 @@ impl Attempt {
 }
 
 impl StatementContext<'_> {
-    /// What every statement does before it runs.
+    /// Readies the session's state for a statement, before its first attempt and before each further one.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         let outside = self.state.programs.inside == Inside::Nothing;
         if !self.attempt.resumed {
@@ -179,7 +179,7 @@ impl StatementContext<'_> {
         self.attempt.end(result)
     }
 
-    /// What `begin` and `run` do before a statement, for changes that no statement of ours makes. `text` is what is
+    /// Readies the transaction for changes that no statement of ours makes, as `begin` and `run` do for a statement. `text` is as much as is
     /// known of the one that made them.
     pub(crate) fn begin_rows(&mut self, text: &[u8], mode: Mode) -> Marks {
         self.state.budget.begin(mode, false);

@@ -16,7 +16,7 @@ use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Positi
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use omnibus_value::Value;
 
-/// What a session has been told about the events to come.
+/// The state of the decoder of a session's BINLOG statements: each goes on where the one before has ended.
 #[derive(Default)]
 pub(super) struct BinlogInput {
     /// Bytes of checksum behind each event, once there was a FORMAT_DESCRIPTION.
@@ -31,7 +31,7 @@ struct Direct<'a, 's> {
     rows: &'a mut RowApplier,
     rules: RowRules,
     access: &'a dyn AccessCheck,
-    /// What an error stands for.
+    /// The interrupt that an error of the decoder stands for.
     interrupt: Option<Interrupt>,
 }
 
@@ -191,7 +191,7 @@ fn damaged(what: impl Into<Damage>) -> SqlError {
     SqlError::new(1064, b"42000", format!("The BINLOG statement's events are damaged: {what}"))
 }
 
-/// What is wrong with the events.
+/// The fault of damaged events, in words.
 struct Damage(String);
 
 impl From<&str> for Damage {

@@ -78,7 +78,7 @@ const STATEMENTS: [&str; 7] = [
     ) COMMENT='Slow log'",
 ];
 
-/// What they make.
+/// The tables that they make.
 const TABLES: [&str; 6] = ["user", "db", "object_grants", "replica_channel", "general_log", "slow_log"];
 
 /// Makes what is missing.

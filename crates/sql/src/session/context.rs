@@ -114,7 +114,7 @@ impl StatementContext<'_> {
         Ok(done.map(drop)?)
     }
 
-    /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
+    /// Makes what is open durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
         self.trx.branch.check_none()?;
         self.trx.locks.check_no_read_lock()?;

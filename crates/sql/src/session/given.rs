@@ -33,7 +33,7 @@ pub enum GivenGtid {
     Once(Origin),
 }
 
-/// What has become of it.
+/// The state of `gtid_next`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Given {
     #[default]
@@ -51,7 +51,7 @@ pub(super) struct NextGtid {
     pub(super) commits: GivenCommit,
 }
 
-/// Which commit of the running statement uses the id up.
+/// The commit of the running statement that uses the id up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum GivenCommit {
     #[default]

@@ -20,7 +20,7 @@ use omnibus_value::temporal::Zone;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a plan depends on.
+/// The versions and settings that a plan depends on: it is for statements that have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PlanKey {
     catalog: u64,
@@ -85,13 +85,13 @@ pub struct Prepared {
     samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
     pub(super) database: Option<Arc<str>>,
-    /// What all of it takes, if it is not counted with something else.
+    /// The memory of all of it, if it is not counted with something else.
     account: Option<Account>,
     /// Whether a client has prepared it, by PREPARE or its protocol.
     asked_for: bool,
 }
 
-/// What a prepared statement takes that has no words.
+/// Bytes of a prepared statement beside those of its words.
 const PREPARED: usize = 2 << 10;
 /// Bytes of a text that have a word, about.
 const BYTES_A_WORD: usize = 4;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// How often a statement is planned anew because a definition changed under it.
 const REPLANS: usize = 20;
 
-/// What a statement is run with.
+/// The surroundings of a statement that runs: where it runs, for whom, and where its rows go.
 pub(crate) struct Call<'a> {
     pub mode: Mode,
     pub access: &'a dyn AccessCheck,

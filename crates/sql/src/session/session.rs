@@ -34,13 +34,13 @@ pub struct SqlSession {
     pub(super) next: NextTransaction,
     /// The running statement.
     pub(super) attempt: Attempt,
-    /// What others logged.
+    /// How changes are run that others logged.
     pub(crate) replayed: Replayed,
     /// Stored programs.
     pub(crate) programs: Programs,
 }
 
-/// What SET TRANSACTION without a scope has said.
+/// The characteristics that SET TRANSACTION without a scope gives the next transaction.
 #[derive(Default)]
 pub(super) struct NextTransaction {
     isolation: Option<Isolation>,
@@ -54,7 +54,7 @@ impl NextTransaction {
         (next.isolation.unwrap_or(settings.isolation), next.read_only.unwrap_or(settings.read_only))
     }
 
-    /// What was said, for a statement that is a transaction of its own.
+    /// The characteristics, for a statement that is a transaction of its own.
     pub(super) fn said(&self) -> (Option<Isolation>, Option<bool>) {
         (self.isolation, self.read_only)
     }
@@ -89,7 +89,7 @@ pub(crate) struct Programs {
     pub(crate) interpreter: Arc<Interpreter>,
     /// Procedures that wait for the server, innermost last.
     pub(crate) suspended: Vec<Machine>,
-    /// What it has to say to that one.
+    /// The server's result for the innermost of them.
     pub(crate) answer: Option<SqlResult<()>>,
 }
 

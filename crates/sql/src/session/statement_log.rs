@@ -18,7 +18,7 @@ use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::borrow::Cow;
 
-/// What a statement that is logged as text reads, as it was before.
+/// The session's values that a statement reads which is logged as text, from before it ran.
 pub(super) struct Before {
     last_insert_id: Option<u64>,
     rand: Option<(u64, u64)>,

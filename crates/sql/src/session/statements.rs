@@ -23,7 +23,7 @@ const KEPT: usize = 64;
 const KEPT_OF_PROGRAMS: usize = 512;
 /// Longer texts are counted while they run.
 const LONGEST: usize = 4096;
-/// What the texts kept may take with their trees and plans: as long as the connection lives, and mostly for nothing.
+/// Most bytes of the texts kept, with their trees and plans: they are held as long as the connection lives, and mostly for nothing.
 const MOST_KEPT: usize = 256 << 10;
 /// A text that takes more is not kept: it would be instead of too many others.
 const LARGEST: usize = MOST_KEPT / 4;
@@ -351,7 +351,7 @@ impl StatementCache {
         }
     }
 
-    /// Nothing is kept of what the session was for.
+    /// Forgets all statements: the session is for somebody else from now on.
     pub(super) fn clear(&mut self) {
         self.programs.clear();
         self.prepared.clear();

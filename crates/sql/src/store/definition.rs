@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// Run when a commit has its place.
 pub(crate) type Effect = Box<dyn FnOnce(CommitNo) + Send>;
 
-/// What MySQL's servers say of a table whose rows follow; as a comment that MariaDB's do not read.
+/// The clause by which MySQL's servers know a table whose rows follow; as a comment that MariaDB's do not read.
 const ROWS_FOLLOW: &[u8] = b" /*!80021 START TRANSACTION */";
 
 /// See the module's text. Dropped without its effect, nobody may use its tables.

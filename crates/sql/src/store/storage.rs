@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What is left of a scan that has come as far as `scan.last`.
+/// The rest of a scan's range, which has come as far as `scan.last`.
 fn range_of(scan: &Scan) -> KeyRange {
     let (from, to) = (scan.from.clone(), scan.to.clone());
     let mut range = KeyRange { from: Bound::Included(from), to: Bound::Excluded(to), reverse: scan.reverse };

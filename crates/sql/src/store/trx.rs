@@ -91,7 +91,7 @@ pub struct Trx {
     pub(crate) budget: Arc<Budget>,
 }
 
-/// What a row that is locked or changed counts in the statement's budget: some microseconds, with its lock, its indexes and
+/// Ticks of a row that is locked or changed in the statement's budget: some microseconds, with its lock, its indexes and
 /// its event.
 pub(super) const ROW_TICKS: u32 = 8;
 
@@ -231,7 +231,7 @@ impl Trx {
     }
 }
 
-/// What the log says of the statement's events, and how it names their transaction.
+/// Tells the cache what the log says of the statement's events, and how it names their transaction.
 pub(crate) fn set_cache_context(cache: &mut TrxCache, info: &StatementInfo<'_>) {
     cache.set_context(info.timestamp, info.settings.server_id);
     cache.naming = Naming {
@@ -246,7 +246,7 @@ pub(crate) fn need_replan() -> SqlError {
     SqlError::new(1615, b"HY000", "Prepared statement needs to be re-prepared")
 }
 
-/// What a failing trx cache means to a client.
+/// The error that a client gets of a trx cache that failed.
 pub(crate) fn cache_error(error: CacheError) -> SqlError {
     match error {
         CacheError::TooLarge => SqlError::new(1197, b"HY000", error.to_string()),

@@ -147,7 +147,7 @@ impl InsertPlan {
         Ok(template)
     }
 
-    /// What DEFAULT gives a column here.
+    /// The value that DEFAULT gives a column here.
     pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {

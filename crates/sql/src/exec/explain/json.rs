@@ -104,7 +104,7 @@ fn costs(table: &Table, rows: f64, prefix: f64) -> Json {
     ])
 }
 
-/// What the table of a changing statement is.
+/// The word for what a changing statement does with its table.
 fn role(does: &str) -> &'static str {
     match does {
         "INSERT" => "insert",
@@ -374,7 +374,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a table says that is made by the statement.
+    /// Adds the members of a table that the statement itself makes.
     fn made(&self, table: &TableOf<'_>, rows: f64, members: &mut Members) {
         members.push(("access_type", text("ALL")));
         self.counts(measure_of(table.actual), (rows, 100.0), true, members);

@@ -53,7 +53,7 @@ impl Form {
     }
 }
 
-/// What is explained.
+/// The subject of an EXPLAIN.
 pub(crate) enum Subject<'p> {
     /// A query.
     Query(&'p QueryPlan),

@@ -224,7 +224,7 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
     }
 }
 
-/// Nothing if the table is read as it lies.
+/// The index by which a table is read; `None` if it is read as it lies.
 fn index_of(table: &Table, path: &TableAccess, out: &Outliner<'_>) -> Option<Index> {
     let index = &table.indexes()[path.index()];
     if index.parts.is_empty() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Default)]
 struct Explainer<'p> {
     rows: Vec<Vec<Value>>,
-    /// What a statement does with tables of its query, by their names there.
+    /// The changes that a statement makes in tables of its query, by the tables' names there.
     changed: Vec<(&'p str, &'static str)>,
 }
 

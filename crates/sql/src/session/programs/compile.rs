@@ -154,7 +154,7 @@ impl Compiled {
     }
 }
 
-/// What a variable of a type is like: a column without a table.
+/// Makes a column without a table of a variable's type.
 ///
 /// # Errors
 /// As in CREATE TABLE.

@@ -295,7 +295,7 @@ fn missing(kind: ProgramKind, db: &str, name: &ObjectName) -> SqlError {
     }
 }
 
-/// What a routine's statement begins with.
+/// The beginning of a routine's statement.
 struct Head<'a> {
     kind: ProgramKind,
     definer: &'a Definer,

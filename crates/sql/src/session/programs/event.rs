@@ -235,7 +235,7 @@ impl ProgramDdl<'_, '_> {
         }
     }
 
-    /// What came from a source does not run here.
+    /// The status that an event gets: one that came from a source does not run here.
     fn event_status(&self, written: Option<EventStatus>) -> Option<EventStatus> {
         if self.ddl.state.settings.replicated { Some(EventStatus::ReplicaSideDisabled) } else { written }
     }

@@ -125,7 +125,7 @@ impl Programs for Interpreter {
 }
 
 impl Execution<'_, '_> {
-    /// What functions and triggers share: what they leave is nothing but what they wrote.
+    /// Runs a function or trigger, which leaves nothing behind but the rows that it wrote.
     pub(super) fn inside<T>(
         session: &mut SqlSession,
         run: impl FnOnce(&mut Execution<'_, '_>) -> ExecResult<T>,

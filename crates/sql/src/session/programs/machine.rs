@@ -25,7 +25,7 @@ pub(super) enum Scope {
     },
 }
 
-/// What a frame puts back when it ends.
+/// The caller's state, which a frame puts back when it ends.
 pub(super) struct Saved {
     pub locals: Locals,
     pub database: Option<Arc<str>>,
