@@ -31,9 +31,9 @@ mod text_file;
 pub mod xa;
 
 pub use api::{
-    AccessCheck, AllowAll, ColumnGrants, Columns, EndedTrx, Isolation, KillFlag, Mode, NoHost, Outcome, Priv,
-    Progress, Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings, TrxSeen,
-    VariableScope, is_keyword,
+    AccessCheck, AllowAll, ColumnGrants, Columns, EndedTrx, Info, Isolation, KillFlag, Mode, NoHost, Outcome,
+    Priv, Progress, Progressed, ResultColumn, Routine, RowImage, RowSink, SessionHost, SessionSettings,
+    TrxSeen, VariableScope, is_keyword,
 };
 pub use catalog::{Definer, EventTimes, ProgramDef, quote_ident, quote_string, show_create_table, type_text};
 pub use ddl::load_catalog;

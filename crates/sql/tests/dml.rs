@@ -19,7 +19,10 @@ fn inserted_rows_are_found_by_every_key() {
     let mut c = client();
     c.ok("CREATE TABLE t (id int PRIMARY KEY, k int, u varchar(10), KEY (k), UNIQUE KEY (u))");
     let outcome = c.ok("INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 20, NULL), (4, NULL, NULL)");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (4, "Records: 4  Duplicates: 0  Warnings: 0"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (4, "Records: 4  Duplicates: 0  Warnings: 0")
+    );
     assert_eq!(c.rows("SELECT * FROM t WHERE id = 2"), [["2", "20", "b"]]);
     assert_eq!(c.rows("SELECT id FROM t WHERE k = 20"), [["2"], ["3"]]);
     assert_eq!(c.rows("SELECT id FROM t WHERE u = 'B'"), [["2"]]);
@@ -33,11 +36,17 @@ fn updates_move_index_entries() {
     c.ok("CREATE TABLE t (id int PRIMARY KEY, k int, KEY (k))");
     c.ok("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
     let outcome = c.ok("UPDATE t SET k = k + 1 WHERE id = 1");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Rows matched: 1  Changed: 1  Warnings: 0"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (1, "Rows matched: 1  Changed: 1  Warnings: 0")
+    );
     assert_eq!(c.rows("SELECT id FROM t WHERE k = 11"), [["1"]]);
     assert!(c.rows("SELECT id FROM t WHERE k = 10").is_empty());
     let outcome = c.ok("UPDATE t SET k = 20 WHERE k >= 20");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Rows matched: 2  Changed: 1  Warnings: 0"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (1, "Rows matched: 2  Changed: 1  Warnings: 0")
+    );
     c.ok("UPDATE t SET id = id + 10 ORDER BY id DESC LIMIT 1");
     assert_eq!(c.rows("SELECT id, k FROM t ORDER BY k, id"), [["1", "11"], ["2", "20"], ["13", "20"]]);
     assert_eq!(c.rows("SELECT id FROM t WHERE k = 20"), [["2"], ["13"]]);
@@ -85,7 +94,10 @@ fn unique_keys_refuse_duplicates() {
     c.ok("UPDATE t SET b = 'X' WHERE id = 1");
     assert_eq!(c.rows("SELECT b FROM t WHERE id = 1"), [["X"]]);
     let outcome = c.ok("INSERT IGNORE INTO t VALUES (1, 0, 'q'), (7, 7, 'q')");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (1, "Records: 2  Duplicates: 1  Warnings: 1"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (1, "Records: 2  Duplicates: 1  Warnings: 1")
+    );
     assert_eq!(c.rows("SHOW WARNINGS"), [["Warning", "1062", "Duplicate entry '1' for key 't.PRIMARY'"]]);
 }
 
@@ -325,7 +337,10 @@ fn insert_select_reads_before_it_writes() {
     c.ok("CREATE TABLE t (id int AUTO_INCREMENT PRIMARY KEY, v int)");
     c.ok("INSERT INTO t (v) VALUES (1), (2)");
     let outcome = c.ok("INSERT INTO t (v) SELECT v + 10 FROM t");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (2, "Records: 2  Duplicates: 0  Warnings: 0"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (2, "Records: 2  Duplicates: 0  Warnings: 0")
+    );
     assert_eq!(c.rows("SELECT v FROM t"), [["1"], ["2"], ["11"], ["12"]]);
     c.ok("CREATE TABLE copy SELECT id, v * 2 AS w FROM t WHERE v < 10");
     assert_eq!(c.rows("SELECT id, w FROM copy ORDER BY id"), [["1", "2"], ["2", "4"]]);
@@ -403,7 +418,10 @@ fn several_tables_change_in_one_statement() {
     c.ok("INSERT INTO a VALUES (1, 10), (2, 20), (3, 30)");
     c.ok("INSERT INTO b VALUES (1, 1, 5), (2, 1, 6), (3, 2, 7)");
     let outcome = c.ok("UPDATE a JOIN b ON b.a_id = a.id SET a.v = a.v + 1, w = 0 WHERE a.id < 3");
-    assert_eq!((outcome.affected, outcome.info.as_str()), (5, "Rows matched: 5  Changed: 5  Warnings: 0"));
+    assert_eq!(
+        (outcome.affected, outcome.info.to_string().as_str()),
+        (5, "Rows matched: 5  Changed: 5  Warnings: 0")
+    );
     assert_eq!(c.rows("SELECT v FROM a"), [["11"], ["21"], ["30"]]);
     assert_eq!(c.rows("SELECT SUM(w) FROM b"), [["0"]]);
     assert_eq!(c.ok("DELETE a FROM a LEFT JOIN b ON b.a_id = a.id WHERE b.id IS NULL").affected, 1);

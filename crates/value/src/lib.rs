@@ -16,6 +16,7 @@ pub mod key;
 pub mod literal;
 pub mod locale;
 pub mod pace;
+mod shared;
 pub mod stack;
 pub mod temporal;
 pub mod text;
@@ -24,4 +25,5 @@ pub mod value;
 
 pub use column::{ColumnKind, ColumnType};
 pub use fixed::{Fixed, FixedKind};
+pub use shared::shared;
 pub use value::Value;

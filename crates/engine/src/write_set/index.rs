@@ -7,6 +7,7 @@
 
 use super::log::Log;
 use omnibus_ordered::{Keys, Order, Positions as SpacePositions};
+use smallvec::SmallVec;
 use std::ops::{Bound, RangeBounds};
 
 /// Keys up to which one array takes a key in its middle.
@@ -16,7 +17,7 @@ const SMALL: usize = 128;
 #[derive(Debug)]
 pub(super) enum Index {
     /// The keys of all spaces.
-    Few(Vec<u32>),
+    Few(SmallVec<[u32; 4]>),
     /// The keys by their prefix. No entry is empty.
     Spaces(Vec<(u32, Space)>),
 }
@@ -48,7 +49,7 @@ impl Space {
 
 impl Default for Index {
     fn default() -> Index {
-        Index::Few(Vec::new())
+        Index::Few(SmallVec::new())
     }
 }
 
@@ -373,7 +374,7 @@ impl DoubleEndedIterator for Positions<'_> {
 
 /// Positions in key order, taken out of their index.
 pub(super) struct IntoPositions {
-    now: Option<std::vec::IntoIter<u32>>,
+    now: Option<smallvec::IntoIter<[u32; 4]>>,
     spaces: Option<Box<dyn Iterator<Item = u32> + Send>>,
 }
 

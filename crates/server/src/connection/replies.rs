@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::sink::{ReplySink, RowFormat};
 use crate::result_set::ResultSet;
-use omnibus_sql::{Floor, Level, Outcome, RowSink, SqlError, SqlResult, SqlSession};
+use omnibus_sql::{Floor, Info, Level, Outcome, RowSink, SqlError, SqlResult, SqlSession};
 use omnibus_wire::{Capability, OkPacket, Status};
 use std::sync::Arc;
 
@@ -119,12 +119,13 @@ impl Client {
         let coordinator = self.server.log.coordinator().filter(|_| tracks).map(|log| &**log);
         let changes = self.told.take(sql.state.database.as_deref(), coordinator);
         let changes = if tracks { changes.as_packets() } else { Vec::new() };
+        let mut room = [0; Info::ROOM];
         let packet = OkPacket {
             affected: outcome.affected,
             last_insert_id: outcome.last_insert_id,
             status: status_before(sql, more),
             warnings: sql.state.diagnostics.own_count(),
-            info: outcome.info.as_bytes(),
+            info: outcome.info.bytes(&mut room),
             changes: changes.as_slice(),
         };
         self.packets.out.packet(|out| packet.encode(out, caps, false));

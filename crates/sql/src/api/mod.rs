@@ -24,7 +24,7 @@ pub(crate) use keywords::keywords;
 pub use kill::{KillFlag, TimeLimit};
 pub use mode::Mode;
 pub use progress::{Progress, Progressed, Work};
-pub use result::{Outcome, ResultColumn, RowSink, flag};
+pub use result::{Info, Outcome, ResultColumn, RowSink, flag};
 pub use settings::{
     BinlogFormat, CompletionType, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings,
     TimeLimits, TransactionSettings, sql_mode,

@@ -2,6 +2,8 @@
 
 use crate::error::SqlResult;
 use omnibus_value::{ColumnType, Value};
+use std::fmt;
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// One column of a result set, as the protocol's column definition needs it.
@@ -73,6 +75,71 @@ pub trait RowSink {
     }
 }
 
+/// The text of an OK packet.
+#[derive(Debug, Default)]
+pub enum Info {
+    /// None.
+    #[default]
+    None,
+    /// An UPDATE's.
+    Updated {
+        /// Rows found.
+        matched: u64,
+        /// Rows that are different now.
+        changed: u64,
+        /// Warnings.
+        warnings: u64,
+    },
+    /// That of an INSERT of several rows, or of an ALTER TABLE that copies.
+    Inserted {
+        /// Rows given.
+        records: u64,
+        /// Rows that met another one.
+        duplicates: u64,
+        /// Warnings.
+        warnings: u64,
+    },
+    /// Any other's.
+    Text(String),
+}
+
+impl Info {
+    /// Writes it into the room given, if it is not there already.
+    pub fn bytes<'i>(&'i self, room: &'i mut [u8; Info::ROOM]) -> &'i [u8] {
+        if let Info::Text(text) = self {
+            return text.as_bytes();
+        }
+        let mut rest = &mut room[..];
+        // Three numbers of 20 digits and their names fit.
+        let left = if write!(rest, "{self}").is_ok() { rest.len() } else { Info::ROOM };
+        &room[..Info::ROOM - left]
+    }
+
+    /// Bytes that a text without a string of its own has at most.
+    pub const ROOM: usize = 112;
+}
+
+impl fmt::Display for Info {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Info::None => Ok(()),
+            Info::Updated { matched, changed, warnings } => {
+                write!(f, "Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}")
+            }
+            Info::Inserted { records, duplicates, warnings } => {
+                write!(f, "Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+            }
+            Info::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<String> for Info {
+    fn from(text: String) -> Info {
+        Info::Text(text)
+    }
+}
+
 /// A statement's end.
 #[derive(Debug)]
 pub struct Outcome {
@@ -83,7 +150,7 @@ pub struct Outcome {
     /// LAST_INSERT_ID of this statement, 0 if none.
     pub last_insert_id: u64,
     /// The OK packet's text, for example "Rows matched: 1  Changed: 1  Warnings: 0".
-    pub info: String,
+    pub info: Info,
     /// The commit that must be durable before the reply may leave (COMMIT-2).
     pub wait: Option<omnibus_commit::Ticket>,
 }
@@ -92,7 +159,7 @@ impl Outcome {
     /// An OK without rows.
     #[must_use]
     pub fn ok() -> Outcome {
-        Outcome { result_set: false, affected: 0, last_insert_id: 0, info: String::new(), wait: None }
+        Outcome { result_set: false, affected: 0, last_insert_id: 0, info: Info::None, wait: None }
     }
 
     /// The end of a result set.

@@ -16,7 +16,7 @@ use super::not_built::without_encryption;
 use super::online::{Online, Way};
 use super::parse_create;
 use super::refused::refuse;
-use crate::api::{Outcome, Priv};
+use crate::api::{Info, Outcome, Priv};
 use crate::catalog::codec::RowVersions;
 use crate::catalog::sequence::no_option;
 use crate::catalog::show_table;
@@ -128,8 +128,8 @@ fn alter(
     }
     let renames = |action: &AlterAction| matches!(action, AlterAction::Rename(_));
     let info = match actions.iter().all(renames) {
-        true => String::new(),
-        false => format!("Records: {}  Duplicates: 0  Warnings: {warnings}", outcome.affected),
+        true => Info::None,
+        false => Info::Inserted { records: outcome.affected, duplicates: 0, warnings: warnings.into() },
     };
     Ok(Outcome { info, ..outcome })
 }

@@ -7,7 +7,7 @@ use crate::bind::{Binder, ComputedColumns};
 use crate::error::{ExecResult, SqlResult};
 use crate::exec::{RowReader, TableChange};
 use crate::expr::SlotSet;
-use crate::expr::context::{Context, Row, Slot};
+use crate::expr::context::{Context, Frame, Row, Slot};
 use crate::expr::node::{Expr, Kind};
 use crate::logical::conjuncts::conjuncts;
 use crate::logical::hints::{HintPlace, OneTable, check_hints, name_indexes};
@@ -142,8 +142,8 @@ impl TargetTable {
     }
 
     /// A frame with the target's row in its slot.
-    pub(crate) fn frame(&self, row: Row) -> Vec<Slot> {
-        let mut frame = vec![Slot::default(); self.slots.max(1)];
+    pub(crate) fn frame(&self, row: Row) -> Frame {
+        let mut frame = Frame::from_elem(Slot::default(), self.slots.max(1));
         frame[usize::from(self.slot)] = Slot { table: Some(self.table.clone()), row };
         frame
     }
@@ -153,7 +153,7 @@ impl TargetTable {
     pub(crate) fn matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<ChosenRows> {
         run.trx.start_write(&self.table)?;
         if limit == 0 {
-            return Ok(Vec::new().into());
+            return Ok(ChosenRows::none());
         }
         let mut exec = finder.exec(self, run);
         // No more rows are locked than are changed.

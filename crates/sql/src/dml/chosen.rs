@@ -7,21 +7,25 @@ use crate::rows::collected::{Rows, RowsBuilder, RowsReader};
 use crate::sort::Sorted;
 use crate::store::RowAt;
 use omnibus_value::Value;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Rows that are kept without being counted: the usual statement changes one.
 const FEW: usize = 64;
 
+/// Some rows: one, mostly.
+pub(super) type Batch = SmallVec<[RowAt; 1]>;
+
 /// Rows as they are found.
 pub(super) struct Finding {
-    few: Vec<RowAt>,
+    few: Batch,
     many: Option<RowsBuilder>,
     count: u64,
 }
 
 /// Rows to change, in order.
 pub(crate) struct ChosenRows {
-    few: std::vec::IntoIter<RowAt>,
+    few: smallvec::IntoIter<[RowAt; 1]>,
     many: Many,
     /// Those to come.
     left: u64,
@@ -36,7 +40,7 @@ enum Many {
 impl Finding {
     /// None yet.
     pub(super) fn new() -> Finding {
-        Finding { few: Vec::new(), many: None, count: 0 }
+        Finding { few: Batch::new(), many: None, count: 0 }
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -71,16 +75,15 @@ impl Finding {
     }
 }
 
-impl From<Vec<RowAt>> for ChosenRows {
-    fn from(rows: Vec<RowAt>) -> ChosenRows {
-        ChosenRows { left: rows.len() as u64, few: rows.into_iter(), many: Many::None }
-    }
-}
-
 impl ChosenRows {
+    /// No rows.
+    pub(super) fn none() -> ChosenRows {
+        ChosenRows { few: Batch::new().into_iter(), many: Many::None, left: 0 }
+    }
+
     /// `count` rows in the order of a sort, whose records are key and image.
     pub(super) fn sorted(sorted: Sorted, count: u64) -> ChosenRows {
-        ChosenRows { few: Vec::new().into_iter(), many: Many::Sorted(Box::new(sorted)), left: count }
+        ChosenRows { few: Batch::new().into_iter(), many: Many::Sorted(Box::new(sorted)), left: count }
     }
 
     /// How many are to come.
@@ -114,8 +117,8 @@ impl ChosenRows {
     ///
     /// # Errors
     /// As `next`.
-    pub(crate) fn next_batch(&mut self, most: usize) -> SqlResult<Vec<RowAt>> {
-        let mut batch = Vec::with_capacity(self.left.min(most as u64) as usize);
+    pub(crate) fn next_batch(&mut self, most: usize) -> SqlResult<Batch> {
+        let mut batch = Batch::with_capacity(self.left.min(most as u64) as usize);
         while batch.len() < most
             && let Some(row) = self.next()?
         {

@@ -33,6 +33,7 @@ use view::ViewCheck;
 
 pub(crate) use crate::expr::into_column as cast;
 
+use crate::api::Info;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -60,7 +61,7 @@ pub(crate) struct Effect {
     /// For the OK packet.
     pub last_insert_id: u64,
     /// For the OK packet.
-    pub info: String,
+    pub info: Info,
     /// The rows of RETURNING.
     pub rows: Option<Rows>,
 }

@@ -11,7 +11,7 @@ use super::delete::delete_row;
 use super::plan::{Planner, generated_given};
 use super::view::{ViewCheck, written_column};
 use super::{Effect, NewRow, RowExpressions, Run};
-use crate::api::{Columns, Priv};
+use crate::api::{Columns, Info, Priv};
 use crate::bind::query::changing;
 use crate::bind::scope::Source;
 use crate::bind::{Binder, ScopeTable};
@@ -203,7 +203,7 @@ impl MultiPlan {
         }
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
-        let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+        let info = Info::Updated { matched, changed, warnings: warnings.into() };
         Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
     }
 

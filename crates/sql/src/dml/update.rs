@@ -2,11 +2,12 @@
 
 use super::access::{Finder, by_computed_columns, hinted_indexes};
 use super::change::{RowUpdate, Written, on_update_columns};
+use super::chosen::Batch;
 use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
 use super::rows::chosen_rows;
 use super::view::{Meant, Opened};
 use super::{Effect, NewRow, RowExpressions, Run, ViewCheck};
-use crate::api::Priv;
+use crate::api::{Info, Priv};
 use crate::bind::Clause;
 use crate::bind::operators::with_zero_dates;
 use crate::bind::query::with_clause;
@@ -17,6 +18,7 @@ use crate::expr::node::Expr;
 use crate::store::RowAt;
 use omnibus_parser::ast::{TableFactor, TableRef, Update};
 use omnibus_value::Value;
+use smallvec::SmallVec;
 
 /// UPDATE, compiled.
 pub(crate) struct UpdatePlan {
@@ -116,7 +118,7 @@ impl UpdatePlan {
         }
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
-        let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+        let info = Info::Updated { matched, changed, warnings: warnings.into() };
         Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
     }
 
@@ -134,12 +136,17 @@ impl UpdatePlan {
         }
     }
 
-    fn compute(&self, run: &mut Run<'_>, rows: Vec<RowAt>, number: &mut u64) -> ExecResult<Vec<Computed>> {
+    fn compute(
+        &self,
+        run: &mut Run<'_>,
+        rows: Batch,
+        number: &mut u64,
+    ) -> ExecResult<SmallVec<[Computed; 1]>> {
         let table = &self.target.table;
         let slot = usize::from(self.target.slot);
         let mut exec = self.target.exec(run, Row::Unset);
         exec.strict = exec.session.settings.strict() && !self.ignore;
-        let mut out = Vec::with_capacity(rows.len());
+        let mut out = SmallVec::with_capacity(rows.len());
         for at in rows {
             *number += 1;
             let old = table.decode(&at.row)?;

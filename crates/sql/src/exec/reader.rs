@@ -82,6 +82,8 @@ enum ReadState {
     /// Of an index, by its complete key.
     Point(usize, Option<Bytes>),
     Scan(Scan),
+    /// The clustered key of the row that came last, of a reader `with_keys`.
+    Found(Bytes),
     Done,
 }
 
@@ -431,7 +433,11 @@ impl<'p> RowReader<'p> {
     /// The clustered key of the row that came last, with its space. Of a reader that was begun `with_keys`.
     #[must_use]
     pub fn key(&self) -> Bytes {
-        self.batch.at.checked_sub(1).and_then(|at| self.keys.get(at)).cloned().unwrap_or_default()
+        let key = match &self.state {
+            ReadState::Found(key) => Some(key),
+            _ => self.batch.at.checked_sub(1).and_then(|at| self.keys.get(at)),
+        };
+        key.cloned().unwrap_or_default()
     }
 
     /// As `next`, for callers who want the row in the frame only.
@@ -462,11 +468,7 @@ impl<'p> RowReader<'p> {
 
     /// The row that was read last, as the frame has it.
     fn placed(&self, image: Bytes) -> Row {
-        if self.framed {
-            Row::Keyed(Rc::new((self.keys[self.batch.at - 1].clone(), image)))
-        } else {
-            Row::Image(image)
-        }
+        if self.framed { Row::Keyed(Rc::new((self.key(), image))) } else { Row::Image(image) }
     }
 
     /// Locks the row that was read last, if it matches. Whether it still does then; the frame has it as it is now.
@@ -475,7 +477,7 @@ impl<'p> RowReader<'p> {
         if !self.belongs(cx)? || !self.accepts(self.exact, cx)? {
             return Ok(false);
         }
-        let key = &self.keys[self.batch.at - 1];
+        let key = &self.key();
         let Some((now, fresh)) = cx.storage.lock_row(self.table, key, self.lock, self.wait)? else {
             return Ok(false);
         };
@@ -564,8 +566,7 @@ impl<'p> RowReader<'p> {
         let Some((key, row)) = cx.storage.point_keyed(self.table, index, key, lock, wait, late)? else {
             return Ok(None);
         };
-        self.batch.begin();
-        (self.keys, self.batch.at) = (vec![key], 1);
+        self.state = ReadState::Found(key);
         Ok(Some(row))
     }
 }

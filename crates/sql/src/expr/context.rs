@@ -19,6 +19,7 @@ use bytes::Bytes;
 use omnibus_value::pace::Pace;
 use omnibus_value::temporal::{DateTime, Zone};
 use omnibus_value::{ColumnType, Value, stack};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -63,6 +64,9 @@ pub struct QueryFacts {
     pub strict_outputs: bool,
 }
 
+/// The slots of a statement's table instances: most statements have one.
+pub type Frame = SmallVec<[Slot; 1]>;
+
 /// A running statement.
 pub struct Context<'a> {
     /// Session state: variables, settings, diagnostics.
@@ -72,7 +76,7 @@ pub struct Context<'a> {
     /// Values of `?`.
     pub params: &'a [Value],
     /// Slots of all table instances.
-    pub frame: Vec<Slot>,
+    pub frame: Frame,
     /// Caches of subqueries, by number.
     pub subqueries: Vec<SubqueryState>,
     /// Sequences of RAND(n), by the place of the call.
@@ -122,7 +126,7 @@ impl<'a> Context<'a> {
             session,
             storage,
             params,
-            frame: Vec::new(),
+            frame: Frame::new(),
             subqueries: Vec::new(),
             rand_seeds: HashMap::new(),
             skipped: 0,

@@ -183,12 +183,13 @@ pub(super) fn is_in(
         Text::Null => return Ok(Some(None)),
         Text::Bytes(text) => text,
     };
+    let collation = charset::collation(collation);
     let mut unknown = false;
     for member in list {
         rows.tick()?;
         match &member.kind {
             Kind::Const(Value::Bytes(other)) => {
-                if charset::compare(text, other, collation).is_eq() {
+                if collation.eq(text, other) {
                     return Ok(Some(Some(true)));
                 }
             }

@@ -193,7 +193,8 @@ impl LoadPlan {
         effect.info = format!(
             "Records: {}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}",
             counts.records
-        );
+        )
+        .into();
         effect
     }
 

@@ -4,7 +4,7 @@ use super::programs::Execution;
 use super::query::{self, Plan};
 use super::statement_log::read_lock;
 use super::{Call, SqlSession, StatementContext};
-use crate::api::{AccessCheck, Mode, Outcome, ResultColumn, RowSink, client_text};
+use crate::api::{AccessCheck, Info, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::plan::physical::any_values::fits_any_values;
@@ -424,7 +424,7 @@ pub(super) fn execute(
             session.statements.prepared.remove(&name.to_lowercase());
             let prepared = session.prepare(&text, call.access)?;
             session.statements.prepared.insert(name.to_lowercase(), prepared);
-            Ok(Outcome { info: "Statement prepared".into(), ..Outcome::ok() })
+            Ok(Outcome { info: Info::Text("Statement prepared".into()), ..Outcome::ok() })
         }
         Statement::Deallocate(name) => match session.statements.prepared.remove(&name.to_lowercase()) {
             Some(_) => Ok(Outcome::ok()),

@@ -18,6 +18,7 @@ use crate::storage::WaitPolicy;
 use bytes::Bytes;
 use omnibus_locks::{RowMode, TableMode};
 use omnibus_value::Value;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The row that is in the way of another.
@@ -235,6 +236,9 @@ impl Trx {
     }
 }
 
+/// Keys of index entries that an update takes away, each with the entry that takes its place.
+type ChangedEntries = SmallVec<[(Bytes, Entry); 2]>;
+
 impl LockingRead<'_> {
     /// The keys of the index entries that an update takes away, each with the entry that takes its place, all locked; or the row that a
     /// unique key refuses it for. `key` is the clustered key after it.
@@ -243,12 +247,12 @@ impl LockingRead<'_> {
         table: &Table,
         change: &RowChange<'_>,
         key: &Bytes,
-    ) -> ExecResult<Result<Vec<(Bytes, Entry)>, Duplicate>> {
+    ) -> ExecResult<Result<ChangedEntries, Duplicate>> {
         let old_key = &change.at.key;
         let moved = key != old_key;
         // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
         let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
-        let mut entries: Vec<(Bytes, Entry)> = Vec::new();
+        let mut entries = ChangedEntries::new();
         for (index, codec) in table.keys.iter().enumerate().skip(1) {
             if !moved && !ahead && !codec.reads(change.changed) {
                 continue;

@@ -97,6 +97,6 @@ impl Value {
         }
         let mut out = Vec::with_capacity(24);
         self.write_text(ty, &mut out);
-        Bytes::from(out)
+        crate::shared(&out)
     }
 }

@@ -7,7 +7,7 @@ use super::RowCodec;
 use crate::catalog::{IndexKind, Table, TableDef, quote_string};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
-use omnibus_value::{ColumnType, Value};
+use omnibus_value::{ColumnType, Value, shared};
 use std::cell::RefCell;
 
 /// An index entry of one row.
@@ -40,21 +40,6 @@ pub struct KeyCodec {
     columns: u64,
 }
 
-/// Keys up to this length are one small object when they are shared, not a buffer and a count of who has it.
-const SHORT: usize = 31;
-
-struct Short {
-    len: u8,
-    bytes: [u8; SHORT],
-}
-
-impl AsRef<[u8]> for Short {
-    #[inline]
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
-
 /// A key, to be shared: every key that is written has its lock, and its place in the write set.
 fn build(fill: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     thread_local! {
@@ -63,12 +48,7 @@ fn build(fill: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     SCRATCH.with_borrow_mut(|key| {
         key.clear();
         fill(key);
-        if key.len() > SHORT {
-            return Bytes::copy_from_slice(key);
-        }
-        let mut short = Short { len: key.len() as u8, bytes: [0; SHORT] };
-        short.bytes[..key.len()].copy_from_slice(key);
-        Bytes::from_owner(short)
+        shared(key)
     })
 }
 

@@ -6,8 +6,12 @@ use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_format::row::ColumnShape;
 use omnibus_format::{DecodeError, RowShape};
-use omnibus_value::{ColumnType, Value};
+use omnibus_value::{ColumnType, Value, shared};
 use std::borrow::Cow;
+use std::cell::RefCell;
+
+/// Rows up to about this size are made in a buffer that the thread keeps.
+const SCRATCH_MAX: usize = 4096;
 
 /// A table's row format. Reads rows of all the table's versions, writes the newest.
 #[derive(Debug)]
@@ -141,14 +145,29 @@ impl RowCodec {
     /// # Errors
     /// A value does not fit its column: a bug in the caller's casts.
     pub fn encode(&self, values: &[Value]) -> SqlResult<Bytes> {
+        thread_local! {
+            static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
         let strings: usize =
             values.iter().map(|value| if let Value::Bytes(text) = value { text.len() } else { 0 }).sum();
-        let mut out = Vec::with_capacity(self.typical + strings);
-        if let Some(versions) = &self.versions {
-            versions.head(&mut out);
+        let expected = self.typical + strings;
+        if expected > SCRATCH_MAX {
+            let mut out = Vec::with_capacity(expected);
+            self.put(values, &mut out)?;
+            return Ok(out.into());
         }
-        encode_image(&self.shape, values, &mut out)?;
-        Ok(out.into())
+        SCRATCH.with_borrow_mut(|out| {
+            out.clear();
+            self.put(values, out)?;
+            Ok(shared(out))
+        })
+    }
+
+    fn put(&self, values: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        if let Some(versions) = &self.versions {
+            versions.head(out);
+        }
+        encode_image(&self.shape, values, out)
     }
 
     /// A stored row as row events have it: the columns of the newest version and nothing else.

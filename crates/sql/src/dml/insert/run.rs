@@ -5,7 +5,7 @@ use super::before;
 use super::documents;
 use super::plan::InsertPlan;
 use super::source::RowSource;
-use crate::api::VariableScope;
+use crate::api::{Info, VariableScope};
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{self, default_value, has_no_default, null_value};
 use crate::dml::returning::Returned;
@@ -127,9 +127,13 @@ impl InsertPlan {
         let single = matches!(&self.source, RowSource::Values(rows) if rows.len() == 1);
         let warnings = run.state.diagnostics.count();
         let info = if single && (warnings == 0 || !tells_warnings(run)) {
-            String::new()
+            Info::None
         } else {
-            format!("Records: {}  Duplicates: {}  Warnings: {warnings}", counts.records, counts.duplicates)
+            Info::Inserted {
+                records: counts.records,
+                duplicates: counts.duplicates,
+                warnings: warnings.into(),
+            }
         };
         Effect { affected: counts.affected, last_insert_id, info, rows: None }
     }

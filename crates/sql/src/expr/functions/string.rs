@@ -101,10 +101,16 @@ fn substring(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<V
 
 /// Where the characters lie that SUBSTRING names.
 fn part(value: &[u8], position: i128, length: i128, collation: u16) -> std::ops::Range<usize> {
-    let count = charset::char_count(value, collation);
-    let Some(start) = start_of(position, count) else { return 0..0 };
-    let length = usize::try_from(length.clamp(0, (count - start) as i128)).unwrap_or(0);
-    charset::char_range(value, start, length, collation)
+    let of = |count: usize| {
+        let start = start_of(position, count)?;
+        Some((start, usize::try_from(length.clamp(0, (count - start) as i128)).unwrap_or(0)))
+    };
+    // Each byte is a character in most texts.
+    if charset::is_single_byte(collation) || value.is_ascii() {
+        return of(value.len()).map_or(0..0, |(start, length)| start..start + length);
+    }
+    let found = of(charset::char_count(value, collation));
+    found.map_or(0..0, |(start, length)| charset::char_range(value, start, length, collation))
 }
 
 /// A part of a text that does not depend on the row.

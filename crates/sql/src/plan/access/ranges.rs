@@ -83,24 +83,25 @@ pub(in crate::plan) fn candidates(
     total: f64,
 ) -> (Vec<Candidate>, Vec<usize>) {
     let facts = Facts { all: facts(wanted, 0, conjuncts.iter().copied()), conjuncts: conjuncts.len() };
-    let ors: Vec<(usize, Vec<&[Expr]>)> =
-        conjuncts.iter().enumerate().filter_map(|(at, c)| Some((at, branches(c)?))).collect();
     let indexes = usable_indexes(wanted.table, wanted.hints);
+    let ors: Vec<Disjunction<'_>> = conjuncts
+        .iter()
+        .enumerate()
+        .filter_map(|(at, c)| disjunction(wanted, &indexes, &facts, at, c, total))
+        .collect();
     let (mut found, mut possible) = (Vec::new(), Vec::new());
     for &index in &indexes {
         let before = found.len();
         found.extend(one_index(wanted, index, &facts, total));
-        for (at, branches) in &ors {
-            found.extend(pieces_of_or(wanted, index, &facts, *at, branches, total));
-        }
+        found.extend(ors.iter().filter_map(|or| pieces_of_or(wanted, index, or, total)));
         if found.len() > before {
             possible.push(index);
         }
     }
     // A union reads each row through a secondary index: nothing for it where a key is complete.
     if !found.iter().any(|c| matches!(c.access, Access::Point { .. })) {
-        for (at, branches) in &ors {
-            if let Some(union) = union(wanted, &indexes, &facts, *at, branches, total) {
+        for or in ors {
+            if let Some(union) = union(wanted, or, total) {
                 if let Access::Union(branches) = &union.access {
                     possible.extend(branches.iter().map(|branch| branch.ranges.index));
                 }
@@ -157,76 +158,105 @@ fn price(wanted: &Wanted<'_>, ranges: &IndexRanges, covered: bool, total: f64) -
     (rows, pieces_cost(pieces, rows, definition.clustered || covered, unique) + locks + have)
 }
 
-/// The pieces of an index that an OR gives, one a branch.
-fn pieces_of_or(
-    wanted: &Wanted<'_>,
+/// An OR, and what each of its branches gives.
+struct Disjunction<'e> {
+    /// Its number among the conjuncts.
+    conjunct: usize,
+    branches: Vec<Branch<'e>>,
+}
+
+/// A branch of an OR, and the pieces of indexes that it gives together with what stands around the OR.
+struct Branch<'e> {
+    conditions: &'e [Expr],
+    /// The indexes of which its own conditions narrow a piece.
+    pieces: Vec<Piece>,
+}
+
+struct Piece {
     index: usize,
-    facts: &Facts<'_>,
-    or: usize,
-    branches: &[&[Expr]],
+    interval: Interval,
+    /// Conjuncts around the OR that every row of the piece meets.
+    absorbed: Vec<usize>,
+    /// Every row of it meets the branch, too.
+    implies_branch: bool,
+}
+
+/// A conjunct that is an OR each of whose branches gives a piece of an index.
+fn disjunction<'e>(
+    wanted: &Wanted<'_>,
+    indexes: &[usize],
+    outside: &Facts<'e>,
+    conjunct: usize,
+    or: &'e Expr,
     total: f64,
-) -> Option<Candidate> {
-    let mut intervals = Vec::with_capacity(branches.len());
-    let mut absorbed: Option<Vec<usize>> = None;
-    let mut or_is_implied = true;
-    for branch in branches {
-        let (built, own) = branch_interval(wanted, index, facts, branch, total)?;
-        if !built.used.iter().any(|at| own.contains(at)) {
+) -> Option<Disjunction<'e>> {
+    let mut all = outside.all.clone();
+    let mut found = Vec::new();
+    for conditions in branches(or)? {
+        all.truncate(outside.all.len());
+        all.extend(facts(wanted, outside.conjuncts, conditions.iter()));
+        let own = outside.conjuncts..outside.conjuncts + conditions.len();
+        let mut pieces = Vec::new();
+        for &index in indexes {
+            let Some(Built { interval, mut absorbed, used, .. }) = interval(wanted, index, &all, total)
+            else {
+                continue;
+            };
+            if used.iter().any(|at| own.contains(at)) {
+                let implies_branch = own.clone().all(|at| absorbed.contains(&at));
+                absorbed.retain(|at| !own.contains(at));
+                pieces.push(Piece { index, interval, absorbed, implies_branch });
+            }
+        }
+        if pieces.is_empty() {
             return None;
         }
-        or_is_implied &= own.clone().all(|at| built.absorbed.contains(&at));
-        let outside: Vec<usize> = built.absorbed.into_iter().filter(|at| !own.contains(at)).collect();
+        found.push(Branch { conditions, pieces });
+    }
+    Some(Disjunction { conjunct, branches: found })
+}
+
+/// The pieces of an index that an OR gives, one a branch.
+fn pieces_of_or(wanted: &Wanted<'_>, index: usize, or: &Disjunction<'_>, total: f64) -> Option<Candidate> {
+    let mut intervals = Vec::with_capacity(or.branches.len());
+    let mut absorbed: Option<Vec<usize>> = None;
+    let mut or_is_implied = true;
+    for branch in &or.branches {
+        let piece = branch.pieces.iter().find(|piece| piece.index == index)?;
+        or_is_implied &= piece.implies_branch;
         match &mut absorbed {
-            None => absorbed = Some(outside),
-            Some(all) => all.retain(|at| outside.contains(at)),
+            None => absorbed = Some(piece.absorbed.clone()),
+            Some(all) => all.retain(|at| piece.absorbed.contains(at)),
         }
-        intervals.push(built.interval);
+        intervals.push(piece.interval.clone());
     }
     let mut absorbed = absorbed?;
     if or_is_implied {
-        absorbed.push(or);
+        absorbed.push(or.conjunct);
     }
     Some(priced(wanted, IndexRanges { index, intervals }, absorbed, total))
 }
 
-/// The piece of an index that a branch of an OR gives together with what stands around the OR, and the numbers of the
-/// branch's own facts.
-fn branch_interval(
-    wanted: &Wanted<'_>,
-    index: usize,
-    outside: &Facts<'_>,
-    branch: &[Expr],
-    total: f64,
-) -> Option<(Built, std::ops::Range<usize>)> {
-    let mut all = outside.all.clone();
-    all.extend(facts(wanted, outside.conjuncts, branch.iter()));
-    let own = outside.conjuncts..outside.conjuncts + branch.len();
-    Some((interval(wanted, index, &all, total)?, own))
-}
-
 /// An OR whose branches are found through different indexes.
-fn union(
-    wanted: &Wanted<'_>,
-    indexes: &[usize],
-    facts: &Facts<'_>,
-    or: usize,
-    branches: &[&[Expr]],
-    total: f64,
-) -> Option<Candidate> {
-    let (mut rows, mut cost) = (0.0, 0.0);
-    let mut found = Vec::with_capacity(branches.len());
+fn union(wanted: &Wanted<'_>, or: Disjunction<'_>, total: f64) -> Option<Candidate> {
+    // Pieces of the one index that there is for all of them are read without looking which branches a row has been in.
+    let only = |branch: &Branch<'_>| match branch.pieces[..] {
+        [Piece { index, .. }] => Some(index),
+        _ => None,
+    };
+    let first = or.branches.first().and_then(only);
     // A row is asked for each branch whether it belongs to one before.
-    if branches.iter().any(|branch| branch.iter().any(is_volatile)) {
+    if first.is_some() && or.branches.iter().all(|branch| only(branch) == first)
+        || or.branches.iter().any(|branch| branch.conditions.iter().any(is_volatile))
+    {
         return None;
     }
-    for branch in branches {
+    let (mut rows, mut cost) = (0.0, 0.0);
+    let mut found = Vec::with_capacity(or.branches.len());
+    for branch in or.branches {
         let mut best: Option<(f64, f64, IndexRanges)> = None;
-        for &index in indexes {
-            let Some((built, own)) = branch_interval(wanted, index, facts, branch, total) else { continue };
-            if !built.used.iter().any(|at| own.contains(at)) {
-                continue;
-            }
-            let ranges = IndexRanges { index, intervals: vec![built.interval] };
+        for Piece { index, interval, .. } in branch.pieces {
+            let ranges = IndexRanges { index, intervals: vec![interval] };
             let (rows, cost) = price(wanted, &ranges, false, total);
             if best.as_ref().is_none_or(|(_, least, _)| cost < *least) {
                 best = Some((rows, cost, ranges));
@@ -235,11 +265,11 @@ fn union(
         let (more, added, ranges) = best?;
         rows += more;
         cost += added + more * cost::CONDITION * found.len() as f64;
-        found.push(UnionBranch { ranges, conditions: branch.to_vec() });
+        found.push(UnionBranch { ranges, conditions: branch.conditions.to_vec() });
     }
     // The rows that two branches have are asked for twice and come once.
     let rows = f64::min(rows, total.max(1.0));
-    Some(Candidate { access: Access::Union(found), absorbed: vec![or], rows, cost })
+    Some(Candidate { access: Access::Union(found), absorbed: vec![or.conjunct], rows, cost })
 }
 
 /// The longest piece that facts give of an index; `None` if they say nothing about its first part.
