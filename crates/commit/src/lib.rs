@@ -112,7 +112,7 @@ mod ticket;
 
 use omnibus_sync as sync;
 
-pub use cache::{CacheError, CacheMark, CacheSettings, CompressionStats, LargeSettings, TrxCache};
+pub use cache::{CacheError, CacheMark, CacheSettings, CompressionStats, LargeSettings, Naming, TrxCache};
 pub use coordinator::{
     Blocking, Coordinator, GtidModeError, GtidWait, Gtids, ResetLogError, SetGtidsError, just_block,
 };

@@ -230,7 +230,7 @@ fn many_sessions_with_their_own_and_foreign_ids_leave_each_exactly_once() {
 
 fn unnamed(server: &Server, key: &str, unnamed: Unnamed) -> CommitRequest {
     let mut request = request(&server.coordinator, key, "v");
-    request.cache.set_unnamed(unnamed);
+    request.cache.naming.unnamed = unnamed;
     request
 }
 

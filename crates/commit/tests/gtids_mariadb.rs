@@ -19,7 +19,7 @@ fn start(path: &Path) -> Server {
 
 fn own(server: &Server, key: &str, domain: u32) -> CommitNo {
     let mut own = request(&server.coordinator, key, "v");
-    own.cache.set_domain(domain);
+    own.cache.naming.domain = domain;
     server.coordinator.commit(own).wait().unwrap()
 }
 

@@ -51,7 +51,7 @@ impl LockManager {
         // Pairs with the fence in `request_table`: either this sees that waiter, or its search,
         // which begins later, sees that `requester` waits.
         fence(Ordering::SeqCst);
-        let tables_free = held.tables.is_empty() || self.table_waits.load(Ordering::SeqCst) == 0;
+        let tables_free = held.tables.is_empty() || self.tables.waits.load(Ordering::SeqCst) == 0;
         !upgrade && besides <= 1 && tables_free
     }
 

@@ -75,7 +75,7 @@ impl TrxHandle {
     /// own session.
     pub fn release_all(&self) {
         self.release_records();
-        self.manager.release_tables(&self.trx);
+        self.manager.tables.release_all(&self.trx, &self.manager.released);
         self.trx.weight.store(0, Ordering::Relaxed);
     }
 
@@ -220,17 +220,18 @@ impl TrxLocks {
 
     /// Releases one table early.
     pub fn release_table(&self, table: u64) {
-        self.manager.release_table(&self.trx, table);
+        self.manager.tables.release(&self.trx, table, &self.manager.released);
     }
 
     /// Changes the mode of a table lock to a weaker one, and grants the requests that it then permits.
     pub fn weaken_table(&self, table: u64, mode: TableMode) {
-        self.manager.weaken_table(&self.trx, table, mode.into());
+        self.manager.tables.weaken(&self.trx, table, mode.into(), &self.manager.released);
     }
 
     /// Weakens its locks of these tables and gives all other tables back.
     pub fn keep_tables(&self, kept: &[(u64, TableMode)]) {
-        self.manager.release_other_tables(&self.trx, |table| kept.iter().any(|(own, _)| *own == table));
+        let keeps = |table| kept.iter().any(|(own, _)| *own == table);
+        self.manager.tables.release_others(&self.trx, keeps, &self.manager.released);
         for (table, mode) in kept {
             self.weaken_table(*table, *mode);
         }

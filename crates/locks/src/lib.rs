@@ -44,6 +44,7 @@ mod released;
 mod request;
 mod space;
 mod stats;
+mod tables;
 mod trx;
 mod wait;
 

@@ -1,15 +1,15 @@
-//! The lock manager: shards of spaces and tables, how waits end there, and how locks go.
+//! The lock manager: shards of spaces, how waits end there, and how record and range locks go. Table locks are in `tables`.
 
 use crate::mode::Mode;
 use crate::outcome::WaitOutcome;
-use crate::queue::Queue;
 use crate::reach::{Detector, Reach};
 use crate::released::{self, Released, Taken};
 use crate::space::{Asked, Space};
 use crate::stats::{Counters, LockStats, TableLockInfo};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::trx::{GATE, Held, Trx, WaitTarget, Wakes};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::tables::Tables;
+use crate::trx::{Held, Trx, WaitTarget, Wakes};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,18 +21,14 @@ const RELEASE_BATCH: usize = 64;
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard<T>(Mutex<T>);
+struct Shard(Mutex<HashMap<u32, Space>>);
 
 /// All locks of a server. Shared by `Arc`.
 pub struct LockManager {
-    spaces: Box<[Shard<HashMap<u32, Space>>]>,
-    tables: Box<[Shard<HashMap<u64, Queue>>]>,
+    spaces: Box<[Shard]>,
+    pub(crate) tables: Tables,
     pub(crate) detector: Detector,
     pub(crate) counters: Counters,
-    /// Requests queued on tables: nearly always none.
-    pub(crate) table_waits: AtomicUsize,
-    /// The number of times that the gate was closed (`gate`).
-    pub(crate) gate: AtomicUsize,
     pub(crate) serial: AtomicU64,
     pub(crate) released: Released,
 }
@@ -49,11 +45,9 @@ impl LockManager {
     pub fn new() -> Arc<LockManager> {
         Arc::new(LockManager {
             spaces: (0..SHARDS).map(|_| Shard::default()).collect(),
-            tables: (0..SHARDS).map(|_| Shard::default()).collect(),
+            tables: Tables::default(),
             detector: Detector::default(),
             counters: Counters::default(),
-            table_waits: AtomicUsize::new(0),
-            gate: AtomicUsize::new(0),
             serial: AtomicU64::new(0),
             released: Released::default(),
         })
@@ -68,18 +62,7 @@ impl LockManager {
     /// All table locks, as of one moment for each shard.
     #[must_use]
     pub fn table_locks(&self) -> Vec<TableLockInfo> {
-        let mut found = Vec::new();
-        for shard in self.table_shards() {
-            for (table, queue) in shard.lock().iter() {
-                let lock = |trx: &Trx, mode: Mode, granted| {
-                    let table = (*table != GATE).then_some(*table);
-                    TableLockInfo { table, owner: trx.id, mode: mode.name(), granted }
-                };
-                found.extend(queue.holders().map(|hold| lock(&hold.trx, hold.mode, true)));
-                found.extend(queue.waiters().map(|waiter| lock(&waiter.trx, waiter.mode, false)));
-            }
-        }
-        found
+        self.tables.list()
     }
 
     /// Returns whether anybody waits for a lock now. It is a hint, which may be stale at once.
@@ -98,14 +81,6 @@ impl LockManager {
     pub(crate) fn with_space<T>(&self, space: u32, f: impl FnOnce(&mut Space) -> T) -> T {
         let shard = &self.spaces[space as usize % SHARDS];
         f(shard.0.lock().entry(space).or_default())
-    }
-
-    pub(crate) fn table_shard(&self, table: u64) -> &Mutex<HashMap<u64, Queue>> {
-        &self.tables[(table % SHARDS as u64) as usize].0
-    }
-
-    pub(crate) fn table_shards(&self) -> impl Iterator<Item = &Mutex<HashMap<u64, Queue>>> {
-        self.tables.iter().map(|shard| &shard.0)
     }
 
     pub(crate) fn try_record(&self, trx: &Arc<Trx>, space: u32, key: &Bytes, mode: Mode) -> Option<bool> {
@@ -155,22 +130,10 @@ impl LockManager {
                 }
                 ended
             }),
-            WaitTarget::Table(table) => self.withdraw_table(trx, *table, outcome, &mut wakes),
+            WaitTarget::Table(table) => self.tables.withdraw(trx, *table, outcome, &mut wakes),
         };
         wakes.wake();
         ended
-    }
-
-    fn withdraw_table(&self, trx: &Arc<Trx>, table: u64, outcome: WaitOutcome, wakes: &mut Wakes) -> bool {
-        let mut shard = self.table_shard(table).lock();
-        let Some(queue) = shard.get_mut(&table) else { return false };
-        if queue.remove_waiter(trx).is_none() {
-            return false;
-        }
-        trx.resolve(outcome, wakes);
-        self.table_waits.fetch_sub(1, Ordering::SeqCst);
-        self.promote_table(queue, wakes);
-        true
     }
 
     pub(crate) fn wait_ended(&self, trx: &Arc<Trx>, ticket: u64, took: Duration, outcome: WaitOutcome) {
@@ -287,61 +250,6 @@ impl LockManager {
         }
     }
 
-    pub(crate) fn release_tables(&self, trx: &Arc<Trx>) {
-        let mut held = trx.held.lock();
-        while let Some(held) = held.tables.pop() {
-            self.free_table(trx, held.table);
-        }
-    }
-
-    pub(crate) fn release_table(&self, trx: &Arc<Trx>, table: u64) {
-        trx.held.lock().tables.retain(|held| held.table != table);
-        self.free_table(trx, table);
-    }
-
-    pub(crate) fn release_other_tables(&self, trx: &Arc<Trx>, kept: impl Fn(u64) -> bool) {
-        let mut held = trx.held.lock();
-        let gone: Vec<u64> =
-            held.tables.extract_if(.., |held| !kept(held.table)).map(|held| held.table).collect();
-        drop(held);
-        gone.into_iter().for_each(|table| self.free_table(trx, table));
-    }
-
-    pub(crate) fn weaken_table(&self, trx: &Arc<Trx>, table: u64, mode: Mode) {
-        let mut wakes = Wakes::default();
-        let mut shard = self.table_shard(table).lock();
-        if let Some(queue) = shard.get_mut(&table).filter(|queue| queue.mode_of(trx).is_some()) {
-            queue.add_hold(trx, mode);
-            self.released.leave(released::of_table(table), trx.stamp.get());
-            self.promote_table(queue, &mut wakes);
-        }
-        drop(shard);
-        if let Some(held) = trx.held.lock().tables.iter_mut().find(|held| held.table == table) {
-            held.mode = Some(mode);
-        }
-        wakes.wake();
-    }
-
-    fn free_table(&self, trx: &Arc<Trx>, table: u64) {
-        let mut wakes = Wakes::default();
-        let mut shard = self.table_shard(table).lock();
-        if let Some(queue) = shard.get_mut(&table) {
-            if queue.remove_hold(trx).is_some_and(Mode::keeps_users_out) {
-                self.released.leave(released::of_table(table), trx.stamp.get());
-            }
-            self.promote_table(queue, &mut wakes);
-            // Empty queues of tables stay: tables are few, and used again at once.
-        }
-        drop(shard);
-        wakes.wake();
-    }
-
-    fn promote_table(&self, queue: &mut Queue, wakes: &mut Wakes) {
-        let before = queue.waiters().count();
-        queue.promote(wakes, |_| false);
-        self.table_waits.fetch_sub(before - queue.waiters().count(), Ordering::SeqCst);
-    }
-
     /// Adds the transactions that a waiting transaction waits for; none if it does not wait.
     pub(crate) fn blockers(&self, trx: &Arc<Trx>, reach: &mut Reach<'_>) {
         match trx.waiting_for() {
@@ -353,7 +261,7 @@ impl LockManager {
                 self.with_space(space, |s| s.range_blockers(trx, &interval, reach));
             }
             Some((_, WaitTarget::Table(table))) => {
-                if let Some(queue) = self.table_shard(table).lock().get(&table) {
+                if let Some(queue) = self.tables.shard(table).lock().get(&table) {
                     queue.blockers(trx, reach);
                 }
             }

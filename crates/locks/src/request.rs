@@ -63,11 +63,11 @@ impl LockManager {
         {
             return Request::Granted { fresh: false };
         }
-        let mut shard = self.table_shard(table).lock();
-        if self.gated(table, wanted) {
+        let mut shard = self.tables.shard(table).lock();
+        if self.tables.gated(table, wanted) {
             drop(shard);
             match self.pass_gate(trx) {
-                Request::Granted { .. } => shard = self.table_shard(table).lock(),
+                Request::Granted { .. } => shard = self.tables.shard(table).lock(),
                 wait => return wait,
             }
         }
@@ -83,7 +83,7 @@ impl LockManager {
             let (ticket, waits) = self.begin_wait(trx, WaitTarget::Table(table), mode);
             if waits {
                 queue.push_waiter(Waiter { trx: Arc::clone(trx), mode, upgrade, seq: 0 });
-                self.table_waits.fetch_add(1, Ordering::SeqCst);
+                self.tables.waits.fetch_add(1, Ordering::SeqCst);
                 fence(Ordering::SeqCst);
             }
             Err((ticket, upgrade))
@@ -122,16 +122,11 @@ impl LockManager {
         Request::Granted { fresh }
     }
 
-    /// Returns whether a request must go through the gate first. Called under the table's shard.
-    pub(crate) fn gated(&self, table: u64, wanted: Mode) -> bool {
-        wanted.writes() && table != GATE && self.gate.load(Ordering::SeqCst) != 0
-    }
-
     /// The lock of the gate, unless the transaction writes already. Takes one shard after the other.
     pub(crate) fn pass_gate(self: &Arc<Self>, trx: &Arc<Trx>) -> Request {
         let tables: Vec<u64> = trx.held.lock().tables.iter().map(|held| held.table).collect();
         let writes = |table: &u64| {
-            let shard = self.table_shard(*table).lock();
+            let shard = self.tables.shard(*table).lock();
             shard.get(table).and_then(|queue| queue.mode_of(trx)).is_some_and(Mode::writes)
         };
         if tables.iter().any(writes) {

@@ -44,6 +44,8 @@ mod request;
 mod space;
 #[path = "../src/stats.rs"]
 mod stats;
+#[path = "../src/tables.rs"]
+mod tables;
 #[path = "../src/trx.rs"]
 mod trx;
 #[path = "../src/wait.rs"]

@@ -77,5 +77,5 @@ impl Parsed {
 
 /// A statement's text with values as literals in the places of its `?`.
 pub fn filled(sql: &SqlSession, text: &Bytes, params: &[Value]) -> Bytes {
-    sql.with_params(text, params).into_owned().into()
+    omnibus_sql::session::with_params(&sql.state.settings, text, params).into_owned().into()
 }

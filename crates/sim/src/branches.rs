@@ -119,8 +119,8 @@ impl Client {
         let text = Bytes::copy_from_slice(sql.as_bytes());
         let (statement, _) = self.0.parse(&text, false)?;
         let mut rows = Kept::default();
-        let done = self.0.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut rows);
-        if let Some(ticket) = self.0.floor().ticket() {
+        let done = self.0.execute(&statement, &text, &[], Mode::Blocking, &AllowAll, &mut rows);
+        if let Some(ticket) = self.0.trx().floor().ticket() {
             ticket.wait().map_err(SqlError::of_commit)?;
         }
         match done {

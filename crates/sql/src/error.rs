@@ -259,7 +259,7 @@ impl SqlError {
 const NEEDS_BLOCKING: u16 = 0;
 
 impl SqlError {
-    /// What becomes [`Interrupt::NeedBlocking`] where a statement runs. Planning has no other way to say it.
+    /// The error that becomes [`Interrupt::NeedBlocking`] where a statement runs. Planning has no other way to say it.
     pub(crate) fn needs_blocking() -> SqlError {
         SqlError::new(NEEDS_BLOCKING, b"HY000", "To be run where it may block")
     }

@@ -20,16 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// What an account takes from its session at once, and a session from the server.
+/// Bytes that an account takes from its session at once, and a session from the server.
 const CHUNK: u64 = 64 << 10;
-/// What a session may hold and be one that holds little: this part of the server's limit, but a chunk at least and `LITTLE_MAX` at most.
+/// The most that a session holds which holds little: this part of the server's limit, but a chunk at least and `LITTLE_MAX` at most.
 const LITTLE: u64 = 1024;
 const LITTLE_MAX: u64 = 1 << 20;
 /// The part of the server's limit that all but the largest may have beyond it.
 const BEYOND: u64 = 8;
 /// More than there is anywhere; sums of less do not overflow.
 const MOST: u64 = 1 << 50;
-/// What an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
+/// Bytes that an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
 const LEAST: u64 = 256 << 10;
 
 /// For so long the session found to hold most is taken for it, if it holds more than who asks: 10,000 sessions are looked at no more often.
@@ -40,7 +40,7 @@ const LARGEST_FOR: Duration = Duration::from_millis(1);
 struct Clients {
     /// Some of them are gone.
     sessions: Vec<Weak<SessionMemory>>,
-    /// Which held most, and when.
+    /// The session that was found to hold most, and when.
     largest: Option<(Instant, Weak<SessionMemory>)>,
 }
 
@@ -103,7 +103,7 @@ impl ServerMemory {
 #[derive(Debug, Default)]
 pub struct SessionMemory {
     used: AtomicU64,
-    /// What it has taken from the server; each change of it is one of the server's counter.
+    /// Bytes that it has taken from the server; each change of it is one of the server's counter.
     reserved: AtomicU64,
     server: Arc<ServerMemory>,
     /// Ends its statement.
@@ -376,7 +376,7 @@ impl Drop for Account {
     }
 }
 
-/// What a word of a statement makes: its part of the tree, of the plan, and of what runs it. Measured on those that make most of few words:
+/// Bytes of a statement for each of its words: their part of the tree, of the plan, and of what runs it. Measured on those that make most of few words:
 /// lists of constants and of columns.
 const WORD: usize = 512;
 

@@ -70,9 +70,9 @@ pub(crate) struct ReadAhead {
     pub(crate) pairs: VecDeque<(Bytes, Bytes)>,
     /// A number whose commit and all before were in what was read.
     pub(crate) installed: CommitNo,
-    /// What the transaction had written then.
+    /// The mark of what the transaction had written then.
     pub(crate) written: Mark,
-    /// Nothing is behind them.
+    /// Whether nothing is behind them.
     pub(crate) all: bool,
     /// Entries to be read next time.
     pub(crate) next: usize,
@@ -309,7 +309,7 @@ impl Storage for NoStorage {
     fn need_blocking(&mut self) -> Result<(), Interrupt> {
         Err(Interrupt::NeedBlocking)
     }
-    /// What takes so long that KILL must be looked for is no work for who has no statement.
+    /// Looks for KILL in work that takes long, which is none for who has no statement.
     fn check_killed(&mut self) -> Result<(), Interrupt> {
         Err(Interrupt::NeedBlocking)
     }

@@ -117,9 +117,7 @@ fn a_short_statement_allocates_no_more_than_it_did() {
     let text = allocations(|| {
         let read = client.session.read(&text).unwrap();
         let session = &mut client.session;
-        session
-            .execute_read(&read.statement, &text, &read.values, Mode::Inline, &AllowAll, &mut Nowhere)
-            .unwrap();
+        session.execute(&read.statement, &text, &read.values, Mode::Inline, &AllowAll, &mut Nowhere).unwrap();
     });
     let made =
         [("SELECT", select), ("SELECT as text", text), ("UPDATE", plain), ("UPDATE of an index", indexed)];

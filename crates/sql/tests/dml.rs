@@ -116,7 +116,7 @@ fn replace_and_on_duplicate_key_update() {
     assert_eq!(c.ok("INSERT INTO t VALUES (3, 3, 3) ON DUPLICATE KEY UPDATE n = 0").affected, 1);
 }
 
-/// What follows agrees with MariaDB 10.11, but for the words of 1054 and 1052.
+/// Agrees with MariaDB 10.11, but for the words of 1054 and 1052.
 #[test]
 fn on_duplicate_key_update_reads_the_tables_of_the_select() {
     let mut c = client();

@@ -198,6 +198,32 @@ fn what_has_no_file_fails_at_the_limit() {
     assert_eq!(rows.text(), [["1024"]], "only what is shown is kept");
 }
 
+/// Wherever a limit stops a statement, its trigger is over: it would be a recursion of itself in the next one.
+#[test]
+fn a_trigger_whose_row_does_not_fit_is_over() {
+    let (_port, database) = database();
+    let mut client = Client::new(&database);
+    client.ok("CREATE DATABASE IF NOT EXISTS test");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY, pad LONGTEXT)");
+    client.ok("CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.id = NEW.id + 1");
+    let plenty = client.session.state.settings.memory_limits.connection;
+    let (mut refused, mut id) = (0, 0);
+    for limit in (0..40).map(|n| (100 + 50 * n) << 10) {
+        client.session.state.settings.memory_limits.connection = limit;
+        match client.run(&format!("INSERT INTO t VALUES ({id}, REPEAT('x', 400000))")) {
+            Ok(_) => {}
+            Err(error) => {
+                refused += 1;
+                assert_eq!(error.code, 3170, "{error}");
+            }
+        }
+        client.session.state.settings.memory_limits.connection = plenty;
+        client.ok(&format!("INSERT INTO t VALUES ({}, 'y')", id + 2));
+        id += 4;
+    }
+    assert!((1..40).contains(&refused), "{refused} statements");
+}
+
 fn counter(database: &omnibus_sql::Database, name: &str) -> u64 {
     let counters = database.memory().counters();
     counters.iter().find(|(of, _)| of == name).map_or(0, |(_, value)| value.parse().unwrap())

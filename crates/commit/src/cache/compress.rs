@@ -79,7 +79,7 @@ impl TrxCache {
             &mut self.memory,
             self.context,
             EventType::TRANSACTION_PAYLOAD,
-            self.flags,
+            self.naming.flags(),
             &body,
         );
         self.events = 1;

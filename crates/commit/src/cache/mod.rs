@@ -118,15 +118,35 @@ pub struct TrxCache {
     opening: Option<Opening>,
     /// Some changes may be logged as text.
     statements: bool,
-    /// `gtid_domain_id`, of MariaDB's dialect.
-    domain: u32,
-    /// Flags that all events of the transaction have.
-    flags: u16,
-    /// How the log treats the transaction if it has no GTID of its own.
-    unnamed: Unnamed,
+    /// In effect until it is changed.
+    pub naming: Naming,
     /// The origin of a transaction that was executed elsewhere first, or was given its id.
     origin: Option<Box<Given>>,
     settings: Arc<CacheSettings>,
+}
+
+/// How the log names a transaction, and marks its events.
+#[derive(Clone, Copy, Debug)]
+pub struct Naming {
+    /// `gtid_domain_id`: the domain in which the log numbers the transaction, in MariaDB's dialect.
+    pub domain: u32,
+    /// How the log treats the transaction if it has no GTID of its own.
+    pub unnamed: Unnamed,
+    /// MariaDB's `skip_replication`: replicas may leave the events out.
+    pub skip_replication: bool,
+}
+
+impl Default for Naming {
+    fn default() -> Naming {
+        Naming { domain: 0, unnamed: Unnamed::Automatic, skip_replication: false }
+    }
+}
+
+impl Naming {
+    /// The flags that all events of the transaction have.
+    pub(crate) fn flags(self) -> u16 {
+        if self.skip_replication { FLAG_SKIP_REPLICATION } else { 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -155,9 +175,7 @@ impl TrxCache {
             context: EventContext { timestamp: 0, server_id: 0 },
             opening: None,
             statements: false,
-            domain: 0,
-            flags: 0,
-            unnamed: Unnamed::Automatic,
+            naming: Naming::default(),
             origin: None,
             settings,
         }
@@ -180,40 +198,6 @@ impl TrxCache {
     pub fn set_given(&mut self, origin: Origin, guard: Option<GtidGuard>) {
         self.context.server_id = origin.server_id;
         self.origin = Some(Box::new(Given { origin, _guard: guard }));
-    }
-
-    /// `gtid_domain_id`: the domain in which the log numbers the transaction, in MariaDB's dialect. In effect until it
-    /// is changed.
-    pub fn set_domain(&mut self, domain: u32) {
-        self.domain = domain;
-    }
-
-    /// The domain set by [`TrxCache::set_domain`].
-    #[must_use]
-    pub fn domain(&self) -> u32 {
-        self.domain
-    }
-
-    /// MariaDB's `skip_replication`: marks the following events as ones that replicas may leave out. In effect until it
-    /// is changed.
-    pub fn set_skip_replication(&mut self, skip: bool) {
-        self.flags = if skip { FLAG_SKIP_REPLICATION } else { 0 };
-    }
-
-    /// The flags that all events of the transaction have.
-    pub(crate) fn flags(&self) -> u16 {
-        self.flags
-    }
-
-    /// Sets how the log treats transactions that have no GTID of their own. In effect until it is changed.
-    pub fn set_unnamed(&mut self, unnamed: Unnamed) {
-        self.unnamed = unnamed;
-    }
-
-    /// The treatment set by [`TrxCache::set_unnamed`].
-    #[inline]
-    pub(crate) fn unnamed(&self) -> Unnamed {
-        self.unnamed
     }
 
     /// The server id in the headers of the events.
@@ -290,7 +274,13 @@ impl TrxCache {
             // Most transactions fit; growing from nothing would allocate five times.
             self.memory.reserve(1024);
         }
-        writer::append_event(&mut self.memory, self.context, EventType(event_type), flags | self.flags, body);
+        writer::append_event(
+            &mut self.memory,
+            self.context,
+            EventType(event_type),
+            flags | self.naming.flags(),
+            body,
+        );
         self.events += 1;
         self.statements |= is_statement(EventType(event_type), body);
         if !self.counted {

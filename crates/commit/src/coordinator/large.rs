@@ -10,27 +10,25 @@
 //! If the file cannot become a log file (the log's checksum algorithm has changed, or the head does not fit), its
 //! events are copied like those of any other transaction.
 
-use super::Coordinator;
 use crate::cache::CacheError;
 use crate::error::{CommitError, reason};
 use crate::request::{CommitRequest, StagedWrites};
+use omnibus_engine::Engine;
 use std::io::ErrorKind;
 
-impl Coordinator {
-    /// Does the size-dependent work for a large transaction. Afterwards the writes belong to the engine: any other use
-    /// of them must come before this.
-    pub(crate) fn make_ready(&self, request: &mut CommitRequest) -> Result<(), CommitError> {
-        request.cache.settle().map_err(|error| match &error {
-            CacheError::Spill { source, .. }
-                if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
-            {
-                CommitError::DiskFull(reason(&error))
-            }
-            _ => CommitError::Cache(reason(&error)),
-        })?;
-        let writes = std::mem::take(&mut request.writes);
-        let deletes = writes.may_delete();
-        request.staged = Some(Box::new(StagedWrites { staged: self.engine().stage(writes), deletes }));
-        Ok(())
-    }
+/// Does the size-dependent work for a large transaction. Afterwards the writes belong to the engine: any other use
+/// of them must come before this.
+pub(super) fn make_ready(request: &mut CommitRequest, engine: &dyn Engine) -> Result<(), CommitError> {
+    request.cache.settle().map_err(|error| match &error {
+        CacheError::Spill { source, .. }
+            if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+        {
+            CommitError::DiskFull(reason(&error))
+        }
+        _ => CommitError::Cache(reason(&error)),
+    })?;
+    let writes = std::mem::take(&mut request.writes);
+    let deletes = writes.may_delete();
+    request.staged = Some(Box::new(StagedWrites { staged: engine.stage(writes), deletes }));
+    Ok(())
 }

@@ -7,6 +7,7 @@ mod two_phase;
 
 pub use admin::ResetLogError;
 pub use gtids::{GtidModeError, GtidWait, Gtids, SetGtidsError};
+use two_phase::TwoPhase;
 pub use two_phase::{Blocking, just_block};
 
 use crate::cache::{CacheSettings, TrxCache};
@@ -22,7 +23,6 @@ use crate::stats::CommitStats;
 use crate::ticket::Ticket;
 use omnibus_engine::{CommitNo, Engine, Snapshot};
 use omnibus_log::LogPosition;
-use omnibus_sync::Mutex;
 use std::sync::Arc;
 
 /// The commit path of a server, shared by all sessions. Each method says on which thread it may be called.
@@ -33,9 +33,7 @@ pub struct Coordinator {
     settings: Arc<CommitSettings>,
     cache_settings: Arc<CacheSettings>,
     first_xid: u64,
-    /// `commit_protocol=serialized`: held from prepare to commit.
-    pub(crate) serial: Mutex<()>,
-    pub(crate) blocking: Blocking,
+    two_phase: TwoPhase,
 }
 
 impl Coordinator {
@@ -62,15 +60,14 @@ impl Coordinator {
             settings,
             cache_settings,
             first_xid,
-            serial: Mutex::new(()),
-            blocking: just_block,
+            two_phase: TwoPhase::new(just_block),
         })
     }
 
     /// Sets how sessions' threads block in the two-phase protocols.
     #[must_use]
     pub fn with_blocking(self, blocking: Blocking) -> Coordinator {
-        Coordinator { blocking, ..self }
+        Coordinator { two_phase: TwoPhase::new(blocking), ..self }
     }
 
     /// The number to begin with in XID events, so that recovery never meets one number twice.
@@ -95,12 +92,6 @@ impl Coordinator {
         self.pipeline.published().reader()
     }
 
-    /// The engine's snapshot at `no`, a number that a [`SnapshotReader`] of the caller must hold.
-    #[must_use]
-    pub fn read_at(&self, no: CommitNo) -> Box<dyn Snapshot> {
-        self.engine.snapshot(no)
-    }
-
     /// The newest installed versions, for readers that hold the row locks.
     #[must_use]
     pub fn latest(&self) -> Box<dyn Snapshot> {
@@ -113,10 +104,10 @@ impl Coordinator {
     /// thread.
     pub fn commit(&self, mut request: CommitRequest) -> Ticket {
         if self.settings.protocol.is_two_phase() {
-            return self.commit_in_two_phases(request);
+            return self.two_phase.commit(&self.pipeline, &*self.engine, self.settings.protocol, request);
         }
         if request.is_large() {
-            if let Err(error) = self.make_ready(&mut request) {
+            if let Err(error) = large::make_ready(&mut request, &*self.engine) {
                 return Ticket::done(Err(error));
             }
             request.inline = false;

@@ -67,7 +67,7 @@ impl FirstEvent<'_> {
         let from = out.len();
         // MariaDB and older readers pass over an event that they do not know if its header says that they may.
         let unknown = if source.tag.is_none() { 0 } else { FLAG_IGNORABLE };
-        let flags = request.cache.flags();
+        let flags = request.cache.naming.flags();
         write_final(out, context, gtid.event_type(), flags | unknown, position, checksum, |body| {
             gtid.encode(body)
         });
@@ -90,7 +90,7 @@ impl FirstEvent<'_> {
     fn write_mariadb(&self, out: &mut Vec<u8>, position: u64, gtid: MariadbGtid) {
         let FirstEvent { context, checksum, place, request, .. } = *self;
         let context = EventContext { server_id: gtid.server, ..context };
-        let of_event = request.cache.flags();
+        let of_event = request.cache.naming.flags();
         write_final(out, context, EventType::MARIADB_GTID, of_event, position, checksum, |body| {
             let (flags, xid) = flags(request);
             let (domain, sequence) = (gtid.domain, gtid.sequence);

@@ -131,7 +131,7 @@ impl Numbering {
         if self.dialect == Dialect::Mariadb {
             // The session's own `server_id` may be another than the server's.
             let named = Some(request.cache.server_id()).filter(|id| *id != 0);
-            let (domain, server) = (request.cache.domain(), named.unwrap_or(server_id));
+            let (domain, server) = (request.cache.naming.domain, named.unwrap_or(server_id));
             if next.sequence.0 != domain {
                 let executed = self.executed.lock();
                 let highest = executed.all().state().map_or(0, |state| state.highest(domain));
@@ -140,7 +140,7 @@ impl Numbering {
             let sequence = next.sequence.1;
             return Some(AnyGtid::Mariadb(MariadbGtid { domain, server, sequence }));
         }
-        match request.cache.unnamed() {
+        match request.cache.naming.unnamed {
             Unnamed::Automatic if self.mode().names_new() => {}
             Unnamed::NextOf(source) if self.mode().names_new() => {
                 if source != self.uuid.into() {

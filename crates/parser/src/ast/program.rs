@@ -274,7 +274,7 @@ pub type Branch = (Expr, Vec<ProgramNode>);
 
 /// Where a value goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum AssignTarget {
     /// `@name`.
     User(Ident),
     /// A variable of the program.
@@ -307,7 +307,7 @@ pub enum ProgramNode {
     Open(u32),
     Fetch {
         cursor: u32,
-        into: Vec<Target>,
+        into: Vec<AssignTarget>,
     },
     Close(u32),
 }
@@ -378,8 +378,8 @@ pub struct GetDiagnostics {
 #[derive(Clone, Debug, PartialEq)]
 pub enum DiagnosticsPart {
     /// NUMBER and ROW_COUNT.
-    Statement(Vec<(Target, StatementItem)>),
-    Condition(Expr, Vec<(Target, ConditionItem)>),
+    Statement(Vec<(AssignTarget, StatementItem)>),
+    Condition(Expr, Vec<(AssignTarget, ConditionItem)>),
 }
 
 /// An item of the statement.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use std::sync::Arc;
 
-use super::{DataType, Expr, Ident, ObjectName, Target, WindowSpec};
+use super::{AssignTarget, DataType, Expr, Ident, ObjectName, WindowSpec};
 
 /// A whole query expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,7 +215,7 @@ pub enum LockWait {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Into {
     /// User variables, and variables of a stored program.
-    Variables(Vec<Target>),
+    Variables(Vec<AssignTarget>),
     Outfile {
         file: Bytes,
         charset: Option<Ident>,

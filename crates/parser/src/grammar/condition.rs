@@ -3,7 +3,8 @@
 use super::program::other;
 use super::{Parser, Rule};
 use crate::ast::{
-    Condition, ConditionItem, DiagnosticsPart, Expr, GetDiagnostics, Signal, Statement, StatementItem, Target,
+    AssignTarget, Condition, ConditionItem, DiagnosticsPart, Expr, GetDiagnostics, Signal, Statement,
+    StatementItem,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -100,7 +101,7 @@ impl Parser<'_> {
         Ok(Statement::GetDiagnostics(Box::new(GetDiagnostics { stacked, what })))
     }
 
-    fn diagnostic<T>(&mut self, item: impl FnOnce(&mut Self) -> Rule<T>) -> Rule<(Target, T)> {
+    fn diagnostic<T>(&mut self, item: impl FnOnce(&mut Self) -> Rule<T>) -> Rule<(AssignTarget, T)> {
         let target = self.target()?;
         self.expect(Tok::Eq)?;
         Ok((target, item(self)?))

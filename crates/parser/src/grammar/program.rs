@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
-    Block, Branch, ColumnRef, Condition, Cursor, DataType, Declared, Expr, Handler, HandlerKind, Ident,
-    InnerStatement, LoopKind, Program, ProgramKind, ProgramNode, Span, Spanned, Statement, Target,
-    TriggerEvent, TriggerTime,
+    AssignTarget, Block, Branch, ColumnRef, Condition, Cursor, DataType, Declared, Expr, Handler,
+    HandlerKind, Ident, InnerStatement, LoopKind, Program, ProgramKind, ProgramNode, Span, Spanned,
+    Statement, TriggerEvent, TriggerTime,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -175,13 +175,13 @@ impl Parser<'_> {
     }
 
     /// `@name` or a variable of the program.
-    pub(super) fn target(&mut self) -> Rule<Target> {
+    pub(super) fn target(&mut self) -> Rule<AssignTarget> {
         if self.is(Tok::UserVar) {
-            return Ok(Target::User(self.user_var()?));
+            return Ok(AssignTarget::User(self.user_var()?));
         }
         let name = self.ident()?;
         match self.variable_named(&name) {
-            Some(number) => Ok(Target::Local(number)),
+            Some(number) => Ok(AssignTarget::Local(number)),
             None => Err(other(1327, "42000", format!("Undeclared variable: {name}"))),
         }
     }

@@ -60,7 +60,7 @@ impl Admin<'_> {
     pub(super) fn run_internal(&mut self, statement: Statement, sink: &mut dyn RowSink) -> SqlResult<()> {
         let statement = Arc::new(Spanned { node: statement, span: Span::default(), params: 0 });
         let outcome = crate::net::blocking(|| {
-            self.sql.execute(&statement, &Bytes::new(), Mode::Blocking, &self.login.access, sink)
+            self.sql.execute(&statement, &Bytes::new(), &[], Mode::Blocking, &self.login.access, sink)
         });
         match outcome {
             Ok(outcome) => match outcome.wait {

@@ -87,7 +87,7 @@ impl LogAdmin for CoordinatorAdmin {
     }
 
     fn dialect(&self) -> Dialect {
-        self.coordinator.dialect()
+        self.coordinator.log().dialect()
     }
 
     fn gtid_executed(&self) -> String {

@@ -367,7 +367,7 @@ fn a_failed_log_stops_the_server_or_leaves_it_reading() {
         assert!(world.failures.log_failure().is_some());
         let refused = world.coordinator.commit(request(&world.coordinator, "b", "v")).wait();
         assert!(refused.is_err(), "nothing is written without the log");
-        assert!(world.coordinator.read_at(CommitNo(1)).get(b"a").unwrap().is_some(), "reads go on");
+        assert!(world.coordinator.engine().snapshot(CommitNo(1)).get(b"a").unwrap().is_some(), "reads go on");
         if ignore {
             assert_eq!(world.failures.stopped_because(), None);
             assert!(world.stops.try_recv().is_err());

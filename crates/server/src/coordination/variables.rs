@@ -122,7 +122,7 @@ pub(super) fn apply(
         }
         "gtid_strict_mode" => coordinator.log().set_strict(value.as_bool()),
         // SET GLOBAL has changed it already, by one step.
-        "gtid_mode" if coordinator.dialect() == Dialect::Mysql => {
+        "gtid_mode" if coordinator.log().dialect() == Dialect::Mysql => {
             coordinator.log().set_gtid_mode(GtidMode::from_name(value.as_str()).unwrap_or_default());
         }
         "server_id" => coordinator.log().set_server_id(u32::try_from(value.as_u64()).unwrap_or(u32::MAX)),

@@ -115,7 +115,7 @@ fn wish_of_position(file: &str, args: &[Value]) -> Option<(Goal, Option<Duration
 
 /// Answers a function. `None`: not one of these, or not of the server's dialect.
 pub(crate) fn call(context: &Context<'_>, name: &str, args: &[Value]) -> Option<SqlResult<Value>> {
-    let mysql = context.coordinator.dialect() == Dialect::Mysql;
+    let mysql = context.coordinator.log().dialect() == Dialect::Mysql;
     match name {
         "GTID_SUBSET" | "GTID_SUBTRACT" if mysql => Some(sets(name, args)),
         "WAIT_FOR_EXECUTED_GTID_SET" if mysql => Some(wait(context, name, args)),

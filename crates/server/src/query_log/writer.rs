@@ -150,7 +150,7 @@ impl Work {
     fn execute(&mut self, text: Vec<u8>) -> SqlResult<()> {
         let text = Bytes::from(text);
         let (statement, _) = self.session.parse(&text, false)?;
-        let done = self.session.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut NoRows);
+        let done = self.session.execute(&statement, &text, &[], Mode::Blocking, &AllowAll, &mut NoRows);
         let outcome = done.map_err(|interrupt| match interrupt {
             Interrupt::Error(error) => error,
             _ => SqlError::internal("a log table could not be written"),

@@ -333,7 +333,7 @@ impl Channel {
             same_server_id: globals.named("replicate_same_server_id").as_bool(),
             server_id: globals.named("server_id").as_u64() as u32,
             skip_marked: globals.named("replicate_events_marked_for_skip").as_str() != "REPLICATE",
-            keeps_gtids: self.env.coordinator.dialect() != omnibus_format::Dialect::Mysql,
+            keeps_gtids: self.env.coordinator.log().dialect() != omnibus_format::Dialect::Mysql,
             apply: ApplySettings {
                 idempotent: globals.named("replica_exec_mode").as_str() == "IDEMPOTENT",
                 conversions: Conversions::parse(globals.named("replica_type_conversions").as_str()),

@@ -14,7 +14,7 @@ use omnibus_sql::{SqlError, SqlResult};
 
 /// Our mode, if our log is one that knows modes.
 pub(super) fn mode_of(coordinator: &Coordinator) -> Option<GtidMode> {
-    (coordinator.dialect() == Dialect::Mysql).then(|| coordinator.gtids().mode())
+    (coordinator.log().dialect() == Dialect::Mysql).then(|| coordinator.gtids().mode())
 }
 
 /// CHANGE REPLICATION SOURCE TO: whether the server's mode and the channel's options go together.

@@ -129,7 +129,7 @@ impl Replicas {
     fn line(&self, channel: &Channel, all: bool, old_names: bool) -> Line {
         let (status, until, workers) = channel.look();
         let config = channel.config();
-        let dialect = self.env.coordinator.dialect();
+        let dialect = self.env.coordinator.log().dialect();
         let old_names = old_names || dialect == Dialect::Mariadb;
         let sql_state = state_in(dialect, sql_state(&status, channel.queue()));
         let mut line = Line { old_names, columns: Vec::new() };

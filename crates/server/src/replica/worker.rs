@@ -196,7 +196,7 @@ fn fail(applying: &Applying, slot: usize, job: &Job, error: &ApplyError) {
         slot + 1,
         end.file,
         end.position,
-        errors::words_of(error.code, error.message.clone(), applying.env.coordinator.dialect())
+        errors::words_of(error.code, error.message.clone(), applying.env.coordinator.log().dialect())
     );
     applying.slots[slot].lane.failed(ErrorAt::now(error.code, message.clone()));
     applying.fail(error.code, message);

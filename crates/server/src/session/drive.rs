@@ -55,7 +55,7 @@ impl Session {
         let result = match job {
             Job::Text(parsed) => {
                 let Parsed { statement, text, values, .. } = &***parsed;
-                self.sql.execute_read(statement, text, values, mode, access, &mut sink)
+                self.sql.execute(statement, text, values, mode, access, &mut sink)
             }
             Job::Prepared(_, prepared, params) => {
                 self.sql.execute_prepared(prepared, params, mode, access, &mut sink)

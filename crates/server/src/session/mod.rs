@@ -129,7 +129,7 @@ impl Session {
         process.set_kill_hook(Box::new(move || waiter.kill()));
         process.set_transaction(sql.watch());
         process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
-        let mut client = Client::new(server.clone(), packets, process, sql.floor().clone());
+        let mut client = Client::new(server.clone(), packets, process, sql.trx().floor().clone());
         client.set_up(&shared, &sql.state);
         client.told.begin(&mut shared.vars.lock());
         Session {

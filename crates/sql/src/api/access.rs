@@ -106,7 +106,7 @@ pub enum Columns {
 pub struct ColumnGrants {
     names: Arc<[String]>,
     privilege: Priv,
-    /// Who asks: user and host.
+    /// The account that asks: user and host.
     account: (Arc<str>, Arc<str>),
     table: Arc<str>,
 }

@@ -22,7 +22,7 @@ const TICKS: u32 = 128;
 /// Bytes of a long text that count as one tick.
 const BYTES: usize = 64;
 
-/// What a statement may use on an async worker: a millisecond and a thousand ticks (whichever is later: a machine
+/// The budget of a statement on an async worker: a millisecond and a thousand ticks (whichever is later: a machine
 /// that is busy with others makes nobody run twice), but never more than five milliseconds or 16,384 ticks. A point select
 /// uses none, a range of a hundred rows some hundred ticks and 0.1 ms.
 const INLINE_US: u64 = 1000;
@@ -30,7 +30,7 @@ const INLINE_TICKS: u32 = 1024;
 const INLINE_US_MAX: u64 = 5000;
 const INLINE_TICKS_MAX: u32 = 16_384;
 
-/// What a statement that may block uses before it asks for a turn: most wait for locks or disks and compute little.
+/// The time that a statement that may block uses before it asks for a turn: most wait for locks or disks and compute little.
 const FREE_US: u64 = 2000;
 /// How often one that runs asks whether its turn is over.
 const ASK_US: u64 = 2000;

@@ -135,7 +135,7 @@ pub trait SessionHost: Send + Sync {
     fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
         true
     }
-    /// What the session's own account may do. `None`: anything.
+    /// The rights of the session's own account. `None`: it may do anything.
     fn own_access(&self) -> Option<Arc<dyn AccessCheck>> {
         None
     }
@@ -143,7 +143,7 @@ pub trait SessionHost: Send + Sync {
     fn sql_mode_text(&self, bits: u64) -> String {
         bits.to_string()
     }
-    /// What the account may do with a column, as `information_schema` lists it; nothing if it may not know of it.
+    /// The rights that the account has on a column, as `information_schema` lists them; empty if it may not know of the column.
     fn column_rights(&self, _db: &str, _table: &str, _column: &str) -> String {
         "select,insert,update,references".to_owned()
     }

@@ -156,7 +156,7 @@ impl Line {
         }
     }
 
-    /// Who is in front now must look when turns lapse.
+    /// Wakes the thread that is in front now: it must look when turns lapse.
     fn wake_front(&self) {
         if let Some(front) = self.waiting.front() {
             front.thread.unpark();

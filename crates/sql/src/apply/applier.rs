@@ -92,12 +92,12 @@ pub struct Applier {
 /// A transaction of the source, as far as it has come.
 #[derive(Default)]
 struct Ongoing {
-    /// What it began with; nothing between transactions.
+    /// The header that it began with; none between transactions.
     header: Option<TrxHeader>,
     stage: Stage,
     /// The statement that comes is the last one, and takes the position along if it commits by itself.
     at_last: bool,
-    /// Whose temporary tables the session has, and its own.
+    /// The owner of the temporary tables that the session has, and the session's own ones.
     swapped: Option<((u32, u32), TemporaryTables)>,
 }
 
@@ -144,7 +144,8 @@ impl Applier {
         // Rows are read under locks, newest version; what was serial at the source is here too.
         session.state.settings.isolation = Isolation::RepeatableRead;
         // A snapshot would be of what is durable, and the transaction before may not be that yet.
-        session.read_newest();
+        session.replayed.reads_newest = true;
+        session.state.budget.take_no_turns();
         session.trx().log.count_commits(settings.in_flight.clone());
         Applier {
             mariadb: session.state.settings.mariadb,
@@ -186,7 +187,7 @@ impl Applier {
         }
     }
 
-    /// What the coming commit takes along.
+    /// Sets what the coming commit takes along.
     fn take_along(&mut self, position: Option<&Position>) {
         let Some(trx) = &self.ongoing.header else { return };
         let applied = Applied {
@@ -246,7 +247,7 @@ impl Applier {
         {
             return result;
         }
-        self.session.execute(statement, text, Mode::Blocking, &AllowAll, &mut Nowhere)
+        self.session.execute(statement, text, &[], Mode::Blocking, &AllowAll, &mut Nowhere)
     }
 
     /// Runs a statement with its context; `first` is whether nothing of the transaction came before it.
@@ -256,10 +257,10 @@ impl Applier {
         if view.error_code() != 0 {
             // Tables that know no transactions kept what the statement did before it failed. Only rows can say that.
             self.session.state.settings.binlog_format = BinlogFormat::Row;
-            self.session.keep_failed(Some(view.error_code()));
+            self.session.replayed.keep_failed = Some(view.error_code());
         }
         let result = self.run_in_context(view, text, first);
-        self.session.keep_failed(None);
+        self.session.replayed.keep_failed = None;
         context::leave(&mut self.session, saved);
         let outcome = result?;
         if self.session.in_transaction() {
@@ -341,9 +342,9 @@ impl Applier {
     fn finish(&mut self) -> Result<Ticket, ApplyError> {
         self.open();
         if !self.session.trx().log.has_events() {
-            self.session.begin_rows(b"", Mode::Blocking);
+            self.session.context().begin_rows(b"", Mode::Blocking);
         }
-        let (_, trx) = self.session.parts();
+        let trx = self.session.trx();
         trx.log.finish_applied(&trx.statement, &mut trx.transaction).map_err(failed)?;
         let ticket = self.session.context().commit_now().map_err(failed)?;
         Ok(ticket.unwrap_or_else(nothing))
@@ -352,7 +353,7 @@ impl Applier {
     fn over(&mut self) {
         self.session.trx().log.take_applied();
         let Some((owner, mut tables)) = std::mem::take(&mut self.ongoing).swapped else { return };
-        self.session.swap_temporary_tables(&mut tables);
+        self.session.trx().temp.swap(&mut tables);
         if !tables.is_empty() {
             self.settings.temporary.lock().insert(owner, tables);
         }
@@ -368,7 +369,7 @@ impl Applier {
         let makes = matches!(statement, Statement::CreateTable(tree) if tree.temporary);
         if theirs.is_some() || view.uses_temporary_tables() || makes {
             let mut tables = theirs.unwrap_or_default();
-            self.session.swap_temporary_tables(&mut tables);
+            self.session.trx().temp.swap(&mut tables);
             self.ongoing.swapped = Some((owner, tables));
         }
     }
@@ -430,10 +431,10 @@ impl ApplyTarget for Applier {
         state.settings.foreign_key_checks = view.foreign_key_checks();
         state.settings.unique_checks = view.unique_checks();
         if !matches!(std::mem::replace(&mut self.ongoing.stage, Stage::InRows), Stage::InRows) {
-            self.session.begin_rows(view.query().unwrap_or_default(), Mode::Blocking);
+            self.session.context().begin_rows(view.query().unwrap_or_default(), Mode::Blocking);
         }
         let rules = self.rules();
-        let (state, trx) = self.session.parts();
+        let SqlSession { state, trx, .. } = &mut self.session;
         match self.rows.apply(state, trx, view, &rules).map_err(error_of) {
             Err(error) if self.settings.skip_errors.contains(&error.code) => {}
             Err(error) => return Err(failed(of_rows(view, error))),
@@ -504,7 +505,7 @@ fn of_rows(view: &dyn RowsView, error: SqlError) -> SqlError {
     SqlError { message, ..error }
 }
 
-/// Nothing to wait for.
+/// A ticket that is complete.
 fn nothing() -> Ticket {
     Ticket::done(Ok(CommitNo::ZERO))
 }

@@ -69,7 +69,7 @@ pub(super) fn aggregate(binder: &mut Binder<'_>, call: &ast::Aggregate) -> SqlRe
     Ok(result)
 }
 
-/// What GROUP_CONCAT puts between, in the character set of its result.
+/// The text that GROUP_CONCAT puts between values, in the character set of its result.
 fn separator(
     binder: &mut Binder<'_>,
     written: Option<&bytes::Bytes>,

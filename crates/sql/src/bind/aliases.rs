@@ -21,7 +21,7 @@ pub(super) fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option
     }
 }
 
-/// What a name of the select list stands for that GROUP BY has by itself. A column of FROM goes before it, with a warning if it is
+/// The expression of a name of the select list that GROUP BY has by itself. A column of FROM goes before it, with a warning if it is
 /// another one; a name that several tables have is that of the select list.
 pub(super) fn grouped_name(binder: &mut Binder<'_>, e: &ast::Expr) -> SqlResult<Option<Expr>> {
     let (ast::Expr::Column(column), Some(block)) = (e, binder.blocks.last()) else { return Ok(None) };

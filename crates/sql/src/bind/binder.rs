@@ -34,7 +34,7 @@ use omnibus_value::stack::Depth;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Whose words are bound: the session's, or those of a view.
+/// The author of the words that are bound: the session, or a view.
 #[derive(Clone)]
 pub(crate) struct Author<'a> {
     /// The rights to read: asked wherever a query names a stored table, before it is looked up.
@@ -56,7 +56,7 @@ pub(crate) struct CommonTable {
     pub definition: CommonDefinition,
 }
 
-/// What a common table expression is.
+/// The definition of a common table expression.
 #[derive(Clone)]
 pub(crate) enum CommonDefinition {
     /// A query that nothing has named yet.
@@ -84,7 +84,7 @@ pub(crate) struct Recursion {
     pub sides: usize,
 }
 
-/// What exists.
+/// The objects that names may mean.
 pub(crate) struct Objects<'a> {
     /// Stored tables, views and programs.
     pub catalog: &'a Catalog,
@@ -121,7 +121,7 @@ pub(crate) struct Around {
     pub(super) through: Option<(u64, Box<str>)>,
 }
 
-/// What the whole statement uses, collected as it is bound.
+/// The objects that the whole statement uses, collected as it is bound.
 #[derive(Default)]
 pub(crate) struct Collected {
     /// Stored tables, each once per use.

@@ -107,7 +107,7 @@ impl OuterReads {
 }
 
 impl BlockScope {
-    /// What a name means in this block, in the clause that is bound now; `innermost`: it is written here, and not in a
+    /// Finds the meaning of a name in this block, in the clause that is bound now; `innermost`: it is written here, and not in a
     /// subquery of that clause.
     pub(super) fn find(
         &self,

@@ -163,7 +163,7 @@ pub(super) fn charset_by_name(binder: &Binder<'_>, name: &str) -> SqlResult<u16>
     }
 }
 
-/// What MariaDB calls a cast to a number or a time.
+/// MariaDB's name of a cast to a number or a time.
 fn number_cast(target: &CastType) -> Option<&'static str> {
     Some(match target {
         CastType::Signed => "cast_as_signed",

@@ -64,7 +64,7 @@ pub struct DerivedFacts {
     /// The table could stand in its place, so that its constants are constants.
     plain: bool,
     outputs: Vec<Expr>,
-    /// What was found of some known columns: tables around ask the same again and again, and each asks the tables inside.
+    /// The columns that some known ones were found to determine: tables around ask the same again and again, and each asks the tables inside.
     found: Mutex<HashMap<ColumnSet, ColumnSet>>,
 }
 

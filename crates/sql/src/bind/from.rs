@@ -26,7 +26,7 @@ use crate::store::{not_locked, only_read_locked};
 use omnibus_parser::ast::{self, IndexHint, JoinKind, LockStrength, LockWait, TableRef};
 use std::sync::Arc;
 
-/// What MySQL allows in one FROM.
+/// The most tables that MySQL allows in one FROM.
 const MOST_TABLES: usize = 61;
 
 /// The columns that `*` gives of a table reference, in order: slot and column.
@@ -35,7 +35,7 @@ pub(super) type Star = Vec<(u16, usize)>;
 /// FROM of one block.
 pub(super) struct From<'q> {
     locking: &'q [ast::Locking],
-    /// What is locked that no clause of its own names: of a view, what the query around it says.
+    /// The lock of tables that no clause of its own names: in a view, the one that the query around it says.
     inherited: Option<(LockMode, WaitPolicy)>,
     /// STRAIGHT_JOIN of the whole block.
     straight: bool,

@@ -121,9 +121,16 @@ impl<'a> Group<'a> {
 /// # Errors
 /// 3065, or 3066 for an aggregate.
 pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
+    let selected = OnceCell::new();
+    let is_selected = |e: &Expr| {
+        let firsts = || outputs.iter().map(|output| first_aggregates(scope, output)).collect::<Vec<_>>();
+        let whole = first_aggregates(scope, e);
+        selected.get_or_init(firsts).iter().any(|output| output.same(&whole))
+    };
     for (number, (e, _)) in order.iter().enumerate() {
         let Some(column) = offender(scope, outputs, e, true, &|_| false) else {
-            if scope.aggregate_slot.is_some_and(|slot| reads_beside(scope, outputs, e, slot)) {
+            if scope.aggregate_slot.is_some_and(|slot| reads_unselected(outputs, e, slot)) && !is_selected(e)
+            {
                 let message = format!(
                     "Expression #{} of ORDER BY clause is not in SELECT list, contains aggregate function; this is incompatible with DISTINCT",
                     number + 1
@@ -145,9 +152,8 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
     Ok(())
 }
 
-/// Whether an expression reads the aggregates' slot otherwise than in what is selected: as a whole by what it says, in part by its alias.
-fn reads_beside(scope: &BlockScope, outputs: &[Expr], e: &Expr, slot: u16) -> bool {
-    // An aggregate that is called twice is computed twice: of those that are the same it is the first.
+/// An expression with the first of each aggregate in the places of those that are the same: one that is called twice is computed twice.
+fn first_aggregates(scope: &BlockScope, e: &Expr) -> Expr {
     fn first(aggregates: &[AggregateSpec], slot: u16, e: &mut Expr) {
         if let Kind::Column { slot: own, column, .. } = &mut e.kind
             && *own == slot
@@ -158,15 +164,14 @@ fn reads_beside(scope: &BlockScope, outputs: &[Expr], e: &Expr, slot: u16) -> bo
         }
         e.children_mut(&mut |child| first(aggregates, slot, child));
     }
-    let firsts = |e: &Expr| {
-        let mut e = e.clone();
+    let mut e = e.clone();
+    if let Some(slot) = scope.aggregate_slot {
         first(&scope.aggregates, slot, &mut e);
-        e
-    };
-    let whole = firsts(e);
-    !outputs.iter().any(|output| firsts(output).same(&whole)) && reads_unselected(outputs, e, slot)
+    }
+    e
 }
 
+/// Whether an expression reads the aggregates' slot in a part that is not selected, by what it says or by its alias.
 fn reads_unselected(outputs: &[Expr], e: &Expr, slot: u16) -> bool {
     let any_value = matches!(&e.kind, Kind::Call(def, _) if def.name == "ANY_VALUE");
     if any_value || outputs.iter().any(|output| output.same(e)) {

@@ -372,7 +372,7 @@ fn group_key(
     })
 }
 
-/// What a column takes that `*` stands for: its expression, its type, its names.
+/// Bytes of a column that `*` stands for: of its expression, its type, its names.
 const STAR: usize = 768;
 
 /// Refuses an output with an aggregate as what is grouped by.

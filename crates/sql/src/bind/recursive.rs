@@ -195,7 +195,7 @@ pub(super) fn reference(binder: &mut Binder<'_>, at: usize) -> SqlResult<(Arc<[R
     Err(refused(binder, &name, why))
 }
 
-/// What a step may not have.
+/// Fails if a step has what it may not have.
 fn check_step(binder: &Binder<'_>, name: &str, step: &logical::Query) -> SqlResult<()> {
     match &step.body {
         Body::Block(block)

@@ -109,7 +109,7 @@ fn is_character(kind: ColumnKind) -> bool {
     )
 }
 
-/// What a character type becomes under CHARACTER SET binary.
+/// The binary type that a character type becomes under CHARACTER SET binary.
 fn binary_kind(kind: ColumnKind) -> ColumnKind {
     use ColumnKind as K;
     match kind {
@@ -133,7 +133,7 @@ fn collation(ty: &DataType, table_collation: u16, utf8mb4: u16) -> SqlResult<(u1
     Ok((collation, explicit))
 }
 
-/// What CHARACTER SET and COLLATE clauses amount to, if any was written; `utf8mb4` is the session's
+/// The collation of CHARACTER SET and COLLATE clauses, if any was written; `utf8mb4` is the session's
 /// `default_collation_for_utf8mb4`.
 pub(crate) fn pick_collation(
     charset_name: Option<&Ident>,

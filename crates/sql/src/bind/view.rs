@@ -131,7 +131,7 @@ fn leave<'a>(binder: &mut Binder<'a>, around: Around<'a>) {
     binder.objects.catalog = around.catalog;
 }
 
-/// Whose rights are asked inside of a view that `around` may use.
+/// The rights that are asked inside of a view that `around` may use.
 ///
 /// # Errors
 /// 1449: its definer is gone.
@@ -142,7 +142,7 @@ pub(crate) fn rights<'a>(view: &View, around: &Rights<'a>) -> SqlResult<Rights<'
     }
 }
 
-/// What is wrong inside of a view is nobody's business outside.
+/// The error that is told outside of a view, which hides what is wrong inside of it.
 pub(crate) fn invalid(error: SqlError, view: &View) -> SqlError {
     match error.code {
         1044 | 1049 | 1054 | 1109 | 1142 | 1143 | 1146 | 1305 | 1356 | 1370 => {
@@ -262,7 +262,7 @@ pub(crate) struct OutlineColumn {
     pub base: Option<(Arc<Table>, usize)>,
 }
 
-/// What a view looks like from outside.
+/// The outline of a view: as much of it as shows from outside.
 pub(crate) struct Outline {
     /// Its columns.
     pub columns: Vec<OutlineColumn>,

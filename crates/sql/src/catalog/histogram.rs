@@ -47,7 +47,7 @@ struct Bucket {
     distinct: u64,
 }
 
-/// What the document calls a column's values; `None` if there are no histograms of its type.
+/// The document's name for a column's type; `None` if there are no histograms of it.
 pub(super) fn data_type(ty: &ColumnType) -> Option<&'static str> {
     use ColumnKind as K;
     Some(match ty.kind {

@@ -48,7 +48,7 @@ pub struct ProgramDef {
     pub order: u64,
     /// Of an event: when it runs.
     pub event: Option<EventDef>,
-    /// What `tree` has found.
+    /// The result of `tree`.
     pub(crate) tree: OnceLock<SqlResult<Arc<Statement>>>,
 }
 

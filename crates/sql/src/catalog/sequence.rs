@@ -56,7 +56,7 @@ pub type SequenceBlock = Option<(Block, u64)>;
 /// The state of a sequence's table in memory.
 #[derive(Debug, Default)]
 pub struct SequenceState {
-    /// Whoever takes numbers has it.
+    /// The block of numbers; who takes some holds its lock.
     pub(crate) block: Mutex<SequenceBlock>,
     pub(crate) version: AtomicU64,
 }

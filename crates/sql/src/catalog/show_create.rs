@@ -163,7 +163,7 @@ fn now_text(digits: u8) -> String {
     if digits == 0 { "CURRENT_TIMESTAMP".into() } else { format!("CURRENT_TIMESTAMP({digits})") }
 }
 
-/// What follows DEFAULT, if the column shows one.
+/// The text behind DEFAULT, if the column shows one.
 fn default_text(column: &Column, zone: Zone) -> Option<String> {
     match &column.default {
         ColumnDefault::None => None,

@@ -70,7 +70,7 @@ impl IndexStatistics {
     }
 }
 
-/// What an entry is taken to need as long as there is no sample of them: of the clustered index, and of another one.
+/// Bytes that an entry is taken to need as long as there is no sample of them: of the clustered index, and of another one.
 const GUESSED_BYTES: (u64, u64) = (128, 16);
 
 /// Rows of a table in its present form, spread evenly over it.
@@ -78,7 +78,7 @@ const GUESSED_BYTES: (u64, u64) = (128, 16);
 pub struct RowSample {
     /// Row images.
     pub rows: Vec<Bytes>,
-    /// What was counted when they were read.
+    /// The counts from when they were read.
     counted: Arc<Statistics>,
 }
 

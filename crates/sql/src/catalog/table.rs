@@ -80,7 +80,7 @@ pub struct TableState {
     pub(crate) counting: AtomicBool,
     /// Numbers that were taken out of it, if it is a sequence.
     pub(crate) sequence: super::sequence::SequenceState,
-    /// What was counted.
+    /// The newest counts of its rows and values.
     pub(crate) statistics: parking_lot::RwLock<Option<Arc<Statistics>>>,
     /// Histograms by the names of their columns in lower case.
     pub(crate) histograms: parking_lot::RwLock<BTreeMap<String, Arc<Histogram>>>,

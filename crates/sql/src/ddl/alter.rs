@@ -481,7 +481,7 @@ fn drop_histograms(
         return;
     }
     for name in &gone {
-        ddl.trx.writes_mut().delete(histogram_key(table.def.id, name));
+        ddl.trx.transaction.writes.delete(histogram_key(table.def.id, name));
     }
     let state = table.state.clone();
     change.hooks.push(Box::new(move |_| state.histograms.write().retain(|name, _| !gone.contains(name))));

@@ -43,11 +43,11 @@ const SORT_BYTES: u64 = 4 << 20;
 /// Bytes of writes in one commit.
 const CHUNK: usize = 512 << 10;
 
-/// What is built.
+/// The indexes that are built, and the table that they belong to.
 struct BuildTarget<'a> {
     /// The table with its new indexes.
     new: Arc<Table>,
-    /// Which of them are new: all, if rows are copied.
+    /// The places of the new ones among them: all, if rows are copied.
     built: Vec<usize>,
     /// How rows are written anew.
     copying: Option<Copying<'a>>,
@@ -136,10 +136,10 @@ fn build(
     table: &Arc<Table>,
     target: &BuildTarget<'_>,
 ) -> ExecResult<u64> {
-    let port = ddl.trx.shared().port.clone();
-    let build = Build::begin(ddl.trx.shared(), table.def.indexes[0].space);
+    let port = ddl.trx.shared.port.clone();
+    let build = Build::begin(&ddl.trx.shared, table.def.indexes[0].space);
     // Locks may go before a commit is published: the snapshot must have all that was done under them.
-    ddl.trx.shared().await_snapshot_of(port.numbered(), ddl.state.budget.kill())?;
+    ddl.trx.shared.await_snapshot_of(port.numbered(), ddl.state.budget.kill())?;
     let mut before = HeldSnapshot::newest(&*port);
     ddl.trx.locks.step_aside(ddl.trx.statement.waits(), table.def.id, TableMode::IntentShared)?;
     let mut changes = Changes::new(build, &exec(ddl));
@@ -182,7 +182,7 @@ fn fill_copy(
     rows: &Rows<'_>,
     changes: &mut Changes,
 ) -> ExecResult<u64> {
-    let port = ddl.trx.shared().port.clone();
+    let port = ddl.trx.shared.port.clone();
     let progress = ddl.state.budget.progress.clone();
     progress.begin(Work::Copy, 2 * target.new.rows_estimate());
     let (mut chunk, mut puts, mut count) = (WriteSet::default(), sort(&exec(ddl)), 0);
@@ -257,7 +257,7 @@ fn follow(
     put_entries(ddl, target, after, puts, changes)
 }
 
-/// What there is of a row in the built indexes, in their order.
+/// Makes a row's entries in the built indexes, in their order.
 fn entries(
     ddl: &mut Ddl<'_>,
     target: &BuildTarget<'_>,
@@ -315,8 +315,8 @@ fn put_entries(
     mut puts: Sorted,
     changes: &mut Changes,
 ) -> ExecResult<()> {
-    let port = ddl.trx.shared().port.clone();
-    let latest = ddl.trx.shared().port.latest();
+    let port = ddl.trx.shared.port.clone();
+    let latest = ddl.trx.shared.port.latest();
     let mut chunk = WriteSet::default();
     let mut last = Bytes::new();
     while let Some((key, record)) = puts.next_record()? {
@@ -345,7 +345,7 @@ fn commit_chunk(ddl: &mut Ddl<'_>, chunk: &mut WriteSet, least: usize) -> ExecRe
     let writes = std::mem::take(chunk);
     ddl.trx.budget.look(0)?;
     ddl.trx.write_aside(|trx| {
-        let port = trx.shared().port.clone();
+        let port = trx.shared.port.clone();
         std::thread::sleep(port.engine().write_stall());
         if let Some(error) = port.engine().refuses(&writes) {
             return Err(SqlError::from(error).into());

@@ -46,7 +46,7 @@ impl Ids<'_> {
     }
 }
 
-/// What a statement asks for, besides the tree.
+/// The surroundings that a definition is built in, besides the statement's tree.
 pub(crate) struct BuildContext<'a> {
     pub db: &'a str,
     pub default_collation: u16,

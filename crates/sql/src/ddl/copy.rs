@@ -114,7 +114,7 @@ pub(super) fn versions_after(
         return Ok(None);
     }
     let mut filled = false;
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     Rows::at(&*latest, table).each_until(|_, _| {
         filled = true;
         Ok(false)
@@ -204,7 +204,7 @@ impl<'s> Rows<'s> {
 /// Memory in which the entries of a new index are sorted.
 const SORT_BYTES: u64 = 16 << 20;
 
-/// What a build does beside reading or loading each row.
+/// The work of a build beside reading or loading each row.
 pub(super) type Beside<'b> = dyn FnMut(&mut Context<'_>) -> ExecResult<()> + 'b;
 
 /// Fills the space of index `at` of the new definition from the table's newest rows.
@@ -215,7 +215,7 @@ pub(super) fn build_index(
     at: usize,
 ) -> ExecResult<()> {
     let new = Table::new(def.clone(), table.state.clone());
-    let port = ddl.trx.shared().port.clone();
+    let port = ddl.trx.shared.port.clone();
     let latest = port.latest();
     let Ddl { trx, state, .. } = ddl;
     let mut exec = Context::new(state, *trx, &[]);
@@ -331,7 +331,7 @@ pub(super) fn copy_rows(
     sources: &[ColumnSource],
 ) -> ExecResult<u64> {
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     let rows = Rows::at(&*latest, table);
     let added = added_values(ddl, def, sources)?;
     let (mut count, mut next_id) = (0_u64, 1_u64);
@@ -359,7 +359,7 @@ pub(super) fn copy_rows(
         } else {
             new.keys[0].entry(&values, &[]).key
         };
-        let writes = trx.writes_mut();
+        let writes = &mut trx.transaction.writes;
         if writes.has(&key)? {
             return Err(duplicate_error(&new, 0, &values).into());
         }
@@ -425,7 +425,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// What the new definition's expressions say of a copied row: defaults of added columns, generated columns, checks.
+/// Applies the new definition's expressions to a copied row: defaults of added columns, generated columns, checks.
 pub(super) fn apply_expressions(
     expressions: Option<&RowExpressions>,
     sources: &[ColumnSource],
@@ -445,7 +445,7 @@ pub(super) fn check_rows(ddl: &mut Ddl<'_>, table: &Arc<Table>, def: &TableDef) 
     let new = Arc::new(Table::new(def.clone(), Arc::new(TableState::default())));
     let expressions = RowExpressions::bind(&new, ddl.state, &ddl.trx.catalog(), None)?;
     let Some(expressions) = expressions else { return Ok(0) };
-    let latest = ddl.trx.shared().port.latest();
+    let latest = ddl.trx.shared.port.latest();
     let rows = Rows::at(&*latest, table);
     let Ddl { trx, state, .. } = ddl;
     let mut number = 0_u64;
@@ -544,7 +544,7 @@ fn number(column: &Column, count: u64) -> Value {
     }
 }
 
-/// What existing rows get in added columns.
+/// The values that existing rows get in added columns.
 pub(super) fn added_values(ddl: &Ddl<'_>, def: &TableDef, sources: &[ColumnSource]) -> SqlResult<Vec<Value>> {
     let value = |(at, source): (usize, &ColumnSource)| {
         let column = &def.columns[at];

@@ -43,13 +43,13 @@ pub(crate) fn create_database(ddl: &mut Ddl<'_>, tree: &CreateDatabase) -> ExecR
     }
     let picked = picked_collation(ddl, &tree.options)?;
     let schema = Schema::new(Arc::from(name), picked.unwrap_or_else(|| ddl.server_collation()));
-    persist::put_schema(ddl.trx.writes_mut(), &schema);
+    persist::put_schema(&mut ddl.trx.transaction.writes, &schema);
     change.next.schemas.insert(schema.name.clone(), Arc::new(schema));
     change.affected = 1;
     ddl.commit(change)
 }
 
-/// What somebody asks for to be safe is refused, not passed over.
+/// Fails for options that somebody asks for to be safe and that are not had: they are not passed over.
 fn check_options(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<()> {
     if options.read_only == Some(true) {
         return Err(SqlError::not_supported_yet("READ ONLY databases"));
@@ -100,7 +100,7 @@ pub(crate) fn alter_database(ddl: &mut Ddl<'_>, tree: &AlterDatabase) -> ExecRes
     if let (Some(collation), Some(schema)) = (picked, change.next.schemas.get_mut(&*name)) {
         let schema = Arc::make_mut(schema);
         schema.collation = collation;
-        persist::put_schema(ddl.trx.writes_mut(), schema);
+        persist::put_schema(&mut ddl.trx.transaction.writes, schema);
     }
     change.affected = 1;
     ddl.commit(change)
@@ -144,8 +144,8 @@ fn take_out(ddl: &mut Ddl<'_>, change: &mut Change, name: &str) -> SqlResult<u64
         super::view::forget_view(ddl, change, view);
     }
     for program in schema.programs.values() {
-        persist::delete_program(ddl.trx.writes_mut(), program);
+        persist::delete_program(&mut ddl.trx.transaction.writes, program);
     }
-    persist::delete_schema(ddl.trx.writes_mut(), name);
+    persist::delete_schema(&mut ddl.trx.transaction.writes, name);
     Ok((schema.tables.len() + schema.views.len()) as u64)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Ddl<'a> {
     pub sql: &'a [u8],
 }
 
-/// What a statement makes of the catalog.
+/// The change that a statement makes of the catalog.
 #[derive(Default)]
 pub(crate) struct Change {
     /// The catalog to be.
@@ -92,7 +92,7 @@ impl Ddl<'_> {
         self.access.check(db, table, privilege)
     }
 
-    /// What table definitions are built in.
+    /// The context in which table definitions are built.
     pub(super) fn build_context<'c>(&'c mut self, db: &'c str, schema: &Schema) -> BuildContext<'c> {
         BuildContext {
             db,
@@ -104,7 +104,7 @@ impl Ddl<'_> {
             sql_mode: self.state.settings.sql_mode,
             mariadb: self.state.settings.mariadb,
             uuids: self.state.settings.mariadb,
-            engines: self.trx.shared().port.engine().members(),
+            engines: self.trx.shared.port.engine().members(),
             ignore_unsupported_constraints: self.state.settings.ignore_unsupported_constraints,
             writer: Writer {
                 client: self.state.settings.collation_client,
@@ -136,12 +136,12 @@ impl Ddl<'_> {
         current.next_space_id = change.next.next_space_id;
         let current = Arc::new(current);
         reserve_ids(self.trx, &current)?;
-        Ok(Loaded::new(self.trx.shared(), spaces))
+        Ok(Loaded::new(&self.trx.shared, spaces))
     }
 
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(crate) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
-        persist::put_ids(self.trx.writes_mut(), &change.next);
+        persist::put_ids(&mut self.trx.transaction.writes, &change.next);
         self.trx.log.take_along_applied(&self.trx.statement, &mut self.trx.transaction)?;
         self.log(&change)?;
         let logged = self.state.settings.sql_log_bin;
@@ -157,9 +157,12 @@ impl Ddl<'_> {
 
     /// Leaves the definition in the transaction, for rows that belong to it. `self.sql` is logged with it.
     pub(super) fn leave_open(&mut self, mut change: Change) -> ExecResult<()> {
-        persist::put_ids(self.trx.writes_mut(), &change.next);
+        persist::put_ids(&mut self.trx.transaction.writes, &change.next);
         if self.state.settings.sql_log_bin {
-            self.log_with(&change, Trx::log_open_definition)?;
+            self.log_with(&change, |trx, info, bodies| {
+                let xid = trx.shared.xid.fetch_add(1, Ordering::Relaxed);
+                trx.log.open_definition(info, &trx.transaction.writes, bodies, xid)
+            })?;
         }
         let next = Arc::new(std::mem::take(&mut change.next));
         let tables = change.fresh.clone();
@@ -194,9 +197,9 @@ impl Ddl<'_> {
     }
 }
 
-/// What is true when the commit has its place.
+/// The effect of a change, from when its commit has its place.
 fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo) + Send + 'static + use<> {
-    let shared = trx.shared().clone();
+    let shared = trx.shared.clone();
     move |no| {
         for table in &change.fresh {
             table.valid_from.store(no.0, Ordering::Release);
@@ -218,7 +221,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
 
 /// Writes the events of a definition statement.
 pub(crate) fn log_ddl(trx: &mut Trx, info: &StatementInfo<'_>, bodies: &[Vec<u8>]) -> SqlResult<()> {
-    let xid = trx.shared().xid.fetch_add(1, Ordering::Relaxed);
+    let xid = trx.shared.xid.fetch_add(1, Ordering::Relaxed);
     let (writes, (cache, events)) = (&trx.transaction.writes, trx.log.parts());
     // Another cache than the statement began with, if something was open.
     set_cache_context(cache, info);
@@ -240,16 +243,16 @@ pub(crate) fn log_ddl(trx: &mut Trx, info: &StatementInfo<'_>, bodies: &[Vec<u8>
 fn reserve_ids(trx: &mut Trx, current: &Arc<Catalog>) -> SqlResult<()> {
     let mut writes = omnibus_engine::WriteSet::default();
     persist::put_ids(&mut writes, current);
-    let mut cache = trx.shared().port.new_cache();
+    let mut cache = trx.shared.port.new_cache();
     write_set_event(&mut cache, &writes)?;
-    let shared = trx.shared().clone();
+    let shared = trx.shared.clone();
     let current = current.clone();
     let kill = trx.budget.kill().clone();
     let request = CommitRequest {
         on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
         ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
     };
-    let ticket = trx.shared().port.commit_seen(&kill, request);
+    let ticket = trx.shared.port.commit_seen(&kill, request);
     kill.settle(ticket).map(|_| ())
 }
 

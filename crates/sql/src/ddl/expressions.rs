@@ -118,7 +118,7 @@ pub(super) fn rename_checks(old: &TableDef, new: &mut TableDef) -> SqlResult<()>
     Ok(())
 }
 
-/// What a generated column cannot have beside its expression.
+/// Fails if a generated column has what it cannot have beside its expression.
 pub(super) fn refuse_beside_generated(tree: &ColumnDef) -> SqlResult<()> {
     let Some(generated) = &tree.generated else { return Ok(()) };
     let beside = if tree.default.is_some() {
@@ -364,7 +364,7 @@ pub(super) fn reads(expr: &StoredExpr, column: &str) -> bool {
     expr.tree.column_names().iter().any(|read| same_name(read, column))
 }
 
-/// What of a table's own expressions is in the way of columns that go or get other names. A check of the dropped column alone goes
+/// Fails if one of a table's own expressions is in the way of columns that go or get other names. A check of the dropped column alone goes
 /// with it.
 pub(super) fn check_dependents(old: &TableDef, edit: &mut Edit) -> SqlResult<()> {
     let dropped = edit.dropped_columns.clone();

@@ -30,7 +30,7 @@ pub(super) fn option(text: &str) -> Arc<str> {
     format!("/*!{OWN_VERSION} NOT_BUILT={} */", quote_string(&text.replace("*/", "* /"))).into()
 }
 
-/// What is not built is an error, unless somebody has said that the table will do without it.
+/// Takes out of a definition what is not built; that is an error, unless somebody has said that the table will do without it.
 pub(super) fn without_unsupported<'t>(
     tree: &'t CreateTable,
     context: &mut BuildContext<'_>,
@@ -132,7 +132,7 @@ pub(super) fn passed_over(name: &Ident, value: &[u8]) -> Option<SqlError> {
     (!usual).then(|| SqlError::new(1618, b"HY000", format!("<{name}> option ignored")))
 }
 
-/// What a database's character set and collation are, if they are not had.
+/// The character set and collation of a database, if they are not had.
 pub(super) fn database_charset(options: &DatabaseOptions) -> Option<(String, DatabaseOptions)> {
     let said: Vec<&str> = [&options.charset, &options.collation]
         .into_iter()
@@ -148,7 +148,7 @@ pub(super) fn database_charset(options: &DatabaseOptions) -> Option<(String, Dat
 
 struct Found<'c, 'x> {
     context: &'c mut BuildContext<'x>,
-    /// What was asked for.
+    /// The options that were asked for.
     kept: Vec<String>,
 }
 

@@ -55,7 +55,7 @@ impl Lock {
     }
 }
 
-/// What a statement may cost.
+/// The ALGORITHM and LOCK clauses: the cost that a statement may have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Online {
     algorithm: Algorithm,

@@ -24,7 +24,7 @@ pub(crate) fn create_sequence(ddl: &mut Ddl<'_>, tree: &CreateSequence) -> ExecR
     let made = change.fresh.last().ok_or_else(SqlError::unknown_error)?;
     let image = made.rows.encode(&row.values())?;
     let key = sequence_key(made);
-    ddl.trx.writes_mut().put(key, image);
+    ddl.trx.transaction.writes.put(key, image);
     ddl.commit(change)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn alter_sequence(ddl: &mut Ddl<'_>, tree: &AlterSequence) -> ExecRes
     let row = altered(sequence_row(ddl.trx, &table)?, &tree.options);
     let row = row.filter(SequenceRow::is_sound).ok_or_else(|| out_of_range(&db, name))?;
     let image = table.rows.encode(&row.values())?;
-    ddl.trx.writes_mut().put(sequence_key(&table), image);
+    ddl.trx.transaction.writes.put(sequence_key(&table), image);
     let state = table.state.clone();
     change.hooks.push(Box::new(move |_| state.sequence.changed()));
     ddl.commit(change)
@@ -91,7 +91,7 @@ fn out_of_range(db: &str, name: &str) -> SqlError {
     SqlError::new(4085, b"HY000", format!("Sequence '{db}.{name}' has out of range value for options"))
 }
 
-/// What CREATE makes of its options.
+/// The row that CREATE makes of its options.
 fn first_row(options: &SequenceOptions) -> Option<SequenceRow> {
     if options.restart.is_some() {
         return None;
@@ -113,7 +113,7 @@ fn first_row(options: &SequenceOptions) -> Option<SequenceRow> {
     })
 }
 
-/// What ALTER makes of a row.
+/// The row that ALTER makes of another.
 fn altered(mut row: SequenceRow, options: &SequenceOptions) -> Option<SequenceRow> {
     row.increment = options.increment.unwrap_or(row.increment);
     let (least, most) = if row.increment < 0 { (-i64::MAX, -1) } else { (1, i64::MAX - 1) };

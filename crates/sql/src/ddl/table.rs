@@ -21,27 +21,32 @@ use std::sync::atomic::Ordering;
 /// CREATE TABLE, without AS SELECT's rows.
 pub(crate) fn create_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     let Some(change) = new_table(ddl, tree)? else { return Ok(Outcome::ok()) };
-    match told_text(ddl, tree, &change) {
-        Some(text) => ddl.told_as(&text).commit(change),
-        None => ddl.commit(change),
-    }
+    end(ddl, tree, change, |ddl, change| ddl.commit(change))
 }
 
 /// CREATE TABLE whose rows follow in the same transaction.
 pub(crate) fn create_table_open(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Outcome> {
     if let Some(change) = new_table(ddl, tree)? {
-        match told_text(ddl, tree, &change) {
-            Some(text) => ddl.told_as(&text).leave_open(change)?,
-            None => ddl.leave_open(change)?,
-        }
+        end(ddl, tree, change, |ddl, change| ddl.leave_open(change))?;
     }
     Ok(Outcome::ok())
 }
 
-/// The statement that the log has in place of one whose table has a key that it does not name.
-fn told_text(ddl: &Ddl<'_>, tree: &CreateTable, change: &Change) -> Option<Vec<u8>> {
+/// Ends the statement by `run`. The log has its full text if its table has a key that it does not name.
+fn end<T>(
+    ddl: &mut Ddl<'_>,
+    tree: &CreateTable,
+    change: Change,
+    run: fn(&mut Ddl<'_>, Change) -> ExecResult<T>,
+) -> ExecResult<T> {
     let generated = super::primary_key::is_generated(ddl, tree);
-    change.fresh.last().filter(|_| generated).map(|table| full_text(ddl, table))
+    match change.fresh.last().filter(|_| generated) {
+        Some(table) => {
+            let text = full_text(ddl, table);
+            run(&mut ddl.told_as(&text), change)
+        }
+        None => run(ddl, change),
+    }
 }
 
 /// CREATE TABLE ... SELECT: logged as the definition that it amounts to. `None`: it is there and may be.
@@ -114,7 +119,7 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
 
 /// Puts a new table into the catalog to be.
 pub(super) fn add_table(ddl: &mut Ddl<'_>, change: &mut Change, built: Built) -> Arc<Table> {
-    let writes = ddl.trx.writes_mut();
+    let writes = &mut ddl.trx.transaction.writes;
     persist::put_table(writes, &built.def);
     if let Some(counter) = built.auto_increment.filter(|counter| *counter > 1) {
         writes.put(persist::counter_key(built.def.id, counter), Bytes::new());
@@ -125,7 +130,7 @@ pub(super) fn add_table(ddl: &mut Ddl<'_>, change: &mut Change, built: Built) ->
     table
 }
 
-/// What is wrong with a definition whatever its name, before it is said that the name is taken; true if nothing is.
+/// Fails for what is wrong with a definition whatever its name, before it is said that the name is taken; true if nothing is.
 fn refuse_definition(ddl: &mut Ddl<'_>, tree: &CreateTable) -> SqlResult<bool> {
     if let Some(source) = tree.like.as_ref().filter(|_| !ddl.state.settings.mariadb) {
         super::temporary::table_to_copy(ddl, source)?;
@@ -170,7 +175,7 @@ fn like(
 /// Removes a table's rows of the catalog space.
 pub(super) fn forget_table(ddl: &mut Ddl<'_>, table: &Table) {
     let covered = table.state.auto_covered.load(Ordering::Acquire);
-    let writes = ddl.trx.writes_mut();
+    let writes = &mut ddl.trx.transaction.writes;
     persist::delete_table(writes, table.def.id);
     for column in table.state.histograms.read().keys() {
         writes.delete(histogram_key(table.def.id, column));
@@ -200,7 +205,7 @@ fn drop_one(ddl: &mut Ddl<'_>, change: &mut Change, table: &Arc<Table>) {
     change.stale.push(table.clone());
 }
 
-/// What a DROP names, once the session may drop it.
+/// The names in a DROP, once the session may drop them.
 pub(super) fn names_to_drop(ddl: &Ddl<'_>, tree: &DropTable) -> ExecResult<Vec<(String, String)>> {
     let mut names = Vec::with_capacity(tree.tables.len());
     for name in &tree.tables {
@@ -252,14 +257,14 @@ pub(crate) fn drop_tables(ddl: &mut Ddl<'_>, tree: &DropTable) -> ExecResult<Out
     ddl.commit(change)
 }
 
-/// What DROP TABLE IF EXISTS says of tables that are not there: of each, or in the mariadb dialect of all at once.
+/// Notes the tables of DROP TABLE IF EXISTS that are not there: each by itself, or in the mariadb dialect all at once.
 pub(super) fn note_missing(ddl: &mut Ddl<'_>, names: Vec<String>) {
     for names in told_together(ddl, names) {
         ddl.state.diagnostics.note(SqlError::bad_table(names));
     }
 }
 
-/// What one note tells of.
+/// The names that each note tells of.
 pub(super) fn told_together(ddl: &Ddl<'_>, names: Vec<String>) -> Vec<String> {
     match ddl.state.settings.mariadb && !names.is_empty() {
         true => vec![names.join(",")],
@@ -359,7 +364,7 @@ pub(crate) fn replace_def(
     table: &Arc<Table>,
     def: TableDef,
 ) -> Arc<Table> {
-    persist::put_table(ddl.trx.writes_mut(), &def);
+    persist::put_table(&mut ddl.trx.transaction.writes, &def);
     let new = Arc::new(Table::new(def, table.state.clone()));
     new.valid_from.store(table.valid_from.load(Ordering::Acquire), Ordering::Release);
     change.next.remove_table(&table.def.db, &table.def.name);

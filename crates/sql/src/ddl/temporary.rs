@@ -18,9 +18,9 @@ use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName, Onlin
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a definition takes beside its columns.
+/// Bytes of a definition beside its columns.
 const DEFINITION: usize = 4 << 10;
-/// What a column, an index or a check takes at most.
+/// Most bytes of a column, an index or a check.
 const COLUMN: usize = 1 << 10;
 
 /// CREATE TEMPORARY TABLE, without AS SELECT's rows. `None`: it is there and may be.

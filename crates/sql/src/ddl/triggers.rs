@@ -42,7 +42,7 @@ pub(crate) fn triggers_of(change: &Change, table: &Table) -> Vec<(Arc<ProgramDef
 pub(super) fn drop_triggers(ddl: &mut Ddl<'_>, change: &mut Change, table: &Table) {
     for (def, _) in triggers_of(change, table) {
         change.next.remove_program(&def.db, &def.key());
-        persist::delete_program(ddl.trx.writes_mut(), &def);
+        persist::delete_program(&mut ddl.trx.transaction.writes, &def);
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn move_triggers(
         let definer = format!("{}@{}", quote_ident(&definer.user), quote_ident(&definer.host));
         let mut moved = ProgramDef::clone(&def);
         moved.set_text(trigger_text(&tree, &definer, name, ""));
-        persist::put_program(ddl.trx.writes_mut(), &moved);
+        persist::put_program(&mut ddl.trx.transaction.writes, &moved);
         change.next.put_program(Arc::new(moved));
     }
     Ok(())

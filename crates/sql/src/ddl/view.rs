@@ -119,7 +119,7 @@ pub(crate) fn create_view(
     def.id = ids(&mut change.next).table();
     ddl.trx.locks.lock_successor(ddl.trx.statement.waits(), def.id)?;
     let text = logged_view(ddl, tree, &def);
-    persist::put_view(ddl.trx.writes_mut(), &def);
+    persist::put_view(&mut ddl.trx.transaction.writes, &def);
     change.next.put_view(Arc::new(View::new(def)));
     let mut named = Ddl { trx: &mut *ddl.trx, state: &mut *ddl.state, access: ddl.access, sql: &text };
     named.commit(change)
@@ -270,7 +270,7 @@ fn check_view(
 
 /// Takes a view that is locked out of the catalog to be.
 pub(super) fn forget_view(ddl: &mut Ddl<'_>, change: &mut Change, view: &Arc<View>) {
-    persist::delete_view(ddl.trx.writes_mut(), view.def.id);
+    persist::delete_view(&mut ddl.trx.transaction.writes, view.def.id);
     change.next.remove_view(&view.def.db, &view.def.name);
     change.stale_views.push(view.clone());
 }
@@ -311,7 +311,7 @@ fn unknown_view(ddl: &Ddl<'_>, names: String) -> SqlError {
     }
 }
 
-/// What DROP TABLE says of a view.
+/// The error of DROP TABLE for a view.
 pub(super) fn is_a_view(ddl: &Ddl<'_>, change: &Change, db: &str, name: &str) -> Option<SqlError> {
     let view = change.next.find_view(db, name).filter(|_| ddl.state.settings.mariadb)?;
     Some(SqlError::new(1965, b"42S02", format!("'{}' is a view", view.qualified())))
@@ -333,7 +333,7 @@ pub(super) fn rename_view(
         return Err(SqlError::table_exists(name));
     }
     let def = ViewDef { name: Arc::from(name), ..view.def.clone() };
-    persist::put_view(ddl.trx.writes_mut(), &def);
+    persist::put_view(&mut ddl.trx.transaction.writes, &def);
     change.next.remove_view(db, &view.def.name);
     change.next.put_view(Arc::new(View::new(def)));
     change.stale_views.push(view.clone());

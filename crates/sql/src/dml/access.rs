@@ -5,7 +5,7 @@ use super::plan::{Planner, TargetTable};
 use super::{Names, Run};
 use crate::bind::{Binder, ComputedColumns};
 use crate::error::{ExecResult, SqlResult};
-use crate::exec::{Change, RowReader};
+use crate::exec::{RowReader, TableChange};
 use crate::expr::SlotSet;
 use crate::expr::context::{Context, Frame, Row, Slot};
 use crate::expr::node::{Expr, Kind};
@@ -98,9 +98,9 @@ impl Finder {
         kind: &'static str,
         target: &'p TargetTable,
         exprs: Vec<&'p Expr>,
-    ) -> Change<'p> {
+    ) -> TableChange<'p> {
         let path = Some((&self.path, !self.order.is_empty()));
-        Change { kind, table: &target.table, slot: target.slot, path, exprs, query: None }
+        TableChange { kind, table: &target.table, slot: target.slot, path, exprs, query: None }
     }
 
     /// Whether no key bounds what is read.

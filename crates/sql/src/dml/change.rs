@@ -86,7 +86,7 @@ pub(crate) fn on_update_columns(table: &Table, assigned: &[usize]) -> Vec<usize>
     columns.filter(|(at, column)| column.on_update_now && !assigned.contains(at)).map(|(at, _)| at).collect()
 }
 
-/// What became of a row.
+/// The outcome of a row's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It has what was assigned already.
@@ -167,7 +167,8 @@ impl RowUpdate<'_> {
             return Ok(Written::Refused);
         }
         let new_row = table.rows.encode(new)?;
-        let change = RowChange { at: self.at, old: self.old, new, new_row: &new_row, changed };
+        let change =
+            RowChange { at: self.at, old: self.old, new, new_row: &new_row, changed, following: None };
         let written = run.trx.update_row(table, &change);
         let Some(written) = passed_over(written, self.ignore, run.state)? else {
             return Ok(Written::Refused);

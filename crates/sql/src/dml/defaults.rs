@@ -17,7 +17,7 @@ pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
     Value::DateTime(now.unwrap_or_default().truncate(column.ty.decimals))
 }
 
-/// What DEFAULT gives a column; NULL for what an expression gives, until `RowExpressions` has computed it.
+/// The value that DEFAULT gives a column; NULL for what an expression gives, until `RowExpressions` has computed it.
 pub(crate) fn default_value(column: &Column, state: &SessionState) -> SqlResult<Value> {
     match &column.default {
         _ if column.generated.is_some() => Ok(Value::Null),

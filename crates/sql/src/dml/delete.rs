@@ -13,7 +13,7 @@ use crate::bind::operators::with_zero_dates;
 use crate::bind::query::with_clause;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::Change;
+use crate::exec::TableChange;
 use crate::expr::node::Expr;
 use crate::store::{RowAt, chosen_row};
 use omnibus_parser::ast::{Delete, TableFactor, TableRef, TriggerEvent, TriggerTime};
@@ -32,7 +32,7 @@ pub(crate) struct DeletePlan {
 
 impl DeletePlan {
     /// For EXPLAIN.
-    pub(crate) fn change(&self) -> Change<'_> {
+    pub(crate) fn change(&self) -> TableChange<'_> {
         self.finder.change("DELETE", &self.target, Vec::new())
     }
 

@@ -37,7 +37,7 @@ use crate::api::Info;
 use crate::bind::uses::Uses;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::{Change, Subject};
+use crate::exec::{Subject, TableChange};
 use crate::plan::physical::any_values::{has_params, is_value};
 use crate::rows::collected::Rows;
 use crate::state::SessionState;
@@ -46,14 +46,14 @@ use omnibus_parser::ast::Statement;
 use omnibus_value::Value;
 use std::sync::Arc;
 
-/// What a running statement works with.
+/// The state that a running statement works with.
 pub(crate) struct Run<'a> {
     pub trx: &'a mut Trx,
     pub state: &'a mut SessionState,
     pub params: &'a [Value],
 }
 
-/// What a statement did.
+/// The counts of what a statement did.
 #[derive(Default)]
 pub(crate) struct Effect {
     /// Rows changed, or found under CLIENT_FOUND_ROWS.
@@ -115,7 +115,7 @@ impl WritePlan {
 
     /// Whether it is right for whatever values its parameters have (`plan::physical::any_values`).
     pub(crate) fn fits_any_values(&self) -> bool {
-        let fits = |change: Change<'_>| {
+        let fits = |change: TableChange<'_>| {
             let by_key = change.path.is_some_and(|(path, _)| path.fits_any_values(change.table));
             by_key && change.exprs.iter().all(|e| is_value(e) || !has_params(e))
         };
@@ -170,7 +170,7 @@ impl WritePlan {
         }
     }
 
-    /// What EXPLAIN shows of it: how its rows are found.
+    /// The part of it that EXPLAIN shows: how its rows are found.
     pub(crate) fn subject(&self) -> Subject<'_> {
         match &self.kind {
             WriteKind::Insert(plan) => Subject::Change(plan.change()),

@@ -48,7 +48,7 @@ struct ChangedTable {
     alias: String,
     /// Its name in EXPLAIN.
     shown: Arc<str>,
-    /// Which of the statement's tables it is, from 0.
+    /// Its number among the statement's tables, from 0.
     place: u32,
     /// Where its key columns begin in the joined rows.
     key_at: usize,
@@ -72,7 +72,7 @@ pub(crate) struct MultiPlan {
 }
 
 impl MultiPlan {
-    /// What EXPLAIN shows of it.
+    /// The part of it that EXPLAIN shows.
     pub(crate) fn subject(&self) -> Subject<'_> {
         let does = if self.delete { "DELETE" } else { "UPDATE" };
         let changed = self.targets.iter().map(|target| (&*target.shown, does)).collect();
@@ -305,7 +305,7 @@ fn alias(factor: &TableFactor) -> &Ident {
     factor.alias.as_ref().unwrap_or(&factor.name.name)
 }
 
-/// Which of a statement's tables one is, derived ones counted.
+/// The number of one of a statement's tables, derived ones counted.
 fn place(tables: &[TableRef], wanted: &TableFactor) -> usize {
     fn search(tables: &[TableRef], wanted: &TableFactor, place: &mut usize) -> bool {
         tables.iter().any(|table| match table {

@@ -93,12 +93,12 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What is known when a path is chosen.
+    /// The sources of estimates when a path is chosen.
     pub(crate) fn known(&self) -> Known<'static> {
         Known { zone: self.session.settings.zone, sampled: None }
     }
 
-    /// What the table's definition says of rows that are written.
+    /// The expressions of the table's definition for rows that are written.
     pub(crate) fn row_expressions(&self, table: &Arc<Table>) -> SqlResult<Option<RowExpressions>> {
         RowExpressions::of_statement(table, self.session, self.catalog, self.uses)
     }

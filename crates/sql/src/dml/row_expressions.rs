@@ -39,7 +39,7 @@ struct Computed {
     reads_generated: bool,
 }
 
-/// What expressions are applied to: the row so far, its number for warnings, whether IGNORE was said.
+/// The row that expressions are applied to: its values so far, its number for warnings, whether IGNORE was said.
 pub(crate) struct NewRow<'a> {
     pub values: &'a mut Vec<Value>,
     pub number: u64,
@@ -112,7 +112,7 @@ impl RowExpressions {
     /// Fires the triggers for a row.
     ///
     /// # Errors
-    /// What they fail with; `NeedBlocking` where it may not block.
+    /// The error of a trigger; `NeedBlocking` where it may not block.
     pub(crate) fn fire(
         &self,
         when: (TriggerTime, TriggerEvent),
@@ -146,7 +146,7 @@ impl RowExpressions {
     /// Gives those of `columns` their values whose default is an expression. The row has its other values.
     ///
     /// # Errors
-    /// What the expressions say, and 1048.
+    /// Those of the expressions, and 1048.
     pub(crate) fn fill_defaults(
         &self,
         columns: impl Fn(usize) -> bool,
@@ -185,7 +185,7 @@ impl RowExpressions {
     /// Computes the generated columns and asks the checks; false if IGNORE made a warning of one that refuses the row.
     ///
     /// # Errors
-    /// What the expressions say, 1048, and 3819.
+    /// Those of the expressions, 1048, and 3819.
     pub(crate) fn finish(
         &self,
         row: &mut NewRow<'_>,
@@ -199,7 +199,7 @@ impl RowExpressions {
     /// Gives the columns that nobody has given their values: a row of a source that has no such columns.
     ///
     /// # Errors
-    /// What the expressions say, and 1048.
+    /// Those of the expressions, and 1048.
     pub(crate) fn supply(
         &self,
         missing: impl Fn(usize) -> bool,
@@ -326,7 +326,7 @@ fn computed(table: &Table, column: usize, value: Expr) -> Computed {
     Computed { column, value, reads_generated }
 }
 
-/// What an expression belongs to.
+/// The owner of an expression.
 #[derive(Clone, Copy)]
 pub(crate) enum ExpressionOf<'a> {
     /// The default of this column.

@@ -93,7 +93,7 @@ pub(crate) fn unsafe_bits(statement: &Statement, target: Option<&Table>, uses: &
     (own | rows | uses.bits) & UNSAFE
 }
 
-/// What a client is told of each reason.
+/// The text of each reason, as a client is told it.
 pub(crate) fn reasons(bits: u32) -> impl Iterator<Item = &'static str> {
     REASONS.iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, text)| *text)
 }

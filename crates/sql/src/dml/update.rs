@@ -12,7 +12,7 @@ use crate::bind::Clause;
 use crate::bind::operators::with_zero_dates;
 use crate::bind::query::with_clause;
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::exec::Change;
+use crate::exec::TableChange;
 use crate::expr::context::Row;
 use crate::expr::node::Expr;
 use crate::store::RowAt;
@@ -44,7 +44,7 @@ struct Computed {
 
 impl UpdatePlan {
     /// For EXPLAIN.
-    pub(crate) fn change(&self) -> Change<'_> {
+    pub(crate) fn change(&self) -> TableChange<'_> {
         let values = self.assignments.iter().filter_map(|assignment| assignment.value.as_ref());
         self.finder.change("UPDATE", &self.target, values.collect())
     }

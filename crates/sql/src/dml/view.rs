@@ -39,7 +39,7 @@ impl Granted {
     /// All.
     pub(crate) const ALL: Granted = Granted { insert: Columns::All, update: Columns::All };
 
-    /// What each of `needs` is granted on.
+    /// The columns on which each of `needs` is granted.
     fn of(needs: &[Priv], mut columns: impl FnMut(Priv) -> SqlResult<Columns>) -> SqlResult<Granted> {
         let mut granted = Granted::ALL;
         for need in needs {
@@ -112,7 +112,7 @@ pub(super) fn base_column(merged: &MergedView, at: usize, table: u16) -> Option<
         .map(|(_, column)| usize::from(column))
 }
 
-/// What a statement changes, with the names that its expressions may use.
+/// The table that a statement changes, with the names that its expressions may use.
 pub(crate) struct Opened<'a> {
     pub binder: Binder<'a>,
     pub slot: u16,
@@ -121,7 +121,7 @@ pub(crate) struct Opened<'a> {
     pub conditions: Vec<Expr>,
 }
 
-/// What a name means that is to be changed.
+/// The meaning of a name that is to be changed.
 pub(crate) enum Meant<'a> {
     /// One table, by itself or behind views.
     Table(Box<Opened<'a>>),
@@ -143,7 +143,7 @@ impl<'a> Planner<'a> {
         self.catalog.find_view(db, &name.name)
     }
 
-    /// What a name means, if the account may do all of `needs` with it; `verb` is for errors.
+    /// Opens the meaning of a name, if the account may do all of `needs` with it; `verb` is for errors.
     pub(crate) fn open(
         &self,
         name: &ObjectName,
@@ -325,7 +325,7 @@ pub(crate) struct InsertInto<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// What an INSERT writes: `named` columns, or all.
+    /// Opens the target of an INSERT, which writes the `named` columns, or all.
     pub(crate) fn open_insert(
         &self,
         name: &ObjectName,

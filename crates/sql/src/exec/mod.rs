@@ -9,7 +9,7 @@ mod operator;
 pub mod reader;
 mod whole_numbers;
 
-pub(crate) use explain::{Change, Form, Subject, explain};
+pub(crate) use explain::{Form, Subject, TableChange, explain};
 pub use operator::query::run;
 pub use reader::RowReader;
 
@@ -22,7 +22,7 @@ use crate::plan::QueryPlan;
 use crate::rows::Flow;
 use crate::state::SessionState;
 use crate::storage::Storage;
-use omnibus_parser::ast::Target;
+use omnibus_parser::ast::AssignTarget;
 use omnibus_value::Value;
 use operator::query::run_outermost;
 
@@ -43,7 +43,7 @@ pub fn execute(
     let mut rows = 0;
     if !plan.into.is_empty() {
         // Those of programs have types, and are assigned to.
-        let typed = plan.into.iter().any(|target| matches!(target, Target::Local(_)));
+        let typed = plan.into.iter().any(|target| matches!(target, AssignTarget::Local(_)));
         cx.query.strict_outputs = typed && cx.session.settings.strict();
         return into_variables(plan, &mut cx);
     }

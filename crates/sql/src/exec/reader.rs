@@ -393,7 +393,7 @@ impl<'p> RowReader<'p> {
         Ok(true)
     }
 
-    /// What a column of the index is compared with. Where that is a number, so must it be.
+    /// Computes the value that a column of the index is compared with. Where the column is a number, so must it be.
     fn known(&self, index: usize, part: usize, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
         let value = e.eval(cx)?;
         if let Value::Bytes(text) = &value

@@ -5,7 +5,7 @@ use super::into_column::into_column;
 use crate::catalog::Column;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
-use omnibus_parser::ast::Target;
+use omnibus_parser::ast::AssignTarget;
 use omnibus_value::{ColumnType, Value};
 
 impl SessionState {
@@ -45,10 +45,10 @@ impl SessionState {
     ///
     /// # Errors
     /// As for its kind.
-    pub(crate) fn assign(&mut self, target: &Target, value: Value, ty: &ColumnType) -> SqlResult<()> {
+    pub(crate) fn assign(&mut self, target: &AssignTarget, value: Value, ty: &ColumnType) -> SqlResult<()> {
         match target {
-            Target::User(name) => self.assign_user(&name.to_lowercase(), value, ty),
-            Target::Local(local) => self.assign_local(*local, value, ty),
+            AssignTarget::User(name) => self.assign_user(&name.to_lowercase(), value, ty),
+            AssignTarget::Local(local) => self.assign_local(*local, value, ty),
         }
     }
 

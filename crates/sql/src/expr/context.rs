@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// What strict mode makes an error of: text that is no number or time, numbers, texts and groups that are cut.
+/// Whether strict mode makes an error of a warning: of text that is no number or time, of numbers, texts and groups that are cut.
 fn is_bad_data(code: u16) -> bool {
     matches!(code, 1260 | 1264 | 1292 | 1301 | 1411 | 1441 | 3155 | 3156)
 }
@@ -241,7 +241,7 @@ impl<'a> Context<'a> {
     /// Fails if the expression just evaluated met bad data.
     ///
     /// # Errors
-    /// What it met.
+    /// The first error that strict mode has made of a warning.
     #[inline]
     pub(in crate::expr) fn refuse_bad_data(&mut self) -> ExecResult<()> {
         match self.bad_data.take() {
@@ -307,7 +307,7 @@ impl<'a> Context<'a> {
         Ok(value)
     }
 
-    /// What an expression gives for the row that groups now take up, computed when it is first asked for.
+    /// The value of an expression for the row that groups now take up, computed when it is first asked for.
     pub(super) fn once(&mut self, number: usize, e: &Expr) -> ExecResult<Value> {
         if let SubqueryState::Once(row, value) = &self.subqueries[number]
             && *row == self.grouped_rows

@@ -13,7 +13,7 @@ use crate::catalog::Table;
 use crate::error::ExecResult;
 use omnibus_value::{ColumnKind, Value};
 
-/// What an expression is without evaluating it.
+/// The text of an expression where it lies, without evaluating it.
 pub(crate) enum Text<'r> {
     /// Text, or bytes.
     Bytes(&'r [u8]),

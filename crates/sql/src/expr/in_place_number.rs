@@ -19,7 +19,7 @@ use omnibus_value::temporal::{Date, DateTime};
 use omnibus_value::{ColumnKind, Value, temporal};
 use std::cmp::Ordering;
 
-/// What an expression is without evaluating it.
+/// The number of an expression where it lies, without evaluating it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
     Integer(i64),
@@ -73,7 +73,7 @@ fn of_value(value: &Value) -> Number {
     }
 }
 
-/// What cannot be read is decoded, and then told.
+/// Reads the number of a field; one that cannot be read is decoded, and then told.
 #[inline]
 fn of_field(shape: &ColumnShape, bytes: &[u8]) -> Number {
     let field = shape.field;

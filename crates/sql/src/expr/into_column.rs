@@ -103,7 +103,7 @@ pub(crate) fn into_column(
     }
 }
 
-/// What MySQL calls text that is no number from end to end.
+/// MySQL's name of the problem of text that is no number from end to end.
 fn in_mysql(problem: Problem, value: &Value, target: &ColumnType, refused: bool) -> Problem {
     match (problem, value, target.kind) {
         (Problem::Truncated, Value::Bytes(_), ColumnKind::Double) => Problem::IncorrectNumber("DOUBLE"),
@@ -181,7 +181,7 @@ pub(crate) fn store(value: Value, column: &Column, dates: DateMode, zone: Zone) 
     })
 }
 
-/// What a NOT NULL column without a default gets when sql_mode is not strict.
+/// The value of a NOT NULL column without a default when sql_mode is not strict.
 pub(crate) fn implicit_default(ty: &ColumnType) -> Value {
     use ColumnKind as K;
     match ty.kind {

@@ -55,7 +55,7 @@ fn takes_in(stronger: (u16, Coercibility), weaker: (u16, Coercibility)) -> bool 
         || other == "ascii"
 }
 
-/// What only puts text together.
+/// The name of an operation that only puts text together.
 const TOGETHER: &str = "";
 
 /// The error of operands whose collations conflict.

@@ -99,7 +99,7 @@ pub enum Kind {
     /// A column of the row in a slot of the statement's frame. `utc`: a stored TIMESTAMP, to be
     /// shown in the session's zone.
     Column {
-        /// Which table instance.
+        /// The table instance.
         slot: u16,
         /// The place of the column in the row.
         column: u16,
@@ -118,7 +118,7 @@ pub enum Kind {
     SystemVariable(Box<(VariableScope, Box<str>)>),
     /// Unary minus.
     Negate(Box<Expr>),
-    /// What several aggregates compute of one row; the number is where its value is kept.
+    /// An expression that several aggregates compute of one row; the number is where its value is kept.
     Once(usize, Box<Expr>),
     /// Arithmetic.
     Arith(ArithOp, Box<[Expr; 2]>),

@@ -42,7 +42,7 @@ const PATTERN_MAX: usize = 128 << 10;
 const COMPILED_MAX: usize = 4 << 20;
 /// Bytes of an automaton's states that are kept; older ones are made again.
 const CACHE: usize = 4 << 20;
-/// What the engine for groups takes while it searches, beside what it has.
+/// Bytes of the engine for groups while it searches, beside what it has.
 const SCRATCH: usize = 256 << 10;
 /// Bytes times states of a search that can't be stopped: some milliseconds, for the worst pattern a third of a second.
 const STEPS_MAX: usize = 32_000_000;
@@ -342,7 +342,7 @@ fn has_other_line_ends(text: &[u8]) -> bool {
         || text.windows(3).any(|three| matches!(three, [0xE2, 0x80, 0xA8 | 0xA9]))
 }
 
-/// What a search counts when it looks: about as long as other work between two looks.
+/// Ticks that a search counts when it looks: about as long as other work between two looks.
 const LOOK: u32 = 128;
 
 impl Automaton {

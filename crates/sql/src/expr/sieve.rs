@@ -71,7 +71,7 @@ impl Rows for Shown<'_> {
         self.pads
     }
 
-    /// Who reads the batch counts its rows.
+    /// Counts nothing: who reads the batch counts its rows.
     fn tick(&self) -> ExecResult<()> {
         Ok(())
     }

@@ -151,7 +151,7 @@ pub enum SubqueryState {
     Rows(Rc<Members>),
     /// Its results by what it reads from outside.
     Results(Box<Results>),
-    /// What it reads from outside is hardly ever the same.
+    /// Its values from outside are hardly ever the same.
     Changing,
     /// How often a subquery has run that is to become a set.
     Asked(u64),
@@ -172,7 +172,7 @@ pub struct Members {
     rows: [Vec<Box<[Value]>>; 2],
     /// The different rows without NULL, if somebody looks them up and they are not too many.
     listed: Listed,
-    /// What they take: they are asked for again and again, and stay in memory.
+    /// Their memory: they are asked for again and again, and stay there.
     account: Option<Account>,
 }
 

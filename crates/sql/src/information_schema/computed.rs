@@ -68,7 +68,7 @@ pub(super) struct Def {
     pub rows: fn(&mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>,
 }
 
-/// What a table's rows are computed from.
+/// The sources that a table's rows are computed from.
 pub(super) struct Reader<'a, 'b> {
     /// Of the table that is read.
     pub name: &'static str,

@@ -37,7 +37,7 @@ fn keywords(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     Ok(crate::api::keywords().map(row).collect())
 }
 
-/// Nothing is loaded: these are the parts that clients look for by such names.
+/// Lists the server's parts that clients look for by the names of plugins; none is loaded.
 fn plugins(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let authentication = ["mysql_native_password", "caching_sha2_password"];
     let engines = reader.engines.iter().map(|engine| (engine.name, "STORAGE ENGINE"));

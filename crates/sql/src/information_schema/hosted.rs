@@ -8,7 +8,7 @@ use super::{empty, usage};
 use crate::error::ExecResult;
 use omnibus_value::Value;
 
-/// What computes a table's rows.
+/// A function that computes a table's rows.
 pub(super) type Rows = fn(&mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>;
 
 macro_rules! hosted {

@@ -23,7 +23,7 @@ fn columns(def: &Def) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// Which names a query asks for.
+/// The names that a query asks for.
 pub(super) struct Names<'a> {
     asked: Asked<'a>,
     conditions: Vec<&'a Expr>,

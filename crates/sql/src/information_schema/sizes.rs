@@ -58,7 +58,7 @@ pub(super) const DEFS: &[Def] = &[
     },
 ];
 
-/// What a table takes, in bytes.
+/// The size of a table, in bytes.
 pub(super) struct Size {
     pub rows: u64,
     pub row: u64,

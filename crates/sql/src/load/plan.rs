@@ -308,7 +308,7 @@ impl LoadPlan {
         Ok(())
     }
 
-    /// What a column gets that the line has no field for: not its default, but zero or nothing; NULL
+    /// The value of a column that the line has no field for: not its default, but zero or nothing; NULL
     /// only where that is the default, and not in a file of fixed widths, which has no NULL.
     fn absent(&self, run: &Run<'_>, at: usize, fixed: bool) -> Value {
         let column = self.column(at);

@@ -11,7 +11,7 @@ use std::io::Read;
 /// Bytes read at a time.
 const CHUNK: usize = 128 << 10;
 
-/// What `field` found; its text is in [`FieldReader::text`].
+/// The result of `field`; the text that it found is in [`FieldReader::text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     /// No more fields in this line, or no more lines.
@@ -74,7 +74,7 @@ impl FieldReader {
         &self.text
     }
 
-    /// Nothing is left of the file.
+    /// Whether nothing is left of the file.
     pub(super) fn at_end(&self) -> bool {
         self.ended
     }

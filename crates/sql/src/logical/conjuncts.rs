@@ -90,7 +90,7 @@ fn conjuncts_of(condition: &Expr) -> &[Expr] {
     }
 }
 
-/// What an OR says about the rows of one slot alone, where its branches read others as well: the OR of what each branch says
+/// The part of an OR that is about the rows of one slot alone, where its branches read others as well: the OR of what each branch says
 /// about that slot. It may be asked before the others are read.
 pub(crate) fn share_of_slot(condition: &Expr, slot: u16) -> Option<Expr> {
     let branches = branches(condition)?;

@@ -224,7 +224,7 @@ impl JsonTable {
     }
 }
 
-/// What MySQL says of a part that is no value of its column's type.
+/// Makes MySQL's error for a part that is no value of its column's type.
 fn no_value(error: SqlError, column: &Column) -> SqlError {
     let name = &column.name;
     let out_of_range = || {

@@ -39,7 +39,7 @@ pub enum Item {
     Table(Box<TableItem>),
     /// The inner side of an outer join.
     Outer {
-        /// What is inside.
+        /// The tables inside.
         nest: Nest,
         /// Its slots.
         slots: Vec<u16>,

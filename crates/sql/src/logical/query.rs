@@ -8,7 +8,7 @@ use crate::api::ResultColumn;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, ExprType};
 use crate::text_file::Outfile;
-use omnibus_parser::ast::{Hint, Target};
+use omnibus_parser::ast::{AssignTarget, Hint};
 
 /// A query expression and its result.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Query {
     /// Their types as expressions.
     pub types: Vec<ExprType>,
     /// SELECT ... INTO @a, @b.
-    pub into: Vec<Target>,
+    pub into: Vec<AssignTarget>,
     /// SELECT ... INTO OUTFILE or DUMPFILE.
     pub(crate) outfile: Option<Box<Outfile>>,
 }

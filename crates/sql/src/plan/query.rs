@@ -17,7 +17,7 @@ use crate::logical::{self, SortBy, SortKey};
 use crate::state::SessionState;
 use crate::storage::LockMode;
 
-/// Who takes the rows of a query.
+/// The taker of a query's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// A statement, which takes them as they come.
@@ -36,7 +36,7 @@ pub(crate) struct Planning<'p> {
     pub reader: Reader,
 }
 
-/// What is known of the rows of a plan.
+/// Facts of the rows that a plan gives.
 struct Yield {
     volatile: bool,
     locks: LockMode,

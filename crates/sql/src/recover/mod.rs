@@ -46,7 +46,7 @@ pub struct Replayer {
     no: CommitNo,
     catalog: Catalog,
     by_id: HashMap<u64, Arc<Table>>,
-    /// What parts of it were given so far.
+    /// The parts of it that were given so far.
     open: Option<Applied>,
 }
 
@@ -150,7 +150,7 @@ impl Replayer {
         }
     }
 
-    /// What an unfinished transaction did to the catalog is undone.
+    /// Undoes what an unfinished transaction did to the catalog.
     fn restore(&mut self, before: Option<Catalog>) {
         if let Some(before) = before {
             self.catalog = before;

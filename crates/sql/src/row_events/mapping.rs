@@ -30,7 +30,7 @@ struct MappedColumn {
     collation: Option<u16>,
     nullable: bool,
     shape: ColumnShape,
-    /// What it takes to store its values; `None`: they are stored as they are.
+    /// The conversion of its values; `None`: they are stored as they are.
     cast: Option<Cast>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Mapping {
     /// Full images are rows of ours, byte by byte.
     pub(super) identical: bool,
     conversions: Conversions,
-    /// What the definition says of columns without a value, once one was missing.
+    /// The definition's expressions for columns without a value, once one was missing.
     expressions: Option<Option<RowExpressions>>,
     /// How rows were found last, for which columns.
     pub(super) lookup: Option<(Vec<u8>, Lookup)>,

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// How often a table is looked up anew because its definition changed.
 const REPLANS: usize = 20;
 
-/// What is done where source and replica disagree.
+/// Rules for where source and replica disagree.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowRules {
     /// `replica_exec_mode=IDEMPOTENT`: rows that are gone or there already are no errors.
@@ -108,7 +108,7 @@ struct Wanted {
     after: Option<After>,
 }
 
-/// What a row is to be.
+/// A row as it is to be.
 struct After {
     /// Values; those that are missing stay.
     values: Vec<Option<Value>>,
@@ -254,7 +254,7 @@ impl Event<'_> {
             .filter(|(_, (old, new))| old != new)
             .fold(0u64, |bits, (column, _)| bits | 1 << (column % 64));
         for _ in 0..=table.keys.len() {
-            let change = RowChange { at, old: &old, new: &new, new_row: &new_row, changed };
+            let change = RowChange { at, old: &old, new: &new, new_row: &new_row, changed, following: None };
             match self.trx.update_row(&table, &change)? {
                 None => return Ok(()),
                 Some(found) => self.make_way(&table, &found, &new)?,
@@ -346,7 +346,7 @@ fn refused(table: &Table, column: usize, error: &JsonDiffError) -> SqlError {
     }
 }
 
-/// What tells rows apart: their encoding, with NULL for what is not known.
+/// The key that tells rows apart: their encoding, with NULL for what is not known.
 fn hash_key(table: &Table, values: impl Iterator<Item = Value>) -> SqlResult<Bytes> {
     let values: Vec<Value> = values.collect();
     debug_assert_eq!(values.len(), table.def.columns.len());

@@ -37,7 +37,7 @@ pub enum Seen {
 }
 
 impl Distinct {
-    /// Nothing was seen.
+    /// A set without rows.
     #[must_use]
     pub fn new(cx: &impl Running) -> Distinct {
         Distinct::at(0, cx)

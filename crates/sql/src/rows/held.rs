@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 /// Shorter texts come and go without being counted.
 pub const LONG: usize = 2 << 10;
-/// What a text that is counted takes beside its bytes.
+/// Bytes of a text that is counted beside its own.
 const HEAD: usize = 64;
 
 struct Held {

@@ -8,7 +8,7 @@ use crate::memory::Account;
 use bytes::Bytes;
 use std::sync::atomic::Ordering;
 
-/// What a record takes beside its bytes.
+/// Bytes of a record beside its own.
 const RECORD_COST: usize = 64;
 
 /// Records by number. Pushed first, read after `finish`.

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-/// What a key takes in the map beside its bytes.
+/// Bytes of a key in the map beside its own.
 const KEY_COST: usize = 96;
 
 /// Rows that are being kept.

@@ -4,7 +4,7 @@
 //! any server. What they mean is [`crate::row_events`]'s. The changes belong to the session's transaction and are logged as
 //! its own. On a thread that may block. Not replication: nothing here knows of GTIDs.
 
-use super::{Call, SqlSession};
+use super::{Call, StatementContext};
 use crate::api::{AccessCheck, Mode, Outcome, VariableScope};
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::row_events::{Conversions, RowApplier, RowRules};
@@ -16,7 +16,7 @@ use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Positi
 use omnibus_replication::model::{RowsView, StatementView, TrxHeader};
 use omnibus_value::Value;
 
-/// What a session has been told about the events to come.
+/// The state of the decoder of a session's BINLOG statements: each goes on where the one before has ended.
 #[derive(Default)]
 pub(super) struct BinlogInput {
     /// Bytes of checksum behind each event, once there was a FORMAT_DESCRIPTION.
@@ -26,16 +26,16 @@ pub(super) struct BinlogInput {
 }
 
 /// The session's transaction as a target of row events.
-struct Direct<'a> {
-    session: &'a mut SqlSession,
+struct Direct<'a, 's> {
+    cx: &'a mut StatementContext<'s>,
     rows: &'a mut RowApplier,
     rules: RowRules,
     access: &'a dyn AccessCheck,
-    /// What an error stands for.
+    /// The interrupt that an error of the decoder stands for.
     interrupt: Option<Interrupt>,
 }
 
-impl Direct<'_> {
+impl Direct<'_, '_> {
     fn done(&mut self, result: ExecResult<()>) -> Result<(), ApplyError> {
         result.map_err(|interrupt| {
             self.interrupt = Some(interrupt);
@@ -44,7 +44,7 @@ impl Direct<'_> {
     }
 }
 
-impl ApplyTarget for Direct<'_> {
+impl ApplyTarget for Direct<'_, '_> {
     type Ticket = ();
 
     fn begin(&mut self, _: &TrxHeader) -> Result<(), ApplyError> {
@@ -57,7 +57,7 @@ impl ApplyTarget for Direct<'_> {
         let table = rows.table();
         let name = |bytes| String::from_utf8_lossy(bytes);
         let allowed = self.access.check_rows(&name(table.database()), &name(table.name()));
-        let (state, trx) = self.session.parts();
+        let (state, trx) = (&mut *self.cx.state, &mut *self.cx.trx);
         let result =
             allowed.map_err(Interrupt::from).and_then(|()| self.rows.apply(state, trx, rows, &self.rules));
         self.done(result)
@@ -71,27 +71,27 @@ impl ApplyTarget for Direct<'_> {
     fn rollback(&mut self) {}
 }
 
-impl SqlSession {
-    /// BINLOG. The server has checked the privilege.
-    pub(super) fn binlog(&mut self, text: &Bytes, call: &Call<'_>) -> ExecResult<Outcome> {
-        if call.mode == Mode::Inline {
-            return Err(Interrupt::NeedBlocking);
-        }
-        if self.state.settings.server_read_only {
-            return Err(SqlError::option_prevents_statement("--read-only").into());
-        }
-        let bytes = omnibus_value::base64::decode_runs(text)
-            .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
-        self.context().enter();
-        let mut input = std::mem::take(&mut self.replayed.binlog_input);
-        let result = self.binlog_events(&mut input, &bytes, call.access);
-        self.replayed.binlog_input = input;
-        result.map(|()| Outcome::ok())
+/// BINLOG. The server has checked the privilege.
+pub(super) fn execute(cx: &mut StatementContext<'_>, text: &Bytes, call: &Call<'_>) -> ExecResult<Outcome> {
+    if call.mode == Mode::Inline {
+        return Err(Interrupt::NeedBlocking);
     }
+    if cx.state.settings.server_read_only {
+        return Err(SqlError::option_prevents_statement("--read-only").into());
+    }
+    let bytes = omnibus_value::base64::decode_runs(text)
+        .ok_or_else(|| SqlError::new(1575, b"HY000", "Decoding of base64 string failed"))?;
+    cx.enter();
+    let mut input = std::mem::take(&mut cx.replayed.binlog_input);
+    let result = input.events(cx, &bytes, call.access);
+    cx.replayed.binlog_input = input;
+    result.map(|()| Outcome::ok())
+}
 
-    fn binlog_events(
+impl BinlogInput {
+    fn events(
         &mut self,
-        input: &mut BinlogInput,
+        cx: &mut StatementContext<'_>,
         mut rest: &[u8],
         access: &dyn AccessCheck,
     ) -> ExecResult<()> {
@@ -103,14 +103,14 @@ impl SqlSession {
             }
             let (event, behind) = rest.split_at(size);
             rest = behind;
-            self.binlog_event(input, &header, event, access)?;
+            self.event(cx, &header, event, access)?;
         }
         Ok(())
     }
 
-    fn binlog_event(
+    fn event(
         &mut self,
-        input: &mut BinlogInput,
+        cx: &mut StatementContext<'_>,
         header: &EventHeader,
         event: &[u8],
         access: &dyn AccessCheck,
@@ -119,11 +119,11 @@ impl SqlSession {
             let checksum = FormatDescription::checksum_of_event(event).map_err(damaged)?;
             let cut = if checksum.is_some() { 4 } else { 0 };
             let body = event.get(HEADER_LEN..event.len() - cut).unwrap_or_default();
-            input.decoder = EventDecoder::new(&FormatDescription::decode(body).map_err(damaged)?);
-            input.checksum = Some(checksum.map_or(0, |checksum| checksum.len()));
+            self.decoder = EventDecoder::new(&FormatDescription::decode(body).map_err(damaged)?);
+            self.checksum = Some(checksum.map_or(0, |checksum| checksum.len()));
             return Ok(());
         }
-        let Some(cut) = input.checksum else {
+        let Some(cut) = self.checksum else {
             let name = header.event_type.name();
             let message = format!(
                 "The BINLOG statement of type `{name}` was not preceded by a format description BINLOG statement."
@@ -136,18 +136,18 @@ impl SqlSession {
         if !is_taken(header.event_type) {
             return Err(refused(header.event_type).into());
         }
-        let conversions = match self.state.host.variable(VariableScope::Global, "replica_type_conversions") {
+        let conversions = match cx.state.host.variable(VariableScope::Global, "replica_type_conversions") {
             Ok((Value::Bytes(text), _)) => Conversions::parse(&String::from_utf8_lossy(&text)),
             _ => Conversions::default(),
         };
         let mut target = Direct {
             access,
-            rows: &mut input.rows,
-            rules: RowRules { idempotent: self.state.settings.rbr_idempotent, conversions },
-            session: self,
+            rows: &mut self.rows,
+            rules: RowRules { idempotent: cx.state.settings.rbr_idempotent, conversions },
+            cx,
             interrupt: None,
         };
-        let result = input.decoder.change(header, body, &mut target);
+        let result = self.decoder.change(header, body, &mut target);
         match (result, target.interrupt) {
             (_, Some(interrupt)) => Err(interrupt),
             (Err(error), None) => Err(damaged(error.message.as_str()).into()),
@@ -191,7 +191,7 @@ fn damaged(what: impl Into<Damage>) -> SqlError {
     SqlError::new(1064, b"42000", format!("The BINLOG statement's events are damaged: {what}"))
 }
 
-/// What is wrong with the events.
+/// The fault of damaged events, in words.
 struct Damage(String);
 
 impl From<&str> for Damage {

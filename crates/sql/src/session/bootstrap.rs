@@ -78,7 +78,7 @@ const STATEMENTS: [&str; 7] = [
     ) COMMENT='Slow log'",
 ];
 
-/// What they make.
+/// The tables that they make.
 const TABLES: [&str; 6] = ["user", "db", "object_grants", "replica_channel", "general_log", "slow_log"];
 
 /// Makes what is missing.
@@ -92,7 +92,7 @@ pub(super) fn run(database: &Arc<Database>) -> SqlResult<()> {
     for sql in STATEMENTS {
         let text = Bytes::from_static(sql.as_bytes());
         let (statement, _) = session.parse(&text, false)?;
-        let outcome = session.execute(&statement, &text, Mode::Blocking, &AllowAll, &mut Nowhere);
+        let outcome = session.execute(&statement, &text, &[], Mode::Blocking, &AllowAll, &mut Nowhere);
         let outcome = outcome.map_err(|interrupt| match interrupt {
             Interrupt::Error(error) => error,
             _ => SqlError::internal("the system schema could not be made"),

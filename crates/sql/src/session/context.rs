@@ -3,6 +3,7 @@
 //! Each kind of statement is a module of functions over it. What runs statements again, keeps them prepared, or runs those of stored
 //! programs is the session's own (`run`, `prepared`, `programs`).
 
+use super::attempt::Attempt;
 use super::given::NextGtid;
 use super::session::{NextTransaction, Replayed};
 use super::{Call, Database, SqlSession};
@@ -16,14 +17,15 @@ use omnibus_engine::CommitNo;
 use omnibus_parser::ast::ObjectName;
 use std::sync::Arc;
 
-/// A session without its prepared statements, programs, and attempts.
+/// A session without its prepared statements and programs.
 pub(crate) struct StatementContext<'s> {
     pub(crate) state: &'s mut SessionState,
     pub(crate) trx: &'s mut Trx,
     pub(crate) database: &'s Arc<Database>,
-    pub(super) replayed: &'s Replayed,
-    next: &'s mut NextTransaction,
-    gtid: &'s NextGtid,
+    pub(super) replayed: &'s mut Replayed,
+    pub(super) attempt: &'s mut Attempt,
+    pub(super) next: &'s mut NextTransaction,
+    pub(super) gtid: &'s mut NextGtid,
 }
 
 impl SqlSession {
@@ -33,9 +35,10 @@ impl SqlSession {
             state: &mut self.state,
             trx: &mut self.trx,
             database: &self.database,
-            replayed: &self.replayed,
+            replayed: &mut self.replayed,
+            attempt: &mut self.attempt,
             next: &mut self.next,
-            gtid: &self.gtid,
+            gtid: &mut self.gtid,
         }
     }
 }
@@ -111,7 +114,7 @@ impl StatementContext<'_> {
         Ok(done.map(drop)?)
     }
 
-    /// What is open becomes durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
+    /// Makes what is open durable before a definition begins, whatever becomes of that. LOCK TABLES stays in force.
     pub(super) fn commit_before_definition(&mut self) -> ExecResult<()> {
         self.trx.branch.check_none()?;
         self.trx.locks.check_no_read_lock()?;

@@ -2,8 +2,8 @@
 
 use super::programs::{ProgramDdl, conditions, event};
 use super::{
-    Call, SqlSession, StatementContext, create_select, explain, handler, load, maintenance, query, show,
-    show_query, table_locks, temporary, xa,
+    Call, SqlSession, StatementContext, binlog, create_select, explain, handler, load, maintenance, prepared,
+    query, show, show_query, table_locks, temporary, xa,
 };
 use crate::api::{Mode, Outcome};
 use crate::ddl::{self, Ddl};
@@ -21,15 +21,10 @@ impl SqlSession {
         call.access.check_statement(statement)?;
         // The session's own.
         match statement {
-            Statement::Binlog(text) => return self.binlog(text, call),
             Statement::Prepare { .. }
             | Statement::Execute { .. }
             | Statement::Deallocate(_)
-            | Statement::ExecuteImmediate { .. } => return self.prepared_statement(statement, call),
-            Statement::LoadData(tree) => {
-                let supplied = self.attempt.load_input.clone();
-                return load::load_data(&mut self.context(), tree, supplied, call);
-            }
+            | Statement::ExecuteImmediate { .. } => return prepared::execute(self, statement, call),
             _ => {}
         }
         let cx = &mut self.context();
@@ -38,6 +33,8 @@ impl SqlSession {
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 query::write(cx, statement, call)
             }
+            Statement::LoadData(tree) => load::load_data(cx, tree, call),
+            Statement::Binlog(text) => binlog::execute(cx, text, call),
             Statement::Begin(how) => start_transaction(cx, *how, call.mode),
             Statement::Commit(how) => commit(cx, *how),
             Statement::Rollback(how) => rollback(cx, *how),

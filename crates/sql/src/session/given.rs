@@ -33,7 +33,7 @@ pub enum GivenGtid {
     Once(Origin),
 }
 
-/// What has become of it.
+/// The state of `gtid_next`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Given {
     #[default]
@@ -51,7 +51,7 @@ pub(super) struct NextGtid {
     pub(super) commits: GivenCommit,
 }
 
-/// Which commit of the running statement uses the id up.
+/// The commit of the running statement that uses the id up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum GivenCommit {
     #[default]
@@ -63,7 +63,7 @@ pub(super) enum GivenCommit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+enum Class {
     /// Uses nothing up.
     Reading,
     Begin,
@@ -85,7 +85,7 @@ impl Class {
 }
 
 /// Whether a statement is run.
-pub(super) enum Decision {
+enum Decision {
     Run(Class),
     Done(ExecResult<Outcome>),
 }
@@ -126,6 +126,25 @@ impl SqlSession {
             }
         };
         Ok(())
+    }
+
+    /// Runs `body`, which is this statement, with the id that the next transaction was given.
+    pub(super) fn with_given_gtid(
+        &mut self,
+        statement: &Statement,
+        body: impl FnOnce(&mut SqlSession) -> ExecResult<Outcome>,
+    ) -> ExecResult<Outcome> {
+        if self.gtid.given == Given::Automatic {
+            return body(self);
+        }
+        match self.gtid.decide(statement, &mut self.state, &mut self.trx) {
+            Decision::Done(result) => result,
+            Decision::Run(class) => {
+                let result = body(self);
+                self.gtid.passed(class, &result, &mut self.trx);
+                result
+            }
+        }
     }
 
     /// Whether an id of `gtid_seq_no` waits for its transaction.
@@ -170,12 +189,7 @@ impl NextGtid {
     }
 
     /// Before a statement. Only with an id given.
-    pub(super) fn decide(
-        &mut self,
-        statement: &Statement,
-        state: &mut SessionState,
-        trx: &mut Trx,
-    ) -> Decision {
+    fn decide(&mut self, statement: &Statement, state: &mut SessionState, trx: &mut Trx) -> Decision {
         // As logs have it: between BEGIN and the table's rows.
         let belongs = matches!(statement, Statement::CreateTable(tree) if starts_transaction(tree))
             && !trx.log.has_events();
@@ -225,7 +239,7 @@ impl NextGtid {
     }
 
     /// After a statement that was run with an id given.
-    pub(super) fn passed(&mut self, class: Class, result: &ExecResult<Outcome>, trx: &mut Trx) {
+    fn passed(&mut self, class: Class, result: &ExecResult<Outcome>, trx: &mut Trx) {
         if matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking)) {
             return;
         }

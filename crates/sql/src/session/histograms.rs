@@ -26,13 +26,13 @@ pub(super) type Message = (&'static str, String);
 /// Rows between two looks at KILL.
 const PAUSE: u64 = 4096;
 
-/// What becomes of the histograms of a table's columns.
+/// New histograms of a table's columns; `None` drops one.
 pub(super) struct Changes {
     table: Arc<Table>,
     columns: Vec<(String, Option<Arc<Histogram>>)>,
 }
 
-/// What can be said before the table is looked at.
+/// Fails for what is wrong with the statement whatever the table is.
 pub(super) fn check(histograms: &Histograms) -> SqlResult<()> {
     for (at, column) in histograms.columns.iter().enumerate() {
         if histograms.columns[..at].iter().any(|other| other.is(column)) {
@@ -205,8 +205,8 @@ pub(super) fn keep_histograms(
         for (name, histogram) in columns {
             let key = histogram_key(table.def.id, name);
             match histogram.as_ref().and_then(|found| found.document().encode().ok()) {
-                Some(document) => cx.trx.writes_mut().put(key, document),
-                None => cx.trx.writes_mut().delete(key),
+                Some(document) => cx.trx.transaction.writes.put(key, document),
+                None => cx.trx.transaction.writes.delete(key),
             }
         }
     }

@@ -61,13 +61,13 @@ pub(super) fn write_file(
     Ok(Outcome { affected: written?, ..Outcome::ok() })
 }
 
-/// LOAD DATA, of the file that was `supplied`, if one was.
+/// LOAD DATA, of the file that was supplied, if one was.
 pub(super) fn load_data(
     cx: &mut StatementContext<'_>,
     tree: &LoadData,
-    supplied: Option<LoadInput>,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
+    let supplied = cx.attempt.load_input.clone();
     if tree.local && supplied.is_none() && !cx.state.settings.local_infile {
         return Err(SqlError::local_files_disabled().into());
     }

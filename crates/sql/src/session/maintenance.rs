@@ -24,7 +24,7 @@ use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What an engine's error is to a client.
+/// The number of an engine's error as clients get it.
 const ENGINE_FAILED: u16 = 1030;
 
 /// Entries read between two looks at KILL.
@@ -127,7 +127,7 @@ fn histograms_of(
     Ok((full, messages, ticket))
 }
 
-/// Whoever made a temporary table may do anything with it.
+/// Checks the rights on a table; who made a temporary one may do anything with it.
 fn check(
     cx: &StatementContext<'_>,
     privilege: Priv,
@@ -214,7 +214,7 @@ fn analyze(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<()> 
     Ok(())
 }
 
-/// What is wrong with a table; damage that keeps it from being read is the engine's error. A few findings are enough.
+/// Looks for faults of a table; damage that keeps it from being read is the engine's error. A few findings are enough.
 fn check_table(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<Vec<String>> {
     const ENOUGH: usize = 10;
     let snapshot = newest(cx);

@@ -1,5 +1,6 @@
 //! Sessions: transaction state and statement dispatch.
 
+mod attempt;
 mod binlog;
 mod bootstrap;
 mod context;
@@ -39,6 +40,7 @@ pub use prepared::Prepared;
 pub(crate) use run::Call;
 pub use session::SqlSession;
 pub(crate) use show::answer_column;
+pub use statement_log::with_params;
 pub use statements::ReadText;
 pub use system::SystemTables;
 pub use table_locks::check_flush;

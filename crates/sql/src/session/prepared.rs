@@ -1,9 +1,9 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
-use super::given::{Decision, Given};
+use super::programs::Execution;
 use super::query::{self, Plan};
 use super::statement_log::read_lock;
-use super::{Call, SqlSession};
+use super::{Call, SqlSession, StatementContext};
 use crate::api::{AccessCheck, Info, Mode, Outcome, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
@@ -20,7 +20,7 @@ use omnibus_value::temporal::Zone;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a plan depends on.
+/// The versions and settings that a plan depends on: it is for statements that have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PlanKey {
     catalog: u64,
@@ -39,6 +39,30 @@ struct PlanKey {
     group_concat_max_len: u64,
     /// Of LOCK TABLES.
     locked: u64,
+}
+
+impl PlanKey {
+    fn of(cx: &StatementContext<'_>, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
+        let settings = &cx.state.settings;
+        PlanKey {
+            catalog: cx.database.shared.catalog.version(),
+            statistics: cx.database.shared.statistics.load(Ordering::Acquire),
+            temporary: cx.trx.temp.generation(),
+            sql_mode: settings.sql_mode,
+            collation: settings.collation_connection,
+            zone: settings.zone,
+            access: access.version(),
+            switches: [
+                read_lock(cx, statement) != LockMode::None,
+                settings.sql_auto_is_null,
+                settings.server_read_only,
+            ],
+            variable_types: cx.state.variable_types,
+            div_precision_increment: settings.div_precision_increment,
+            group_concat_max_len: settings.group_concat_max_len,
+            locked: cx.state.held.locked.as_ref().map_or(0, |locked| locked.number),
+        }
+    }
 }
 
 /// A text as long as one can be that a plan is made for before it is given.
@@ -61,13 +85,13 @@ pub struct Prepared {
     samples: Vec<Value>,
     /// Names resolve in the database that was current at prepare.
     pub(super) database: Option<Arc<str>>,
-    /// What all of it takes, if it is not counted with something else.
+    /// The memory of all of it, if it is not counted with something else.
     account: Option<Account>,
     /// Whether a client has prepared it, by PREPARE or its protocol.
     asked_for: bool,
 }
 
-/// What a prepared statement takes that has no words.
+/// Bytes of a prepared statement beside those of its words.
 const PREPARED: usize = 2 << 10;
 /// Bytes of a text that have a word, about.
 const BYTES_A_WORD: usize = 4;
@@ -131,6 +155,151 @@ impl Prepared {
             }
         }
     }
+
+    /// A client's statement, with its plan if it is one that has a plan. `words`: how many it is counted as.
+    fn new(
+        cx: &StatementContext<'_>,
+        text: &Bytes,
+        statement: Arc<Spanned<Statement>>,
+        words: usize,
+        access: &dyn AccessCheck,
+    ) -> SqlResult<Prepared> {
+        // The protocol counts them in two bytes.
+        if statement.params > u32::from(u16::MAX) {
+            return Err(SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders"));
+        }
+        // The server has its text and its tree once more.
+        let memory = 2 * (text.len() + tree(words)) + PREPARED;
+        let mut account = Account::new(&cx.state.memory);
+        account.grow_exactly(memory, MemoryLimits::of(&cx.state.settings))?;
+        let text = Bytes::copy_from_slice(text);
+        let mut prepared = Prepared::unplanned(text, statement, cx.state.database.clone());
+        prepared.account = Some(account);
+        prepared.asked_for = true;
+        match &prepared.statement.node {
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::Use(_)
+            | Statement::Xa(_)
+            | Statement::LoadData(_)
+            | Statement::Handler(_)
+            | Statement::SetStatement(_)
+            | Statement::Binlog(_) => {
+                return Err(not_to_be_prepared());
+            }
+            other if !cx.state.settings.mariadb && is_not_prepared(other) => {
+                return Err(not_to_be_prepared());
+            }
+            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                prepared.plan(cx, access, None)?;
+            }
+            Statement::CreateView(view) => {
+                crate::ddl::check_view_text(&view.query)?;
+            }
+            _ => {}
+        }
+        if let Some((_, Plan::Query(plan))) = &prepared.plan
+            && plan.into.is_empty()
+            && plan.outfile.is_none()
+        {
+            prepared.columns = plan.columns.clone();
+        }
+        if let Some((_, Plan::Write(plan))) = &prepared.plan
+            && let Some(returning) = plan.returning()
+        {
+            prepared.columns = returning.columns.clone();
+        }
+        Ok(prepared)
+    }
+
+    /// Makes the statement's plan; the database that it was prepared in is the default one.
+    fn plan(
+        &mut self,
+        cx: &StatementContext<'_>,
+        access: &dyn AccessCheck,
+        params: Option<&[Value]>,
+    ) -> SqlResult<()> {
+        let key = PlanKey::of(cx, &self.statement.node, access);
+        let plan = match &self.statement.node {
+            Statement::Select(query) => Plan::Query(Box::new(query::plan_query(cx, query, access, params)?)),
+            other => Plan::Write(query::plan_write(cx, other, &cx.catalog(), access, params)?),
+        };
+        self.fits_any_values = match &plan {
+            Plan::Query(plan) => fits_any_values(plan),
+            Plan::Write(plan) => plan.fits_any_values(),
+        };
+        self.plan = Some((key, plan));
+        Ok(())
+    }
+
+    /// Makes the plan of a statement unless the one that it has is for this execution.
+    fn plan_for(&mut self, cx: &StatementContext<'_>, call: &Call<'_>) -> SqlResult<()> {
+        match &self.plan {
+            Some((_, Plan::Query(plan))) if plan.statement.untyped_params => {
+                self.plan(cx, call.access, Some(call.params))
+            }
+            Some((key, _))
+                if *key == PlanKey::of(cx, &self.statement.node, call.access) && self.takes(call.params) =>
+            {
+                Ok(())
+            }
+            _ => {
+                self.retype(call.params);
+                let samples = std::mem::take(&mut self.samples);
+                let before = self.plan.take();
+                let planned = self.plan(cx, call.access, Some(&samples));
+                self.samples = samples;
+                match (&before, &self.plan) {
+                    (Some((_, before)), Some((_, now)))
+                        if self.asked_for && !before.has_definitions_of(now) =>
+                    {
+                        cx.state.budget.tally.reprepare();
+                    }
+                    (Some(_), None) => self.plan = before,
+                    _ => {}
+                }
+                planned
+            }
+        }
+    }
+
+    fn run_planned(&self, cx: &mut StatementContext<'_>, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        match &self.plan {
+            Some((_, Plan::Query(plan))) => query::run_query(cx, plan, call),
+            Some((_, Plan::Write(plan))) => query::run_write(cx, plan, call),
+            None => Err(SqlError::unknown_error().into()),
+        }
+    }
+
+    /// Runs the statement, with a plan that is made anew where the one that it has is not for this execution.
+    pub(super) fn run(&mut self, session: &mut SqlSession, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        if !is_planned(&self.statement.node) {
+            let statement = self.statement.clone();
+            return session.dispatch(&statement.node, call);
+        }
+        let cx = &mut session.context();
+        self.plan_for(cx, call)?;
+        self.run_planned(cx, call)
+    }
+
+    /// As `run`, with the default database that was current when the statement was prepared: what it names without a schema is there,
+    /// and the log says so too.
+    fn run_in_its_database(
+        &mut self,
+        session: &mut SqlSession,
+        call: &mut Call<'_>,
+        run: impl FnOnce(&mut Prepared, &mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+    ) -> ExecResult<Outcome> {
+        if session.state.database == self.database {
+            // Here it may drop or change the session's own.
+            return run(self, session, call);
+        }
+        let current = std::mem::replace(&mut session.state.database, self.database.clone());
+        let result = run(self, session, call);
+        session.state.database = current;
+        result
+    }
 }
 
 impl std::fmt::Debug for Prepared {
@@ -166,7 +335,14 @@ impl SqlSession {
     /// As parsing and planning; 1295 for statements that cannot be prepared.
     pub fn prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
         let before = self.state.command.used();
-        let prepared = self.try_prepare(text, access);
+        let statements = &mut self.statements;
+        let parsed =
+            statements.parse_within(text, &mut self.state).and_then(|(statement, next)| match next {
+                None => Ok((statement, statements.words)),
+                Some(second) => Err(super::statements::parse_error(ParseError::at(text, second))),
+            });
+        let prepared = parsed
+            .and_then(|(statement, words)| Prepared::new(&self.context(), text, statement, words, access));
         // What was parsed is in the statement's own account from here on, or gone: a CALL may prepare any number.
         self.state.command.shrink_to(before);
         if prepared.is_err() {
@@ -175,111 +351,10 @@ impl SqlSession {
         prepared
     }
 
-    fn try_prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
-        let (statement, next) = self.parse_within(text)?;
-        if let Some(second) = next {
-            return Err(super::statements::parse_error(ParseError::at(text, second)));
-        }
-        // The protocol counts them in two bytes.
-        if statement.params > u32::from(u16::MAX) {
-            return Err(SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders"));
-        }
-        // The server has its text and its tree once more.
-        let memory = 2 * (text.len() + tree(self.statements.words)) + PREPARED;
-        let mut account = Account::new(&self.state.memory);
-        account.grow_exactly(memory, MemoryLimits::of(&self.state.settings))?;
-        let text = Bytes::copy_from_slice(text);
-        let mut prepared = Prepared::unplanned(text, statement, self.state.database.clone());
-        prepared.account = Some(account);
-        prepared.asked_for = true;
-        match &prepared.statement.node {
-            Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::Use(_)
-            | Statement::Xa(_)
-            | Statement::LoadData(_)
-            | Statement::Handler(_)
-            | Statement::SetStatement(_)
-            | Statement::Binlog(_) => {
-                return Err(not_to_be_prepared());
-            }
-            other if !self.state.settings.mariadb && is_not_prepared(other) => {
-                return Err(not_to_be_prepared());
-            }
-            Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                self.plan(&mut prepared, access, None)?;
-            }
-            Statement::CreateView(view) => {
-                crate::ddl::check_view_text(&view.query)?;
-            }
-            _ => {}
-        }
-        if let Some((_, Plan::Query(plan))) = &prepared.plan
-            && plan.into.is_empty()
-            && plan.outfile.is_none()
-        {
-            prepared.columns = plan.columns.clone();
-        }
-        if let Some((_, Plan::Write(plan))) = &prepared.plan
-            && let Some(returning) = plan.returning()
-        {
-            prepared.columns = returning.columns.clone();
-        }
-        Ok(prepared)
-    }
-
     /// The text of a statement that PREPARE has given a name.
     #[must_use]
     pub fn prepared_text(&self, name: &str) -> Option<&Bytes> {
         self.statements.prepared.get(&name.to_lowercase()).map(|prepared| &prepared.text)
-    }
-
-    fn plan_key(&mut self, statement: &Statement, access: &dyn AccessCheck) -> PlanKey {
-        let read_lock = read_lock(&self.context(), statement);
-        PlanKey {
-            catalog: self.database.shared.catalog.version(),
-            statistics: self.database.shared.statistics.load(Ordering::Acquire),
-            temporary: self.trx.temp.generation(),
-            sql_mode: self.state.settings.sql_mode,
-            collation: self.state.settings.collation_connection,
-            zone: self.state.settings.zone,
-            access: access.version(),
-            switches: [
-                read_lock != LockMode::None,
-                self.state.settings.sql_auto_is_null,
-                self.state.settings.server_read_only,
-            ],
-            variable_types: self.state.variable_types,
-            div_precision_increment: self.state.settings.div_precision_increment,
-            group_concat_max_len: self.state.settings.group_concat_max_len,
-            locked: self.state.held.locked.as_ref().map_or(0, |locked| locked.number),
-        }
-    }
-
-    /// Makes the statement's plan; the database that it was prepared in is the default one.
-    fn plan(
-        &mut self,
-        prepared: &mut Prepared,
-        access: &dyn AccessCheck,
-        params: Option<&[Value]>,
-    ) -> SqlResult<()> {
-        let key = self.plan_key(&prepared.statement.node, access);
-        let plan = match &prepared.statement.node {
-            Statement::Select(query) => query::plan_query(&self.context(), query, access, params)
-                .map(|plan| Plan::Query(Box::new(plan))),
-            other => {
-                let cx = &mut self.context();
-                query::plan_write(cx, other, &cx.catalog(), access, params).map(Plan::Write)
-            }
-        };
-        let plan = plan?;
-        prepared.fits_any_values = match &plan {
-            Plan::Query(plan) => fits_any_values(plan),
-            Plan::Write(plan) => plan.fits_any_values(),
-        };
-        prepared.plan = Some((key, plan));
-        Ok(())
     }
 
     /// Runs a prepared statement. As [`SqlSession::execute`] otherwise.
@@ -294,187 +369,117 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        if self.gtid.given == Given::Automatic {
-            return self.execute_prepared_plain(prepared, params, mode, access, sink);
-        }
-        let statement = prepared.statement.clone();
-        match self.gtid.decide(&statement.node, &mut self.state, &mut self.trx) {
-            Decision::Done(result) => result,
-            Decision::Run(class) => {
-                let result = self.execute_prepared_plain(prepared, params, mode, access, sink);
-                self.gtid.passed(class, &result, &mut self.trx);
-                result
-            }
-        }
-    }
-
-    fn execute_prepared_plain(
-        &mut self,
-        prepared: &mut Prepared,
-        params: &[Value],
-        mode: Mode,
-        access: &dyn AccessCheck,
-        sink: &mut dyn RowSink,
-    ) -> ExecResult<Outcome> {
-        let text = prepared.text.clone();
-        if self.programs.answer.is_some() {
-            let mut call = Call { mode, access, sink, text: &text, params, inner: None };
-            return self.resume_call(&mut call);
-        }
+        let (text, statement) = (prepared.text.clone(), prepared.statement.clone());
         let mut call = Call { mode, access, sink, text: &text, params, inner: None };
-        self.begin(&text, false);
-        let statement = prepared.statement.clone();
-        self.hinted(&statement.node, access, |session| {
-            session.bound_time(&statement.node);
-            if params.len() != prepared.params {
-                return Err(SqlError::wrong_arguments("EXECUTE").into());
+        self.with_given_gtid(&statement.node, |session| {
+            if session.programs.answer.is_some() {
+                return Execution::resume(session, &mut call);
             }
-            if let Statement::Call { name, args } = &statement.node {
-                let node = Statement::Call { name: prepared.qualified(name), args: args.clone() };
-                return session
-                    .called(&node, &mut call)
-                    .unwrap_or_else(|| Err(SqlError::unknown_error().into()));
-            }
-            if let Some(result) = session.called(&statement.node, &mut call) {
-                return result;
-            }
-            let database = prepared.database.clone();
-            in_database(session, database.as_ref(), |session| {
-                session.run(&mut call, |session, call| session.run_prepared(prepared, call))
+            session.context().begin(&text, false);
+            session.hinted(&statement.node, access, |session| {
+                execute_begun(session, prepared, &statement.node, &mut call)
             })
         })
     }
+}
 
-    pub(crate) fn run_prepared(
-        &mut self,
-        prepared: &mut Prepared,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        if !is_planned(&prepared.statement.node) {
-            let statement = prepared.statement.clone();
-            return self.dispatch(&statement.node, call);
-        }
-        plan_for(self, prepared, call)?;
-        run_planned(self, prepared, call)
+fn execute_begun(
+    session: &mut SqlSession,
+    prepared: &mut Prepared,
+    statement: &Statement,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    session.context().bound_time(statement);
+    if call.params.len() != prepared.params {
+        return Err(SqlError::wrong_arguments("EXECUTE").into());
     }
-
-    /// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
-    pub(super) fn prepared_statement(
-        &mut self,
-        statement: &Statement,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        match statement {
-            Statement::Prepare { name, source } => {
-                let text = match source {
-                    PrepareSource::Text(text) => Bytes::copy_from_slice(&client_text::of_client(
-                        text,
-                        self.state.settings.collation_client,
-                    )),
-                    PrepareSource::Variable(variable) => variable_text(&self.state, variable),
-                };
-                // One of its name goes whatever comes of this.
-                self.statements.prepared.remove(&name.to_lowercase());
-                let prepared = self.prepare(&text, call.access)?;
-                self.statements.prepared.insert(name.to_lowercase(), prepared);
-                Ok(Outcome { info: Info::Text("Statement prepared".into()), ..Outcome::ok() })
-            }
-            Statement::Deallocate(name) => match self.statements.prepared.remove(&name.to_lowercase()) {
-                Some(_) => Ok(Outcome::ok()),
-                None => Err(unknown(name, "DEALLOCATE PREPARE").into()),
-            },
-            Statement::Execute { name, using } => {
-                let key = name.to_lowercase();
-                let params = using
-                    .iter()
-                    .map(|expr| Ok(self.evaluate(expr, call.access)?.0))
-                    .collect::<ExecResult<Vec<Value>>>()?;
-                let mut prepared =
-                    self.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
-                let result = self.execute_inner(&mut prepared, &params, call);
-                self.statements.prepared.insert(key, prepared);
-                result
-            }
-            Statement::ExecuteImmediate { source, using } => {
-                let (value, ty) = self.evaluate(source, call.access)?;
-                let params = using
-                    .iter()
-                    .map(|expr| Ok(self.evaluate(expr, call.access)?.0))
-                    .collect::<ExecResult<Vec<Value>>>()?;
-                let client = self.state.settings.collation_client;
-                let text = client_text::of_value(&value.to_bytes(&ty), ty.collation, client);
-                let mut prepared = self.prepare(&text, call.access)?;
-                self.execute_inner(&mut prepared, &params, call)
-            }
-            other => Err(SqlError::not_supported_yet(other.kind()).into()),
-        }
+    if let Statement::Call { name, args } = statement {
+        let node = Statement::Call { name: prepared.qualified(name), args: args.clone() };
+        return session.called(&node, call).unwrap_or_else(|| Err(SqlError::unknown_error().into()));
     }
+    if let Some(result) = session.called(statement, call) {
+        return result;
+    }
+    prepared.run_in_its_database(session, call, |prepared, session, call| {
+        session.run(call, |session, call| prepared.run(session, call))
+    })
+}
 
-    fn execute_inner(
-        &mut self,
-        prepared: &mut Prepared,
-        params: &[Value],
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        if params.len() != prepared.params {
-            return Err(SqlError::wrong_arguments("EXECUTE").into());
+/// PREPARE, EXECUTE, DEALLOCATE, EXECUTE IMMEDIATE as statements.
+pub(super) fn execute(
+    session: &mut SqlSession,
+    statement: &Statement,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    match statement {
+        Statement::Prepare { name, source } => {
+            let text = match source {
+                PrepareSource::Text(text) => Bytes::copy_from_slice(&client_text::of_client(
+                    text,
+                    session.state.settings.collation_client,
+                )),
+                PrepareSource::Variable(variable) => variable_text(&session.state, variable),
+            };
+            // One of its name goes whatever comes of this.
+            session.statements.prepared.remove(&name.to_lowercase());
+            let prepared = session.prepare(&text, call.access)?;
+            session.statements.prepared.insert(name.to_lowercase(), prepared);
+            Ok(Outcome { info: Info::Text("Statement prepared".into()), ..Outcome::ok() })
         }
-        let text = prepared.text.clone();
-        let mut inner = Call {
-            mode: call.mode,
-            access: call.access,
-            sink: &mut *call.sink,
-            text: &text,
-            params,
-            inner: None,
-        };
-        let statement = prepared.statement.clone();
-        self.hinted(&statement.node, call.access, |session| {
-            session.bound_time(&statement.node);
-            let database = prepared.database.clone();
-            in_database(session, database.as_ref(), |session| session.run_prepared(prepared, &mut inner))
-        })
+        Statement::Deallocate(name) => match session.statements.prepared.remove(&name.to_lowercase()) {
+            Some(_) => Ok(Outcome::ok()),
+            None => Err(unknown(name, "DEALLOCATE PREPARE").into()),
+        },
+        Statement::Execute { name, using } => {
+            let key = name.to_lowercase();
+            let params = using
+                .iter()
+                .map(|expr| Ok(session.evaluate(expr, call.access)?.0))
+                .collect::<ExecResult<Vec<Value>>>()?;
+            let mut prepared =
+                session.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
+            let result = execute_inner(session, &mut prepared, &params, call);
+            session.statements.prepared.insert(key, prepared);
+            result
+        }
+        Statement::ExecuteImmediate { source, using } => {
+            let (value, ty) = session.evaluate(source, call.access)?;
+            let params = using
+                .iter()
+                .map(|expr| Ok(session.evaluate(expr, call.access)?.0))
+                .collect::<ExecResult<Vec<Value>>>()?;
+            let client = session.state.settings.collation_client;
+            let text = client_text::of_value(&value.to_bytes(&ty), ty.collation, client);
+            let mut prepared = session.prepare(&text, call.access)?;
+            execute_inner(session, &mut prepared, &params, call)
+        }
+        other => Err(SqlError::not_supported_yet(other.kind()).into()),
     }
 }
 
-/// Makes the plan of a statement unless the one that it has is for this execution.
-fn plan_for(session: &mut SqlSession, prepared: &mut Prepared, call: &Call<'_>) -> SqlResult<()> {
-    match &prepared.plan {
-        Some((_, Plan::Query(plan))) if plan.statement.untyped_params => {
-            session.plan(prepared, call.access, Some(call.params))
-        }
-        Some((key, _))
-            if *key == session.plan_key(&prepared.statement.node, call.access)
-                && prepared.takes(call.params) =>
-        {
-            Ok(())
-        }
-        _ => {
-            prepared.retype(call.params);
-            let samples = std::mem::take(&mut prepared.samples);
-            let before = prepared.plan.take();
-            let planned = session.plan(prepared, call.access, Some(&samples));
-            prepared.samples = samples;
-            match (&before, &prepared.plan) {
-                (Some((_, before)), Some((_, now)))
-                    if prepared.asked_for && !before.has_definitions_of(now) =>
-                {
-                    session.state.budget.tally.reprepare();
-                }
-                (Some(_), None) => prepared.plan = before,
-                _ => {}
-            }
-            planned
-        }
+fn execute_inner(
+    session: &mut SqlSession,
+    prepared: &mut Prepared,
+    params: &[Value],
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    if params.len() != prepared.params {
+        return Err(SqlError::wrong_arguments("EXECUTE").into());
     }
-}
-
-fn run_planned(session: &mut SqlSession, prepared: &Prepared, call: &mut Call<'_>) -> ExecResult<Outcome> {
-    match &prepared.plan {
-        Some((_, Plan::Query(plan))) => query::run_query(&mut session.context(), plan, call),
-        Some((_, Plan::Write(plan))) => query::run_write(&mut session.context(), plan, call),
-        None => Err(SqlError::unknown_error().into()),
-    }
+    let text = prepared.text.clone();
+    let mut inner = Call {
+        mode: call.mode,
+        access: call.access,
+        sink: &mut *call.sink,
+        text: &text,
+        params,
+        inner: None,
+    };
+    let statement = prepared.statement.clone();
+    session.hinted(&statement.node, call.access, |session| {
+        session.context().bound_time(&statement.node);
+        prepared.run_in_its_database(session, &mut inner, Prepared::run)
+    })
 }
 
 /// Runs a text by the statement of its template, if that has a plan that is right for any values; otherwise as it is written, now and from then on.
@@ -486,8 +491,9 @@ pub(super) fn run_read(
     // What a query examines is bounded by an estimate, which wants the values.
     let is_query = matches!(prepared.statement.node, Statement::Select(_));
     let bounded = is_query && session.state.settings.max_join_size != u64::MAX;
-    match plan_for(session, prepared, call) {
-        Ok(()) if prepared.fits_any_values && !bounded => return run_planned(session, prepared, call),
+    let cx = &mut session.context();
+    match prepared.plan_for(cx, call) {
+        Ok(()) if prepared.fits_any_values && !bounded => return prepared.run_planned(cx, call),
         Err(error) if error.is_needs_blocking() => return Err(error.into()),
         // An error may be about a parameter where the text has none.
         Ok(()) | Err(_) => {}
@@ -495,7 +501,7 @@ pub(super) fn run_read(
     if !bounded {
         session.statements.refuse(&prepared.statement);
     }
-    let (statement, _) = session.parse_within(call.text)?;
+    let (statement, _) = session.statements.parse_within(call.text, &mut session.state)?;
     let Call { mode, access, text, .. } = *call;
     let mut call = Call { mode, access, sink: &mut *call.sink, text, params: &[], inner: None };
     session.dispatch(&statement.node, &mut call)
@@ -511,23 +517,6 @@ pub(super) fn is_planned(statement: &Statement) -> bool {
 
 fn unknown(name: &Ident, verb: &str) -> SqlError {
     SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {verb}"))
-}
-
-/// Runs `body` with the default database that was current when the statement was prepared: what it names without a schema is there,
-/// and the log says so too.
-fn in_database<T>(
-    session: &mut SqlSession,
-    database: Option<&Arc<str>>,
-    body: impl FnOnce(&mut SqlSession) -> ExecResult<T>,
-) -> ExecResult<T> {
-    if session.state.database.as_ref() == database {
-        // Here it may drop or change the session's own.
-        return body(session);
-    }
-    let current = std::mem::replace(&mut session.state.database, database.cloned());
-    let result = body(session);
-    session.state.database = current;
-    result
 }
 
 fn variable_text(state: &SessionState, name: &Ident) -> Bytes {

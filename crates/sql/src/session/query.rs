@@ -96,7 +96,7 @@ pub(super) fn plan_reads(
     Ok(plan)
 }
 
-/// What goes before running a query.
+/// Readies the session and the transaction for running a query.
 pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> ExecResult<()> {
     let tables = &mut cx.state.programs.tables;
     tables.clear();

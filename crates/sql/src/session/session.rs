@@ -2,12 +2,13 @@
 
 use super::Database;
 use super::ReadText;
+use super::attempt::Attempt;
 use super::binlog::BinlogInput;
+use super::evaluate;
 use super::given::{Given, NextGtid};
 use super::statements::StatementCache;
-use super::{evaluate, statement_log};
 use crate::api::{AccessCheck, Budget, Isolation, KillFlag, SessionSettings};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::load::LoadInput;
 use crate::memory::SessionMemory;
 use crate::session::programs::{Interpreter, Machine};
@@ -18,7 +19,6 @@ use omnibus_commit::Ticket;
 use omnibus_engine::CommitNo;
 use omnibus_parser::ast::{Expr, Spanned, Statement};
 use omnibus_value::{ColumnType, Value};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One client's session. Used by one thread at a time.
@@ -27,7 +27,6 @@ pub struct SqlSession {
     pub state: SessionState,
     pub(crate) database: Arc<Database>,
     pub(crate) trx: Trx,
-    pub(crate) kill: Arc<KillFlag>,
     pub(super) statements: StatementCache,
     /// `gtid_next`.
     pub(super) gtid: NextGtid,
@@ -35,13 +34,13 @@ pub struct SqlSession {
     pub(super) next: NextTransaction,
     /// The running statement.
     pub(super) attempt: Attempt,
-    /// What others logged.
+    /// How changes are run that others logged.
     pub(crate) replayed: Replayed,
     /// Stored programs.
     pub(crate) programs: Programs,
 }
 
-/// What SET TRANSACTION without a scope has said.
+/// The characteristics that SET TRANSACTION without a scope gives the next transaction.
 #[derive(Default)]
 pub(super) struct NextTransaction {
     isolation: Option<Isolation>,
@@ -55,7 +54,7 @@ impl NextTransaction {
         (next.isolation.unwrap_or(settings.isolation), next.read_only.unwrap_or(settings.read_only))
     }
 
-    /// What was said, for a statement that is a transaction of its own.
+    /// The characteristics, for a statement that is a transaction of its own.
     pub(super) fn said(&self) -> (Option<Isolation>, Option<bool>) {
         (self.isolation, self.read_only)
     }
@@ -71,53 +70,16 @@ impl NextTransaction {
     }
 }
 
-/// Lock waits after which an inline statement moves to a thread that may block.
-const WAITS: u8 = 3;
-
-/// How far a statement is that interrupts end and that is run again.
-#[derive(Default)]
-pub(super) struct Attempt {
-    /// It is being run again after an interrupt: it began at the first attempt.
-    pub(super) resumed: bool,
-    /// How often it has met a lock.
-    waits: u8,
-    /// The file that the running LOAD DATA was given.
-    pub(super) load_input: Option<LoadInput>,
-}
-
-impl Attempt {
-    /// An attempt has ended with this; what to do about it. Dropping a wait withdraws the request: the blocking run asks again.
-    pub(super) fn end<T>(&mut self, result: ExecResult<T>) -> ExecResult<T> {
-        match result {
-            Err(Interrupt::LockWait(_)) if self.waits >= WAITS => {
-                self.waits = 0;
-                Err(Interrupt::NeedBlocking)
-            }
-            Err(Interrupt::LockWait(wait)) => {
-                self.waits += 1;
-                Err(Interrupt::LockWait(wait))
-            }
-            result => {
-                self.waits = 0;
-                result
-            }
-        }
-    }
-
-    /// It will not be run again.
-    pub(super) fn give_up(&mut self) {
-        *self = Attempt::default();
-    }
-}
-
 /// How statements and rows are run that others logged.
 #[derive(Default)]
 pub(crate) struct Replayed {
     pub(super) binlog_input: BinlogInput,
-    /// Statements that write read the newest versions, under locks.
-    pub(super) reads_newest: bool,
-    /// A statement that fails with this error keeps what it did before.
-    pub(super) keep_failed: Option<u16>,
+    /// Statements that write read rows under shared locks, and so see what is committed but not durable yet: an applier's transactions
+    /// follow each other without waiting for the device.
+    pub(crate) reads_newest: bool,
+    /// A statement that fails with this error keeps what it did before: changes of tables without transactions, as their source kept
+    /// them.
+    pub(crate) keep_failed: Option<u16>,
     /// CREATE TABLE is the first part of a transaction: its rows follow.
     pub(crate) leaves_open: bool,
 }
@@ -127,7 +89,7 @@ pub(crate) struct Programs {
     pub(crate) interpreter: Arc<Interpreter>,
     /// Procedures that wait for the server, innermost last.
     pub(crate) suspended: Vec<Machine>,
-    /// What it has to say to that one.
+    /// The server's result for the innermost of them.
     pub(crate) answer: Option<SqlResult<()>>,
 }
 
@@ -153,7 +115,6 @@ impl SqlSession {
             state,
             database,
             trx,
-            kill,
             statements: StatementCache::default(),
             gtid: NextGtid::default(),
             next: NextTransaction::default(),
@@ -161,19 +122,6 @@ impl SqlSession {
             replayed: Replayed::default(),
             programs: Programs { interpreter, suspended: Vec::new(), answer: None },
         }
-    }
-
-    /// Writing statements of this session read rows under shared locks from now on, and so see what is committed but not
-    /// durable yet: an applier's transactions follow each other without waiting for the device.
-    pub(crate) fn read_newest(&mut self) {
-        self.replayed.reads_newest = true;
-        self.state.budget.take_no_turns();
-    }
-
-    /// Whether a statement that fails keeps what it did before, if it fails with this error: changes of tables without
-    /// transactions, as their source kept them.
-    pub(crate) fn keep_failed(&mut self, error: Option<u16>) {
-        self.replayed.keep_failed = error;
     }
 
     /// The database behind it.
@@ -229,21 +177,6 @@ impl SqlSession {
         self.statements.read(text, settings, command)
     }
 
-    /// As `parse`, of a text that a running statement prepares.
-    pub(super) fn parse_within(
-        &mut self,
-        text: &Bytes,
-    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        let SessionState { settings, command, .. } = &mut self.state;
-        self.statements.parse(text, settings, true, command)
-    }
-
-    /// A statement's text with values as literals in the places of its `?`.
-    #[must_use]
-    pub fn with_params<'c>(&self, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
-        statement_log::with_params(&self.state.settings, text, params)
-    }
-
     /// SET TRANSACTION without a scope.
     ///
     /// # Errors
@@ -264,6 +197,11 @@ impl SqlSession {
     /// that comes with a replicated statement.
     pub fn supply_file(&mut self, input: LoadInput) {
         self.attempt.load_input = Some(input);
+    }
+
+    /// Takes the server's result of the statement that a CALL waits for.
+    pub fn answer(&mut self, answer: SqlResult<()>) {
+        self.programs.answer = Some(answer);
     }
 
     /// Waits for a commit of the session that has more to do once it is committed (`KillFlag::settle`). Blocks.
@@ -317,21 +255,5 @@ impl SqlSession {
         self.attempt.resumed = false;
         self.programs.suspended.clear();
         self.programs.answer = None;
-    }
-
-    /// The state and the transaction at once, for changes that no statement of ours makes.
-    pub(crate) fn parts(&mut self) -> (&mut SessionState, &mut Trx) {
-        (&mut self.state, &mut self.trx)
-    }
-
-    /// Exchanges the session's temporary tables for others, between transactions.
-    pub fn swap_temporary_tables(&mut self, others: &mut crate::store::TemporaryTables) {
-        self.trx.temp.swap(others);
-    }
-
-    /// The floor that the session's replies wait for.
-    #[must_use]
-    pub fn floor(&self) -> &Arc<crate::store::Floor> {
-        self.trx.floor()
     }
 }

@@ -18,7 +18,7 @@ use omnibus_value::collation::{self, Charset};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::borrow::Cow;
 
-/// What a statement that is logged as text reads, as it was before.
+/// The session's values that a statement reads which is logged as text, from before it ran.
 pub(super) struct Before {
     last_insert_id: Option<u64>,
     rand: Option<(u64, u64)>,
@@ -154,7 +154,8 @@ fn with_locals(cx: &StatementContext<'_>, text: &[u8], inner: &InnerStatement) -
 }
 
 /// A statement's text with values as literals in the places of its `?`.
-pub(super) fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
+#[must_use]
+pub fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Value]) -> Cow<'c, [u8]> {
     if params.is_empty() {
         return Cow::Borrowed(text);
     }

@@ -8,6 +8,7 @@ use super::prepared::is_planned;
 use crate::api::{SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
+use crate::state::SessionState;
 use bytes::Bytes;
 use omnibus_parser::ast::{Span, Spanned, Statement};
 use omnibus_parser::{Constant, ParseError, ParseOptions, Template};
@@ -22,7 +23,7 @@ const KEPT: usize = 64;
 const KEPT_OF_PROGRAMS: usize = 512;
 /// Longer texts are counted while they run.
 const LONGEST: usize = 4096;
-/// What the texts kept may take with their trees and plans: as long as the connection lives, and mostly for nothing.
+/// Most bytes of the texts kept, with their trees and plans: they are held as long as the connection lives, and mostly for nothing.
 const MOST_KEPT: usize = 256 << 10;
 /// A text that takes more is not kept: it would be instead of too many others.
 const LARGEST: usize = MOST_KEPT / 4;
@@ -178,6 +179,16 @@ impl StatementCache {
             Some(recent) => Ok((recent.statement.clone(), None)),
             None => self.parse_new(text, settings, form, account),
         }
+    }
+
+    /// As `parse`, of a text that a running statement prepares: it may have `?`.
+    pub(super) fn parse_within(
+        &mut self,
+        text: &Bytes,
+        state: &mut SessionState,
+    ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
+        let SessionState { settings, command, .. } = state;
+        self.parse(text, settings, true, command)
     }
 
     /// As `parse`, of a text that was not found.
@@ -340,7 +351,7 @@ impl StatementCache {
         }
     }
 
-    /// Nothing is kept of what the session was for.
+    /// Forgets all statements: the session is for somebody else from now on.
     pub(super) fn clear(&mut self) {
         self.programs.clear();
         self.prepared.clear();

@@ -69,8 +69,9 @@ impl SystemTables<'_> {
             return Ok(());
         };
         let old = table.decode(&duplicate.existing.row)?;
+        let at = &duplicate.existing;
         let change =
-            RowChange { at: &duplicate.existing, old: &old, new: values, new_row: &row, changed: u64::MAX };
+            RowChange { at, old: &old, new: values, new_row: &row, changed: u64::MAX, following: None };
         self.trx.update_row(&table, &change)?;
         Ok(())
     }
@@ -152,7 +153,7 @@ impl SqlSession {
         if self.state.settings.server_read_only {
             return Err(SqlError::option_prevents_statement("--read-only").into());
         }
-        self.begin(text, false);
+        self.context().begin(text, false);
         let mut change = Some(change);
         let mut call = Call {
             mode,

@@ -198,7 +198,7 @@ fn finish_taken(
     cx.state.budget.kill().settle(ticket).map(|_| ())
 }
 
-/// What is prepared. The server has checked the privilege.
+/// XA RECOVER: lists the prepared branches. The server has checked the privilege.
 fn recover(cx: &mut StatementContext<'_>, convert: bool, call: &mut Call<'_>) -> ExecResult<Outcome> {
     let number = |name| answer_column(name, ColumnKind::BigInt, 21);
     // Two characters a byte, and 0x, when converted.

@@ -46,7 +46,7 @@ pub enum Sorted {
         records: Bytes,
         /// In order.
         entries: std::vec::IntoIter<usize>,
-        /// What they take.
+        /// Their memory.
         _account: Account,
     },
     /// Most were on disk.
@@ -243,7 +243,7 @@ struct Heap {
 struct Head {
     record: Bytes,
     prefix: u64,
-    /// Which run: the earlier one's records come first.
+    /// The number of the run: an earlier one's records come first.
     run: usize,
     reader: RunReader,
 }

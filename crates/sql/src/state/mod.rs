@@ -89,11 +89,11 @@ pub struct SessionState {
     pub host: Arc<dyn SessionHost>,
     /// The memory of its statements.
     pub memory: Arc<SessionMemory>,
-    /// What the running command takes: its text, tree, plan and parameters.
+    /// The memory of the running command: of its text, tree, plan and parameters.
     pub(crate) command: Account,
-    /// What functions need until their results are there.
+    /// The memory of functions until their results are there.
     pub(crate) working: Account,
-    /// What `user_variables` takes.
+    /// The memory of `user_variables`.
     pub(crate) variables_memory: Account,
     /// Locks by name and open tables.
     pub held: Held,
@@ -107,7 +107,7 @@ pub enum NewInsertId {
     /// No number was made since one was asked for.
     #[default]
     None,
-    /// Nobody has asked for it.
+    /// It was not asked for.
     Fresh,
     /// The running statement has.
     Asked,
@@ -131,7 +131,7 @@ impl SessionState {
         }
     }
 
-    /// What `restore` needs.
+    /// The state that `restore` puts back.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             user_variables: self.user_variables.clone(),
@@ -234,7 +234,7 @@ impl SessionState {
         self.settings.pseudo_thread_id.unwrap_or(self.connection_id)
     }
 
-    /// What the log says of a statement of this session that begins now.
+    /// The facts of a statement of this session that begins now, for the log.
     pub(crate) fn info<'a>(&'a self, sql: &'a [u8]) -> StatementInfo<'a> {
         StatementInfo {
             settings: &self.settings,

@@ -27,7 +27,7 @@ pub struct NamedLocks {
     account: Account,
 }
 
-/// What a name takes with its lock, where names are long.
+/// Bytes of a name with its lock, where names are long.
 const NAME: usize = 1024;
 
 impl NamedLocks {

@@ -101,7 +101,7 @@ pub(crate) enum Inside {
     Statement,
 }
 
-/// Which role CURRENT_ROLE() is, in MariaDB's dialect.
+/// The role that CURRENT_ROLE() gives, in MariaDB's dialect.
 #[derive(Clone, Default)]
 pub(crate) enum DefinerRole {
     /// The session's.
@@ -182,7 +182,7 @@ impl SessionState {
     }
 }
 
-/// What a variable takes beside its place.
+/// Bytes of a variable beside its place.
 pub(crate) fn local_memory(value: &Value) -> usize {
     match value {
         Value::Bytes(_) | Value::Json(_) => memory_of(std::slice::from_ref(value)),

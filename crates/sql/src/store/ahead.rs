@@ -5,10 +5,12 @@
 //! what others, or the statement's own functions, make of a row between the reading of its entry and its lock is found when
 //! the row is looked at again.
 
+use super::lock::LockSet;
 use super::overlay::{Room, read_batch};
 use super::range::{KeyRange, RowAt};
 use super::snapshot::SnapshotView;
-use super::trx::Trx;
+use super::statement::StatementScope;
+use super::transaction::Transaction;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlResult};
 use crate::storage::{ReadAhead, Scan, WaitPolicy};
@@ -42,9 +44,48 @@ impl SnapshotView {
     }
 }
 
-impl Trx {
+/// The parts of a transaction that a statement's locking reads use: they lock, and read the newest version.
+pub(super) struct LockingRead<'t> {
+    pub view: &'t SnapshotView,
+    pub transaction: &'t mut Transaction,
+    pub statement: &'t mut StatementScope,
+    pub locks: &'t LockSet,
+}
+
+impl LockingRead<'_> {
+    /// Counts a row that is locked.
+    pub(super) fn touch(&mut self) -> ExecResult<()> {
+        self.transaction.touch(self.statement, self.locks)
+    }
+
+    /// Locks a key; its newest value then. `None` also if the lock was left out.
+    pub(super) fn newest(
+        &mut self,
+        key: &Bytes,
+        mode: RowMode,
+        wait: WaitPolicy,
+    ) -> ExecResult<Option<Bytes>> {
+        if !self.locks.lock_key(self.statement, key, mode, wait)? {
+            return Ok(None);
+        }
+        Ok(self.view.newest(&mut self.transaction.writes, key)?)
+    }
+
+    /// The row that a unique entry leads to, locked exclusively, if the entry is there. The entry's key is locked by the caller.
+    pub(super) fn row_of_entry(
+        &mut self,
+        table: &Table,
+        index: usize,
+        entry: &Bytes,
+    ) -> ExecResult<Option<RowAt>> {
+        let Some(value) = self.view.newest(&mut self.transaction.writes, entry)? else { return Ok(None) };
+        let key = table.clustered_of_entry(index, entry, &value)?;
+        let row = self.newest(&key, RowMode::Exclusive, WaitPolicy::Wait)?;
+        Ok(row.map(|row| RowAt { key, row }))
+    }
+
     /// Up to `want` further rows of a locking scan, which has begun. Moves `range` behind what is read.
-    pub(super) fn fetch_locked(
+    pub(super) fn fetch(
         &mut self,
         table: &Arc<Table>,
         scan: &mut Scan,
@@ -52,7 +93,7 @@ impl Trx {
         (mode, want): (RowMode, usize),
         rows: &mut Vec<RowAt>,
     ) -> ExecResult<()> {
-        self.budget.kill().check()?;
+        self.locks.budget.kill().check()?;
         let kept = scan.ahead.take().filter(|ahead| !ahead.pairs.is_empty() || ahead.all);
         let mut ahead = match kept {
             Some(ahead) => ahead,
@@ -86,16 +127,16 @@ impl Trx {
     ) -> ExecResult<Option<Bytes>> {
         let (mut room, end) = (Room::of_rows(), rows.len().saturating_add(want));
         while let Some((entry, value)) = ahead.pairs.pop_front() {
-            self.transaction.touch(&self.statement, &self.locks.rows)?;
+            self.touch()?;
             let key =
                 if index == 0 { entry.clone() } else { table.clustered_of_entry(index, &entry, &value)? };
-            if !self.locks.rows.lock_key(&mut self.statement, &key, mode, wait)? {
+            if !self.locks.lock_key(self.statement, &key, mode, wait)? {
                 continue;
             }
             // Who had the lock before and changed the row has a number. If there is none that the read could have missed, what
             // it found is the newest; else that may be history now.
             let current = index == 0
-                && self.shared.port.numbered() == ahead.installed
+                && self.view.shared.port.numbered() == ahead.installed
                 && self.transaction.writes.mark() == ahead.written;
             let row = if current {
                 value

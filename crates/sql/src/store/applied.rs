@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What belongs to a transaction that was born on another server.
+/// The identity and the position of a transaction that was born on another server.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     /// Its identity there.
@@ -75,7 +75,7 @@ impl TrxLog {
         self.applied = Some(Box::new(applied));
     }
 
-    /// What `set_applied` said, if no commit has taken it along yet.
+    /// Takes back what `set_applied` gave, if no commit has taken it along yet.
     pub(crate) fn take_applied(&mut self) -> Option<Applied> {
         self.applied.take().map(|applied| *applied)
     }

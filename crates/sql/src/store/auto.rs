@@ -157,7 +157,7 @@ impl Counters {
         Ok(())
     }
 
-    /// What ALTER TABLE may lower the counter to.
+    /// The least value that ALTER TABLE may lower the counter to.
     pub(crate) fn least_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<u64> {
         Ok(self.greatest_auto_value(table)?.saturating_add(1))
     }

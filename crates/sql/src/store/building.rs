@@ -49,10 +49,10 @@ struct Changed {
 pub(super) struct Written(Vec<(Arc<Changed>, Vec<Bytes>)>);
 
 impl Builds {
-    /// What a commit of these writes has to leave.
+    /// The changes that a commit of these writes has to leave for the builds.
     ///
     /// # Errors
-    /// What the writes have in files could not be read.
+    /// The part of the writes that is in files could not be read.
     pub(super) fn written(&self, writes: &WriteSet) -> SqlResult<Written> {
         let mut written = Vec::new();
         if self.count.load(Ordering::Acquire) == 0 {

@@ -1,4 +1,4 @@
-//! What a statement takes out of counters (AUTO_INCREMENT values, numbers of sequences), and what its transaction writes of them.
+//! Values that a statement takes out of counters (AUTO_INCREMENT values, numbers of sequences), and their rows that its transaction writes.
 
 use super::trx::TrxContext;
 use crate::catalog::TableState;
@@ -13,7 +13,7 @@ pub(super) struct Covers {
     pub keys: [Option<Bytes>; 2],
 }
 
-/// What the running statement took, in order. If it is run again it takes the same once more.
+/// The values that the running statement took, in order. If it is run again it takes the same once more.
 pub(super) struct Taken<T> {
     taken: Vec<T>,
     /// How many of them this attempt has had.
@@ -27,7 +27,7 @@ impl<T> Default for Taken<T> {
 }
 
 impl<T: Copy> Taken<T> {
-    /// What the attempt before took at this place, if it is still wanted.
+    /// Takes the value again that the attempt before took at this place, if it is still wanted.
     pub(super) fn take_again(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
         match self.taken.get(self.reused) {
             Some(taken) if wanted(taken) => {

@@ -4,11 +4,12 @@
 //! commit has its place. Rolled back, nothing was ever there. On the session's thread, but for the effect.
 
 use super::events::StatementInfo;
+use super::log::TrxLog;
 use super::private_events::{private_event, write_set_event};
 use super::trx::Trx;
 use crate::catalog::{Catalog, Table};
 use crate::error::SqlResult;
-use omnibus_engine::CommitNo;
+use omnibus_engine::{CommitNo, WriteSet};
 use omnibus_format::Dialect;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// Run when a commit has its place.
 pub(crate) type Effect = Box<dyn FnOnce(CommitNo) + Send>;
 
-/// What MySQL's servers say of a table whose rows follow; as a comment that MariaDB's do not read.
+/// The clause by which MySQL's servers know a table whose rows follow; as a comment that MariaDB's do not read.
 const ROWS_FOLLOW: &[u8] = b" /*!80021 START TRANSACTION */";
 
 /// See the module's text. Dropped without its effect, nobody may use its tables.
@@ -57,27 +58,30 @@ impl Trx {
     pub(crate) fn stored_catalog(&self) -> Arc<Catalog> {
         self.transaction.open_catalog().cloned().unwrap_or_else(|| self.catalog())
     }
+}
 
+impl TrxLog {
     /// Writes the events of an open definition: BEGIN, what recovery needs, and the statement.
     ///
     /// # Errors
     /// The trx cache could not take them.
-    pub(crate) fn log_open_definition(
+    pub(crate) fn open_definition(
         &mut self,
         info: &StatementInfo<'_>,
+        writes: &WriteSet,
         bodies: &[Vec<u8>],
+        xid: u64,
     ) -> SqlResult<()> {
-        let xid = self.shared().xid.fetch_add(1, Ordering::Relaxed);
-        self.log.cache.set_context(info.timestamp, info.settings.server_id);
-        self.log.events.begin_definition(&mut self.log.cache, info)?;
-        write_set_event(&mut self.log.cache, &self.transaction.writes)?;
+        self.cache.set_context(info.timestamp, info.settings.server_id);
+        self.events.begin_definition(&mut self.cache, info)?;
+        write_set_event(&mut self.cache, writes)?;
         for body in bodies {
-            private_event(&mut self.log.cache, body)?;
+            private_event(&mut self.cache, body)?;
         }
         let mut text = info.sql.to_vec();
-        if self.log.cache.dialect() == Dialect::Mysql && !info.sql.ends_with(b"START TRANSACTION") {
+        if self.cache.dialect() == Dialect::Mysql && !info.sql.ends_with(b"START TRANSACTION") {
             text.extend_from_slice(ROWS_FOLLOW);
         }
-        self.log.events.ddl(&mut self.log.cache, &StatementInfo { sql: &text, ..*info }, xid)
+        self.events.ddl(&mut self.cache, &StatementInfo { sql: &text, ..*info }, xid)
     }
 }

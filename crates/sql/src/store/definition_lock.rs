@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// need one attempt more, and beside many writers it may be several; a deadlock that comes back is the statement's error.
 const ATTEMPTS: u32 = 100;
 
-/// What a definition statement changes.
+/// The names whose definitions a statement changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Names<'a> {
     /// Tables, by database and name; those that are there are locked, in this order.

@@ -31,7 +31,8 @@ impl Trx {
             && !told
             && (self.log.cache.origin().is_none() || self.log.cache.is_empty() && !keeps_id)
         {
-            self.end();
+            drop(self.transaction.take());
+            self.leave();
             return Ok(None);
         }
         if let Some(error) = self.shared.port.engine().refuses(&self.transaction.writes) {
@@ -169,11 +170,7 @@ impl Trx {
         if !self.has_committed() {
             self.temp.rollback();
         }
-        self.end();
-    }
-
-    /// The transaction is over, and what it has made is nobody's.
-    fn end(&mut self) {
+        // What it has made is nobody's.
         drop(self.transaction.take());
         self.leave();
     }

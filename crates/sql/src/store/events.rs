@@ -331,7 +331,7 @@ impl StatementEvents {
         Ok(true)
     }
 
-    /// What recovery needs beside the row events.
+    /// Writes the private events that recovery needs beside the row events.
     fn private_writes(&self, cache: &mut TrxCache, writes: &WriteSet, keys: &[Bytes]) -> SqlResult<()> {
         if self.needs_all_writes {
             all_writes_events(cache, writes)

@@ -374,8 +374,9 @@ fn follow_row(
     }
     let new_row = table.rows.encode(&new)?;
     let changed = key.columns.iter().fold(0, |bits, column| bits | 1 << (column % 64));
-    let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed };
-    match trx.update_following(table, &change, Some(child.key))? {
+    let following = Some(child.key);
+    let change = RowChange { at: row, old: &old, new: &new, new_row: &new_row, changed, following };
+    match trx.update_row(table, &change)? {
         None => Ok(()),
         Some(duplicate) => {
             let message = format!(
@@ -387,7 +388,7 @@ fn follow_row(
     }
 }
 
-/// What came of an attempt to lock. A wait ends here, so that the next attempt may begin another (LOCK-3).
+/// Passes on the error of an attempt to lock. A wait ends here, so that the next attempt may begin another (LOCK-3).
 fn without_wait<T>(locked: ExecResult<T>) -> SqlResult<()> {
     match locked {
         Err(Interrupt::Error(error)) => Err(error),
@@ -434,7 +435,7 @@ fn fit_decimals(values: &[Value], columns: &[usize], table: &TableDef) -> bool {
     values.iter().zip(columns).all(|(value, &column)| fits_decimal(value, &table.columns[column].ty))
 }
 
-/// What a row refers to by a key, if it did not before.
+/// The values of the parent's key that a row refers to, if it did not before.
 fn new_parent(key: &ForeignKey, old: Option<&[Value]>, new: &[Value]) -> Option<Vec<Value>> {
     let values = picked(new, &key.columns);
     let stays = old.is_some_and(|old| picked(old, &key.columns) == values);

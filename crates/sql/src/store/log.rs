@@ -18,7 +18,7 @@ pub(crate) struct TrxLog {
     pub(super) port: Arc<dyn CommitPort>,
     pub(super) cache: TrxCache,
     pub(super) events: StatementEvents,
-    /// What the transaction's commit takes along, if it comes from another server.
+    /// The identity and position that the transaction's commit takes along, if it comes from another server.
     pub(super) applied: Option<Box<Applied>>,
     /// Counts commits without a place yet, if somebody wants to know.
     pub(super) in_flight: Option<Arc<AtomicU64>>,

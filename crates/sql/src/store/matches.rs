@@ -4,10 +4,10 @@
 //! So a row that does not match is never locked, whoever has it; and a row that is there all the time is found, wherever in
 //! an index others move it to while the statement runs, because all candidates are of one moment.
 
+use super::ahead::LockingRead;
 use super::lock::{LockSet, space_of};
 use super::statement::StatementScope;
 use super::transaction::Characteristics;
-use super::trx::Trx;
 use crate::api::Isolation;
 use crate::catalog::Table;
 use crate::error::ExecResult;
@@ -15,47 +15,44 @@ use crate::storage::{LockMode, WaitPolicy};
 use bytes::Bytes;
 use omnibus_engine::WriteSet;
 use omnibus_locks::RowMode;
-use std::sync::Arc;
 
-impl Trx {
+impl LockingRead<'_> {
     /// Locks a row that matched. Its newest version, and whether the lock is new; `None` if it is gone or was left out.
     ///
     /// # Errors
     /// Lock waits.
-    pub(crate) fn lock_match(
+    pub(super) fn lock_match(
         &mut self,
-        table: &Arc<Table>,
         key: &Bytes,
         lock: LockMode,
         wait: WaitPolicy,
     ) -> ExecResult<Option<(Bytes, bool)>> {
-        self.start_read(table, lock)?;
-        self.transaction.touch(&self.statement, &self.locks.rows)?;
+        self.touch()?;
         let mode = if lock == LockMode::Exclusive { RowMode::Exclusive } else { RowMode::Shared };
         let fresh = match wait {
-            WaitPolicy::Wait => self.locks.rows.lock_waited(&mut self.statement, key, mode)?,
-            _ => match self.locks.rows.owned.try_lock_record(space_of(key), key, mode) {
+            WaitPolicy::Wait => self.locks.lock_waited(self.statement, key, mode)?,
+            _ => match self.locks.owned.try_lock_record(space_of(key), key, mode) {
                 Some(fresh) => {
                     self.statement.keep(key);
                     fresh
                 }
-                None if self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? => false,
+                None if self.locks.lock_key(self.statement, key, mode, wait)? => false,
                 None => return Ok(None),
             },
         };
         self.statement.attempt.matched = fresh.then(|| key.clone());
         let row = self.view.newest(&mut self.transaction.writes, key)?;
         if row.is_none() {
-            self.locks.rows.give_back(&mut self.statement, key, &self.transaction.writes)?;
+            self.locks.give_back(self.statement, key, &self.transaction.writes)?;
         }
         Ok(row.map(|row| (row, fresh)))
     }
 
     /// Gives back the lock that the statement waited for, if it did not ask for it when it ran again.
-    pub(crate) fn give_back_awaited(&mut self) -> ExecResult<()> {
+    pub(super) fn give_back_awaited(&mut self) -> ExecResult<()> {
         let Some(key) = self.statement.awaited.take() else { return Ok(()) };
         self.statement.attempt.matched = Some(key.clone());
-        self.locks.rows.give_back(&mut self.statement, &key, &self.transaction.writes)
+        self.locks.give_back(self.statement, &key, &self.transaction.writes)
     }
 }
 

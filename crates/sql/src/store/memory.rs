@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 const FREE: u64 = 256 << 10;
 /// Bytes that are asked for at once.
 const STEP: u64 = 256 << 10;
-/// What a row's lock takes at most: its key, its entry in the lock table, and its place among the transaction's own.
+/// Most bytes of a row's lock: its key, its entry in the lock table, and its place among the transaction's own.
 const LOCK: u64 = 256;
 /// Bytes of writes that `tmp_table_size` leaves in memory at least: a file has so many.
 const LEAST: u64 = 256 << 10;

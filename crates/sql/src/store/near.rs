@@ -32,7 +32,7 @@ pub(super) struct Near {
     indexes: Vec<Window>,
 }
 
-/// What is known of one index.
+/// The pairs of one index that were read ahead.
 #[derive(Debug)]
 struct Window {
     space: [u8; 4],
@@ -201,7 +201,7 @@ impl Window {
         Ok(Some(self.pairs_of(from, to)).filter(|pairs| pairs.len() < most))
     }
 
-    /// What the window has of a range within it.
+    /// The window's pairs of a range within it.
     fn pairs_of(&mut self, from: &[u8], to: &[u8]) -> &[(Bytes, Bytes)] {
         if self.at.checked_sub(1).is_some_and(|before| self.pairs[before].0[..] >= *from) {
             self.at = 0;
@@ -257,7 +257,7 @@ mod tests {
             made
         }
 
-        /// What a range has, whoever answers.
+        /// The pairs of a range, whoever answers.
         fn ask(&self, near: &mut Near, from: &Bytes, to: &Bytes) -> Vec<(Bytes, Bytes)> {
             let known = near.range(self, from, to, 64).unwrap().map(<[_]>::to_vec);
             let answer = known.unwrap_or_else(|| {

@@ -11,7 +11,7 @@ use std::ops::Bound;
 /// Bytes of a batch beyond which it has no further pair.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What a batch has room for: so many pairs, and of large ones fewer. The first always fits.
+/// The room of a batch: for so many pairs, and of large ones for fewer. The first always fits.
 pub(super) struct Room {
     pairs: usize,
     bytes: usize,

@@ -38,7 +38,7 @@ impl SnapshotHold for SnapshotReader {
     }
 }
 
-/// What was published at one moment, readable until it is dropped.
+/// A snapshot of what was published at one moment, readable until it is dropped.
 pub(crate) struct HeldSnapshot {
     /// The newest number then.
     pub no: CommitNo,

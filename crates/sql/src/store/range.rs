@@ -33,7 +33,7 @@ pub(crate) fn by_ref(bound: &Bound<Bytes>) -> Bound<&[u8]> {
 }
 
 impl KeyRange {
-    /// Nothing can be in it. `BTreeMap::range` panics on such bounds.
+    /// Whether nothing can be in it. `BTreeMap::range` panics on such bounds.
     pub(super) fn is_empty(&self) -> bool {
         match (by_ref(&self.from), by_ref(&self.to)) {
             (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -5,6 +5,7 @@
 //! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
 //! inserts, so that nothing appears behind it.
 
+use super::ahead::LockingRead;
 use super::consistent::ConsistentRead;
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::Trx;
@@ -22,6 +23,16 @@ impl Trx {
             view: &mut self.view,
             writes: &mut self.transaction.writes,
             near: &mut self.statement.attempt.near,
+        }
+    }
+
+    /// Locking reads of the running statement.
+    pub(super) fn locking(&mut self) -> LockingRead<'_> {
+        LockingRead {
+            view: &self.view,
+            transaction: &mut self.transaction,
+            statement: &mut self.statement,
+            locks: &self.locks.rows,
         }
     }
 
@@ -69,11 +80,9 @@ impl Trx {
         match row_mode(lock) {
             None => Ok(self.reading().value(key)?),
             Some(mode) => {
-                self.transaction.touch(&self.statement, &self.locks.rows)?;
-                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
-                    return Ok(None);
-                }
-                Ok(self.view.newest(&mut self.transaction.writes, key)?)
+                let mut read = self.locking();
+                read.touch()?;
+                read.newest(key, mode, wait)
             }
         }
     }
@@ -101,12 +110,7 @@ impl Trx {
         self.start_read(table, lock)?;
         let entry = match row_mode(lock) {
             None => self.reading().entry(table, index, key)?,
-            Some(mode) => {
-                if !self.locks.rows.lock_key(&mut self.statement, key, mode, wait)? {
-                    return Ok(None);
-                }
-                self.view.newest(&mut self.transaction.writes, key)?
-            }
+            Some(mode) => self.locking().newest(key, mode, wait)?,
         };
         let Some(entry) = entry else { return Ok(None) };
         let clustered = table.clustered_of_entry(index, key, &entry)?;
@@ -167,7 +171,8 @@ impl Trx {
             Some(mode) => {
                 let mut ahead = self.view.newest_entries(&mut self.transaction.writes, range, want)?;
                 let (done, last) = (ahead.all, ahead.last());
-                let left_at = self.lock_entries(table, index, &mut ahead, (mode, wait), usize::MAX, rows)?;
+                let left_at =
+                    self.locking().lock_entries(table, index, &mut ahead, (mode, wait), usize::MAX, rows)?;
                 (done, last, left_at)
             }
         };

@@ -103,7 +103,7 @@ pub(crate) fn set_value(
     Ok(true)
 }
 
-/// What must be so before anybody takes a number.
+/// Checks and locks before a number is taken.
 fn start_sequence(trx: &mut Trx, table: &Arc<Table>, ask: &SequenceAsk<'_>) -> ExecResult<()> {
     if ask.settings.server_read_only {
         return Err(SqlError::option_prevents_statement("--read-only").into());

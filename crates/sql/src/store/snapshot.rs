@@ -1,4 +1,4 @@
-//! What a transaction sees: the snapshot of its consistent reads, and what its replies wait for.
+//! The view of a transaction: the snapshot of its consistent reads, and the floor that its replies wait for.
 
 use super::floor::Floor;
 use super::near::Near;
@@ -29,9 +29,9 @@ pub(crate) struct SnapshotView {
     pub(super) shared: Arc<TrxContext>,
     hold: Box<dyn SnapshotHold>,
     pub(super) taken: Option<Taken>,
-    /// What replies wait for.
+    /// The floor that replies wait for.
     pub(super) floor: Arc<Floor>,
-    /// What was committed under the session's locks, by whomever.
+    /// The newest commit under the session's locks, by whomever.
     stamp: Stamp,
     pub(super) budget: Arc<Budget>,
 }
@@ -76,7 +76,7 @@ impl SnapshotView {
         Ok(no)
     }
 
-    /// What the next snapshot has at least: what the session was given locks after (SNAP-3), and what it has seen under them.
+    /// The least number of the next snapshot: it has all commits that the session was given locks after (SNAP-3), and all that it has seen under them.
     pub(super) fn wanted(&self) -> CommitNo {
         CommitNo(self.stamp.get()).max(self.floor.seen())
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What is left of a scan that has come as far as `scan.last`.
+/// The rest of a scan's range, which has come as far as `scan.last`.
 fn range_of(scan: &Scan) -> KeyRange {
     let (from, to) = (scan.from.clone(), scan.to.clone());
     let mut range = KeyRange { from: Bound::Included(from), to: Bound::Excluded(to), reverse: scan.reverse };
@@ -40,7 +40,7 @@ fn fetch_rows(
     found: &mut Vec<RowAt>,
 ) -> ExecResult<()> {
     match row_mode(trx.transaction.characteristics.lock_of(lock)) {
-        Some(mode) if !table.temporary => trx.fetch_locked(table, scan, range, (mode, want), found)?,
+        Some(mode) if !table.temporary => trx.locking().fetch(table, scan, range, (mode, want), found)?,
         _ => scan.done = trx.scan(table, scan.index, range, lock, scan.wait, want, found)?,
     }
     note_progress(scan, range);
@@ -219,7 +219,8 @@ impl Storage for Trx {
         lock: LockMode,
         wait: WaitPolicy,
     ) -> ExecResult<Option<(Bytes, bool)>> {
-        self.lock_match(table, key, lock, wait)
+        self.start_read(table, lock)?;
+        self.locking().lock_match(key, lock, wait)
     }
 
     fn unlock_row(&mut self, key: &Bytes) -> ExecResult<()> {

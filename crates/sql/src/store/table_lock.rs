@@ -10,7 +10,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use omnibus_locks::TableMode;
 use std::sync::Arc;
 
-/// What LOCK TABLES locks.
+/// A table or view that LOCK TABLES locks.
 pub(crate) enum Locked {
     Table(Arc<Table>),
     View(Arc<View>),

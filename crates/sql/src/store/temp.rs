@@ -60,7 +60,7 @@ pub(crate) struct TempStore {
     next_space: u32,
     /// Spaces whose rows are garbage.
     dropped: Vec<SpaceId>,
-    /// What the rows take of the memory of the session that made them.
+    /// The rows' part of the memory of the session that made them.
     account: Option<Account>,
     /// The catalog with these tables in it, and the version it was made from.
     overlay: Mutex<Option<(u64, Arc<Catalog>)>>,
@@ -368,14 +368,14 @@ impl TempStore {
     }
 }
 
-/// What a change of a temporary table needs of its transaction.
+/// The parts of a transaction that a change of a temporary table needs.
 pub(super) struct Parts<'a> {
     pub counters: &'a mut Counters,
     pub memory: &'a TrxMemory,
     pub room: &'a Room,
 }
 
-/// What the rows lie over.
+/// An empty snapshot, which the rows lie over.
 struct Nothing;
 
 impl Snapshot for Nothing {

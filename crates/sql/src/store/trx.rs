@@ -18,10 +18,10 @@ use super::transaction::{Characteristics, Transaction};
 use super::xa::SessionBranch;
 use crate::api::{Budget, Isolation, KillFlag, Mode, Turns};
 use crate::catalog::{Catalog, CatalogCell};
-use crate::error::{SqlError, SqlResult, is_full};
+use crate::error::{ExecResult, SqlError, SqlResult, is_full};
 use crate::memory::{ServerMemory, SessionMemory};
-use omnibus_commit::{CacheError, CacheMark, LogPosition, TrxCache};
-use omnibus_engine::{CommitNo, Mark, WriteSet};
+use omnibus_commit::{CacheError, CacheMark, LogPosition, Naming, TrxCache};
+use omnibus_engine::{CommitNo, Mark};
 use omnibus_locks::LockManager;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -66,9 +66,17 @@ pub struct Marks {
     rows: u64,
 }
 
+impl Marks {
+    /// Whether rows were written since `before`.
+    pub(crate) fn has_writes_since(&self, before: Marks) -> bool {
+        (self.writes, self.temp) != (before.writes, before.temp)
+    }
+}
+
 /// A transaction, or the absence of one: what its parts do together.
 pub struct Trx {
-    pub(super) shared: Arc<TrxContext>,
+    /// The state that all transactions share.
+    pub(crate) shared: Arc<TrxContext>,
     /// The running statement's.
     pub(crate) statement: StatementScope,
     /// The open transaction's.
@@ -83,7 +91,7 @@ pub struct Trx {
     pub(crate) budget: Arc<Budget>,
 }
 
-/// What a row that is locked or changed counts in the statement's budget: some microseconds, with its lock, its indexes and
+/// Ticks of a row that is locked or changed in the statement's budget: some microseconds, with its lock, its indexes and
 /// its event.
 pub(super) const ROW_TICKS: u32 = 8;
 
@@ -111,12 +119,6 @@ impl Trx {
             budget,
             shared,
         }
-    }
-
-    /// The state that all transactions share.
-    #[must_use]
-    pub fn shared(&self) -> &Arc<TrxContext> {
-        &self.shared
     }
 
     /// Whether a transaction is open (SERVER_STATUS_IN_TRANS).
@@ -166,11 +168,6 @@ impl Trx {
         self.marks()
     }
 
-    /// Whether rows were written since.
-    pub(crate) fn has_written_since(&self, marks: Marks) -> bool {
-        self.transaction.writes.mark() != marks.writes || self.temp.mark() != marks.temp
-    }
-
     pub(crate) fn marks(&self) -> Marks {
         Marks {
             writes: self.transaction.writes.mark(),
@@ -201,6 +198,17 @@ impl Trx {
         self.log.events.finish(&mut self.log.cache)
     }
 
+    /// Ends a statement that has done what it does: the lock that it waited for and did not ask for when it ran again is given back, and its
+    /// remaining events are written. Asks for a thread that may block, if the transaction is large.
+    ///
+    /// # Errors
+    /// As `end_statement`.
+    pub(crate) fn complete_statement(&mut self) -> ExecResult<()> {
+        self.locking().give_back_awaited()?;
+        self.end_statement()?;
+        self.may_run_here()
+    }
+
     /// The floor that the session's replies wait for.
     #[must_use]
     pub fn floor(&self) -> &Arc<Floor> {
@@ -221,19 +229,16 @@ impl Trx {
         characteristics.read_only = read_only.unwrap_or(characteristics.read_only);
         self.locks.rows.watch.changed(characteristics);
     }
-
-    /// The pending writes.
-    pub(crate) fn writes_mut(&mut self) -> &mut WriteSet {
-        &mut self.transaction.writes
-    }
 }
 
-/// What the log says of the statement's events, and how it names their transaction.
+/// Tells the cache what the log says of the statement's events, and how it names their transaction.
 pub(crate) fn set_cache_context(cache: &mut TrxCache, info: &StatementInfo<'_>) {
     cache.set_context(info.timestamp, info.settings.server_id);
-    cache.set_domain(info.settings.gtid_domain_id);
-    cache.set_unnamed(info.settings.gtid_unnamed);
-    cache.set_skip_replication(info.settings.skip_replication);
+    cache.naming = Naming {
+        domain: info.settings.gtid_domain_id,
+        unnamed: info.settings.gtid_unnamed,
+        skip_replication: info.settings.skip_replication,
+    };
 }
 
 /// The error that makes a session plan a statement again.
@@ -241,7 +246,7 @@ pub(crate) fn need_replan() -> SqlError {
     SqlError::new(1615, b"HY000", "Prepared statement needs to be re-prepared")
 }
 
-/// What a failing trx cache means to a client.
+/// The error that a client gets of a trx cache that failed.
 pub(crate) fn cache_error(error: CacheError) -> SqlError {
     match error {
         CacheError::TooLarge => SqlError::new(1197, b"HY000", error.to_string()),

@@ -4,6 +4,7 @@
 //! that disappears is locked too (so that nobody reuses its value before the commit). All checks
 //! come before the first write: a refused row leaves nothing behind.
 
+use super::ahead::LockingRead;
 use super::foreign_keys;
 use super::lock::LockSet;
 use super::range::RowAt;
@@ -51,6 +52,8 @@ pub struct RowChange<'a> {
     pub new_row: &'a Bytes,
     /// Bit n % 64 is set if column n changes.
     pub changed: u64,
+    /// The foreign key that it changes because of, if it follows a row of another table.
+    pub following: Option<usize>,
 }
 
 impl Trx {
@@ -109,7 +112,7 @@ impl Trx {
             let entry = codec.entry(values, &key);
             self.locks.rows.lock_new_key(&mut self.statement, &entry.key)?;
             if entry.unique
-                && let Some(existing) = self.row_of_entry(table, index, &entry.key)?
+                && let Some(existing) = self.locking().row_of_entry(table, index, &entry.key)?
             {
                 return Ok(InsertOutcome::Duplicate(Duplicate { index, existing }));
             }
@@ -132,16 +135,6 @@ impl Trx {
         self.locks.rows.changed_row();
         table.usage.insert();
         Ok(InsertOutcome::Inserted)
-    }
-
-    /// The row that a unique entry leads to, locked, if the entry is there. The entry's key is
-    /// locked by the caller.
-    fn row_of_entry(&mut self, table: &Arc<Table>, index: usize, entry: &Bytes) -> ExecResult<Option<RowAt>> {
-        let Some(value) = self.view.newest(&mut self.transaction.writes, entry)? else { return Ok(None) };
-        let key = table.clustered_of_entry(index, entry, &value)?;
-        self.locks.rows.lock_key(&mut self.statement, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
-        let row = self.view.newest(&mut self.transaction.writes, &key)?;
-        Ok(row.map(|row| RowAt { key, row }))
     }
 
     /// Deletes a row that was read under an exclusive lock.
@@ -185,16 +178,6 @@ impl Trx {
         table: &Arc<Table>,
         change: &RowChange<'_>,
     ) -> ExecResult<Option<Duplicate>> {
-        self.update_following(table, change, None)
-    }
-
-    /// As `update_row`, of a row that changes because of its foreign key `following`.
-    pub(super) fn update_following(
-        &mut self,
-        table: &Arc<Table>,
-        change: &RowChange<'_>,
-        following: Option<usize>,
-    ) -> ExecResult<Option<Duplicate>> {
         if table.temporary {
             self.budget.spend(ROW_TICKS)?;
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
@@ -212,34 +195,13 @@ impl Trx {
                 return Ok(Some(Duplicate { index: 0, existing: RowAt { key, row: existing } }));
             }
         }
-        // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
-        let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
-        let mut entries: SmallVec<[(Bytes, Entry); 2]> = SmallVec::new();
-        for (index, codec) in table.keys.iter().enumerate().skip(1) {
-            if !moved && !ahead && !codec.reads(change.changed) {
-                continue;
-            }
-            let old = codec.entry(change.old, old_key);
-            let new = codec.entry(change.new, &key);
-            if old.key == new.key && !moved {
-                if ahead {
-                    entries.push((old.key, new));
-                }
-                continue;
-            }
-            self.locks.rows.lock_old_entry(&mut self.statement, &old)?;
-            if old.key != new.key {
-                self.locks.rows.lock_new_key(&mut self.statement, &new.key)?;
-                if new.unique
-                    && let Some(existing) = self.row_of_entry(table, index, &new.key)?
-                {
-                    return Ok(Some(Duplicate { index, existing }));
-                }
-            }
-            entries.push((old.key, new));
-        }
+        let entries = match self.locking().changed_entries(table, change, &key)? {
+            Ok(entries) => entries,
+            Err(duplicate) => return Ok(Some(duplicate)),
+        };
         // A row that moves is checked as one that is new.
-        foreign_keys::check_parents(self, table, (!moved).then_some(change.old), change.new, following)?;
+        let before = (!moved).then_some(change.old);
+        foreign_keys::check_parents(self, table, before, change.new, change.following)?;
         foreign_keys::follow(self, table, change.at, change.old, Some(change.new))?;
         for (old, new) in entries {
             if old != new.key {
@@ -271,6 +233,50 @@ impl Trx {
         self.locks.rows.changed_row();
         table.usage.update();
         Ok(None)
+    }
+}
+
+/// Keys of index entries that an update takes away, each with the entry that takes its place.
+type ChangedEntries = SmallVec<[(Bytes, Entry); 2]>;
+
+impl LockingRead<'_> {
+    /// The keys of the index entries that an update takes away, each with the entry that takes its place, all locked; or the row that a
+    /// unique key refuses it for. `key` is the clustered key after it.
+    fn changed_entries(
+        &mut self,
+        table: &Table,
+        change: &RowChange<'_>,
+        key: &Bytes,
+    ) -> ExecResult<Result<ChangedEntries, Duplicate>> {
+        let old_key = &change.at.key;
+        let moved = key != old_key;
+        // Own reads of the snapshot find the row by its entries in the write set: all of them, where the snapshot has others.
+        let ahead = self.view.is_behind(&self.transaction.writes, change.at)?;
+        let mut entries = ChangedEntries::new();
+        for (index, codec) in table.keys.iter().enumerate().skip(1) {
+            if !moved && !ahead && !codec.reads(change.changed) {
+                continue;
+            }
+            let old = codec.entry(change.old, old_key);
+            let new = codec.entry(change.new, key);
+            if old.key == new.key && !moved {
+                if ahead {
+                    entries.push((old.key, new));
+                }
+                continue;
+            }
+            self.locks.lock_old_entry(self.statement, &old)?;
+            if old.key != new.key {
+                self.locks.lock_new_key(self.statement, &new.key)?;
+                if new.unique
+                    && let Some(existing) = self.row_of_entry(table, index, &new.key)?
+                {
+                    return Ok(Err(Duplicate { index, existing }));
+                }
+            }
+            entries.push((old.key, new));
+        }
+        Ok(Ok(entries))
     }
 }
 

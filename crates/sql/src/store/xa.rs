@@ -117,7 +117,7 @@ impl SessionBranch {
 }
 
 impl Transaction {
-    /// What the first phase of XA makes of the branch's writes, and whether it has a GTID.
+    /// Makes the record of the first phase of XA of the branch's writes; also tells whether it has a GTID.
     fn write_record(
         &mut self,
         xid: &Xid,
@@ -292,7 +292,7 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
 
 type Spaces = HashMap<u32, (Arc<Table>, usize)>;
 
-/// Which index each space is.
+/// Finds the index that each space is.
 fn tables_by_space(catalog: &Catalog) -> Spaces {
     let indexes = |table: &Arc<Table>| {
         let table = table.clone();

@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// What a character behind the escape character stands for.
+/// The byte that a character behind the escape character stands for.
 pub(crate) fn unescaped(c: u8) -> u8 {
     match c {
         b'n' => b'\n',

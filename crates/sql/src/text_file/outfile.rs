@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-/// What the statement says of its file.
+/// The file of a statement: its path and form.
 #[derive(Clone, Debug)]
 pub(crate) struct Outfile {
     pub path: Bytes,
@@ -196,7 +196,7 @@ fn failed(outfile: &Outfile, error: &std::io::Error) -> SqlError {
     SqlError::new(3, b"HY000", format!("Error writing file '{path}' ({error})"))
 }
 
-/// Which bytes of a value get the escape character in front.
+/// The bytes of a value that get the escape character in front.
 struct Escapes {
     escape: Option<u8>,
     escaped: [Option<u8>; 3],

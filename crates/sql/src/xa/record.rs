@@ -39,13 +39,13 @@ fn damaged(what: &str) -> SqlError {
     SqlError::internal(format!("a prepared XA transaction is damaged: {what}"))
 }
 
-/// What the prepare makes of a branch's writes.
+/// The writes of a branch in the form of its record.
 pub(crate) struct Prepared {
     head: Vec<u8>,
     prefixes: [Vec<u8>; 4],
 }
 
-/// What stands at a record's head.
+/// The value at a record's head.
 pub(crate) fn head_value() -> Bytes {
     Bytes::from_static(&[VERSION])
 }

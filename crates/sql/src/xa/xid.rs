@@ -72,7 +72,7 @@ impl Xid {
     }
 }
 
-/// What a QUERY event of the second phase does.
+/// The second phase of a QUERY event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// XA COMMIT.

@@ -220,7 +220,7 @@ impl Client {
         let text = Bytes::copy_from_slice(sql.as_bytes());
         let read = self.session.read(&text).map_err(Interrupt::Error)?;
         let (text, mut rows) = (text.slice_ref(read.span.of(&text)), Rows::default());
-        let run = self.session.execute_read(&read.statement, &text, &read.values, mode, &AllowAll, &mut rows);
+        let run = self.session.execute(&read.statement, &text, &read.values, mode, &AllowAll, &mut rows);
         let mut outcome = run?;
         if let Some(ticket) = outcome.wait.take() {
             ticket.wait().map_err(|error| {

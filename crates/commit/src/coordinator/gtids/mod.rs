@@ -46,12 +46,6 @@ pub enum SetGtidsError {
 pub struct Gtids<'c>(&'c Coordinator);
 
 impl Coordinator {
-    /// The dialect of the log's ids and events.
-    #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        self.log().dialect()
-    }
-
     /// The ids of its log.
     #[must_use]
     pub fn gtids(&self) -> Gtids<'_> {
@@ -177,7 +171,7 @@ impl Gtids<'_> {
     /// # Errors
     /// See [`SetGtidsError`]; nothing is then changed.
     pub fn set_purged(self, set: &GtidSet, add: bool) -> Result<(), SetGtidsError> {
-        if self.0.dialect() != Dialect::Mysql {
+        if self.0.log().dialect() != Dialect::Mysql {
             return Err(SetGtidsError::Dialect);
         }
         let purged = self.purged()?;
@@ -210,7 +204,7 @@ impl Gtids<'_> {
     /// # Errors
     /// See [`SetGtidsError`]; nothing is then changed.
     pub fn set_binlog_state(self, state: BinlogState) -> Result<(), SetGtidsError> {
-        if self.0.dialect() != Dialect::Mariadb {
+        if self.0.log().dialect() != Dialect::Mariadb {
             return Err(SetGtidsError::Dialect);
         }
         self.0.pipeline().change_file(|env, appender| {

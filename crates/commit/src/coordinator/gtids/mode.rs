@@ -58,7 +58,7 @@ impl<'c> Gtids<'c> {
     /// # Errors
     /// See [`GtidModeError`]; the mode is then unchanged.
     pub fn change_mode(self, new: GtidMode) -> Result<(), GtidModeError> {
-        if self.0.dialect() != Dialect::Mysql {
+        if self.0.log().dialect() != Dialect::Mysql {
             return Ok(());
         }
         self.0.pipeline().change_file(|env, appender| {

@@ -20,7 +20,7 @@ pub struct RowCodec {
     /// Rows of about this size have been seen in the definition: fixed parts only.
     typical: usize,
     versions: Option<Box<Versions>>,
-    /// What row events have of it, if columns of it are hidden.
+    /// The shape that row events have of it, if columns of it are hidden.
     outer: Option<RowShape>,
 }
 

@@ -109,7 +109,7 @@ impl Versions {
         (!earlier.is_empty()).then(|| Box::new(Versions { byte, bit, earlier }))
     }
 
-    /// What stands in front of the columns of a row of the newest version.
+    /// Writes the head that stands in front of the columns of a row of the newest version.
     pub(super) fn head(&self, out: &mut Vec<u8>) {
         out.resize(out.len() + self.byte, 0);
         out.push(self.bit);

@@ -1,7 +1,7 @@
 //! BEFORE INSERT triggers: they see NULL where nothing was given, and only what they leave must have values.
 
 use super::plan::InsertPlan;
-use super::source::Source;
+use super::source::RowSource;
 use crate::dml::defaults::{self, has_no_default, implicit_default, null_value};
 use crate::dml::{NewRow, Run};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -50,8 +50,8 @@ pub(super) fn fire(
     if let Some(at) = coming.filter(|at| auto_value(&values[*at]) == 0) {
         values[at] = Value::Null;
     }
-    let one = matches!(&plan.source, Source::Values(rows) if rows.len() == 1);
-    let bare = matches!(&plan.source, Source::Values(rows) if rows.iter().any(|row| is_bare(row)));
+    let one = matches!(&plan.source, RowSource::Values(rows) if rows.len() == 1);
+    let bare = matches!(&plan.source, RowSource::Values(rows) if rows.iter().any(|row| is_bare(row)));
     let lenient = plan.ignore || (!one && !run.state.settings.strict());
     for (at, column) in table.columns().iter().enumerate() {
         let may_be = column.nullable || column.auto_increment || column.generated.is_some();

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE, compiled: from a statement's tree, from a query that is planned already, or for rows that the
 //! caller makes.
 
-use super::source::{self, Beside, Source};
+use super::source::{self, Beside, RowSource};
 use crate::api::{Columns, Priv};
 use crate::bind::Binder;
 use crate::catalog::Table;
@@ -11,7 +11,7 @@ use crate::dml::plan::{Assignment, Planner, TargetTable, bind_assignments, inser
 use crate::dml::view::{InsertInto, Opened};
 use crate::dml::{Names, Returning, RowExpressions, ViewCheck};
 use crate::error::{SqlError, SqlResult};
-use crate::exec::Change;
+use crate::exec::TableChange;
 use crate::plan::QueryPlan;
 use crate::plan::physical::any_values::{has_params, is_value};
 use omnibus_parser::ast::{self, Insert};
@@ -23,7 +23,7 @@ pub(crate) struct InsertPlan {
     pub(super) columns: Vec<usize>,
     /// Columns not named, which get their defaults.
     pub(super) rest: Vec<usize>,
-    pub(super) source: Source,
+    pub(super) source: RowSource,
     /// Whether an expression reads the row being made.
     pub(super) reads_row: bool,
     pub(super) on_duplicate: Vec<Assignment>,
@@ -55,21 +55,21 @@ fn warn_of_hints(binder: &mut Binder<'_>, names: &Names, tree: &Insert) {
 
 /// Whether parameters are nothing but values of its rows ([`crate::dml::WritePlan::fits_any_values`]).
 pub(crate) fn fits_any_values(plan: &InsertPlan) -> bool {
-    let Source::Values(rows) = &plan.source else { return false };
+    let RowSource::Values(rows) = &plan.source else { return false };
     let changed = plan.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref());
     rows.iter().flatten().flatten().chain(changed).all(|e| is_value(e) || !has_params(e))
 }
 
 impl InsertPlan {
     /// For EXPLAIN.
-    pub(crate) fn change(&self) -> Change<'_> {
+    pub(crate) fn change(&self) -> TableChange<'_> {
         let query = match &self.source {
-            Source::Query(query) => Some(&**query),
-            Source::Values(_) => None,
+            RowSource::Query(query) => Some(&**query),
+            RowSource::Values(_) => None,
         };
         let kind = if self.replace { "REPLACE" } else { "INSERT" };
         let exprs = self.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref()).collect();
-        Change { kind, table: &self.target.table, slot: 0, path: None, exprs, query }
+        TableChange { kind, table: &self.target.table, slot: 0, path: None, exprs, query }
     }
 
     /// Compiles.
@@ -112,8 +112,8 @@ impl InsertPlan {
         let on_update = on_update_columns(&table, &assigned);
         let rest = (0..table.columns().len()).filter(|at| !columns.contains(at)).collect();
         let reads_row = match &source {
-            Source::Values(rows) => rows.iter().flatten().flatten().any(|expr| !expr.slots().is_empty()),
-            Source::Query(_) => false,
+            RowSource::Values(rows) => rows.iter().flatten().flatten().any(|expr| !expr.slots().is_empty()),
+            RowSource::Query(_) => false,
         };
         let target = TargetTable::new(table.clone(), slot, &binder);
         Ok(InsertPlan {
@@ -154,7 +154,7 @@ impl InsertPlan {
             tells_number: true,
             rest: (0..target.table.columns().len()).filter(|at| !columns.contains(at)).collect(),
             columns,
-            source: Source::Values(Vec::new()),
+            source: RowSource::Values(Vec::new()),
             reads_row: false,
             on_duplicate: Vec::new(),
             assigned: Vec::new(),
@@ -186,17 +186,17 @@ impl InsertPlan {
         let replace = duplicates == ast::OnDuplicate::Replace;
         let ignore = duplicates == ast::OnDuplicate::Ignore;
         let plan = InsertPlan::for_rows(target, columns, replace, ignore, expressions);
-        let source = Source::Query(Box::new(query));
+        let source = RowSource::Query(Box::new(query));
         let generated = generated_one(table, &plan.columns, &source);
         Ok(InsertPlan { source, generated, ..plan })
     }
 }
 
 /// The first generated column that gets a value other than DEFAULT.
-fn generated_one(table: &Table, columns: &[usize], source: &Source) -> Option<usize> {
+fn generated_one(table: &Table, columns: &[usize], source: &RowSource) -> Option<usize> {
     let given = |nth: usize| match source {
-        Source::Values(rows) => rows.iter().any(|row| row.get(nth).is_some_and(Option::is_some)),
-        Source::Query(_) => true,
+        RowSource::Values(rows) => rows.iter().any(|row| row.get(nth).is_some_and(Option::is_some)),
+        RowSource::Query(_) => true,
     };
     let generated = |(_, at): &(usize, &usize)| table.columns()[**at].generated.is_some();
     columns.iter().enumerate().filter(generated).find(|(nth, _)| given(*nth)).map(|(_, at)| *at)

@@ -4,7 +4,7 @@ use super::auto_increment::is_auto_key;
 use super::before;
 use super::documents;
 use super::plan::InsertPlan;
-use super::source::Source;
+use super::source::RowSource;
 use crate::api::{Info, VariableScope};
 use crate::dml::change::passed_over;
 use crate::dml::defaults::{self, default_value, has_no_default, null_value};
@@ -76,7 +76,7 @@ impl InsertPlan {
         let template = self.template(run, self.null_may_go())?;
         let mut counts = Counts::default();
         match &self.source {
-            Source::Values(rows) => {
+            RowSource::Values(rows) => {
                 if rows.len() > INLINE_ROWS {
                     run.trx.need_blocking()?;
                 }
@@ -85,7 +85,7 @@ impl InsertPlan {
                     self.add(run, values, &[], &mut counts, (rows.len() - at) as u64)?;
                 }
             }
-            Source::Query(query) => {
+            RowSource::Query(query) => {
                 let found = Rc::new(self.collect(run, query)?);
                 let mut reader = found.read();
                 let mut left = found.len();
@@ -124,7 +124,7 @@ impl InsertPlan {
             Some(id) => id,
             None => counts.last_value,
         };
-        let single = matches!(&self.source, Source::Values(rows) if rows.len() == 1);
+        let single = matches!(&self.source, RowSource::Values(rows) if rows.len() == 1);
         let warnings = run.state.diagnostics.count();
         let info = if single && (warnings == 0 || !tells_warnings(run)) {
             Info::None
@@ -151,7 +151,7 @@ impl InsertPlan {
         Ok(template)
     }
 
-    /// What DEFAULT gives a column here.
+    /// The value that DEFAULT gives a column here.
     pub(crate) fn default_for(&self, run: &mut Run<'_>, at: usize) -> SqlResult<Value> {
         let column = &self.target.table.def.columns[at];
         match default_value(column, run.state) {

@@ -14,7 +14,7 @@ use omnibus_value::Value;
 use std::sync::Arc;
 
 /// Where rows come from.
-pub(super) enum Source {
+pub(super) enum RowSource {
     /// One expression a target column; `None` is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
     /// A query with as many columns.
@@ -33,7 +33,7 @@ pub(super) fn bind(
     tree: &Insert,
     columns: &[usize],
     all: bool,
-) -> SqlResult<Source> {
+) -> SqlResult<RowSource> {
     let rows = match &tree.source {
         InsertSource::Values(rows) => rows,
         InsertSource::Query(query) => {
@@ -44,7 +44,7 @@ pub(super) fn bind(
             if plan.columns.len() != columns.len() {
                 return Err(SqlError::wrong_value_count_on_row(1));
             }
-            return Ok(Source::Query(Box::new(plan)));
+            return Ok(RowSource::Query(Box::new(plan)));
         }
     };
     let mut out = Vec::with_capacity(rows.len());
@@ -63,13 +63,13 @@ pub(super) fn bind(
         };
         out.push(row.iter().map(bind).collect::<SqlResult<Vec<_>>>()?);
     }
-    Ok(Source::Values(out))
+    Ok(RowSource::Values(out))
 }
 
 /// The names of a SELECT that ON DUPLICATE KEY UPDATE may use: those of one block without groups.
-pub(super) fn select_scope(binder: &mut Binder<'_>, source: &Source, tree: &Insert) -> Scope {
+pub(super) fn select_scope(binder: &mut Binder<'_>, source: &RowSource, tree: &Insert) -> Scope {
     match source {
-        Source::Query(plan) if !tree.on_duplicate.is_empty() => match plan.root.project() {
+        RowSource::Query(plan) if !tree.on_duplicate.is_empty() => match plan.root.project() {
             Some(project) if project.input.grouping().is_none() => std::mem::take(&mut binder.last_scope),
             _ => Scope::default(),
         },
@@ -134,8 +134,8 @@ fn row_names(
 }
 
 /// Has the query yield the columns of those of its tables that the assignments read.
-pub(super) fn read_beside(source: &mut Source, select: &Scope, assignments: &[Assignment]) -> Vec<Beside> {
-    let Source::Query(plan) = source else { return Vec::new() };
+pub(super) fn read_beside(source: &mut RowSource, select: &Scope, assignments: &[Assignment]) -> Vec<Beside> {
+    let RowSource::Query(plan) = source else { return Vec::new() };
     let Some(project) = plan.root.project_mut() else { return Vec::new() };
     let mut read = SlotSet::default();
     assignments.iter().filter_map(|a| a.value.as_ref()).for_each(|e| read.extend(&e.slots()));

@@ -6,7 +6,7 @@
 //! how often it ran, the rows that it gave and the time until then are those of the parts below it, too.
 
 use super::paths;
-use super::{Change, Subject};
+use super::{Subject, TableChange};
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::outline::{self, Actual, Does, Key, Line, Numbers, Outliner, Select, Union};
 use crate::expr::print::{self, Names};
@@ -22,7 +22,7 @@ use crate::plan::rules::needed::Needed;
 /// The operators of a statement, and how many queries it has.
 pub(super) fn statement(subject: &Subject<'_>, profile: Option<&Profile>) -> (Line, u64) {
     let mut out = Outliner::new(profile);
-    let operator = match subject {
+    let line = match subject {
         Subject::Query(plan) => {
             number(plan, None, &mut out.numbers);
             query(plan, &mut out)
@@ -34,14 +34,14 @@ pub(super) fn statement(subject: &Subject<'_>, profile: Option<&Profile>) -> (Li
         }
         Subject::Change(change) => changing(change, &mut out),
     };
-    (operator, out.numbers.count())
+    (line, out.numbers.count())
 }
 
 fn over(does: Does, below: Vec<Line>) -> Line {
     Line { does, below, ..Line::default() }
 }
 
-fn changing(change: &Change<'_>, out: &mut Outliner<'_>) -> Line {
+fn changing(change: &TableChange<'_>, out: &mut Outliner<'_>) -> Line {
     let id = out.numbers.next_id();
     change.exprs.iter().for_each(|e| number_inside(e, &mut out.numbers));
     let below = match (change.path, change.query) {
@@ -50,7 +50,7 @@ fn changing(change: &Change<'_>, out: &mut Outliner<'_>) -> Line {
             let needed = Needed::default();
             let table =
                 paths::Read { table: change.table, alias: &change.table.def.name, slot: change.slot, path };
-            let read = table.operator(&needed, Actual::Unknown, out);
+            let read = table.line(&needed, Actual::Unknown, out);
             let sort = Does::Sort { keys: Vec::new(), most: None };
             if sorted { over(sort, vec![read]) } else { read }
         }
@@ -368,7 +368,7 @@ fn scan(scan: &Scan, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) ->
     let alias = &scan.alias;
     let does = match &scan.source {
         Source::Table { table, path, .. } => {
-            return paths::Read { table, alias, slot: scan.slot, path }.operator(needed, actual, out);
+            return paths::Read { table, alias, slot: scan.slot, path }.line(needed, actual, out);
         }
         Source::Derived { .. } => Does::Derived(alias.to_string()),
         Source::Virtual { .. } => Does::Computed(alias.to_string()),

@@ -70,14 +70,14 @@ fn quoted(text: &str, out: &mut String) {
 }
 
 /// The document of a statement; `ran`: what happened is shown, too.
-pub(super) fn document(operator: &Line, mariadb: bool, ran: bool) -> String {
+pub(super) fn document(line: &Line, mariadb: bool, ran: bool) -> String {
     let mut builder = Builder { mariadb, ran, changed: Vec::new() };
-    let block = match &operator.does {
+    let block = match &line.does {
         Does::Change(tables) => {
             builder.changed = tables.iter().map(|(does, name)| (&**name, *does)).collect();
-            builder.change(operator)
+            builder.change(line)
         }
-        _ => builder.query(operator),
+        _ => builder.query(line),
     };
     let mut out = String::new();
     write(&Json::Object(vec![("query_block", Json::Object(block))]), 0, &mut out);
@@ -104,7 +104,7 @@ fn costs(table: &Table, rows: f64, prefix: f64) -> Json {
     ])
 }
 
-/// What the table of a changing statement is.
+/// The word for what a changing statement does with its table.
 fn role(does: &str) -> &'static str {
     match does {
         "INSERT" => "insert",
@@ -127,8 +127,8 @@ fn measure_of(actual: Actual) -> Option<Measure> {
 
 impl Builder<'_> {
     /// A statement that changes tables: one along a path, or those of a query.
-    fn change(&mut self, operator: &Line) -> Members {
-        let [below] = &operator.below[..] else { return Vec::new() };
+    fn change(&mut self, line: &Line) -> Members {
+        let [below] = &line.below[..] else { return Vec::new() };
         let Some((name, does)) = self.changed.first().copied() else { return Vec::new() };
         if matches!(below.does, Does::Select(_)) && !matches!(does, "INSERT" | "REPLACE") {
             return self.query(below);
@@ -154,31 +154,31 @@ impl Builder<'_> {
         if let Does::Select(_) = below.does {
             block.push(("insert_from", Json::Object(self.content(below))));
         }
-        let inner: Vec<&Inner> = operator.inner.iter().collect();
+        let inner: Vec<&Inner> = line.inner.iter().collect();
         self.inner("update_value_subqueries", &inner, &mut block);
         block
     }
 
     /// A query with its number; of a set operation, its operands have numbers.
-    fn query(&self, operator: &Line) -> Members {
+    fn query(&self, line: &Line) -> Members {
         let mut block = Vec::new();
-        if !operator.below.iter().any(is_union) {
-            block.push(("select_id", number(select(operator).0)));
+        if !line.below.iter().any(is_union) {
+            block.push(("select_id", number(select(line).0)));
         }
-        if let Some(measure) = measure_of(operator.actual) {
+        if let Some(measure) = measure_of(line.actual) {
             block.push(("r_loops", number(measure.loops)));
             block.push(("r_total_time_ms", milliseconds(&measure)));
         }
-        block.extend(self.content(operator));
+        block.extend(self.content(line));
         block
     }
 
     /// A query block without its number.
-    fn content(&self, operator: &Line) -> Members {
-        let [below] = &operator.below[..] else { return Vec::new() };
+    fn content(&self, line: &Line) -> Members {
+        let [below] = &line.below[..] else { return Vec::new() };
         let (union, sorted) = union_of(below);
-        let specifications = |operator: &Line| {
-            let all = operator.below.iter().map(|below| self.specification(below)).collect();
+        let specifications = |line: &Line| {
+            let all = line.below.iter().map(|below| self.specification(below)).collect();
             ("query_specifications", Json::List(all))
         };
         match &union.does {
@@ -206,8 +206,8 @@ impl Builder<'_> {
         }
     }
 
-    fn block(&self, operator: &Line) -> Members {
-        let parts = Parts::of(operator);
+    fn block(&self, line: &Line) -> Members {
+        let parts = Parts::of(line);
         let (mut rows, mut cost) = (1.0, 0.0);
         let tables: Vec<Json> =
             parts.tables.iter().map(|table| self.table(table, &mut rows, &mut cost)).collect();
@@ -374,7 +374,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a table says that is made by the statement.
+    /// Adds the members of a table that the statement itself makes.
     fn made(&self, table: &TableOf<'_>, rows: f64, members: &mut Members) {
         members.push(("access_type", text("ALL")));
         self.counts(measure_of(table.actual), (rows, 100.0), true, members);
@@ -449,16 +449,16 @@ impl Builder<'_> {
     }
 }
 
-fn is_union(operator: &Line) -> bool {
-    matches!(union_of(operator).0.does, Does::Union(_) | Does::Recursive(_))
+fn is_union(line: &Line) -> bool {
+    matches!(union_of(line).0.does, Does::Union(_) | Does::Recursive(_))
 }
 
 /// The set operation below LIMIT and ORDER BY, if there is one, and whether it is ordered.
-fn union_of(mut operator: &Line) -> (&Line, bool) {
+fn union_of(mut line: &Line) -> (&Line, bool) {
     let mut sorted = false;
-    while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&operator.does, &operator.below[..]) {
-        sorted |= matches!(operator.does, Does::Sort { .. });
-        operator = below;
+    while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&line.does, &line.below[..]) {
+        sorted |= matches!(line.does, Does::Sort { .. });
+        line = below;
     }
-    (operator, sorted)
+    (line, sorted)
 }

@@ -53,18 +53,18 @@ impl Form {
     }
 }
 
-/// What is explained.
+/// The subject of an EXPLAIN.
 pub(crate) enum Subject<'p> {
     /// A query.
     Query(&'p QueryPlan),
     /// A query whose tables a statement changes: which ones, and what it does with them.
     Changing(&'p QueryPlan, Vec<(&'p str, &'static str)>),
     /// A statement that changes one table.
-    Change(Change<'p>),
+    Change(TableChange<'p>),
 }
 
 /// A statement that changes a table.
-pub(crate) struct Change<'p> {
+pub(crate) struct TableChange<'p> {
     /// INSERT, REPLACE, UPDATE, DELETE.
     pub kind: &'static str,
     /// The table.
@@ -89,13 +89,13 @@ pub(crate) fn explain(
     profile: Option<&Profile>,
     sink: &mut dyn RowSink,
 ) -> ExecResult<()> {
-    let (operator, queries) = describe::statement(subject, profile);
+    let (line, queries) = describe::statement(subject, profile);
     let ran = profile.is_some();
     let text = match form {
-        Form::Table => return table::write(&operator, queries, ran, sink),
-        Form::Tree => tree::text(&operator),
-        Form::Json => json::document(&operator, false, ran),
-        Form::MariadbJson => json::document(&operator, true, ran),
+        Form::Table => return table::write(&line, queries, ran, sink),
+        Form::Tree => tree::text(&line),
+        Form::Json => json::document(&line, false, ran),
+        Form::MariadbJson => json::document(&line, true, ran),
     };
     let none: Arc<str> = "".into();
     let name = if ran && form == Form::MariadbJson { "ANALYZE" } else { "EXPLAIN" };

@@ -37,10 +37,10 @@ pub(super) struct TableOf<'o> {
 
 impl<'o> Parts<'o> {
     /// From the topmost operator of a block.
-    pub(super) fn of(mut operator: &'o Line) -> Parts<'o> {
+    pub(super) fn of(mut line: &'o Line) -> Parts<'o> {
         let mut parts = Parts::default();
         loop {
-            match &operator.does {
+            match &line.does {
                 Does::Limit(count, _) => parts.limit = Some(count),
                 Does::Sort { keys, .. } => parts.sort = Some(keys),
                 Does::Distinct => parts.distinct = true,
@@ -51,42 +51,42 @@ impl<'o> Parts<'o> {
                 Does::Group(group) => parts.group = Some(group),
                 Does::If(conditions) => parts.constants = conditions,
                 _ => {
-                    parts.take(operator);
+                    parts.take(line);
                     return parts;
                 }
             }
-            parts.inner.extend(&operator.inner);
-            let [below] = &operator.below[..] else { return parts };
-            operator = below;
+            parts.inner.extend(&line.inner);
+            let [below] = &line.below[..] else { return parts };
+            line = below;
         }
     }
 
     /// Takes the tables of loops.
-    fn take(&mut self, operator: &'o Line) {
-        let table = match &operator.does {
-            Does::Filter(conditions) if is_table(&operator.below) => {
-                let mut table = TableOf::of(&operator.below[0], operator.actual);
+    fn take(&mut self, line: &'o Line) {
+        let table = match &line.does {
+            Does::Filter(conditions) if is_table(&line.below) => {
+                let mut table = TableOf::of(&line.below[0], line.actual);
                 (table.conditions, table.own_conditions) = (conditions.clone(), conditions.len());
-                table.inner = asked(operator, true);
+                table.inner = asked(line, true);
                 Some(table)
             }
-            does if is_read(does) => Some(TableOf::of(operator, operator.actual)),
+            does if is_read(does) => Some(TableOf::of(line, line.actual)),
             _ => None,
         };
         if let Some(table) = table {
             self.tables.push(table);
-            self.inner.extend(asked(operator, false));
+            self.inner.extend(asked(line, false));
             return;
         }
-        operator.below.iter().for_each(|below| self.take(below));
-        match (&operator.does, self.tables.last_mut()) {
+        line.below.iter().for_each(|below| self.take(below));
+        match (&line.does, self.tables.last_mut()) {
             (Does::HashJoin(join), Some(table)) => {
                 table.conditions.extend(join.filter.iter().cloned());
-                table.inner.extend(asked(operator, true));
+                table.inner.extend(asked(line, true));
                 (table.actual, table.hashed) = (join.own, true);
-                self.inner.extend(asked(operator, false));
+                self.inner.extend(asked(line, false));
             }
-            _ => self.inner.extend(&operator.inner),
+            _ => self.inner.extend(&line.inner),
         }
     }
 }
@@ -126,8 +126,8 @@ impl<'o> TableOf<'o> {
 }
 
 /// Subqueries that the conditions of an operator ask, or what else it evaluates.
-fn asked(operator: &Line, in_condition: bool) -> Vec<&Inner> {
-    operator.inner.iter().filter(|inner| inner.in_condition == in_condition).collect()
+fn asked(line: &Line, in_condition: bool) -> Vec<&Inner> {
+    line.inner.iter().filter(|inner| inner.in_condition == in_condition).collect()
 }
 
 fn is_read(does: &Does) -> bool {
@@ -139,8 +139,8 @@ fn is_table(below: &[Line]) -> bool {
 }
 
 /// The number, whether two runs may differ, and the rows of a query.
-pub(super) fn select(operator: &Line) -> (u64, bool, f64) {
-    match &operator.does {
+pub(super) fn select(line: &Line) -> (u64, bool, f64) {
+    match &line.does {
         Does::Select(select) => (select.id, select.volatile, select.rows),
         _ => (0, false, 0.0),
     }

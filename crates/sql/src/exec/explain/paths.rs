@@ -26,8 +26,8 @@ pub(super) struct Read<'p> {
 }
 
 impl Read<'_> {
-    /// Its operator, and that of its conditions; `needed` is what the block reads.
-    pub(super) fn operator(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
+    /// Its line, and that of its conditions; `needed` is what the block reads.
+    pub(super) fn line(self, needed: &Needed, actual: Actual, out: &mut Outliner<'_>) -> Line {
         let Read { table, path, .. } = self;
         let described = self.described(needed, out);
         // What a key is equal to may be a subquery.
@@ -224,7 +224,7 @@ fn access_type(table: &Table, path: &TableAccess) -> &'static str {
     }
 }
 
-/// Nothing if the table is read as it lies.
+/// The index by which a table is read; `None` if it is read as it lies.
 fn index_of(table: &Table, path: &TableAccess, out: &Outliner<'_>) -> Option<Index> {
     let index = &table.indexes()[path.index()];
     if index.parts.is_empty() {

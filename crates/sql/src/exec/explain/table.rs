@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Default)]
 struct Explainer<'p> {
     rows: Vec<Vec<Value>>,
-    /// What a statement does with tables of its query, by their names there.
+    /// The changes that a statement makes in tables of its query, by the tables' names there.
     changed: Vec<(&'p str, &'static str)>,
 }
 
@@ -58,14 +58,14 @@ const WIDTH: usize = 14;
 ///
 /// # Errors
 /// Those of the sink.
-pub(super) fn write(operator: &Line, queries: u64, ran: bool, sink: &mut dyn RowSink) -> ExecResult<()> {
+pub(super) fn write(line: &Line, queries: u64, ran: bool, sink: &mut dyn RowSink) -> ExecResult<()> {
     let mut explainer = Explainer::default();
-    match &operator.does {
+    match &line.does {
         Does::Change(tables) => {
             explainer.changed = tables.iter().map(|(does, name)| (&**name, *does)).collect();
-            explainer.change(operator);
+            explainer.change(line);
         }
-        _ => explainer.query(operator, "SIMPLE"),
+        _ => explainer.query(line, "SIMPLE"),
     }
     explainer.finish(queries, ran, sink)
 }
@@ -110,8 +110,8 @@ fn list(names: Vec<String>) -> Value {
 
 impl Explainer<'_> {
     /// A statement that changes tables: one along a path, or those of a query.
-    fn change(&mut self, operator: &Line) {
-        let [below] = &operator.below[..] else { return };
+    fn change(&mut self, line: &Line) {
+        let [below] = &line.below[..] else { return };
         let Some((name, does)) = self.changed.first().copied() else { return };
         let is_query = matches!(below.does, Does::Select(_));
         if is_query && !matches!(does, "INSERT" | "REPLACE") {
@@ -154,7 +154,7 @@ impl Explainer<'_> {
         if is_query {
             self.query(below, "SIMPLE");
         }
-        inner.extend(&operator.inner);
+        inner.extend(&line.inner);
         for inner in inner {
             self.query(&inner.query, if inner.dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
         }
@@ -180,8 +180,8 @@ impl Explainer<'_> {
         Ok(())
     }
 
-    fn query(&mut self, operator: &Line, kind: &str) {
-        let (id, [below]) = (select(operator).0, &operator.below[..]) else { return };
+    fn query(&mut self, line: &Line, kind: &str) {
+        let (id, [below]) = (select(line).0, &line.below[..]) else { return };
         let (mut union, mut sorted) = (below, false);
         let mut inner = Vec::new();
         while let (Does::Limit(..) | Does::Sort { .. }, [below]) = (&union.does, &union.below[..]) {
@@ -225,9 +225,9 @@ impl Explainer<'_> {
         self.rows.push(row);
     }
 
-    fn block(&mut self, id: u64, operator: &Line, kind: &str) {
-        let parts = Parts::of(operator);
-        if let Some(why) = parts.nothing().filter(|_| matches!(operator.actual, Actual::Unknown)) {
+    fn block(&mut self, id: u64, line: &Line, kind: &str) {
+        let parts = Parts::of(line);
+        if let Some(why) = parts.nothing().filter(|_| matches!(line.actual, Actual::Unknown)) {
             return self.rows.push(bare_row(id, kind, why));
         }
         if optimized_away(&parts) {

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// The text of a statement's operators.
-pub(super) fn text(operator: &Line) -> String {
+pub(super) fn text(line: &Line) -> String {
     let mut out = String::new();
-    write(operator, operator.actual, 0, &mut out);
+    write(line, line.actual, 0, &mut out);
     out
 }
 
@@ -26,7 +26,7 @@ fn digits(n: f64) -> String {
     }
 }
 
-fn line(text: &str, expected: Option<(f64, f64)>, actual: Actual, depth: usize, out: &mut String) {
+fn write_line(text: &str, expected: Option<(f64, f64)>, actual: Actual, depth: usize, out: &mut String) {
     let _ = write!(out, "{}-> {text}", " ".repeat(4 * depth));
     if let Some((cost, rows)) = expected {
         let _ = write!(out, "  (cost={} rows={})", digits(cost), digits(rows));
@@ -46,41 +46,41 @@ fn line(text: &str, expected: Option<(f64, f64)>, actual: Actual, depth: usize, 
 }
 
 /// Writes an operator; a query is a line of its own only where it is a subquery.
-fn write(operator: &Line, actual: Actual, depth: usize, out: &mut String) {
+fn write(line: &Line, actual: Actual, depth: usize, out: &mut String) {
     let below = |depth: usize, out: &mut String| {
-        operator.below.iter().for_each(|below| write(below, below.actual, depth, out));
+        line.below.iter().for_each(|below| write(below, below.actual, depth, out));
     };
     let plain = |text: &str, depth: usize, out: &mut String| {
-        line(text, None, Actual::Unknown, depth, out);
+        write_line(text, None, Actual::Unknown, depth, out);
     };
-    match &operator.does {
+    match &line.does {
         // What ran is the query.
-        Does::Select(_) => return operator.below.iter().for_each(|below| write(below, actual, depth, out)),
+        Does::Select(_) => return line.below.iter().for_each(|below| write(below, actual, depth, out)),
         Does::Union(union) if union.name.is_none() => return below(depth, out),
         Does::Window(keys) if !keys.is_empty() => {
-            line("Window aggregate", operator.expected, actual, depth, out);
+            write_line("Window aggregate", line.expected, actual, depth, out);
             plain(&format!("Sort: {}", list(keys)), depth + 1, out);
             below(depth + 2, out);
         }
         Does::Derived(_) => {
-            line(&text_of(&operator.does), operator.expected, actual, depth, out);
-            let elsewhere = operator.below.iter().all(|query| query.below.is_empty());
+            write_line(&text_of(&line.does), line.expected, actual, depth, out);
+            let elsewhere = line.below.iter().all(|query| query.below.is_empty());
             let text = if elsewhere { "Materialize (query plan printed elsewhere)" } else { "Materialize" };
             plain(text, depth + 1, out);
             below(depth + 2, out);
         }
         Does::Recursive(seeds) => {
-            line("Recursive rows", operator.expected, actual, depth, out);
-            let (seeds, steps) = operator.below.split_at(*seeds);
+            write_line("Recursive rows", line.expected, actual, depth, out);
+            let (seeds, steps) = line.below.split_at(*seeds);
             seeds.iter().for_each(|seed| write(seed, seed.actual, depth + 1, out));
             plain("Repeat until convergence", depth + 1, out);
             steps.iter().for_each(|step| write(step, step.actual, depth + 2, out));
         }
         Does::HashJoin(_) => {
-            let name = if operator.below.len() > 1 { "Inner hash join" } else { "Hash lookup" };
-            let text = format!("{name} {}", text_of(&operator.does));
-            line(&text, operator.expected, actual, depth, out);
-            for (at, below) in operator.below.iter().enumerate() {
+            let name = if line.below.len() > 1 { "Inner hash join" } else { "Hash lookup" };
+            let text = format!("{name} {}", text_of(&line.does));
+            write_line(&text, line.expected, actual, depth, out);
+            for (at, below) in line.below.iter().enumerate() {
                 if at > 0 {
                     plain("Hash", depth + 1, out);
                 }
@@ -88,11 +88,11 @@ fn write(operator: &Line, actual: Actual, depth: usize, out: &mut String) {
             }
         }
         does => {
-            line(&text_of(does), operator.expected, actual, depth, out);
+            write_line(&text_of(does), line.expected, actual, depth, out);
             below(depth + 1, out);
         }
     }
-    for inner in &operator.inner {
+    for inner in &line.inner {
         let Does::Select(select) = &inner.query.does else { continue };
         let place = if inner.in_condition { "condition" } else { "projection" };
         let how = if inner.dependent { "dependent" } else { "run only once" };

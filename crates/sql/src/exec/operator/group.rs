@@ -18,7 +18,7 @@ use omnibus_value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What a group takes beside its rows, its key and what it has gathered.
+/// Bytes of a group beside its rows, its key and what it has gathered.
 const GROUP_COST: usize = 160;
 
 /// One group: the rows that stand for it, and what it has gathered.

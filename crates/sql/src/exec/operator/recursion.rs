@@ -88,7 +88,7 @@ fn fit(value: &mut Value, ty: &ExprType, name: &str, number: u64, cx: &Context<'
     Ok(())
 }
 
-/// What these parts yield that was not found before.
+/// Runs these parts and keeps the rows that were not found before.
 fn step(
     parts: &[QueryPlan],
     recursive: &Recursive,

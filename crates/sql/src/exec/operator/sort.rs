@@ -84,7 +84,7 @@ struct Ranked {
 /// A row as bytes, so that what the heap holds is known.
 type Encoded = Box<[u8]>;
 
-/// What a row of the heap takes beside its bytes.
+/// Bytes of a row of the heap beside its own.
 const RANKED_COST: usize = size_of::<Ranked>() + 32;
 
 impl Best {

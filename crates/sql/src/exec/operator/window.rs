@@ -29,7 +29,7 @@ pub(super) fn run(of: &WindowRows, cx: &mut Context<'_>, each: &mut Joined<'_>) 
 /// Gathers the rows for a window.
 struct Stage<'p> {
     windows: &'p Windows,
-    /// Which of them.
+    /// The window's number among them.
     at: usize,
     input: Input,
     key: Vec<u8>,
@@ -146,7 +146,7 @@ fn next(sorted: &mut Sorted) -> SqlResult<Option<Bytes>> {
     Ok(sorted.next_record()?.map(|(_, record)| record))
 }
 
-/// What is the same for equal values, and different for others.
+/// Writes bytes that are the same for equal values, and different for others.
 fn put_equal<'v>(record: &mut Vec<u8>, values: impl Iterator<Item = (&'v Value, &'v crate::expr::Expr)>) {
     let start = record.len();
     record.extend_from_slice(&[0; 4]);
@@ -165,7 +165,7 @@ fn equal(record: &Bytes) -> Bytes {
 
 /// A record of a partition, taken apart as far as it is asked for.
 pub(super) struct Record {
-    /// What rows that are equal in ORDER BY have in common.
+    /// The bytes that rows have in common that are equal in ORDER BY.
     pub(super) peers: Bytes,
     /// The window's inputs, and behind them the rows of the frame.
     rest: Bytes,

@@ -105,7 +105,7 @@ fn number(value: &Value) -> Option<i64> {
     }
 }
 
-/// Which of so many buckets a row is in: the first ones have one row more where they can't be equal.
+/// The number of a row's bucket, of so many: the first ones have one row more where they can't be equal.
 fn bucket(at: usize, len: usize, buckets: usize) -> usize {
     let (each, longer) = (len / buckets, len % buckets);
     let in_longer = longer * (each + 1);

@@ -132,7 +132,7 @@ enum Values {
     Alone(Distinct),
 }
 
-/// What an integer takes in a set that has grown by doubling.
+/// Bytes of an integer in a set that has grown by doubling.
 const INTEGER_COST: usize = 40;
 
 /// How many groups there are.

@@ -12,7 +12,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("UNCOMPRESSED_LENGTH", 1, 1, ty::int_or_null, uncompressed_length),
 ];
 
-/// What zlib does unless it is asked for something else.
+/// The level of zlib unless it is asked for another.
 const LEVEL: u8 = 6;
 /// Bytes of the length in front.
 const HEAD: usize = 4;

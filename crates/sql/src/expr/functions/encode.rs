@@ -137,7 +137,7 @@ fn unhex(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
     })
 }
 
-/// What BIN, OCT and CONV read: the text of any argument, of bits that of the number that they are.
+/// The text that BIN, OCT and CONV read: that of any argument, of bits that of the number that they are.
 fn digits(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Bytes>> {
     match e.eval(cx)? {
         Value::Null => Ok(None),

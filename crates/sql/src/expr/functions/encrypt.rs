@@ -45,7 +45,7 @@ fn statement_digest_text(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> E
     Ok(text(digest_of(&sql, cx)?.into_bytes()))
 }
 
-/// What `performance_schema` has as DIGEST.
+/// STATEMENT_DIGEST: the value that `performance_schema` has as DIGEST.
 fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let sql = str_arg!(args, 0, cx);
     let digest = digest_of(&sql, cx)?;

@@ -51,7 +51,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::volatile("NAME_CONST", 2, 2, second_type, |a, _, cx| a[1].eval(cx)),
 ];
 
-/// What VERSION() says; the wire greeting says the same.
+/// The value of VERSION(); the wire greeting has the same.
 const VERSION: &str = "8.4.0-omnibus";
 
 fn version(cx: &Context<'_>) -> Value {
@@ -113,7 +113,7 @@ fn new_insert_id_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::ubigint().nullable(true))
 }
 
-/// What `sql_auto_is_null` compares with.
+/// The value that `sql_auto_is_null` compares with.
 fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     if cx.session.new_insert_id == NewInsertId::None {
         return Ok(Value::Null);

@@ -22,7 +22,7 @@ const PATTERN_COLLATION: u16 = 46;
 /// Nested schemas, references included.
 const DEEPEST: usize = 100;
 
-/// What a document does not meet.
+/// The demand of a schema that a document does not meet.
 struct Failure {
     keyword: &'static str,
     schema: String,
@@ -212,7 +212,7 @@ impl<'s> Checker<'s> {
         self.combined(schema, value, place, cx)
     }
 
-    /// What several schemas say together.
+    /// Checks a value by a combination of several schemas.
     fn combined(
         &self,
         schema: &'s Json,
@@ -364,7 +364,7 @@ impl<'s> Checker<'s> {
         Ok(None)
     }
 
-    /// What `$ref` means: a part of the schema itself.
+    /// The meaning of `$ref`: a part of the schema itself.
     fn referred(&self, reference: &str) -> ExecResult<Option<&'s Json>> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(SqlError::not_supported_yet("references to external JSON schemas").into());

@@ -90,7 +90,7 @@ fn search(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
 /// Strings of documents are compared byte by byte.
 const JSON_COLLATION: u16 = 46;
 
-/// What a place in a document takes beside its path.
+/// Bytes of a place in a document beside its path.
 const PLACE: usize = 128;
 
 struct Found {

@@ -169,7 +169,7 @@ fn str_to_date_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     .nullable(true))
 }
 
-/// What STR_TO_DATE has read so far.
+/// The fields that STR_TO_DATE has read so far.
 #[derive(Default)]
 struct Fields {
     year: u32,

@@ -39,7 +39,7 @@ pub(in crate::plan) fn is_forbidden(table: &Table, hints: &[IndexHint], access: 
     }
 }
 
-/// What a path is chosen for.
+/// The table and the conditions that a path is chosen for.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub table: &'a Arc<Table>,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// More combinations of values than this are not looked up one by one: the parts behind are left to the filter.
 const MOST_PIECES: usize = 10_000;
 
-/// What a conjunct says about a column.
+/// A statement about a column that a conjunct makes.
 #[derive(Clone, Copy)]
 struct Fact<'e> {
     /// Its number.
@@ -30,7 +30,7 @@ struct Fact<'e> {
     says: Asks<'e>,
 }
 
-/// What is asked of a column.
+/// The kind of a fact: what is asked of its column.
 #[derive(Clone, Copy)]
 enum Asks<'e> {
     /// Something about values that are known when it is read.
@@ -39,7 +39,7 @@ enum Asks<'e> {
     Among(&'e Subquery, usize, f64),
 }
 
-/// What conjuncts say, those from number `first` on.
+/// The facts of conjuncts, which have the numbers from `first` on.
 fn facts<'e>(wanted: &Wanted<'_>, first: usize, conjuncts: impl Iterator<Item = &'e Expr>) -> Vec<Fact<'e>> {
     let mut facts = Vec::new();
     for (at, condition) in conjuncts.enumerate() {
@@ -58,7 +58,7 @@ fn facts<'e>(wanted: &Wanted<'_>, first: usize, conjuncts: impl Iterator<Item = 
     facts
 }
 
-/// What the conjuncts of a table say.
+/// The facts of all conjuncts of a table.
 struct Facts<'e> {
     all: Vec<Fact<'e>>,
     /// How many conjuncts there are.
@@ -332,7 +332,7 @@ fn interval(wanted: &Wanted<'_>, index: usize, facts: &[Fact<'_>], total: f64) -
     (!built.used.is_empty()).then_some(built)
 }
 
-/// What makes the next part of a piece equal to something: one value if there is, else one of several.
+/// Finds the fact that makes the next part of a piece equal to something: to one value if there is such a fact, else to one of several.
 fn equality<'f, 'e>(
     wanted: &Wanted<'_>,
     index: usize,
@@ -391,7 +391,7 @@ fn pieces_cost(pieces: f64, rows: f64, in_place: bool, unique: bool) -> f64 {
     if unique { pieces * cost::point(in_place) } else { cost::ranges(pieces, rows, in_place) }
 }
 
-/// What facts say about the column of the part behind the leading ones: the first lower and the first upper bound, others
+/// Finds the bounds of the part behind the leading ones: the first lower and the first upper bound of its column, others
 /// stay in the filter; or the beginning of a text.
 fn tail(
     column: usize,

@@ -35,7 +35,7 @@ const ONE_VALUE_UNINDEXED: f64 = 0.1;
 /// The share of the rows for which any other condition is true.
 pub(in crate::plan) const ANYTHING: f64 = 0.5;
 
-/// What is known when a plan is made.
+/// The sources of an estimate when a plan is made.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'s> {
     /// The session's zone, for TIMESTAMP columns.
@@ -153,7 +153,7 @@ impl Known<'_> {
         }
     }
 
-    /// What an index says of a condition.
+    /// The part of the rows that meet a condition, by an index.
     fn indexed(self, table: &Table, slot: u16, condition: &Expr) -> Option<f64> {
         let (column, says) = says(condition, slot, &SlotSet::of(slot), table)?;
         let total = self.rows(table).max(1.0);
@@ -174,7 +174,7 @@ impl Known<'_> {
         }
     }
 
-    /// What a histogram says of a condition.
+    /// The part of the rows that meet a condition, by a histogram.
     fn in_histogram(self, table: &Arc<Table>, slot: u16, condition: &Expr) -> Option<f64> {
         if let Some((positive, column)) = negated(condition, slot) {
             let histogram = table.histogram(column)?;
@@ -255,7 +255,7 @@ impl Known<'_> {
         Some(if *negated { 1.0 - share } else { share })
     }
 
-    /// What is said of a condition without knowing anything.
+    /// The part of the rows that meet a condition, by rule: nothing is known of the column.
     fn by_rule(self, table: &Table, slot: u16, condition: &Expr) -> f64 {
         let Some((_, says)) = says(condition, slot, &SlotSet::of(slot), table) else {
             return self.in_subquery(table, slot, condition).unwrap_or_else(|| by_rule(condition));
@@ -293,13 +293,13 @@ fn pieces(interval: &Interval) -> f64 {
     interval.parts.iter().enumerate().map(count).product()
 }
 
-/// What a condition asks of a column's values.
+/// The demand of a condition on a column's values.
 enum Asked<'e> {
     Equal(&'e Expr, bool),
     Between(Option<&'e Bound>, Option<&'e Bound>),
 }
 
-/// What a condition denies, and of which column: `<>`, NOT IN, NOT BETWEEN, IS NOT NULL.
+/// The condition that another one denies, and its column: of `<>`, NOT IN, NOT BETWEEN, IS NOT NULL.
 fn negated(condition: &Expr, slot: u16) -> Option<(Expr, usize)> {
     let column_of = |e: &Expr| match &e.kind {
         Kind::Column { slot: s, column, .. } if *s == slot => Some(usize::from(*column)),

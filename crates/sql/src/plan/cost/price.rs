@@ -48,7 +48,7 @@ pub fn of_plan(plan: &QueryPlan, visited: &mut Visited) -> f64 {
     }
 }
 
-/// What it costs to read no more than LIMIT wants, if one table is read and its rows go straight out. Where they must meet conditions, every
+/// The price of reading no more than LIMIT wants, if one table is read and its rows go straight out. Where they must meet conditions, every
 /// other one is taken to do so.
 fn first_rows(root: &ResultOperator, project: &Project) -> Option<f64> {
     let Value::Int(most) = root.limit()?.count.as_ref()?.as_const()? else { return None };

@@ -18,7 +18,7 @@ const FEWEST: usize = 8;
 /// Matches from which the count of a combination is better than the product of its parts.
 const ENOUGH: usize = 4;
 
-/// What was counted for one plan.
+/// The counts of sampled rows that one plan has asked for.
 pub(crate) struct Sampled<'s> {
     session: &'s SessionState,
     state: RefCell<Samples>,

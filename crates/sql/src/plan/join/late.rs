@@ -10,7 +10,7 @@ use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::storage::LockMode;
 
-/// What is known when a node's rows have come.
+/// The state of a plan when a node's rows have come.
 pub(super) struct Step {
     /// Slots that are not read by then.
     pub missing: SlotSet,

@@ -264,7 +264,7 @@ impl Planner<'_> {
         Ok(Prefix { order, missing, cost: prefix.cost + step.cost(prefix.rows), rows })
     }
 
-    /// What the inner side of an outer join costs and gives for the rows before it. In the order written: its own search comes later.
+    /// Prices the inner side of an outer join for the rows before it, in the order written: its own search comes later.
     fn inner(&self, nest: &Nest, before: &Prefix) -> SqlResult<Prefix> {
         let members = Members::of(nest);
         let (missing, rows) = (before.missing.clone(), before.rows);

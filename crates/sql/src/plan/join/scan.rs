@@ -16,7 +16,7 @@ use crate::storage::LockMode;
 use omnibus_parser::ast::IndexHintKind;
 use std::sync::Arc;
 
-/// What reading a table costs beside what was read before it.
+/// The cost of reading a table for the rows that were read before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// Once.

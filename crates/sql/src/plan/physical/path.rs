@@ -114,7 +114,7 @@ pub enum Access {
     },
     /// Pieces of an index, in its order.
     Ranges(IndexRanges),
-    /// What several indexes find, each row once, in no order.
+    /// The rows that several indexes find, each once, in no order.
     Union(Vec<UnionBranch>),
 }
 

@@ -10,7 +10,7 @@ use crate::error::SqlError;
 use crate::expr::ExprType;
 use crate::logical::Limit;
 use crate::storage::LockMode;
-use omnibus_parser::ast::Target;
+use omnibus_parser::ast::AssignTarget;
 use std::sync::Arc;
 
 /// A query and what it yields.
@@ -27,7 +27,7 @@ pub struct QueryPlan {
     /// Whether two runs with the same outer rows may differ.
     pub volatile: bool,
     /// SELECT ... INTO @a, @b.
-    pub into: Vec<Target>,
+    pub into: Vec<AssignTarget>,
     /// SELECT ... INTO OUTFILE or DUMPFILE.
     pub(crate) outfile: Option<Box<crate::text_file::Outfile>>,
     /// SQL_CALC_FOUND_ROWS: the outermost LIMIT, applied while the rows behind it are counted.

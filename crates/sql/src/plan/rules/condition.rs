@@ -7,7 +7,7 @@ use crate::expr::subquery::{Member, Subquery};
 use crate::expr::types::Family;
 use omnibus_value::ColumnKind;
 
-/// What a condition says about one column.
+/// The meaning of a condition for one column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Says<'e> {
     Equal(&'e Expr, bool),
@@ -18,7 +18,7 @@ pub(crate) enum Says<'e> {
     Like(&'e Expr, Option<u32>),
 }
 
-/// What `condition` says about a column of slot `slot`, in terms of slots that are not in `missing`: those not read by then, itself among them.
+/// Finds the column of slot `slot` that `condition` is about and its meaning for it, in terms of slots that are not in `missing`: those not read by then, itself among them.
 pub(crate) fn says<'e>(
     condition: &'e Expr,
     slot: u16,
@@ -90,7 +90,7 @@ fn orders(column: &Column, value: &Expr, collation: u16) -> bool {
     }
 }
 
-/// What a subquery gives, to be looked up.
+/// The values that a subquery gives, to be looked up.
 pub(crate) struct Listed<'e> {
     pub subquery: &'e Subquery,
     /// The cost of having it, if the condition could be asked without.

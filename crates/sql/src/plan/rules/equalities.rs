@@ -26,7 +26,7 @@ fn member(e: &Expr, collation: u16) -> Option<Member> {
     }
 }
 
-/// Which columns are known to be equal.
+/// Classes of columns that are known to be equal.
 #[derive(Clone, Debug, Default)]
 pub(in crate::plan) struct Equated {
     classes: Vec<Vec<Member>>,

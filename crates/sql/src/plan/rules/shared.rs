@@ -88,7 +88,7 @@ mod tests {
         Expr { kind: Kind::Arith(op, Box::new([a, b])), ty: ExprType::decimal(30, 4) }
     }
 
-    /// What is left to compute for a row: columns and operations that are met for the first time.
+    /// Counts what is left to compute for a row: columns and operations that are met for the first time.
     fn computed(e: &Expr, known: &mut Vec<usize>) -> usize {
         if let Kind::Once(number, _) = e.kind {
             if known.contains(&number) {

@@ -2,13 +2,15 @@
 
 use super::compile::Compiled;
 use super::machine::{Frame, Machine, Out, Saved};
+use super::run::Execution;
 use crate::api::{Mode, Outcome, Priv, ResultColumn, Routine, VariableScope};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{DefinerRole, Inside, Locals, SessionState};
-use omnibus_parser::ast::{Expr, ObjectName, ParamMode, ProgramKind, Statement, Target};
+use crate::store::Trx;
+use omnibus_parser::ast::{AssignTarget, Expr, ObjectName, ParamMode, ProgramKind, Statement};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -17,106 +19,85 @@ pub(crate) fn takes_call(statement: &Statement) -> bool {
     matches!(statement, Statement::Call { .. } | Statement::RunEvent(_))
 }
 
-impl SqlSession {
+impl Execution<'_, '_> {
     /// CALL as a client's statement; again after [`Interrupt::Server`].
-    pub(crate) fn call_statement(
-        &mut self,
+    pub(crate) fn call(
+        session: &mut SqlSession,
         name: &ObjectName,
         args: &[Expr],
         call: &mut Call<'_>,
     ) -> ExecResult<Outcome> {
-        self.run_machine(call, |session, call| {
-            let mut machine = Machine::default();
-            session.open_call(name, args, call).map(|frame| machine.frames.push(frame))?;
-            Ok(machine)
+        Execution::run(session, call, |execution| {
+            let frame = execution.open_call(name, args)?;
+            execution.machine.frames.push(frame);
+            Ok(())
         })
     }
 
+    /// CALL goes on with what the server has made of a statement.
+    pub(crate) fn resume(session: &mut SqlSession, call: &mut Call<'_>) -> ExecResult<Outcome> {
+        Execution::run(session, call, |_| Err(SqlError::internal("a call that is not there").into()))
+    }
+
     /// Runs a program that `open` makes ready, or goes on with the one that waits for the server.
-    pub(super) fn run_machine(
-        &mut self,
+    pub(super) fn run(
+        session: &mut SqlSession,
         call: &mut Call<'_>,
-        open: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<Machine>,
+        open: impl FnOnce(&mut Execution<'_, '_>) -> ExecResult<()>,
     ) -> ExecResult<Outcome> {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        let mut machine = Machine::default();
-        let begun = match self.programs.answer.take() {
+        let answer = session.programs.answer.take();
+        let suspended = if answer.is_some() { session.programs.suspended.pop() } else { None };
+        let mut execution = Execution { session, call, machine: suspended.unwrap_or_default() };
+        let state = &execution.session.state;
+        let begun = match answer {
             Some(answer) => {
-                machine = self.programs.suspended.pop().unwrap_or_default();
-                self.state.budget.go_on(false);
-                self.answered(&mut machine, answer)
+                state.budget.go_on(false);
+                execution.answered(answer)
             }
             None => {
-                match self.state.programs.inside {
-                    Inside::Nothing => self.state.budget.begin(call.mode, false),
-                    _ => self.state.budget.go_on(false),
+                match state.programs.inside {
+                    Inside::Nothing => state.budget.begin(Mode::Blocking, false),
+                    _ => state.budget.go_on(false),
                 }
-                open(self, call).map(|opened| machine = opened)
+                open(&mut execution)
             }
         };
-        let result = begun.and_then(|()| self.advance(&mut machine, call));
+        let result = begun.and_then(|()| execution.advance());
+        let Execution { session, call, machine } = execution;
         if let Err(Interrupt::Server(_)) = &result {
-            self.programs.suspended.push(machine);
+            session.programs.suspended.push(machine);
             return result.map(|_| Outcome::ok());
         }
         let result = result.and_then(|_| Ok(give_to_client(&machine, call)?));
-        self.end_call(result.map(|()| Outcome { affected: machine.affected, ..Outcome::ok() }))
-    }
-
-    /// CALL goes on with what the server has made of a statement.
-    pub(crate) fn resume_call(&mut self, call: &mut Call<'_>) -> ExecResult<Outcome> {
-        self.run_machine(call, |_, _| Err(SqlError::internal("a call that is not there").into()))
-    }
-
-    fn end_call(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
-        self.state.budget.end();
-        if self.state.programs.inside == Inside::Nothing {
-            self.kill.clear_deadline();
-        }
-        match &result {
-            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
-            Err(Interrupt::Error(error)) => {
-                self.trx.floor().see_definitions();
-                self.state.row_count = -1;
-                self.state.diagnostics.push_once(Level::Error, error);
-            }
-            Err(_) => {}
-        }
+        let result = result.map(|()| Outcome { affected: machine.affected, ..Outcome::ok() });
+        end_call(&mut session.state, &session.trx, &result);
         result
     }
 
-    /// Takes the server's result of the statement that a CALL waits for.
-    pub fn answer(&mut self, answer: SqlResult<()>) {
-        self.programs.answer = Some(answer);
-    }
-
     /// The frame of a procedure that is called with these arguments.
-    pub(super) fn open_call(
-        &mut self,
-        name: &ObjectName,
-        args: &[Expr],
-        call: &mut Call<'_>,
-    ) -> ExecResult<Frame> {
-        let db = self.context().schema_of(name)?;
-        let found = self.context().catalog().program(ProgramKind::Procedure, &db, &name.name).cloned();
+    pub(super) fn open_call(&mut self, name: &ObjectName, args: &[Expr]) -> ExecResult<Frame> {
+        let db = self.session.context().schema_of(name)?;
+        let found =
+            self.session.context().catalog().program(ProgramKind::Procedure, &db, &name.name).cloned();
         let Some(def) = found else {
             return Err(SqlError::sp_does_not_exist("PROCEDURE", format!("{db}.{}", name.name)).into());
         };
-        let access = self.state.programs.access.clone();
-        access.as_deref().unwrap_or(call.access).check_routine(
+        let access = self.session.state.programs.access.clone();
+        access.as_deref().unwrap_or(self.call.access).check_routine(
             Routine { kind: ProgramKind::Procedure, db: &def.db, name: &def.name },
             Some(&def.definer()),
             Priv::Execute,
         )?;
-        let program = self.programs.interpreter.compiled(&def, &self.state.settings, None)?;
+        let program = self.session.programs.interpreter.compiled(&def, &self.session.state.settings, None)?;
         if program.modes.len() != args.len() {
             let error =
                 SqlError::sp_wrong_no_of_args("PROCEDURE", def.full_name(), program.modes.len(), args.len());
             return Err(error.into());
         }
-        check_recursion(&self.state, &def)?;
+        check_recursion(&self.session.state, &def)?;
         let (mut values, mut outs) = (Vec::with_capacity(args.len()), Vec::new());
         for (at, (mode, arg)) in program.modes.iter().zip(args).enumerate() {
             if *mode != ParamMode::In {
@@ -124,50 +105,52 @@ impl SqlSession {
             }
             values.push(match mode {
                 ParamMode::Out => (Value::Null, ExprType::null().column),
-                _ => self.argument(arg, call)?,
+                _ => self.argument(arg)?,
             });
         }
-        let mut frame = enter_program(&mut self.state, &program, values)?;
+        let mut frame = enter_program(&mut self.session.state, &program, values)?;
         frame.outs = outs;
-        if self.state.programs.inside == Inside::Nothing {
-            self.state.programs.inside = Inside::Procedure;
+        if self.session.state.programs.inside == Inside::Nothing {
+            self.session.state.programs.inside = Inside::Procedure;
         }
         Ok(frame)
     }
 
-    fn argument(&mut self, arg: &Expr, call: &mut Call<'_>) -> ExecResult<(Value, ColumnType)> {
+    fn argument(&mut self, arg: &Expr) -> ExecResult<(Value, ColumnType)> {
         if let Expr::Param(number) = arg {
-            let value = call.params.get(*number as usize).cloned().unwrap_or(Value::Null);
-            let ty = crate::bind::value_type(&value, self.state.settings.collation_connection);
+            let value = self.call.params.get(*number as usize).cloned().unwrap_or(Value::Null);
+            let ty = crate::bind::value_type(&value, self.session.state.settings.collation_connection);
             return Ok((value, ty.column));
         }
-        if call.params.is_empty() {
-            return self.value_of(arg, true, call);
+        if self.call.params.is_empty() {
+            return self.value_of(arg, true);
         }
-        evaluate::value(&mut self.context(), arg, call.params, true, call.access)
+        evaluate::value(&mut self.session.context(), arg, self.call.params, true, self.call.access)
     }
+}
 
+impl Machine {
     /// The innermost frame ends without a result.
-    pub(super) fn drop_frame(&mut self, machine: &mut Machine) {
-        if let Some(mut frame) = machine.frames.pop() {
-            leave_program(&mut self.state, &mut frame);
+    pub(super) fn drop_frame(&mut self, state: &mut SessionState) {
+        if let Some(mut frame) = self.frames.pop() {
+            leave_program(state, &mut frame);
         }
     }
 
     /// The innermost frame has come to its end, `returned` by RETURN: parameters go where the caller wants them.
-    pub(super) fn end_frame(&mut self, machine: &mut Machine, returned: Option<()>) -> SqlResult<()> {
-        let Some(frame) = machine.frames.last() else { return Ok(()) };
+    pub(super) fn end_frame(&mut self, state: &mut SessionState, returned: Option<()>) -> SqlResult<()> {
+        let Some(frame) = self.frames.last() else { return Ok(()) };
         let def = frame.program.def.clone();
         if def.kind() == ProgramKind::Function && returned.is_none() {
             return Err(SqlError::sp_noreturnend(&def.name));
         }
-        let Some(mut frame) = machine.frames.pop() else { return Ok(()) };
-        let locals = leave_program(&mut self.state, &mut frame);
+        let Some(mut frame) = self.frames.pop() else { return Ok(()) };
+        let locals = leave_program(state, &mut frame);
         if let Some(rows) = &frame.program.rows {
             let to = rows.from + rows.table.columns().len();
-            machine.row = locals.values.get(rows.from..to).unwrap_or_default().to_vec();
+            self.row = locals.values.get(rows.from..to).unwrap_or_default().to_vec();
         }
-        if let Some(caller) = machine.frames.last_mut() {
+        if let Some(caller) = self.frames.last_mut() {
             caller.at += 1;
         }
         for (at, out) in &frame.outs {
@@ -175,19 +158,36 @@ impl SqlSession {
                 continue;
             };
             match out {
-                Out::Variable(target) => self.state.assign(target, value.clone(), &column.ty)?,
-                Out::Param(number) => machine.to_client.push((*number, column.clone(), value.clone())),
+                Out::Variable(target) => state.assign(target, value.clone(), &column.ty)?,
+                Out::Param(number) => self.to_client.push((*number, column.clone(), value.clone())),
             }
         }
         Ok(())
     }
 }
 
+/// A call has ended with this.
+fn end_call(state: &mut SessionState, trx: &Trx, result: &ExecResult<Outcome>) {
+    state.budget.end();
+    if state.programs.inside == Inside::Nothing {
+        state.budget.kill().clear_deadline();
+    }
+    match result {
+        Ok(outcome) => state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+        Err(Interrupt::Error(error)) => {
+            trx.floor().see_definitions();
+            state.row_count = -1;
+            state.diagnostics.push_once(Level::Error, error);
+        }
+        Err(_) => {}
+    }
+}
+
 /// Where an OUT argument goes.
 fn out_target(arg: &Expr, at: usize, def: &ProgramDef) -> SqlResult<Out> {
     match arg {
-        Expr::UserVar(name) => Ok(Out::Variable(Target::User(name.clone()))),
-        Expr::Local(local) => Ok(Out::Variable(Target::Local(*local))),
+        Expr::UserVar(name) => Ok(Out::Variable(AssignTarget::User(name.clone()))),
+        Expr::Local(local) => Ok(Out::Variable(AssignTarget::Local(*local))),
         Expr::Param(number) => Ok(Out::Param(*number as usize)),
         _ => Err(SqlError::sp_not_var_arg(at + 1, def.full_name())),
     }

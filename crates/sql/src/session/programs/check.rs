@@ -88,7 +88,7 @@ fn statement(kind: ProgramKind, statement: &Statement) -> SqlResult<()> {
     }
 }
 
-/// What a program may not do that runs inside of a statement.
+/// Fails if a statement is one that a program may not have which runs inside of another statement.
 pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
     let is_autocommit =
         |item: &SetItem| matches!(item, SetItem::System { name, .. } if name.is("autocommit"));

@@ -9,8 +9,9 @@ use crate::error::{SqlError, SqlResult};
 use crate::state::TriggerRows;
 use bytes::Bytes;
 use omnibus_parser::ast::{
-    BinaryOp, Block, Branch, Characteristics, Condition, Cursor, DataType, Expr, Handler, HandlerKind, Ident,
-    InnerStatement, LoopKind, ParamMode, ProgramNode, Security, SetItem, Spanned, Statement, Target,
+    AssignTarget, BinaryOp, Block, Branch, Characteristics, Condition, Cursor, DataType, Expr, Handler,
+    HandlerKind, Ident, InnerStatement, LoopKind, ParamMode, ProgramNode, Security, SetItem, Spanned,
+    Statement,
 };
 use omnibus_value::{ColumnKind, ColumnType};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub(crate) enum Instruction {
     Open(u32),
     Fetch {
         cursor: u32,
-        into: Vec<Target>,
+        into: Vec<AssignTarget>,
     },
     Close(u32),
     Return(Arc<Expr>),
@@ -153,7 +154,7 @@ impl Compiled {
     }
 }
 
-/// What a variable of a type is like: a column without a table.
+/// Makes a column without a table of a variable's type.
 ///
 /// # Errors
 /// As in CREATE TABLE.

@@ -10,7 +10,7 @@ use omnibus_parser::ast::{ConditionItem, DiagnosticsPart, GetDiagnostics, Signal
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
-/// What SIGNAL says of a state when nobody says more.
+/// The error number and text of a state that SIGNAL gives neither.
 fn unhandled(state: &[u8; 5]) -> (u16, &'static str) {
     match &state[..2] {
         b"01" => (1642, "Unhandled user-defined warning condition"),

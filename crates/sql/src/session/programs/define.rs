@@ -130,7 +130,7 @@ impl ProgramDdl<'_, '_> {
         }
         let def = Arc::new(def);
         Compiled::new(&def, &self.ddl.state.settings, None)?;
-        persist::put_program(self.ddl.trx.writes_mut(), &def);
+        persist::put_program(&mut self.ddl.trx.transaction.writes, &def);
         change.next.put_program(def.clone());
         let replace = if tree.or_replace { "CREATE OR REPLACE " } else { "CREATE " };
         let logged = self.log_as(&def.text.replacen("CREATE ", replace, 1));
@@ -256,7 +256,7 @@ impl ProgramDdl<'_, '_> {
         def.set_text(head.text(&characteristics, &tree.program.text));
         def.modified_us = self.ddl.state.now_us;
         let def = Arc::new(def);
-        persist::put_program(self.ddl.trx.writes_mut(), &def);
+        persist::put_program(&mut self.ddl.trx.transaction.writes, &def);
         change.next.put_program(def);
         self.ddl.commit(change)
     }
@@ -282,7 +282,7 @@ impl ProgramDdl<'_, '_> {
             return self.ddl.commit(change);
         };
         change.next.remove_program(&db, &program_key(kind, name));
-        persist::delete_program(self.ddl.trx.writes_mut(), &old);
+        persist::delete_program(&mut self.ddl.trx.transaction.writes, &old);
         self.ddl.commit(change)
     }
 }
@@ -295,7 +295,7 @@ fn missing(kind: ProgramKind, db: &str, name: &ObjectName) -> SqlError {
     }
 }
 
-/// What a routine's statement begins with.
+/// The beginning of a routine's statement.
 struct Head<'a> {
     kind: ProgramKind,
     definer: &'a Definer,

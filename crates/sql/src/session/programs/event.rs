@@ -3,7 +3,7 @@
 use super::check;
 use super::compile::Compiled;
 use super::define::ProgramDdl;
-use super::machine::Machine;
+use super::run::Execution;
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
 use crate::ddl::{Change, Ddl, check_name};
@@ -119,7 +119,7 @@ impl SqlSession {
             params: &[],
             inner: None,
         };
-        self.begin(call.text, false);
+        self.context().begin(call.text, false);
         let result = self.run(&mut call, |session, call| {
             let (trx, state) = (&mut session.trx, &mut session.state);
             let mut ddl = Ddl { trx, state, access: call.access, sql: b"" };
@@ -129,9 +129,15 @@ impl SqlSession {
         self.state.settings.sql_log_bin = logs;
         result.map(|outcome| outcome.wait)
     }
+}
 
+impl Execution<'_, '_> {
     /// Runs an event's body, in the name of its definer.
-    pub(crate) fn run_event(&mut self, name: &ObjectName, call: &mut Call<'_>) -> ExecResult<Outcome> {
+    pub(crate) fn run_event(
+        session: &mut SqlSession,
+        name: &ObjectName,
+        call: &mut Call<'_>,
+    ) -> ExecResult<Outcome> {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
@@ -144,7 +150,7 @@ impl SqlSession {
             params: call.params,
             inner: None,
         };
-        self.run_machine(&mut call, |session, call| {
+        Execution::run(session, &mut call, |Execution { session, call, machine }| {
             let db = session.context().schema_of(name)?;
             let found = session.context().catalog().program(ProgramKind::Event, &db, &name.name).cloned();
             let def = found.ok_or_else(|| missing(name))?;
@@ -152,9 +158,8 @@ impl SqlSession {
             let program = session.programs.interpreter.compiled(&def, &session.state.settings, None)?;
             let frame = super::call::enter_program(&mut session.state, &program, Vec::new())?;
             session.state.programs.inside = Inside::Procedure;
-            let mut machine = Machine::default();
             machine.frames.push(frame);
-            Ok(machine)
+            Ok(())
         })
     }
 }
@@ -199,7 +204,7 @@ impl ProgramDdl<'_, '_> {
         ));
         if let Some(old) = &old {
             change.next.remove_program(&db, &old.key());
-            persist::delete_program(self.ddl.trx.writes_mut(), old);
+            persist::delete_program(&mut self.ddl.trx.transaction.writes, old);
         }
         if self.is_past(&event) {
             if !event.preserve {
@@ -230,7 +235,7 @@ impl ProgramDdl<'_, '_> {
         }
     }
 
-    /// What came from a source does not run here.
+    /// The status that an event gets: one that came from a source does not run here.
     fn event_status(&self, written: Option<EventStatus>) -> Option<EventStatus> {
         if self.ddl.state.settings.replicated { Some(EventStatus::ReplicaSideDisabled) } else { written }
     }
@@ -251,7 +256,7 @@ impl ProgramDdl<'_, '_> {
     fn put_event(&mut self, change: &mut Change, def: ProgramDef) -> ExecResult<()> {
         let def = Arc::new(def);
         Compiled::new(&def, &self.ddl.state.settings, None)?;
-        persist::put_program(self.ddl.trx.writes_mut(), &def);
+        persist::put_program(&mut self.ddl.trx.transaction.writes, &def);
         change.next.put_program(def);
         Ok(())
     }
@@ -325,7 +330,7 @@ impl ProgramDdl<'_, '_> {
         def.set_text(event.text(&definer, &name, comment, body, true));
         def.event = Some(event);
         change.next.remove_program(&db, &old.key());
-        persist::delete_program(self.ddl.trx.writes_mut(), &old);
+        persist::delete_program(&mut self.ddl.trx.transaction.writes, &old);
         self.put_event(&mut change, def)?;
         let logged = format!("ALTER DEFINER={definer} {}", String::from_utf8_lossy(&tree.tail));
         let logged = self.log_as(&logged);
@@ -338,7 +343,7 @@ impl ProgramDdl<'_, '_> {
         self.ddl.access.check(&db, None, Priv::Event)?;
         let mut change = self.ddl.begin(Names::Tables(&[]))?;
         match change.next.remove_program(&db, &program_key(ProgramKind::Event, name)) {
-            Some(old) => persist::delete_program(self.ddl.trx.writes_mut(), &old),
+            Some(old) => persist::delete_program(&mut self.ddl.trx.transaction.writes, &old),
             None if drop.if_exists => {
                 let message = format!("Event {name} does not exist");
                 self.ddl.state.diagnostics.note(SqlError::new(1305, b"42000", message));

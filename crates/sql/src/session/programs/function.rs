@@ -5,9 +5,10 @@
 
 use super::compile::Compiled;
 use super::machine::Machine;
-use crate::api::{AccessCheck, AllowAll, Mode, Outcome, SessionSettings};
+use super::run::Execution;
+use crate::api::{AccessCheck, AllowAll, Mode, SessionSettings};
 use crate::catalog::{ProgramDef, Table};
-use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::session::{Call, Database, Nowhere, SqlSession};
 use crate::state::{Inside, Programs, SessionState, Signature, TriggerRows};
 use crate::store::Trx;
@@ -61,7 +62,7 @@ impl Interpreter {
     }
 
     /// Runs something on a session that has the caller's state and transaction.
-    pub(super) fn inside<T>(
+    fn inside<T>(
         &self,
         state: &mut SessionState,
         trx: &mut Trx,
@@ -93,7 +94,7 @@ impl Programs for Interpreter {
         state: &mut SessionState,
         trx: &mut Trx,
     ) -> ExecResult<()> {
-        self.inside(state, trx, |session| session.run_trigger(def, table, old, new))
+        self.inside(state, trx, |session| self.run_trigger(session, def, table, old, new))
     }
 
     fn signature(&self, def: &Arc<ProgramDef>, settings: &SessionSettings) -> SqlResult<Signature> {
@@ -109,47 +110,44 @@ impl Programs for Interpreter {
         state: &mut SessionState,
         trx: &mut Trx,
     ) -> ExecResult<Value> {
-        self.inside(state, trx, |session| session.call_function(def, args))
+        self.inside(state, trx, |session| {
+            if session.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
+                return Err(SqlError::sp_no_recursion().into());
+            }
+            let program = self.compiled(def, &session.state.settings, None)?;
+            Execution::inside(session, |execution| {
+                let frame = super::call::enter_program(&mut execution.session.state, &program, args)?;
+                execution.machine.frames.push(frame);
+                execution.advance()
+            })
+        })
     }
 }
 
-impl SqlSession {
-    fn call_function(&mut self, def: &Arc<ProgramDef>, args: Vec<(Value, ColumnType)>) -> ExecResult<Value> {
-        if self.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
-            return Err(SqlError::sp_no_recursion().into());
-        }
-        let program = self.programs.interpreter.compiled(def, &self.state.settings, None)?;
-        self.run_inside(|session, call| {
-            let frame = super::call::enter_program(&mut session.state, &program, args)?;
-            let mut machine = Machine::default();
-            machine.frames.push(frame);
-            session.advance(&mut machine, call)
-        })
-    }
-
-    /// What functions and triggers share: what they leave is nothing but what they wrote.
-    pub(super) fn run_inside<T>(
-        &mut self,
-        run: impl FnOnce(&mut SqlSession, &mut Call<'_>) -> ExecResult<T>,
+impl Execution<'_, '_> {
+    /// Runs a function or trigger, which leaves nothing behind but the rows that it wrote.
+    pub(super) fn inside<T>(
+        session: &mut SqlSession,
+        run: impl FnOnce(&mut Execution<'_, '_>) -> ExecResult<T>,
     ) -> ExecResult<T> {
-        self.context().enter();
+        session.context().enter();
         // It does not see the savepoints of who calls it, and leaves none of its own.
-        let savepoints = std::mem::take(&mut self.trx.transaction.savepoints);
-        let empty = self.state.diagnostics.emptied();
-        let diagnostics = std::mem::replace(&mut self.state.diagnostics, empty);
-        let (row_count, found_rows) = (self.state.row_count, self.state.found_rows);
-        let (last_insert_id, set) = (self.state.last_insert_id, self.state.last_insert_id_set.take());
-        let inside = std::mem::replace(&mut self.state.programs.inside, Inside::Statement);
+        let savepoints = std::mem::take(&mut session.trx.transaction.savepoints);
+        let empty = session.state.diagnostics.emptied();
+        let diagnostics = std::mem::replace(&mut session.state.diagnostics, empty);
+        let (row_count, found_rows) = (session.state.row_count, session.state.found_rows);
+        let (last_insert_id, set) = (session.state.last_insert_id, session.state.last_insert_id_set.take());
+        let inside = std::mem::replace(&mut session.state.programs.inside, Inside::Statement);
         if inside != Inside::Statement {
-            self.state.programs.doomed = false;
+            session.state.programs.doomed = false;
         }
-        let (tables, used) = (self.state.programs.tables.clone(), self.state.programs.used.len());
-        self.state.programs.used.extend(&tables);
-        let access: Arc<dyn AccessCheck> = match self.state.programs.access.clone() {
+        let (tables, used) = (session.state.programs.tables.clone(), session.state.programs.used.len());
+        session.state.programs.used.extend(&tables);
+        let access: Arc<dyn AccessCheck> = match session.state.programs.access.clone() {
             Some(access) => access,
-            None => self.state.host.own_access().unwrap_or_else(|| Arc::new(AllowAll)),
+            None => session.state.host.own_access().unwrap_or_else(|| Arc::new(AllowAll)),
         };
-        let text = self.state.statement.clone();
+        let text = session.state.statement.clone();
         let mut call = Call {
             mode: Mode::Blocking,
             access: &*access,
@@ -158,65 +156,21 @@ impl SqlSession {
             params: &[],
             inner: None,
         };
-        let result = run(self, &mut call);
+        let mut execution =
+            Execution { session: &mut *session, call: &mut call, machine: Machine::default() };
+        let result = run(&mut execution);
+        // One that failed before its first step is still in its place.
+        execution.machine.unwind(&mut execution.session.state);
         // A transaction that was rolled back has none.
-        self.trx.transaction.savepoints = if self.trx.is_open() { savepoints } else { Default::default() };
-        self.state.programs.inside = inside;
-        self.state.programs.tables = tables;
-        self.state.programs.used.truncate(used);
-        self.state.statement = text;
-        self.state.diagnostics = diagnostics;
-        (self.state.row_count, self.state.found_rows) = (row_count, found_rows);
-        (self.state.last_insert_id, self.state.last_insert_id_set) = (last_insert_id, set);
-        result
-    }
-
-    /// Runs a part of a statement so that it can be undone by itself. `writes`: it changes rows.
-    pub(crate) fn run_part(
-        &mut self,
-        call: &mut Call<'_>,
-        writes: bool,
-        mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
-    ) -> ExecResult<Outcome> {
-        if writes {
-            // Events that the statement around has not given to the cache yet are not this one's to undo.
-            self.trx.end_statement()?;
-        }
-        let marks = self.trx.marks();
-        let mut replans = 0;
-        let result = loop {
-            let result = body(self, call).and_then(|outcome| {
-                if writes {
-                    self.trx.end_statement()?;
-                }
-                Ok(outcome)
-            });
-            match result {
-                Err(Interrupt::Error(error)) if error.code == 1615 && replans < 20 => replans += 1,
-                result => break result,
-            }
-            if writes {
-                self.trx.rollback_statement(marks)?;
-            }
-        };
-        if writes && self.trx.statement.take_forced() {
-            // The number that was given is for the rows of one statement.
-            self.state.settings.insert_id = None;
-        }
-        match &result {
-            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
-            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
-            Err(Interrupt::Error(error)) => {
-                if writes {
-                    self.trx.rollback_statement(marks)?;
-                }
-                // What a function of it wrote can not be taken out by itself: no handler may go on.
-                self.state.programs.doomed |= !writes && self.trx.has_written_since(marks);
-                self.state.row_count = -1;
-                self.state.diagnostics.push(Level::Error, error.clone());
-            }
-            Err(_) => {}
-        }
+        session.trx.transaction.savepoints =
+            if session.trx.is_open() { savepoints } else { Default::default() };
+        session.state.programs.inside = inside;
+        session.state.programs.tables = tables;
+        session.state.programs.used.truncate(used);
+        session.state.statement = text;
+        session.state.diagnostics = diagnostics;
+        (session.state.row_count, session.state.found_rows) = (row_count, found_rows);
+        (session.state.last_insert_id, session.state.last_insert_id_set) = (last_insert_id, set);
         result
     }
 }

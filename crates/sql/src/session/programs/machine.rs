@@ -2,13 +2,13 @@
 //!
 //! No execution: `run` asks here where to go on.
 
-use super::compile::{Compiled, CompiledHandler};
+use super::compile::{Compiled, CompiledHandler, Instruction};
 use super::cursor::Cursor;
 use crate::api::AccessCheck;
 use crate::catalog::Column;
-use crate::error::{Level, SqlError};
-use crate::state::{DefinerRole, Inside, Locals, TriggerRows};
-use omnibus_parser::ast::{Condition, HandlerKind, Target};
+use crate::error::{ExecResult, Level, SqlError};
+use crate::state::{DefinerRole, Inside, Locals, SessionState, TriggerRows};
+use omnibus_parser::ast::{AssignTarget, Condition, HandlerKind};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) enum Scope {
     },
 }
 
-/// What a frame puts back when it ends.
+/// The caller's state, which a frame puts back when it ends.
 pub(super) struct Saved {
     pub locals: Locals,
     pub database: Option<Arc<str>>,
@@ -55,7 +55,7 @@ pub(super) struct Frame {
 /// Where an OUT parameter goes.
 #[derive(Clone, Debug)]
 pub(super) enum Out {
-    Variable(Target),
+    Variable(AssignTarget),
     /// `?` number so-and-so: to the client.
     Param(usize),
 }
@@ -66,9 +66,9 @@ pub(crate) struct Machine {
     pub(super) frames: Vec<Frame>,
     /// Rows affected by the last statement.
     pub(super) affected: u64,
-    /// OUT parameters that go to the client: their `?`, type and value.
     /// NEW, as a trigger left it.
     pub(super) row: Vec<Value>,
+    /// OUT parameters that go to the client: their `?`, type and value.
     pub(super) to_client: Vec<(usize, Column, Value)>,
 }
 
@@ -133,5 +133,108 @@ impl Frame {
                 *place = None;
             }
         }
+    }
+
+    /// A handler is through: where to go on.
+    pub(super) fn end_handler(&mut self, state: &mut SessionState) -> usize {
+        while let Some(scope) = self.scopes.pop() {
+            let Scope::Handler { hidden, resume, kind, stacked } = scope else { continue };
+            // What was handled is nobody's condition any more.
+            if let Some(handled) = state.programs.stacked.get(stacked) {
+                let handled = handled.clone();
+                handled.conditions().iter().for_each(|(_, known)| state.diagnostics.take_out(known));
+            }
+            state.programs.stacked.truncate(stacked);
+            if kind == HandlerKind::Continue {
+                return resume;
+            }
+            let end = match self.scopes.get(hidden) {
+                Some(Scope::Block(block)) => self.program.blocks[*block].end,
+                _ => self.program.code.len(),
+            };
+            self.leave_to(hidden);
+            return end;
+        }
+        self.program.code.len()
+    }
+
+    fn enter_handler(&mut self, state: &mut SessionState, (hidden, number): (usize, usize), resume: usize) {
+        let Some(Scope::Block(block)) = self.scopes.get(hidden) else { return };
+        let handler = &self.program.blocks[*block].handlers[number];
+        let stacked = state.programs.stacked.len();
+        state.programs.stacked.push(state.diagnostics.clone());
+        self.scopes.push(Scope::Handler { hidden, resume, kind: handler.kind, stacked });
+        self.at = handler.start;
+    }
+}
+
+impl Machine {
+    /// A statement succeeded with warnings: a handler for the last of them that has one.
+    pub(super) fn look_for_warnings(&mut self, state: &mut SessionState, first: usize) {
+        let conditions = state.diagnostics.conditions().get(first..).unwrap_or_default();
+        let warnings: Vec<SqlError> = conditions
+            .iter()
+            .rev()
+            .filter(|(level, _)| *level == Level::Warning)
+            .map(|(_, condition)| condition.clone())
+            .collect();
+        let Some(frame) = self.frames.last_mut() else { return };
+        for warning in warnings {
+            if let Some(found) = frame.handler(Level::Warning, &warning) {
+                let resume = frame.at;
+                frame.enter_handler(state, found, resume);
+                return;
+            }
+        }
+    }
+
+    /// A statement failed: goes on in the handler for it, or ends with the error.
+    pub(super) fn raise(
+        &mut self,
+        state: &mut SessionState,
+        level: Level,
+        error: SqlError,
+    ) -> ExecResult<()> {
+        state.diagnostics.push_once(level, &error);
+        // SIGNAL may give any number; KILL itself is seen by the next step.
+        let signalled = state.programs.signalled.as_ref().is_some_and(|known| known.error.is_same(&error));
+        while let Some(frame) = self.frames.last_mut() {
+            let ends = ends_all(&error) && !signalled
+                || state.programs.inside == Inside::Statement
+                    && (state.programs.doomed || error.code == 1213);
+            let found = if ends { None } else { frame.handler(level, &error) };
+            if let Some(found) = found {
+                let resume = match frame.program.code.get(frame.at) {
+                    Some(Instruction::JumpUnless { after, .. }) => *after,
+                    _ => frame.at + 1,
+                };
+                frame.enter_handler(state, found, resume);
+                if level == Level::Error {
+                    changes_nothing(state, &mut self.affected);
+                }
+                return Ok(());
+            }
+            self.drop_frame(state);
+        }
+        Err(error.into())
+    }
+
+    /// Ends all frames without a result.
+    pub(super) fn unwind(&mut self, state: &mut SessionState) {
+        while !self.frames.is_empty() {
+            self.drop_frame(state);
+        }
+    }
+}
+
+/// Whether no handler may catch an error of the server's: the session or its statement is to end.
+fn ends_all(error: &SqlError) -> bool {
+    matches!(error.code, 1317 | 3024 | 1969 | 1053 | 1927 | 1436)
+}
+
+/// A statement that changes no rows has run: in MySQL's dialect CALL tells of none, whatever was changed before.
+pub(super) fn changes_nothing(state: &SessionState, affected: &mut u64) {
+    if !state.settings.mariadb {
+        *affected = 0;
     }
 }

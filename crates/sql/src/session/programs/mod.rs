@@ -1,8 +1,8 @@
 //! Stored programs: procedures, functions and triggers, from their trees to what they do.
 //!
 //! `compile` makes a list of instructions of a body, `check` refuses what a function or a trigger may not do. `machine` is a
-//! program that runs: its frames, scopes and handlers. `run` is the interpreter: each statement of a body goes through the
-//! session's own entry, as if a client had sent it, with the program's variables in `state`. What only the server can
+//! program that runs: its frames, scopes and handlers. `run` is the interpreter, an `Execution` made where a call begins: each statement of a
+//! body goes through the session's own entry, as if a client had sent it, with the program's variables in `state`. What only the server can
 //! run (SET of system variables, accounts) suspends a procedure with [`crate::Interrupt::Server`] and goes on with its
 //! result. `function` runs a program inside a statement, on a session of its own that has the caller's transaction and state for that time.
 //! `conditions` is SIGNAL, RESIGNAL and GET DIAGNOSTICS, which exist outside of programs, too. `define` is CREATE, ALTER and DROP, `event` the same
@@ -29,3 +29,4 @@ use compile::Compiled;
 pub(crate) use define::ProgramDdl;
 pub(crate) use function::Interpreter;
 pub(crate) use machine::Machine;
+pub(crate) use run::Execution;

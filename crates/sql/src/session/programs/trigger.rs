@@ -3,7 +3,8 @@
 use super::check;
 use super::compile::{Compiled, Instruction};
 use super::define::ProgramDdl;
-use super::machine::Machine;
+use super::function::Interpreter;
+use super::run::Execution;
 use crate::api::{Outcome, Priv};
 use crate::catalog::{ProgramDef, Table, persist};
 use crate::ddl::{self, Change, check_name, trigger_text, triggers_of};
@@ -67,7 +68,7 @@ impl ProgramDdl<'_, '_> {
         }
         if let Some(old) = &old {
             change.next.remove_program(&db, &old.key());
-            persist::delete_program(self.ddl.trx.writes_mut(), old);
+            persist::delete_program(&mut self.ddl.trx.transaction.writes, old);
         }
         let text = trigger_text(tree, &definer.quoted(), &table_name, "");
         let def = Arc::new(self.new_program(ProgramKind::Trigger, &db, name, text));
@@ -132,7 +133,7 @@ impl ProgramDdl<'_, '_> {
             }
             let mut placed = ProgramDef::clone(&each);
             placed.order = at as u64 + 1;
-            persist::put_program(self.ddl.trx.writes_mut(), &placed);
+            persist::put_program(&mut self.ddl.trx.transaction.writes, &placed);
             change.next.put_program(Arc::new(placed));
         }
         Ok(())
@@ -155,7 +156,7 @@ impl ProgramDdl<'_, '_> {
         self.ddl.access.check(&db, Some(&table_name), Priv::Trigger)?;
         let mut change = self.ddl.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
         let Some(def) = change.next.remove_program(&db, &known.key()) else { return Err(missing().into()) };
-        persist::delete_program(self.ddl.trx.writes_mut(), &def);
+        persist::delete_program(&mut self.ddl.trx.transaction.writes, &def);
         if let Some(table) = change.next.find_table(&db, &table_name).cloned() {
             ddl::table::replace_def(self.ddl, &mut change, &table, table.def.clone());
         }
@@ -163,32 +164,28 @@ impl ProgramDdl<'_, '_> {
     }
 }
 
-impl SqlSession {
+impl Interpreter {
     /// Fires a trigger for a row.
     pub(super) fn run_trigger(
-        &mut self,
+        &self,
+        session: &mut SqlSession,
         def: &Arc<ProgramDef>,
         table: &Arc<Table>,
         old: Option<&[Value]>,
         new: Option<&mut Vec<Value>>,
     ) -> ExecResult<()> {
-        if self.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
+        if session.state.programs.running.iter().any(|running| Arc::ptr_eq(running, def)) {
             return Err(SqlError::sp_no_recursion().into());
         }
-        let program = self.programs.interpreter.compiled(def, &self.state.settings, Some(table))?;
+        let program = self.compiled(def, &session.state.settings, Some(table))?;
         let Some(rows) = program.rows.clone() else { return Ok(()) };
         let width = table.columns().len();
         let given = new.as_deref().cloned();
-        let row = self.run_inside(|session, call| {
-            let frame = super::call::enter_program(&mut session.state, &program, Vec::new())?;
+        let row = Execution::inside(session, |execution| {
+            let Execution { session, machine, .. } = execution;
+            machine.frames.push(super::call::enter_program(&mut session.state, &program, Vec::new())?);
             if let Some(access) = session.state.programs.access.clone() {
-                let allowed = access.check(&table.def.db, Some(&table.def.name), Priv::Trigger);
-                if let Err(error) = allowed {
-                    let mut machine = Machine::default();
-                    machine.frames.push(frame);
-                    session.unwind(&mut machine);
-                    return Err(error.into());
-                }
+                access.check(&table.def.db, Some(&table.def.name), Priv::Trigger)?;
             }
             let places = [(rows.from, given.as_deref()), (rows.from + width, old)];
             for (from, row) in places {
@@ -197,14 +194,12 @@ impl SqlSession {
                     session.state.set_local((from + at) as u32, value)?;
                 }
             }
-            let mut machine = Machine::default();
-            machine.frames.push(frame);
-            session.advance(&mut machine, call)?;
-            Ok(machine.row)
+            execution.advance()?;
+            Ok(std::mem::take(&mut execution.machine.row))
         })?;
         if let Some(new) = new {
             for (at, value) in row.into_iter().enumerate().take(new.len()) {
-                new[at] = stored(&self.state, table, at, value);
+                new[at] = stored(&session.state, table, at, value);
             }
         }
         Ok(())
