@@ -6,7 +6,6 @@
 use super::Write;
 use bytes::Bytes;
 use omnibus_ordered::{ChunkRef, Chunks, Keys};
-use smallvec::SmallVec;
 
 /// Writes that are kept as they come.
 const KEPT: usize = 128;
@@ -17,7 +16,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    kept: SmallVec<[Kept; 2]>,
+    kept: Vec<Kept>,
     /// Further ones, if there are any.
     rest: Option<Box<Rest>>,
     /// About what it takes.
