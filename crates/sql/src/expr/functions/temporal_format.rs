@@ -439,7 +439,10 @@ fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResu
     if !(0.0..super::temporal::UNIX_END as f64).contains(&seconds) {
         return Ok(Value::Null);
     }
-    let at = unix_us(cx.zone().local_us((seconds * 1e6).round() as i64));
+    let micros = seconds * 1e6;
+    let cut = cx.session.settings.date_mode().truncate;
+    let micros = if cut { micros.trunc() } else { micros.round() };
+    let at = unix_us(cx.zone().local_us(micros as i64));
     if args.len() == 1 {
         return Ok(Value::DateTime(at));
     }
