@@ -426,7 +426,7 @@ fn queries() {
         "SELECT * FROM (((SELECT 1))) x",
         "SELECT * FROM ((a JOIN b) JOIN (c))",
         "SELECT * FROM ((SELECT 1) x JOIN b)",
-        "SELECT * FROM t USE INDEX (a, PRIMARY) IGNORE INDEX FOR ORDER BY (b) FORCE KEY () WHERE 1",
+        "SELECT * FROM t USE INDEX (a, PRIMARY) IGNORE INDEX FOR ORDER BY (b) FORCE KEY (c) WHERE 1",
         "SELECT * FROM t PARTITION (p0, p1) x",
         "SELECT * FROM t FOR UPDATE",
         "SELECT * FROM t FOR SHARE OF t NOWAIT FOR UPDATE OF u SKIP LOCKED",

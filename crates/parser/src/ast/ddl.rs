@@ -101,6 +101,8 @@ pub struct DataType {
     pub collation: Option<Ident>,
     /// BINARY attribute: the `_bin` collation of the character set.
     pub binary: bool,
+    /// The collation is that of what the column was made of by CREATE TABLE .. SELECT, and nobody has written it.
+    pub implied: bool,
 }
 
 /// The value of `DEFAULT`.

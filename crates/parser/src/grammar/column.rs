@@ -54,6 +54,7 @@ impl Parser<'_> {
             charset: None,
             collation: None,
             binary: false,
+            implied: false,
         };
         ty.name = self.type_name(&word, &mut ty).map_err(|error| {
             // A word that is no type is at fault itself.
@@ -199,6 +200,7 @@ impl Parser<'_> {
                 ty.charset = Some(charset);
             } else if self.eat_kw(Kw::COLLATE) {
                 ty.collation = Some(self.charset_name()?);
+                ty.implied |= self.eat_words(&["OF", "SOURCE"]);
             } else {
                 return Ok(());
             }

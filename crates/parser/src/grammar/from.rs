@@ -282,7 +282,9 @@ impl Parser<'_> {
         };
         self.expect(Tok::LParen)?;
         let mut indexes = Vec::new();
-        while !self.eat(Tok::RParen) {
+        // USE of no index is a hint; FORCE and IGNORE name one.
+        let may_be_empty = kind == IndexHintKind::Use || self.options.mariadb;
+        while (indexes.is_empty() && !may_be_empty) || !self.eat(Tok::RParen) {
             if !indexes.is_empty() {
                 self.expect(Tok::Comma)?;
             }

@@ -286,6 +286,10 @@ impl Parser<'_> {
         self.expect(Tok::LParen)?;
         let doc = self.expr()?;
         self.expect(Tok::Comma)?;
+        // As SHOW CREATE TABLE writes it.
+        if !self.options.mariadb && self.is_word("_utf8mb4") {
+            self.advance();
+        }
         if self.options.mariadb || !self.is(Tok::Str) {
             let path = self.expr()?;
             self.expect(Tok::RParen)?;
@@ -411,6 +415,7 @@ impl Parser<'_> {
         let order_by = self.order_by()?;
         let frame = match self.token.kw {
             Kw::ROWS | Kw::RANGE => Some(self.window_frame()?),
+            _ if self.is_word("GROUPS") => return Err(ParseError::NotSupported("GROUPS")),
             _ => None,
         };
         self.expect(Tok::RParen)?;
@@ -440,10 +445,17 @@ impl Parser<'_> {
                 Interval::Operand(value, unit) => Some(function("interval", vec![value, Expr::Unit(unit)])),
                 Interval::Call(call) => Some(call),
             }
-        } else if self.is(Tok::Minus) && !self.options.mariadb {
-            return Err(self.error());
-        } else {
+        } else if self.options.mariadb {
             Some(self.bit_expr()?)
+        } else {
+            // MySQL takes a number or a parameter, and no other expression.
+            let begin = self.mark();
+            let distance = self.bit_expr()?;
+            if !matches!(distance, Expr::Param(_)) && !is_number_literal(&distance) {
+                self.reset(begin);
+                return Err(self.error());
+            }
+            Some(distance)
         };
         let preceding = self.eat_word("PRECEDING");
         if !preceding {
@@ -456,6 +468,11 @@ impl Parser<'_> {
             (Some(expr), false) => FrameBound::Following(expr),
         })
     }
+}
+
+fn is_number_literal(expr: &Expr) -> bool {
+    use Literal as L;
+    matches!(expr, Expr::Literal(L::Int(_) | L::Decimal(_) | L::Float(_)))
 }
 
 /// `(args)` of whatever function has a name that was written so.

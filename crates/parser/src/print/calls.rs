@@ -53,6 +53,22 @@ pub(super) fn window(printer: &mut Printer<'_>, call: &WindowCall) {
     printer.over(over);
 }
 
+/// A type in the form in which MySQL shows that of an array and of JSON_VALUE.
+pub(super) fn told_type(printer: &mut Printer<'_>, ty: &CastType) {
+    match ty {
+        CastType::Decimal { precision, scale } if super::shown::is_shown(printer) => {
+            printer.put(&format!("decimal({precision}, {scale})"));
+        }
+        CastType::Char { length, charset: Some(charset), binary: false }
+            if super::shown::is_shown(printer) =>
+        {
+            printer.cast_type(&CastType::Char { length: *length, charset: None, binary: false });
+            printer.put(&format!(" character set {charset}"));
+        }
+        ty => printer.cast_type(ty),
+    }
+}
+
 impl Printer<'_> {
     pub(super) fn aggregate(&mut self, call: &Aggregate) {
         let Aggregate { kind, distinct, star, args, order_by, separator, limit, over } = call;
@@ -105,12 +121,15 @@ impl Printer<'_> {
                 sized("datetime", (*n > 0).then_some(u32::from(*n)))
             }
             CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+            CastType::Float(Some(25..)) if super::shown::is_shown(self) => "double".into(),
+            CastType::Float(_) if super::shown::is_shown(self) => "float".into(),
             CastType::Float(n) => sized("float", n.map(u32::from)),
             CastType::Double => "double".into(),
             CastType::Year => "year".into(),
             CastType::Json => "json".into(),
             CastType::Array(member) => {
-                self.cast_type(member);
+                self.facts.array = true;
+                told_type(self, member);
                 " array".into()
             }
             CastType::Uuid => "uuid".into(),

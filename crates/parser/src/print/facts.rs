@@ -19,6 +19,8 @@ pub struct Facts {
     pub into: bool,
     /// `VALUES(column)`.
     pub values: bool,
+    /// `CAST(.. AS .. ARRAY)`.
+    pub array: bool,
     /// Tables that are written with their databases, once for each time.
     pub tables: Vec<(Ident, Ident)>,
 }

@@ -43,6 +43,13 @@ impl Expr {
         printer.facts.values
     }
 
+    /// Whether a part of it casts to an array.
+    pub fn has_array(&self) -> bool {
+        let mut printer = Printer::default();
+        printer.expr(self);
+        printer.facts.array
+    }
+
     /// The names of the columns that it reads, outside of subqueries, once for each time.
     pub fn column_names(&self) -> Vec<Ident> {
         let mut printer = Printer::default();

@@ -12,7 +12,7 @@ use crate::ast::{
     Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp,
     TableFactor, TableRef, WindowSpec, With,
 };
-use omnibus_value::literal::{doubled, write_name};
+use omnibus_value::literal::{doubled, write_escaped, write_name};
 use std::collections::{HashMap, HashSet};
 
 /// The meaning of a query's names. Good for one tree, as long as that stays where it is.
@@ -427,13 +427,16 @@ impl Printer<'_> {
         self.put("json_value(");
         self.expr(&call.doc);
         self.put(", ");
-        self.json_text(&call.path);
+        let told = super::shown::is_shown(self);
+        self.put(if told && self.stored.is_some() { "_utf8mb4" } else { "" });
+        if told {
+            write_escaped(&call.path, &mut self.out)
+        } else {
+            self.json_text(&call.path)
+        }
         self.put(" returning ");
-        self.cast_type(call.ty.as_ref().unwrap_or(&CastType::Char {
-            length: Some(512),
-            charset: None,
-            binary: false,
-        }));
+        let text = CastType::Char { length: Some(512), charset: None, binary: false };
+        super::calls::told_type(self, call.ty.as_ref().unwrap_or(&text));
         for (instead, event) in [(&call.on_empty, " on empty"), (&call.on_error, " on error")] {
             match instead {
                 JsonValueInstead::Null => continue,
@@ -471,7 +474,9 @@ impl Printer<'_> {
     fn json_place(&mut self, place: &JsonPlace) {
         self.ident(&place.name);
         self.put(" ");
-        self.put(&String::from_utf8_lossy(&place.ty_text));
+        let ty = String::from_utf8_lossy(&place.ty_text);
+        let told = shown::is_shown(self) && !ty.contains(['\'', '"', '`']);
+        self.put(&if told { ty.to_ascii_lowercase().into() } else { ty });
         self.put(if place.exists { " exists path " } else { " path " });
         self.json_text(&place.path);
         for (instead, event) in [(&place.on_empty, " on empty"), (&place.on_error, " on error")] {

@@ -22,7 +22,7 @@ const TRUTHS: [&str; 8] = [
 ];
 
 /// Functions by another name, and the name that MySQL shows.
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 9] = [
     ("substring", "substr"),
     ("lcase", "lower"),
     ("ucase", "upper"),
@@ -31,6 +31,7 @@ const NAMES: [(&str, &str); 8] = [
     ("character_length", "char_length"),
     ("octet_length", "length"),
     ("day", "dayofmonth"),
+    ("json_merge", "json_merge_preserve"),
 ];
 
 /// Whether a query needs no parentheses as a part of another.

@@ -275,7 +275,12 @@ fn put_json(line: &mut Line, binary: &[u8]) {
 /// Returns whether JSON text can express a document completely.
 fn is_plain(document: &Json) -> bool {
     match document {
-        Json::Decimal(_) | Json::Date(_) | Json::DateTime(_) | Json::Time(_) | Json::Opaque(..) => false,
+        Json::Decimal(_)
+        | Json::Date(_)
+        | Json::DateTime(_)
+        | Json::Timestamp(_)
+        | Json::Time(_)
+        | Json::Opaque(..) => false,
         Json::Array(members) => members.iter().all(is_plain),
         Json::Object(members) => members.iter().all(|(_, member)| is_plain(member)),
         _ => true,

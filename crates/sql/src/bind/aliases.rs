@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(super) fn lone_alias(binder: &Binder<'_>, e: &ast::Expr) -> SqlResult<Option<Expr>> {
     match (e, binder.blocks.last()) {
         (ast::Expr::Column(column), Some(block)) if column.table().is_none() => {
-            let found = block.alias(&column.name)?;
+            let found = block.alias(&column.name, &binder.asked())?;
             if let (Some(e), true) = (&found, binder.notes.meaning.is_some()) {
                 binder.mean_column(block, column, e);
             }
@@ -31,11 +31,21 @@ pub(super) fn grouped_name(binder: &mut Binder<'_>, e: &ast::Expr) -> SqlResult<
     let clause = block.clause.name();
     let Some(selected) = block.scope.find_alias(&column.name, clause)? else { return Ok(None) };
     let stored: Vec<Expr> = block.scope.all(&column.name).collect();
-    let [stored] = &stored[..] else { return lone_alias(binder, e) };
+    let [stored] = &stored[..] else {
+        return lone_alias(binder, e).map_err(|error| not_grouped(error, &column.name));
+    };
     if !stored.same(selected) {
         binder.warn(SqlError::non_uniq(&column.name, clause));
     }
     Ok(None)
+}
+
+/// An error about an aggregate's name as that of GROUP BY is about what is grouped by.
+pub(super) fn not_grouped(error: SqlError, name: &str) -> SqlError {
+    match error.code {
+        1247 if error.message.ends_with("(reference to group function)") => SqlError::wrong_group_field(name),
+        _ => error,
+    }
 }
 
 /// An expression of GROUP BY or ORDER BY. A name in it that several tables have is right if the select list has the same expression

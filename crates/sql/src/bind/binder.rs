@@ -4,7 +4,7 @@
 //! calls in `calls`, `cast` and `aggregate`, queries in `query`. Runs when a
 //! statement is prepared or when its cached plan is out of date; never per row.
 
-use super::block::{BlockScope, Clause};
+use super::block::{Asked, BlockScope, Clause};
 use super::calls;
 use super::compare;
 use super::exists::Sought;
@@ -22,7 +22,7 @@ use crate::catalog::{Catalog, Definer, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::context::Context;
 use crate::expr::node::{Expr, Kind};
-use crate::expr::types::{BindContext, ExprType};
+use crate::expr::types::{BindContext, Coercibility, ExprType, Family};
 use crate::logical::hints::HintPlace;
 use crate::logical::{NoVirtualTables, VirtualTables};
 use crate::memory::Account;
@@ -329,7 +329,10 @@ impl<'a> Binder<'a> {
             E::AssignUserVar(pair) => {
                 let value = self.expr(&pair.1)?;
                 self.note(|noted| noted.bits |= uses::ASSIGNS);
-                let ty = value.ty.clone();
+                let mut ty = value.ty.clone();
+                if !self.session.settings.mariadb && ty.family() == Family::String && !ty.is_null() {
+                    ty.coercibility = Coercibility::Implicit;
+                }
                 Ok(Expr { kind: Kind::Assign(Box::new((pair.0.to_lowercase().into(), value))), ty })
             }
             E::Unary { op, expr } => operators::unary(self, *op, expr),
@@ -380,6 +383,12 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The question that a name of the innermost block asks.
+    pub(super) fn asked(&self) -> Asked {
+        let aggregates = self.blocks.iter().filter_map(|block| block.aggregate_slot).collect();
+        Asked { within: None, aggregates }
+    }
+
     /// Resolves a column reference through this block and those around it.
     pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> SqlResult<Expr> {
         let (schema, table) = (column.schema().map(|s| &**s), column.table().map(|t| &**t));
@@ -389,9 +398,12 @@ impl<'a> Binder<'a> {
         {
             return local;
         }
+        let mut asked = self.asked();
         for at in (0..self.blocks.len()).rev() {
-            let innermost = at + 1 == self.blocks.len();
-            if let Some(expr) = self.blocks[at].find(schema, table, name, innermost)? {
+            if at + 1 < self.blocks.len() {
+                asked.within = self.blocks.last().map(|block| block.clause);
+            }
+            if let Some(expr) = self.blocks[at].find(schema, table, name, &asked)? {
                 if self.notes.meaning.is_some() {
                     self.mean_column(&self.blocks[at], column, &expr);
                 }
@@ -406,8 +418,7 @@ impl<'a> Binder<'a> {
         // Where a name was looked for in an outer block as well, it is the column that is unknown.
         if let Some(table) = table
             && !self.session.settings.mariadb
-            && self.blocks.len() <= 1
-            && !tables()
+            && (self.blocks.len() <= 1 && !tables() || self.is_first_of_function())
         {
             return Err(SqlError::unknown_table(table, clause.name()));
         }
@@ -417,6 +428,12 @@ impl<'a> Binder<'a> {
             _ => name.to_owned(),
         };
         Err(SqlError::bad_field(full, clause.name()))
+    }
+
+    /// Whether a table function is bound that has no table before it.
+    fn is_first_of_function(&self) -> bool {
+        let block = self.blocks.last();
+        block.is_some_and(|block| block.clause == Clause::TableFunction && block.scope.tables.is_empty())
     }
 
     /// The expression's result column under `name`.

@@ -19,6 +19,8 @@ pub enum Clause {
     Where,
     /// ON.
     On,
+    /// The document of JSON_TABLE.
+    TableFunction,
     /// GROUP BY.
     Group,
     /// HAVING.
@@ -49,6 +51,7 @@ impl Clause {
             Clause::FieldList => "field list",
             Clause::Where => "where clause",
             Clause::On => "on clause",
+            Clause::TableFunction => "a table function argument",
             Clause::Group => "group statement",
             Clause::Having => "having clause",
             Clause::Order => "order clause",
@@ -106,17 +109,34 @@ impl OuterReads {
     }
 }
 
+/// Where a name stands that a block is asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The clause of a subquery; `None`: the clause of the block itself.
+    pub within: Option<Clause>,
+    /// The slots of the aggregates of all blocks.
+    pub aggregates: Vec<u16>,
+}
+
+impl Asked {
+    /// Whether an expression has an aggregate.
+    pub fn is_aggregated(&self, e: &Expr) -> bool {
+        let slots = e.slots();
+        self.aggregates.iter().any(|slot| slots.contains(*slot))
+    }
+}
+
 impl BlockScope {
-    /// Finds the meaning of a name in this block, in the clause that is bound now; `innermost`: it is written here, and not in a
-    /// subquery of that clause.
+    /// Finds the meaning of a name in this block, in the clause that is bound now.
     pub(super) fn find(
         &self,
         schema: Option<&str>,
         table: Option<&str>,
         name: &str,
-        innermost: bool,
+        asked: &Asked,
     ) -> SqlResult<Option<Expr>> {
         let clause = self.clause;
+        let innermost = asked.within.is_none();
         let column = || self.scope.find(schema, table, name, clause.name());
         let having = innermost && clause == Clause::Having && !self.in_aggregate;
         if having {
@@ -136,7 +156,7 @@ impl BlockScope {
                 }
             };
             let grouped = visible.as_ref().is_some_and(|e| self.is_grouped(e));
-            let alias = if grouped || table.is_some() { None } else { self.alias(name)? };
+            let alias = if grouped || table.is_some() { None } else { self.alias(name, asked)? };
             return Ok(alias.or(visible));
         }
         if let Some(found) = column()? {
@@ -147,12 +167,13 @@ impl BlockScope {
             Clause::FieldList => !innermost,
             Clause::Where
             | Clause::On
+            | Clause::TableFunction
             | Clause::Generated
             | Clause::Functional
             | Clause::DefaultValue
             | Clause::Check => false,
         };
-        if by_alias && table.is_none() { self.alias(name) } else { Ok(None) }
+        if by_alias && table.is_none() { self.alias(name, asked) } else { Ok(None) }
     }
 
     /// Whether HAVING may name a column.
@@ -168,7 +189,7 @@ impl BlockScope {
     ///
     /// # Errors
     /// 1247 for one that is not known yet, and for an aggregate where that cannot be used.
-    pub(crate) fn alias(&self, name: &str) -> SqlResult<Option<Expr>> {
+    pub(super) fn alias(&self, name: &str, asked: &Asked) -> SqlResult<Option<Expr>> {
         let refused = |why: &str| {
             let message = format!("Reference '{name}' not supported ({why})");
             Err(SqlError::new(1247, b"42S22", message))
@@ -177,9 +198,12 @@ impl BlockScope {
             let later = self.forthcoming.iter().any(|later| super::scope::same(later, name));
             return if later { refused("forward reference in item list") } else { Ok(None) };
         };
-        let aggregate = self.aggregate_slot.is_some_and(|slot| found.slots().contains(slot));
-        let computed = self.in_aggregate || matches!(self.clause, Clause::FieldList | Clause::Group);
-        if aggregate && computed {
+        // Of a subquery only HAVING may name an aggregate of a block around it.
+        let computed = match asked.within {
+            None => self.in_aggregate || matches!(self.clause, Clause::FieldList | Clause::Group),
+            Some(clause) => clause != Clause::Having || self.clause == Clause::Group,
+        };
+        if computed && asked.is_aggregated(found) {
             return refused("reference to group function");
         }
         Ok(Some(found.clone()))

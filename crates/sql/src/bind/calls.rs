@@ -107,6 +107,19 @@ pub(super) fn no_such_function(binder: &Binder<'_>, name: &str, schema: Option<&
     }
 }
 
+/// The arguments of a search, whose text at `within` decides under which collation it is: what is looked for is put into it.
+fn as_searched(binder: &mut Binder<'_>, mut args: Vec<Expr>, within: usize) -> SqlResult<Vec<Expr>> {
+    let ty = &args[within].ty;
+    let collation = ty.column.collation;
+    let text = ty.family() == Family::String && collation != BINARY;
+    if text && args[1 - within].ty.family() == Family::String {
+        let wanted = std::mem::replace(&mut args[1 - within], Expr::null());
+        refuse_lossy(binder, &[&wanted], collation, "locate")?;
+        args[1 - within] = compare::in_collation(binder, wanted, collation);
+    }
+    Ok(args)
+}
+
 /// A call of a built-in function with bound arguments.
 pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> SqlResult<Expr> {
     let Some(def) = functions::lookup(name) else {
@@ -118,6 +131,7 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
                 return Err(SqlError::wrong_parameter_count_to_native_fct(name));
             }
             let ty = match number {
+                true if upper == "GTID_SUBSET" => ExprType::boolean().nullable(true),
                 true => ExprType::bigint().nullable(true),
                 false => ExprType::varchar(16_383, binder.collation()).nullable(true),
             };
@@ -140,6 +154,8 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
     }
     let args = if def.name.starts_with("JSON_") || def.name == "MEMBER_OF" {
         args.into_iter().map(|arg| in_utf8(binder, arg)).collect()
+    } else if matches!(def.name, "INSTR" | "LOCATE" | "POSITION") && !binder.session.settings.mariadb {
+        as_searched(binder, args, usize::from(def.name != "INSTR"))?
     } else if def.traits & (ONE_CHARSET | COLLATES) != 0 {
         in_one_charset(binder, args, def.name)?
     } else if def.name == "IF" {

@@ -9,6 +9,9 @@ use crate::expr::{Expr, ExprType, functions};
 use omnibus_parser::ast::{self, CastType};
 use omnibus_value::Value;
 
+/// Characters of the longest VARCHAR of utf8mb4.
+const LONGEST: u32 = 16383;
+
 /// Binds it where an index is defined.
 ///
 /// # Errors
@@ -23,8 +26,23 @@ pub(super) fn bind(binder: &mut Binder<'_>, document: Expr, member: &CastType) -
         return Err(SqlError::not_supported_yet(what));
     }
     use CastType as C;
-    if matches!(member, C::Json | C::Array(_) | C::Year | C::Float(_) | C::Double) {
-        return Err(SqlError::not_supported_yet("CAST-ing data to array of this type"));
+    let refused = match member {
+        C::Json | C::Array(_) => Some("this type"),
+        C::Year => Some("YEAR"),
+        C::Float(_) => Some("FLOAT"),
+        C::Double => Some("DOUBLE"),
+        C::Char { charset: Some(_), .. } => {
+            return Err(SqlError::not_supported_yet("specifying charset for multi-valued index"));
+        }
+        C::Char { length, .. } | C::Binary(length) | C::NChar(length)
+            if length.is_none_or(|length| length > LONGEST) =>
+        {
+            Some("char/binary BLOBs")
+        }
+        _ => None,
+    };
+    if let Some(refused) = refused {
+        return Err(SqlError::not_supported_yet(format!("CAST-ing data to array of {refused}")));
     }
     let ty: ExprType = cast(binder, &ast::Expr::Literal(ast::Literal::Null), member)?.ty;
     let typed = Expr::constant(Value::Null, ty);

@@ -6,7 +6,7 @@ use super::binder::{Binder, CommonDefinition};
 use super::block::{BlockScope, OuterReads};
 use super::compound::rename;
 use super::dependencies::{DerivedFacts, marker};
-use super::join_condition::{Operands, join_condition};
+use super::join_condition::{Operands, join_condition, reads_beside};
 use super::query::{bind_query, planned};
 use super::recursive::{recursive, reference};
 use super::scope::{ScopeTable, Source, same};
@@ -299,18 +299,26 @@ impl<'q> From<'q> {
     fn join(&mut self, binder: &mut Binder<'_>, join: &ast::Join, nest: &mut Nest) -> SqlResult<Star> {
         let start = scope_len(binder);
         let mut inner = Nest::default();
-        let left = match join.kind {
-            JoinKind::Right => self.barred_side(binder, &join.left, &mut inner)?,
-            _ => self.table_ref(binder, &join.left, nest)?,
-        };
-        let middle = scope_len(binder);
-        let first_right = nest.items.len();
-        let right = match join.kind {
-            JoinKind::Left => self.barred_side(binder, &join.right, &mut inner)?,
-            JoinKind::Straight => self.later_side(binder, &join.right, nest)?,
-            JoinKind::Inner if self.straight => self.later_side(binder, &join.right, nest)?,
-            _ => self.table_ref(binder, &join.right, nest)?,
-        };
+        let first_right;
+        let Sides { left, middle, right } =
+            if join.kind == JoinKind::Right && (reads_beside(&join.left) || reads_beside(&join.right)) {
+                first_right = nest.items.len();
+                self.turned_sides(binder, join, &mut inner, nest)?
+            } else {
+                let left = match join.kind {
+                    JoinKind::Right => self.barred_side(binder, &join.left, &mut inner)?,
+                    _ => self.table_ref(binder, &join.left, nest)?,
+                };
+                let middle = scope_len(binder);
+                first_right = nest.items.len();
+                let right = match join.kind {
+                    JoinKind::Left => self.barred_side(binder, &join.right, &mut inner)?,
+                    JoinKind::Straight => self.later_side(binder, &join.right, nest)?,
+                    JoinKind::Inner if self.straight => self.later_side(binder, &join.right, nest)?,
+                    _ => self.table_ref(binder, &join.right, nest)?,
+                };
+                Sides { left, middle, right }
+            };
         let mut conditions = Vec::new();
         let operands = Operands { start, middle, left, right };
         let star = join_condition(binder, join, operands, &mut conditions)?;
@@ -354,12 +362,37 @@ impl From<'_> {
         }
     }
 
+    /// The sides of a RIGHT JOIN as those of the LEFT JOIN that it is: the left one sees the right one, and not the other way round.
+    fn turned_sides(
+        &mut self,
+        binder: &mut Binder<'_>,
+        join: &ast::Join,
+        inner: &mut Nest,
+        nest: &mut Nest,
+    ) -> SqlResult<Sides> {
+        let start = scope_len(binder);
+        let right = self.table_ref(binder, &join.right, nest)?;
+        let width = scope_len(binder) - start;
+        let left = self.barred_side(binder, &join.left, inner)?;
+        if let Some(block) = binder.blocks.last_mut() {
+            block.scope.tables[start..].rotate_left(width);
+        }
+        Ok(Sides { left, middle: scope_len(binder) - width, right })
+    }
+
     fn barred_side(&mut self, binder: &mut Binder<'_>, table: &TableRef, nest: &mut Nest) -> SqlResult<Star> {
         binder.around.barred_sides += 1;
         let star = self.table_ref(binder, table, nest);
         binder.around.barred_sides -= 1;
         star
     }
+}
+
+/// The columns of a join's two operands, and where in the scope the tables of the right one begin.
+struct Sides {
+    left: Star,
+    middle: usize,
+    right: Star,
 }
 
 /// Notes that a stored table is read, and whether a subquery does so by itself.

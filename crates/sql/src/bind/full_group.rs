@@ -11,6 +11,7 @@ use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, Kind};
 use crate::logical::nest::Nest;
 use crate::logical::window::Windows;
+use omnibus_parser::ast::OrderItem;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -120,7 +121,12 @@ impl<'a> Group<'a> {
 ///
 /// # Errors
 /// 3065, or 3066 for an aggregate.
-pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Expr, bool)]) -> SqlResult<()> {
+pub(super) fn check_distinct(
+    scope: &BlockScope,
+    outputs: &[Expr],
+    order: &[(Expr, bool)],
+    written: &[OrderItem],
+) -> SqlResult<()> {
     let selected = OnceCell::new();
     let is_selected = |e: &Expr| {
         let firsts = || outputs.iter().map(|output| first_aggregates(scope, output)).collect::<Vec<_>>();
@@ -128,7 +134,10 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
         selected.get_or_init(firsts).iter().any(|output| output.same(&whole))
     };
     for (number, (e, _)) in order.iter().enumerate() {
-        let Some(column) = offender(scope, outputs, e, true, &|_| false) else {
+        let whole = outputs.iter().any(|output| output.same(e));
+        let pieces = pieces(scope, outputs, written.get(number));
+        let beside = if whole { None } else { offender(scope, &pieces, e, true, &|_| false) };
+        let Some(column) = beside else {
             if scope.aggregate_slot.is_some_and(|slot| reads_unselected(outputs, e, slot)) && !is_selected(e)
             {
                 let message = format!(
@@ -150,6 +159,23 @@ pub(super) fn check_distinct(scope: &BlockScope, outputs: &[Expr], order: &[(Exp
         ));
     }
     Ok(())
+}
+
+/// The outputs that may be a part of an expression to sort by: columns, those of views too, and those that it names by an alias.
+fn pieces(scope: &BlockScope, outputs: &[Expr], written: Option<&OrderItem>) -> Vec<Expr> {
+    let names = written.map(|item| item.expr.column_names()).unwrap_or_default();
+    let of_view = |e: &Expr| {
+        scope.scope.tables.iter().any(|table| match &table.source {
+            Source::View(merged) => merged.exprs.iter().any(|own| own.same(e)),
+            _ => false,
+        })
+    };
+    let by_alias = |e: &Expr| {
+        let mut aliases = scope.scope.aliases.iter();
+        aliases.any(|(alias, own)| own.same(e) && names.iter().any(|name| super::scope::same(name, alias)))
+    };
+    let piece = |e: &&Expr| matches!(e.kind, Kind::Column { .. }) || of_view(e) || by_alias(e);
+    outputs.iter().filter(piece).cloned().collect()
 }
 
 /// An expression with the first of each aggregate in the places of those that are the same: one that is called twice is computed twice.

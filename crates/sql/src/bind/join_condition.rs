@@ -8,7 +8,7 @@ use super::scope::{ScopeTable, same};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::Expr;
 use crate::expr::node::CompareOp;
-use omnibus_parser::ast::{self, JoinCondition, JoinKind};
+use omnibus_parser::ast::{self, JoinCondition, JoinKind, TableRef};
 
 /// The two sides of a join: where their tables are in the scope, and what `*` gives of each.
 pub(super) struct Operands {
@@ -119,4 +119,15 @@ fn visible_column(
         }
     }
     found.ok_or_else(|| SqlError::bad_field(name, "from clause"))
+}
+
+/// Whether a table of it may read others of the same FROM.
+pub(super) fn reads_beside(table: &TableRef) -> bool {
+    match table {
+        TableRef::Table(_) => false,
+        TableRef::Derived(derived) => derived.lateral,
+        TableRef::JsonTable(_) => true,
+        TableRef::Group(members) => members.iter().any(reads_beside),
+        TableRef::Join(join) => reads_beside(&join.left) || reads_beside(&join.right),
+    }
 }

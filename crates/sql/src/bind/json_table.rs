@@ -29,7 +29,7 @@ impl From<'_> {
         let Some(alias) = &tree.alias else {
             return Err(SqlError::new(3667, b"42000", "Every table function must have an alias"));
         };
-        binder.set_clause(Clause::FieldList);
+        binder.set_clause(Clause::TableFunction);
         let doc = binder.expr(&tree.doc)?;
         let mut all = Vec::new();
         let level = level(binder, &tree.path, &tree.columns, &mut all, 1)?;

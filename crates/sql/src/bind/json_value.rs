@@ -8,11 +8,14 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::json::failure;
 use crate::expr::json_value::{Instead, JsonValue, default_value};
 use crate::expr::types::{Coercibility, ExprType};
-use crate::expr::{Expr, Kind, json};
+use crate::expr::{Expr, Kind};
 use omnibus_parser::ast::{self, CastType, JsonValueInstead, Literal};
 use omnibus_value::collation::BINARY_ID;
 use omnibus_value::json::Path;
 use omnibus_value::{ColumnKind, ColumnType};
+
+/// The collation of what is returned as text without a character set.
+const UTF8MB4_0900_BIN: u16 = 309;
 
 /// A call.
 pub(super) fn json_value(binder: &mut Binder<'_>, call: &ast::JsonValue) -> SqlResult<Expr> {
@@ -36,8 +39,8 @@ fn returned(binder: &mut Binder<'_>, ty: Option<&CastType>) -> SqlResult<ExprTyp
         ty.coercible(Coercibility::Implicit).nullable(true)
     };
     Ok(match ty {
-        None => text(Some(512), json::COLLATION),
-        Some(CastType::Char { length, charset: None, binary: false }) => text(*length, json::COLLATION),
+        None => text(Some(512), UTF8MB4_0900_BIN),
+        Some(CastType::Char { length, charset: None, binary: false }) => text(*length, UTF8MB4_0900_BIN),
         Some(CastType::Binary(None)) => text(None, BINARY_ID),
         Some(ty) => {
             let null = cast::cast(binder, &ast::Expr::Literal(Literal::Null), ty)?;

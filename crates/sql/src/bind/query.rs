@@ -1,7 +1,7 @@
 //! Binds queries: WITH, ORDER BY and LIMIT, and one SELECT block's clauses in the
 //! order in which their names become visible. FROM is in `from`, queries made of queries in `compound`.
 
-use super::aliases::{aliases, grouped_name, selected_expr};
+use super::aliases::{aliases, grouped_name, not_grouped, selected_expr};
 use super::binder::{Binder, CommonDefinition, CommonTable};
 use super::block::{BlockScope, Clause, OuterReads};
 use super::compound::{compound, locked, select_all};
@@ -60,7 +60,7 @@ pub(crate) fn changing(
     choose(binder, &mut clauses.nest, &mut clauses.outputs)?;
     clauses.names.resize(clauses.outputs.len(), Arc::from(""));
     let block = binder.blocks.pop().unwrap_or_default();
-    let query = finish_block(binder, select, clauses, block)?;
+    let query = finish_block(binder, (select, &query.order_by), clauses, block)?;
     whole(binder, query)
 }
 
@@ -261,7 +261,7 @@ pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> 
     let clauses = clauses?;
     exists::seek(binder, select, &clauses, &block);
     BlockFacts::tell(binder, select, &clauses, &block);
-    finish_block(binder, select, clauses, block)
+    finish_block(binder, (select, &query.order_by), clauses, block)
 }
 
 pub(super) fn clauses(
@@ -364,12 +364,18 @@ fn group_key(
     outputs: &[Expr],
 ) -> SqlResult<Expr> {
     let selected = |item: &SelectItem| matches!(item, SelectItem::Expr { expr, .. } if expr == e);
-    selected_expr(binder, e, outputs).map_err(|error| match error.code {
-        1111 if items.iter().any(selected) => {
-            SqlError::wrong_group_field(String::from_utf8_lossy(&e.to_sql()))
-        }
+    let refused = || SqlError::wrong_group_field(String::from_utf8_lossy(&e.to_sql()));
+    let key = selected_expr(binder, e, outputs).map_err(|error| match (error.code, e) {
+        (1111, _) if items.iter().any(selected) => refused(),
+        (_, ast::Expr::Column(column)) => not_grouped(error, &column.name),
         _ => error,
-    })
+    })?;
+    // An aggregate of a block around this one has found its place there.
+    if items.iter().any(selected) && !matches!(e, ast::Expr::Column(_)) && binder.asked().is_aggregated(&key)
+    {
+        return Err(refused());
+    }
+    Ok(key)
 }
 
 /// Bytes of a column that `*` stands for: of its expression, its type, its names.
@@ -382,9 +388,8 @@ fn refuse_aggregate(
     outputs: &[Expr],
     names: &[Arc<str>],
 ) -> SqlResult<()> {
-    let aggregate = binder.blocks.last().and_then(|block| block.aggregate_slot);
-    match (place, aggregate) {
-        (Some(at), Some(slot)) if outputs[at].slots().contains(slot) => {
+    match place {
+        Some(at) if binder.asked().is_aggregated(&outputs[at]) => {
             Err(SqlError::wrong_group_field(&*names[at]))
         }
         _ => Ok(()),
@@ -502,7 +507,7 @@ fn settle_alias(binder: &mut Binder<'_>, alias: &str, e: &Expr) {
 
 fn finish_block(
     binder: &mut Binder<'_>,
-    select: &Select,
+    (select, order_by): (&Select, &[ast::OrderItem]),
     clauses: Clauses,
     mut scope: BlockScope,
 ) -> SqlResult<logical::Query> {
@@ -524,7 +529,7 @@ fn finish_block(
     let is_selected = |key: &Expr| outputs.iter().any(|output| output.same(key));
     let distinct = grouped && !select.with_rollup && group.iter().all(is_selected);
     if select.options.distinct && only_full && !distinct {
-        full_group::check_distinct(&scope, &outputs, &order)?;
+        full_group::check_distinct(&scope, &outputs, &order, order_by)?;
     }
     if grouped && only_full {
         let group = full_group::Group::of(&scope, &group, &nest, select.with_rollup);

@@ -130,7 +130,7 @@ fn collation(ty: &DataType, table_collation: u16, utf8mb4: u16) -> SqlResult<(u1
     if ty.binary {
         return Ok((charset::bin_collation(collation), true));
     }
-    Ok((collation, explicit))
+    Ok((collation, explicit && !ty.implied))
 }
 
 /// The collation of CHARACTER SET and COLLATE clauses, if any was written; `utf8mb4` is the session's
@@ -237,7 +237,7 @@ fn decimal(name: &str, ty: &DataType, column: &mut ColumnType) -> SqlResult<()> 
     if precision > 65 {
         return Err(SqlError::too_big_precision(precision, name, 65));
     }
-    if scale > precision {
+    if scale > ty.length.unwrap_or(precision) {
         return Err(SqlError::m_bigger_than_d(name));
     }
     column.length = precision;

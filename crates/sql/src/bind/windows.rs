@@ -259,6 +259,10 @@ fn placed(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>, place: FramePlac
     };
     let mut ty = value.ty.clone().nullable(true);
     let (second, third) = (args.next(), args.next());
+    let counting = if name == "ntile" { Some(&value) } else { second.as_ref() };
+    if !mariadb && counting.is_some_and(|e| matches!(name, "ntile" | "lag" | "lead") && !is_count(e)) {
+        return Err(SqlError::wrong_arguments(name));
+    }
     if let Some(default) = &third {
         ty = unify(&ty, &default.ty, name)?.nullable(true);
     }
@@ -279,6 +283,15 @@ fn placed(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>, place: FramePlac
         _ => return Err(SqlError::not_supported_yet(name)),
     };
     result(binder, place, call, ty)
+}
+
+/// Whether a number of rows or buckets may be what it gives, as far as that is known.
+fn is_count(e: &Expr) -> bool {
+    match &e.kind {
+        Kind::Const(Value::UInt(n)) => i64::try_from(*n).is_ok(),
+        Kind::UserVariable(_) => !e.ty.is_null() && e.ty.family() == Family::Integer,
+        _ => true,
+    }
 }
 
 /// The window of an OVER, and the frame in it.
@@ -311,7 +324,21 @@ fn sorted_by(binder: &mut Binder<'_>, e: &ast::Expr, said: &Resolved) -> SqlResu
         return Err(said.refused(3592, why));
     }
     let e = binder.expr(e)?;
+    if !binder.session.settings.mariadb {
+        refuse_outer(binder, &e)?;
+    }
     Ok(e.as_const().is_none().then_some(e))
+}
+
+/// Refuses a mere column of a block around this one.
+fn refuse_outer(binder: &Binder<'_>, e: &Expr) -> SqlResult<()> {
+    let Some((_, around)) = binder.blocks.split_last() else { return Ok(()) };
+    let Kind::Column { slot, column, .. } = e.kind else { return Ok(()) };
+    let mut tables = around.iter().flat_map(|block| &block.scope.tables);
+    let Some(table) = tables.find(|table| table.slot == slot) else { return Ok(()) };
+    let name = format!("{}.{}.{}", table.schema, table.alias, table.column_name(usize::from(column)));
+    let message = format!("Outer reference {name} in window's ORDER BY or PARTITION BY clause not allowed.");
+    Err(SqlError::new(6432, b"HY000", message))
 }
 
 /// The number of a window of the block, which is made if there is none like it.

@@ -40,8 +40,8 @@ pub use omnibus_value::literal::{in_definition as quote_string, name as quote_id
 pub use program::{ProgramDef, ProgramKey, program_key};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{
-    comment_text, defaults_text, engine_text, foreign_key_text, leave_out_options, show_create_table,
-    show_table, show_table_to_user, type_text,
+    comment_text, defaults_text, engine_text, foreign_key_text, implied, leave_out_options,
+    show_create_table, show_table, show_table_to_user, type_text,
 };
 pub use statistics::{IndexStatistics, RowSample, Statistics};
 pub use table::{Table, TableDef, TableState, same_name};

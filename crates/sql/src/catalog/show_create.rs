@@ -102,6 +102,12 @@ fn is_own(id: u16) -> bool {
     !charset::is_not_default(id) || charset::collation_name(id) == "utf8mb4_0900_ai_ci"
 }
 
+/// The mark of a collation that a column has from what it was made of.
+#[must_use]
+pub fn implied() -> String {
+    format!(" /*!{OWN_VERSION} OF SOURCE */")
+}
+
 fn column_line(column: &Column, table_collation: u16, zone: Zone, reader: Reader) -> String {
     let mut out = format!("{} {}", quote_ident(&column.name), type_text(&column.ty));
     let text = charset::is_character(&column.ty);
@@ -113,6 +119,9 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone, reader: Reader
         // Which of utf8mb4's is its own differs between servers.
         if explicit || reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(id) {
             let _ = write!(out, " COLLATE {}", charset::collation_name(id));
+            if !explicit && matches!(reader, Reader::Itself | Reader::Statement) {
+                out.push_str(&implied());
+            }
         }
     } else if text && reader == Reader::MysqlUser && !is_own(table_collation) {
         let _ = write!(out, " COLLATE {}", charset::collation_name(table_collation));

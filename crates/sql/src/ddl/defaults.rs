@@ -9,6 +9,7 @@ use crate::error::{Level, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, Qualifier, UnaryOp};
 use omnibus_value::decimal::Decimal;
+use omnibus_value::temporal::{DateMode, DateTime, parse_datetime};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 
 /// The default that a clause gives a column. A TIMESTAMP is a time of the statement's zone; it is stored as UTC.
@@ -76,9 +77,22 @@ pub(crate) fn build(
         }
         _ => value,
     };
+    stored(value, column, context)
+}
+
+/// A constant as the column has it.
+fn stored(value: Value, column: &Column, context: &mut BuildContext<'_>) -> SqlResult<ColumnDefault> {
+    if column.ty.kind == ColumnKind::Timestamp
+        && !context.mariadb
+        && !is_strict(context)
+        && is_no_moment(&value)
+    {
+        context.diagnostics.warn(SqlError::warn_data_out_of_range(&column.name, 1));
+        return Ok(ColumnDefault::Value(Value::DateTime(DateTime::ZERO)));
+    }
     let cast = crate::dml::cast::store(value, column, context.dates, context.zone).map_err(|error| {
         why(error, context);
-        bad()
+        SqlError::invalid_default(&column.name)
     })?;
     Ok(ColumnDefault::Value(cast))
 }
@@ -87,12 +101,21 @@ pub(crate) fn build(
 fn of_blob(column: &Column, value: &Value, context: &mut BuildContext<'_>) -> SqlResult<ColumnDefault> {
     let error = SqlError::blob_cant_have_default(&column.name);
     let nothing = matches!(value, Value::Bytes(text) if text.is_empty());
-    let strict = context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0;
-    if strict || !nothing || column.ty.kind == ColumnKind::Json {
+    if is_strict(context) || !nothing || column.ty.kind == ColumnKind::Json {
         return Err(error);
     }
     context.diagnostics.push(Level::Warning, error);
     Ok(ColumnDefault::None)
+}
+
+fn is_strict(context: &BuildContext<'_>) -> bool {
+    context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0
+}
+
+/// Whether a date has a month or a day that is zero, so that it is no moment of a TIMESTAMP.
+fn is_no_moment(value: &Value) -> bool {
+    let Value::Bytes(text) = value else { return false };
+    parse_datetime(text, 6, DateMode::RELAXED).is_ok_and(|parsed| !parsed.value.date().is_full())
 }
 
 /// Tells what is wrong with a default, as MySQL does beside that it is invalid.

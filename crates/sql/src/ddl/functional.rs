@@ -30,6 +30,9 @@ pub(super) fn with_hidden_columns<'t>(
     db: &str,
     schema: &Schema,
 ) -> SqlResult<Cow<'t, CreateTable>> {
+    if !ddl.state.settings.mariadb && tree.columns.iter().any(generates_array) {
+        return Err(misplaced_array());
+    }
     if !tree.indexes.iter().any(is_functional) || passes_over_keys(ddl) {
         return Ok(Cow::Borrowed(tree));
     }
@@ -93,12 +96,30 @@ fn hide_columns(ddl: &mut Ddl<'_>, tree: &mut CreateTable, db: &str, schema: &Sc
     Ok(())
 }
 
+fn generates_array(column: &ColumnDef) -> bool {
+    column.generated.as_ref().is_some_and(|generated| generated.expr.has_array())
+}
+
+fn misplaced_array() -> SqlError {
+    SqlError::not_supported_yet(
+        "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general expressions",
+    )
+}
+
 /// Multi-valued keys are kept and shown, and have no entries of their own: one that is to be unique would let everything pass.
 fn check_arrays(key: &ast::IndexDef) -> SqlResult<()> {
     let is_array = |part: &&ast::KeyPart| match &part.target {
         KeyTarget::Expression(ast::Expr::Cast { ty, .. }) => matches!(**ty, ast::CastType::Array(_)),
         _ => false,
     };
+    let within = |part: &&ast::KeyPart| match &part.target {
+        KeyTarget::Expression(ast::Expr::Cast { expr, .. }) => expr.has_array(),
+        KeyTarget::Expression(expr) => expr.has_array(),
+        KeyTarget::Column { .. } => false,
+    };
+    if key.parts.iter().any(|part| within(&part)) {
+        return Err(misplaced_array());
+    }
     match key.parts.iter().filter(is_array).count() {
         0 => Ok(()),
         1 if key.kind == IndexKind::Unique => Err(SqlError::not_supported_yet("UNIQUE multi-valued indexes")),

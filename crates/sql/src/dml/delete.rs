@@ -5,7 +5,7 @@ use super::change::passed_over;
 use super::plan::{Planner, TargetTable, bind_limit, bind_order};
 use super::returning::{Returned, Returning};
 use super::rows::chosen_rows;
-use super::view::{Meant, Opened};
+use super::view::{Meant, Opened, not_deleted};
 use super::{Effect, RowExpressions, Run};
 use crate::api::Priv;
 use crate::bind::Clause;
@@ -62,7 +62,7 @@ impl DeletePlan {
         let opened = match planner.open(name, alias.as_deref(), &[Priv::Delete], "DELETE")? {
             Meant::Table(opened) => *opened,
             Meant::Join(join) => {
-                return Err(SqlError::view_delete_merge_view(join.merged.view.qualified()));
+                return Err(not_deleted(&join, alias.as_deref().map_or(&*name.name, |alias| alias)));
             }
         };
         let Opened { mut binder, slot, names, mut conditions } = opened;

@@ -397,8 +397,12 @@ fn deleted(
             let end = tables.iter().position(|table| table.slot == scope.slot).unwrap_or(0);
             let inner = tables[..end].iter().rev().take_while(|table| table.is_inner());
             let rows: Vec<u16> = inner.filter(|table| table.has_rows()).map(|table| table.slot).collect();
+            let stored = |table: &ScopeTable| matches!(table.source, Source::Table(_));
             match rows[..] {
                 [slot] => slot,
+                _ if !tables[..end].iter().rev().take_while(|table| table.is_inner()).any(stored) => {
+                    return Err(SqlError::non_updatable_table(&scope.alias, "DELETE"));
+                }
                 _ => return Err(SqlError::view_delete_merge_view(merged.view.qualified())),
             }
         }

@@ -14,6 +14,7 @@ use crate::bind::{Binder, Clause};
 use crate::catalog::{Catalog, Check, Column, ColumnDefault, HIDDEN, StoredExpr, Table};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::context::{Context, Row, Slot};
+use crate::expr::functions::json_schema;
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
 use crate::storage::Storage;
@@ -262,6 +263,12 @@ impl RowExpressions {
                 // Data that the condition cannot take do not meet it.
                 Err(Interrupt::Error(error)) if error.state.starts_with(b"22") && !state.settings.mariadb => {
                     state.diagnostics.push(Level::Error, error);
+                }
+                Ok(Some(false)) if !state.settings.mariadb => {
+                    let told = self.evaluate(image.clone(), row.ignore, state, storage, |cx| {
+                        json_schema::failure_of(condition, cx)
+                    })?;
+                    told.into_iter().for_each(|failure| state.diagnostics.push(Level::Error, failure));
                 }
                 Ok(Some(false)) => {}
                 Ok(_) => continue,

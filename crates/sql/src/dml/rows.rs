@@ -12,6 +12,7 @@ use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
 use crate::state::SessionState;
 use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
 
 /// An expression's value as a column stores it.
 pub(crate) fn cast_into(
@@ -27,6 +28,18 @@ pub(crate) fn cast_into(
         && ty.is_binary_literal()
         && super::cast::is_number(column.ty.kind)
     {
+        // More than eight bytes are more than any column takes, zeros too.
+        if bytes.len() > 8 && !state.settings.mariadb {
+            let (beyond, source) = (Decimal::from_i128(1 << 64, 0), crate::expr::ExprType::decimal(20, 0));
+            return super::cast::into_column(
+                Value::Decimal(beyond),
+                &source.column,
+                column,
+                row,
+                ignore,
+                state,
+            );
+        }
         let number = crate::expr::convert::bytes_as_number(bytes);
         let source = crate::expr::ExprType::ubigint().column;
         return super::cast::into_column(Value::UInt(number), &source, column, row, ignore, state);

@@ -6,7 +6,7 @@
 use super::plan::{Planner, TargetTable};
 use super::{Run, multi};
 use crate::api::{Columns, Priv, Rights};
-use crate::bind::scope::{MergedView, Source};
+use crate::bind::scope::{MergedView, ScopeTable, Source};
 use crate::bind::{self, Binder, BlockScope};
 use crate::catalog::rowid::column_or_rowid;
 use crate::catalog::{Catalog, Table, TableDef, View, same_name};
@@ -382,6 +382,12 @@ impl<'a> Planner<'a> {
         }
         let mut found: Option<u16> = None;
         if !self.session.settings.mariadb && !self.session.settings.replicated {
+            if needs.contains(&Priv::Delete) {
+                return Err(SqlError::view_delete_merge_view(view));
+            }
+            if members_of(&binder).any(|table| !matches!(table.source, Source::Table(_))) {
+                return Err(SqlError::non_insertable_table(name, "INSERT"));
+            }
             let places =
                 named.iter().map(|column| place_of(&merged, column)).collect::<SqlResult<Vec<_>>>()?;
             check_insertable(&merged, &places, &name)?;
@@ -406,6 +412,20 @@ impl<'a> Planner<'a> {
         }
         let names = Names { table, alias: name.to_string(), view: Some((merged, slot)), granted };
         Ok(Opened { binder, slot, names, conditions: Vec::new() })
+    }
+}
+
+/// The tables of a view that stand in its place.
+fn members_of<'b>(binder: &'b Binder<'_>) -> impl Iterator<Item = &'b ScopeTable> {
+    let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
+    tables.iter().filter(|table| table.is_inner() && table.has_rows())
+}
+
+/// The error about rows of a view of several tables that are to be deleted.
+pub(super) fn not_deleted(join: &JoinView<'_>, alias: &str) -> SqlError {
+    match members_of(&join.binder).any(|table| matches!(table.source, Source::Table(_))) {
+        true => SqlError::view_delete_merge_view(join.merged.view.qualified()),
+        false => SqlError::non_updatable_table(alias, "DELETE"),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
     }
     let target = &ty.column;
     Ok(match ty.family() {
-        Family::Integer if target.kind == ColumnKind::Year => year(e, &value, cx),
+        Family::Integer if target.kind == ColumnKind::Year => year(e, &value, cx)?,
         Family::Integer => {
             super::convert::refuse_huge(e, &value, cx)?;
             integer(e, &value, target.unsigned, cx)
@@ -144,37 +144,44 @@ fn whole(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value
     n
 }
 
-fn year(e: &Expr, value: &Value, cx: &mut Context<'_>) -> Value {
-    match value {
-        Value::Year(y) => Value::Year(*y),
-        Value::Date(d) => Value::Year(d.year() as u16),
-        Value::DateTime(d) => Value::Year(d.date().year() as u16),
-        Value::Time(_) => Value::Year(cx.now().date().year() as u16),
-        Value::Bytes(text) => year_of_text(e, text, cx),
-        value => i64::try_from(e.to_int(value, cx))
-            .ok()
-            .and_then(|n| year_from_number(n).ok())
-            .map_or(Value::Null, Value::Year),
+/// A year as a number: unlike a column's it shows no zeros in front, and is read as a number where a date is wanted.
+fn year(e: &Expr, value: &Value, cx: &mut Context<'_>) -> ExecResult<Value> {
+    let found = match value {
+        Value::Year(y) => Some(*y),
+        Value::Time(_) => Some(cx.now().date().year() as u16),
+        Value::Bytes(text) => return year_of_text(e, text, cx),
+        Value::Date(d) => year_in_range(i64::from(d.year())),
+        Value::DateTime(d) => year_in_range(i64::from(d.date().year())),
+        value => i64::try_from(e.to_int(value, cx)).ok().and_then(|n| year_from_number(n).ok()),
+    };
+    if found.is_none() {
+        let text = String::from_utf8_lossy(&e.to_str(value)).into_owned();
+        cx.complain(SqlError::truncated_wrong_value("YEAR", text))?;
     }
+    Ok(found.map_or(Value::Null, |year| Value::UInt(u64::from(year))))
+}
+
+fn year_in_range(year: i64) -> Option<u16> {
+    if year == 0 || year > 99 { year_from_number(year).ok() } else { None }
 }
 
 /// The year that a text begins with: '0' is 2000, and what has no digits is none.
-fn year_of_text(e: &Expr, text: &Bytes, cx: &mut Context<'_>) -> Value {
+fn year_of_text(e: &Expr, text: &Bytes, cx: &mut Context<'_>) -> ExecResult<Value> {
     let shown = || String::from_utf8_lossy(text).into_owned();
     let number = text.trim_ascii_start();
     let number = number.strip_prefix(b"+").or(number.strip_prefix(b"-")).unwrap_or(number);
     if !number.first().is_some_and(u8::is_ascii_digit) {
-        cx.warn(SqlError::new(1525, b"HY000", format!("Incorrect YEAR value: '{}'", shown())));
-        return Value::Null;
+        cx.complain(SqlError::new(1525, b"HY000", format!("Incorrect YEAR value: '{}'", shown())))?;
+        return Ok(Value::Null);
     }
     let found = match e.to_int(&Value::Bytes(text.clone()), cx) {
         0 => Some(2000),
         number => i64::try_from(number).ok().and_then(|n| year_from_number(n).ok()),
     };
     if found.is_none() {
-        cx.warn(SqlError::truncated_wrong_value("YEAR", shown()));
+        cx.complain(SqlError::truncated_wrong_value("YEAR", shown()))?;
     }
-    found.map_or(Value::Null, Value::Year)
+    Ok(found.map_or(Value::Null, |year| Value::UInt(u64::from(year))))
 }
 
 fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Value {
@@ -273,11 +280,14 @@ pub fn to_json(value: &Value, ty: &ExprType) -> ExecResult<Value> {
         Value::Bytes(text) => {
             let parsed = omnibus_value::json::Json::parse(text)
                 .map_err(|error| super::functions::json::failure(&error, 1, "cast_as_json"))?;
-            json::to_value(&parsed)
+            json::made(&parsed)?
         }
         Value::Enum(_) | Value::Set(_) => {
             let text = to_text(value, &ty.column);
             json::to_value(&json::from_value(&Value::Bytes(text)))
+        }
+        Value::DateTime(at) if ty.column.kind == ColumnKind::Timestamp => {
+            json::to_value(&omnibus_value::json::Json::Timestamp(*at))
         }
         value => json::to_value(&json::from_value(value)),
     })

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use omnibus_value::column::NOT_FIXED;
 use omnibus_value::convert::{Converted, document};
 use omnibus_value::decimal::Decimal;
-use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time};
+use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, parse_time_in};
 use omnibus_value::text::{write_f32_within, write_f64_within};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
@@ -177,7 +177,9 @@ pub(crate) fn text_in(e: &Expr, value: &Value, cx: &Context<'_>) -> Bytes {
     let mut text = Vec::with_capacity(24);
     let written = match value {
         Value::Double(n) => write_f64_within(*n, if kept { 24 } else { 22 }, &mut text),
-        Value::Float(n) if kept || matches!(e.kind, Kind::Cast(_)) => write_f32_within(*n, 12, &mut text),
+        Value::Float(n) if kept || matches!(e.kind, Kind::Cast(_) | Kind::JsonValue(_) | Kind::Const(_)) => {
+            write_f32_within(*n, 12, &mut text)
+        }
         Value::Float(n) => write_f64_within(f64::from(*n), 22, &mut text),
         _ => false,
     };
@@ -353,7 +355,8 @@ impl Expr {
                 self.to_datetime(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
             value => {
-                let read = value.to_datetime(6, DateMode::RELAXED, Date::ZERO);
+                let truncate = cx.session.settings.date_mode().truncate;
+                let read = value.to_datetime(6, DateMode { truncate, ..DateMode::RELAXED }, Date::ZERO);
                 if read.value.is_none() {
                     let text = String::from_utf8_lossy(&self.to_str(value)).into_owned();
                     return bad_datetime(&text, cx);
@@ -411,7 +414,7 @@ impl Expr {
             Value::Time(t) => Some(*t),
             Value::DateTime(d) => Some(d.time()),
             Value::Date(_) | Value::Year(_) => Some(Time::ZERO),
-            Value::Bytes(text) => match parse_time(text, 6) {
+            Value::Bytes(text) => match parse_time_in(text, 6, relaxed_dates(&cx.session.settings)) {
                 Ok(parsed) => {
                     if parsed.truncated {
                         cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));
@@ -433,7 +436,7 @@ impl Expr {
                 self.to_time(&Value::Bytes(to_text(value, &self.ty.column)), cx)
             }
             value => {
-                let read = value.to_time(6);
+                let read = value.to_time_in(6, relaxed_dates(&cx.session.settings));
                 if read.problem.is_some() {
                     let text = String::from_utf8_lossy(&self.to_str(value)).into_owned();
                     cx.warn(SqlError::truncated_wrong_value("time", text));
@@ -541,5 +544,6 @@ fn column_name(e: &Expr, cx: &Context<'_>) -> Option<String> {
 
 /// Dates as conversions within expressions take them: zeros are, and days that a month has not if `sql_mode` says so.
 pub(crate) fn relaxed_dates(settings: &crate::api::SessionSettings) -> DateMode {
-    DateMode { allow_invalid: settings.date_mode().allow_invalid, ..DateMode::RELAXED }
+    let mode = settings.date_mode();
+    DateMode { allow_invalid: mode.allow_invalid, truncate: mode.truncate, ..DateMode::RELAXED }
 }

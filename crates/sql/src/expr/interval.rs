@@ -99,7 +99,10 @@ pub fn date_arith(
         }
         return Ok(Value::Null);
     }
-    let Some(sum) = (match date.add(interval) {
+    // MariaDB's arithmetic of days knows no year 0; months lead into it.
+    let known =
+        |sum: &DateTime| !cx.session.settings.mariadb || interval.micros == 0 || sum.date().year() > 0;
+    let Some(sum) = (match date.add(interval).filter(known) {
         None => overflow(cx)?,
         sum => sum,
     }) else {

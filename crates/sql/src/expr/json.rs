@@ -27,6 +27,16 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     decode(a).compare(&decode(b))
 }
 
+/// Order of two stored documents in ORDER BY: arrays by their lengths alone, and objects.
+#[must_use]
+pub fn sort_order(a: &[u8], b: &[u8]) -> Ordering {
+    match (decode(a), decode(b)) {
+        (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()),
+        (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()),
+        (a, b) => a.compare(&b),
+    }
+}
+
 /// Order of a stored document and an SQL value.
 #[must_use]
 pub fn compare_value(binary: &[u8], value: &Value) -> Ordering {
@@ -62,6 +72,7 @@ pub fn member(e: &Expr, value: &Value) -> Json {
     match value {
         Value::Enum(_) | Value::Set(_) => from_value(&Value::Bytes(e.to_str(value))),
         Value::Int(n @ (0 | 1)) if e.is_truth() => Json::Bool(*n == 1),
+        Value::DateTime(at) if e.ty.column.kind == ColumnKind::Timestamp => Json::Timestamp(*at),
         Value::Bit(n) if e.ty.column.kind == ColumnKind::Bit => {
             let bytes = n.to_be_bytes();
             let width = (e.ty.column.length as usize).div_ceil(8).min(bytes.len());
@@ -77,9 +88,13 @@ pub fn member(e: &Expr, value: &Value) -> Json {
 
 /// MYSQL_TYPE of values that are bytes and no text.
 fn type_number(e: &Expr) -> Option<u8> {
+    let column = matches!(e.kind, Kind::Column { .. });
     match e.ty.column.kind {
+        ColumnKind::TinyBlob if column => Some(249),
+        ColumnKind::MediumBlob if column => Some(250),
+        ColumnKind::LongBlob if column => Some(251),
         ColumnKind::TinyBlob | ColumnKind::Blob | ColumnKind::MediumBlob | ColumnKind::LongBlob => Some(252),
-        ColumnKind::Binary if matches!(e.kind, Kind::Column { .. }) => Some(254),
+        ColumnKind::Binary if column => Some(254),
         ColumnKind::Binary | ColumnKind::VarBinary => Some(15),
         _ => None,
     }
@@ -102,8 +117,16 @@ pub fn string(e: &Expr, bytes: &[u8]) -> SqlResult<String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// A document as a value.
+/// A part of a document that there is, as a value.
 #[must_use]
 pub fn to_value(json: &Json) -> Value {
     json.encode().map_or(Value::Null, Value::Json)
+}
+
+/// A document that was made of others, as a value.
+///
+/// # Errors
+/// 3157 for more levels than documents may have, 3151 for a name of a member that is too long.
+pub fn made(json: &Json) -> SqlResult<Value> {
+    json.encode().map(Value::Json).map_err(|error| super::functions::json::failure(&error, 1, "json"))
 }

@@ -61,7 +61,7 @@ impl JsonValue {
         let doc = match document(std::slice::from_ref(&self.doc), 0, "json_value", cx) {
             Ok(Some(doc)) => doc,
             Ok(None) => return Ok(Value::Null),
-            Err(Interrupt::Error(error)) if error.code == 3141 => {
+            Err(Interrupt::Error(error)) if error.code == 3141 && error.message.contains(" json_value:") => {
                 if self.on_error != Instead::Error {
                     cx.session.diagnostics.warn(error.clone());
                 }
@@ -120,13 +120,19 @@ fn converted(part: &Json, column: &Column, session: &mut SessionState) -> Option
         Json::Bool(is) if !is_text => (Value::Int((*is).into()), ColumnType::of(ColumnKind::BigInt)),
         Json::Int(n) => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
         Json::UInt(n) => (Value::UInt(*n), ColumnType::of(ColumnKind::BigInt).unsigned()),
+        // All such integers are documents' integers, and this one was another.
+        Json::Double(n) if column.ty.kind == ColumnKind::BigInt && *n <= i64::MIN as f64 => return None,
         Json::Double(n) if !is_text => (Value::Double(*n), ColumnType::of(ColumnKind::Double)),
         other => {
             other.unquote(&mut printed);
             (Value::Bytes(printed.into()), ColumnType::string(ColumnKind::LongText, 0, json::COLLATION))
         }
     };
-    stored(value, &ty, column, session).ok()
+    // What is no column's shows as a number, and is read as one.
+    match stored(value, &ty, column, session).ok()? {
+        Value::Year(year) => Some(Value::UInt(u64::from(year))),
+        value => Some(value),
+    }
 }
 
 /// Whether a text has a date and a time.

@@ -178,7 +178,7 @@ impl JsonTable {
             [one] => self.converted(cell, one, cx),
             many if cell.column.ty.kind == ColumnKind::Json => {
                 let all = many.iter().map(|one| (*one).clone()).collect();
-                Ok(json::to_value(&Json::Array(all)))
+                Ok(json::made(&Json::Array(all))?)
             }
             _ => Err(self.no_scalar(cell).into()),
         }

@@ -105,7 +105,7 @@ fn with_columns_of(
             None => {
                 // A column that says its collation goes on saying it.
                 let says = base_column(plan, at).is_some_and(|column| column.explicit_collation);
-                let text = in_collation(&stored_type(plan, at), if says { 0 } else { home });
+                let text = in_collation(&stored_type(plan, at), if says { 0 } else { home }, !says);
                 let implied =
                     if ty.nullable { None } else { implied_default(&stored_type(plan, at), defaults) };
                 let nulls = match (ty.nullable, is_in_primary_key(tree, &column.name)) {
@@ -180,13 +180,14 @@ fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
 }
 
 /// A type's text with its character set and collation, where they are not the table's.
-fn in_collation(ty: &ColumnType, home: u16) -> String {
+fn in_collation(ty: &ColumnType, home: u16, implied: bool) -> String {
     let text = catalog::type_text(ty);
     if family(ty.kind) != Family::String || ty.collation == BINARY || ty.collation == home {
         return text;
     }
     let (set, collation) = (charset::charset_name(ty.collation), charset::collation_name(ty.collation));
-    format!("{text} CHARACTER SET {set} COLLATE {collation}")
+    let mark = if implied { catalog::implied() } else { String::new() };
+    format!("{text} CHARACTER SET {set} COLLATE {collation}{mark}")
 }
 
 /// The default that MySQL gives a column which is never NULL and comes from no table: nothing, as a value of its type.

@@ -6,7 +6,7 @@
 
 use crate::error::SqlError;
 use crate::expr::types::{ExprType, Family};
-use crate::expr::{charset, compare};
+use crate::expr::{charset, compare, json};
 use crate::rows::codec;
 use bytes::Bytes;
 use omnibus_value::Value;
@@ -20,6 +20,8 @@ pub struct Part {
     family: Family,
     collation: u16,
     descending: bool,
+    /// Arrays and objects are told apart by their lengths alone.
+    by_length: bool,
 }
 
 /// All members, and what is written for them.
@@ -34,7 +36,23 @@ impl Part {
     /// A key of this type.
     #[must_use]
     pub fn new(ty: &ExprType, collation: u16, descending: bool) -> Part {
-        Part { family: ty.family(), collation, descending }
+        Part { family: ty.family(), collation, descending, by_length: false }
+    }
+}
+
+impl Part {
+    /// The same for ORDER BY, which in MySQL sorts arrays and objects by their lengths.
+    #[must_use]
+    pub fn by_length(mut self) -> Part {
+        self.by_length = true;
+        self
+    }
+
+    fn order(&self, a: &Value, b: &Value) -> Ordering {
+        match (a, b) {
+            (Value::Json(a), Value::Json(b)) if self.by_length => json::sort_order(a, b),
+            _ => compare::sort_order(a, b, self.collation),
+        }
     }
 }
 
@@ -78,7 +96,7 @@ impl KeyForm {
             |a: Result<Vec<Value>, SqlError>, b: Result<Vec<Value>, SqlError>| Some((a.ok()?, b.ok()?));
         let Some((a, b)) = pair(read(a), read(b)) else { return Ordering::Equal };
         for ((a, b), part) in a.iter().zip(&b).zip(&self.parts) {
-            let order = compare::sort_order(a, b, part.collation);
+            let order = part.order(a, b);
             if order != Ordering::Equal {
                 return if part.descending { order.reverse() } else { order };
             }

@@ -76,7 +76,7 @@ pub fn to_decimal(document: &Json) -> Converted<Decimal> {
 pub fn to_datetime(document: &Json, mode: DateMode, what: &'static str) -> Converted<Option<DateTime>> {
     match document {
         Json::Date(date) => Converted::exact(Some(DateTime::from(*date))),
-        Json::DateTime(at) => Converted::exact(Some(*at)),
+        Json::DateTime(at) | Json::Timestamp(at) => Converted::exact(Some(*at)),
         Json::String(text) => match parse_datetime(text.as_bytes(), 6, mode) {
             Ok(parsed) if !parsed.truncated => Converted::exact(Some(parsed.value)),
             _ => lost(None, what),

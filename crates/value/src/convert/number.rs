@@ -5,6 +5,7 @@ use crate::Value;
 use crate::column::{ColumnKind, ColumnType};
 use crate::decimal::Decimal;
 use crate::json::Json;
+use crate::temporal::DateMode;
 
 fn is_space(c: u8) -> bool {
     matches!(c, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
@@ -154,7 +155,7 @@ impl Value {
                 }
             }
             other => {
-                let Converted { value, problem } = other.in_seconds().to_decimal();
+                let Converted { value, problem } = other.in_seconds(DateMode::RELAXED).to_decimal();
                 match value.to_i64() {
                     Ok(n) => Converted { value: n, problem },
                     Err(clipped) => Converted::lossy(clipped, Problem::OutOfRange),
@@ -196,7 +197,7 @@ impl Value {
                 Converted { value: value as u64, problem: problem.or(below) }
             }
             other => {
-                let Converted { value, problem } = other.in_seconds().to_decimal();
+                let Converted { value, problem } = other.in_seconds(DateMode::RELAXED).to_decimal();
                 match value.to_u64() {
                     Ok(n) => Converted { value: n, problem },
                     Err(clipped) => Converted::lossy(clipped, Problem::OutOfRange),
@@ -205,11 +206,11 @@ impl Value {
         }
     }
 
-    /// A time rounded to seconds, of which 60 are a minute; other values as they are.
-    pub(super) fn in_seconds(&self) -> Value {
+    /// A time rounded to seconds, of which 60 are a minute, or cut by `mode`; other values as they are.
+    pub(super) fn in_seconds(&self, mode: DateMode) -> Value {
         match self {
-            Value::Time(time) => Value::Time(time.round(0)),
-            Value::DateTime(at) => Value::DateTime(at.round(0).unwrap_or_else(|| at.truncate(0))),
+            Value::Time(time) => Value::Time(time.fit(0, mode)),
+            Value::DateTime(at) => Value::DateTime(at.fit(0, mode).unwrap_or_else(|| at.truncate(0))),
             other => other.clone(),
         }
     }

@@ -59,6 +59,9 @@ pub enum Problem {
     /// 3157: a document within a hundred others.
     #[error("JSON document too deep")]
     DeepJson,
+    /// 3151: a name of a member that is too long.
+    #[error("key of a JSON object too long")]
+    LongJsonKey,
     /// 3144: a string of character set `binary` where JSON is wanted.
     #[error("cannot create a JSON value from a string with CHARACTER SET 'binary'")]
     BinaryJson,
@@ -94,6 +97,7 @@ impl Problem {
             Problem::TooLong | Problem::TooManyBits => 1406,
             Problem::InvalidJson | Problem::NoJsonText => 3140,
             Problem::DeepJson => 3157,
+            Problem::LongJsonKey => 3151,
             Problem::JsonCast(_) => 3156,
             Problem::JsonRange(_) => 3155,
             Problem::BinaryJson => 3144,
@@ -115,7 +119,7 @@ impl Problem {
             Problem::CannotCast { .. } => "HY000",
             Problem::IncorrectNumber(_) | Problem::IncorrectString | Problem::InvalidTimestamp => "HY000",
             Problem::TooLong | Problem::TooManyBits => "22001",
-            Problem::InvalidJson | Problem::DeepJson | Problem::NoJsonText => "22032",
+            Problem::InvalidJson | Problem::DeepJson | Problem::LongJsonKey | Problem::NoJsonText => "22032",
             Problem::JsonCast(_) => "22018",
             Problem::JsonRange(_) => "22003",
             Problem::BinaryJson => "22032",
@@ -176,6 +180,7 @@ impl Problem {
                 format!("Invalid JSON text: \"{why}\" at position {at} in value for column '{column}'.")
             }
             Problem::DeepJson => crate::json::JsonError::TooDeep.to_string(),
+            Problem::LongJsonKey => crate::json::JsonError::LongKey.to_string(),
             Problem::JsonCast(what) => {
                 format!("Invalid JSON value for CAST to {what} from column {column} at row {row}")
             }

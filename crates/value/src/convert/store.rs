@@ -77,6 +77,7 @@ fn always_fails(problem: Problem) -> bool {
         problem,
         Problem::InvalidJson
             | Problem::DeepJson
+            | Problem::LongJsonKey
             | Problem::NoJsonText
             | Problem::BinaryJson
             | Problem::InvalidGeometry
@@ -97,7 +98,7 @@ fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
         return store_string::store(&bytes, ty, &StoreContext { charset: Charset::Binary, ..*ctx });
     }
     match ty.kind {
-        TinyInt | SmallInt | MediumInt | Int | BigInt => store_integer(value, ty),
+        TinyInt | SmallInt | MediumInt | Int | BigInt => store_integer(value, ty, ctx),
         Float | Double => store_real(value, ty),
         Decimal => store_decimal(value, ty),
         Bit => store_bit(value, ty),
@@ -199,7 +200,7 @@ fn integer(n: i128, ty: &ColumnType) -> Raw {
     (value, (clipped != n).then_some(Problem::OutOfRange))
 }
 
-fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
+fn store_integer(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
     match value {
         Value::Int(n) => integer(i128::from(*n), ty),
         Value::UInt(n) | Value::Bit(n) | Value::Set(n) => integer(i128::from(*n), ty),
@@ -222,7 +223,7 @@ fn store_integer(value: &Value, ty: &ColumnType) -> Raw {
             (stored, n.problem.or(range))
         }
         other => {
-            let n = other.in_seconds().to_decimal().value;
+            let n = other.in_seconds(ctx.dates).to_decimal().value;
             // Nothing below zero is unsigned, even if it rounds to zero.
             let below = ty.unsigned && n.is_negative() && !n.is_zero();
             let (stored, range) = integer(rounded(&n), ty);
@@ -365,6 +366,7 @@ fn store_json(value: &Value, ctx: &StoreContext) -> Raw {
     match made {
         Ok(binary) => (Value::Json(binary), None),
         Err(JsonError::TooDeep) => (Value::Null, Some(Problem::DeepJson)),
+        Err(JsonError::LongKey) => (Value::Null, Some(Problem::LongJsonKey)),
         Err(_) => (Value::Null, Some(Problem::InvalidJson)),
     }
 }

@@ -6,7 +6,7 @@ use super::{Problem, StoreContext};
 use crate::Value;
 use crate::column::{ColumnKind, ColumnType};
 use crate::temporal::{
-    Date, DateTime, Instant, TemporalError, Time, parse_datetime, parse_time, parse_year, year_from_number,
+    Date, DateTime, Instant, TemporalError, Time, parse_datetime, parse_time_in, parse_year, year_from_number,
 };
 
 pub(super) fn store(value: &Value, ty: &ColumnType, ctx: &StoreContext) -> Raw {
@@ -101,7 +101,7 @@ fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
     let wrong = Problem::IncorrectTemporal("time");
     let fit = |time: Time| time.fit(fsp, ctx.dates);
     let made = match value {
-        Value::Bytes(text) => match parse_time(text, 6) {
+        Value::Bytes(text) => match parse_time_in(text, 6, ctx.dates) {
             Ok(p) if p.truncated => return (Value::Time(fit(p.value)), Some(wrong)),
             Ok(p) if p.has_date => return (Value::Time(fit(p.value)), Some(Problem::Rounded)),
             other => other.map(|p| fit(p.value)),
@@ -115,7 +115,7 @@ fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
             let read = super::document::to_time(&super::number::document(binary));
             return (Value::Time(fit(read.value.unwrap_or(Time::ZERO))), read.problem);
         }
-        other => number_time(other).map(fit),
+        other => number_time(other, ctx.dates).map(fit),
     };
     // So many digits have a date in front, which is left out.
     let dated = matches!(

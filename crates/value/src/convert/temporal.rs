@@ -3,7 +3,7 @@
 use super::{Converted, Problem};
 use crate::Value;
 use crate::temporal::{
-    Date, DateMode, DateTime, TemporalError, Time, datetime_from_number, parse_datetime, parse_time,
+    Date, DateMode, DateTime, TemporalError, Time, datetime_from_number, parse_datetime, parse_time_in,
     time_from_number,
 };
 
@@ -21,7 +21,7 @@ impl Value {
                 Ok(p) => Some(p.value),
                 Err(_) => None,
             },
-            other => number_datetime(other, mode).and_then(|dt| dt.round(fsp)),
+            other => number_datetime(other, mode).and_then(|dt| dt.fit(fsp, mode)),
         };
         match made {
             Some(dt) => Converted::exact(Some(dt)),
@@ -41,17 +41,22 @@ impl Value {
 
     /// Converts to a TIME rounded to `fsp` digits; out of range is clipped.
     pub fn to_time(&self, fsp: u8) -> Converted<Option<Time>> {
+        self.to_time_in(fsp, DateMode::RELAXED)
+    }
+
+    /// The same, with a fraction that is rounded or cut by `mode`.
+    pub fn to_time_in(&self, fsp: u8, mode: DateMode) -> Converted<Option<Time>> {
         let wrong = Problem::TruncatedWrong("time");
         let made = match self {
             Value::Null => return Converted::exact(None),
             Value::Time(t) => Ok(t.round(fsp)),
             Value::DateTime(dt) => Ok(dt.time().round(fsp)),
             Value::Date(_) => Ok(Time::ZERO),
-            Value::Bytes(text) => match parse_time(text, fsp) {
+            Value::Bytes(text) => match parse_time_in(text, fsp, mode) {
                 Ok(p) if p.truncated => return Converted::lossy(Some(p.value), wrong),
                 other => other.map(|p| p.value),
             },
-            other => number_time(other).map(|t| t.round(fsp)),
+            other => number_time(other, mode).map(|t| t.fit(fsp, mode)),
         };
         match made {
             Ok(t) => Converted::exact(Some(t)),
@@ -64,10 +69,11 @@ impl Value {
 }
 
 /// A number's integer part and microseconds, a million of them where the fraction rounds up.
-fn split(value: &Value) -> Option<(i64, u32, bool)> {
+fn split(value: &Value, mode: DateMode) -> Option<(i64, u32, bool)> {
     let n = value.to_decimal().value;
     let whole = n.truncate(0);
-    let fraction = n.sub(&whole).ok()?.abs().round(6).rescale(6);
+    let fraction = n.sub(&whole).ok()?.abs();
+    let fraction = if mode.truncate { fraction.truncate(6) } else { fraction.round(6) }.rescale(6);
     let micros = fraction.mul(&crate::decimal::Decimal::from(SECOND_US)).ok()?;
     let micros = u32::try_from(micros.to_i64().ok()?).ok()?;
     Some((whole.to_i64().ok()?, micros, n.is_negative()))
@@ -76,7 +82,7 @@ fn split(value: &Value) -> Option<(i64, u32, bool)> {
 const SECOND_US: i64 = 1_000_000;
 
 pub(super) fn number_datetime(value: &Value, mode: DateMode) -> Option<DateTime> {
-    let (whole, micros, _) = split(value)?;
+    let (whole, micros, _) = split(value, mode)?;
     let (dt, has_time) = datetime_from_number(whole, mode).ok()?;
     if !has_time || micros == 0 {
         return Some(dt);
@@ -84,10 +90,10 @@ pub(super) fn number_datetime(value: &Value, mode: DateMode) -> Option<DateTime>
     dt.add_time(Time::from_micros(i64::from(micros))?)
 }
 
-pub(super) fn number_time(value: &Value) -> Result<Time, TemporalError> {
+pub(super) fn number_time(value: &Value, mode: DateMode) -> Result<Time, TemporalError> {
     let negative = value.to_f64().value < 0.0;
     let beyond = TemporalError::OutOfRange { negative };
-    let (whole, micros, _) = split(value).ok_or(beyond)?;
+    let (whole, micros, _) = split(value, mode).ok_or(beyond)?;
     let time = time_from_number(whole, 0)?.to_micros();
     let micros = i64::from(micros);
     // '-0.5' has no sign left in its integer part.

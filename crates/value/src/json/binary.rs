@@ -111,6 +111,7 @@ fn opaque(json: &Json) -> (u8, Vec<u8>) {
         }
         Json::Date(v) => (TYPE_DATE, DateTime::from(*v).packed().to_le_bytes().to_vec()),
         Json::DateTime(v) => (TYPE_DATETIME, v.packed().to_le_bytes().to_vec()),
+        Json::Timestamp(v) => (TYPE_TIMESTAMP, v.packed().to_le_bytes().to_vec()),
         Json::Time(v) => (TYPE_TIME, v.packed().to_le_bytes().to_vec()),
         Json::Opaque(kind, data) => (*kind, data.to_vec()),
         _ => (0, Vec::new()),
@@ -228,7 +229,7 @@ fn write_sized(json: &Json, out: &mut Vec<u8>, depth: usize, large: bool) -> Res
     }
     for (i, key) in keys.iter().enumerate() {
         let entry = keys_at + i * (width + 2);
-        let len = u16::try_from(key.len()).map_err(|_| JsonError::TooLarge)?;
+        let len = u16::try_from(key.len()).map_err(|_| JsonError::LongKey)?;
         let offset = out.len() - start;
         if !put(out, entry, offset, large) {
             return Ok(false);
@@ -397,7 +398,8 @@ fn read_opaque(kind: u8, data: &[u8]) -> Result<Json, JsonError> {
             Json::Decimal(read.map_err(|_| damaged)?.0)
         }
         TYPE_DATE => Json::Date(DateTime::from_packed(packed()?).ok_or(damaged)?.date()),
-        TYPE_DATETIME | TYPE_TIMESTAMP => Json::DateTime(DateTime::from_packed(packed()?).ok_or(damaged)?),
+        TYPE_DATETIME => Json::DateTime(DateTime::from_packed(packed()?).ok_or(damaged)?),
+        TYPE_TIMESTAMP => Json::Timestamp(DateTime::from_packed(packed()?).ok_or(damaged)?),
         TYPE_TIME => Json::Time(Time::from_packed(packed()?).ok_or(damaged)?),
         _ => Json::Opaque(kind, Bytes::copy_from_slice(data)),
     })

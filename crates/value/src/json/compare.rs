@@ -16,7 +16,7 @@ fn class(json: &Json) -> u8 {
         Json::Bool(_) => 5,
         Json::Date(_) => 6,
         Json::Time(_) => 7,
-        Json::DateTime(_) => 8,
+        Json::DateTime(_) | Json::Timestamp(_) => 8,
         Json::Opaque(..) => 9,
     }
 }
@@ -29,7 +29,7 @@ impl Json {
             (Json::Bool(a), Json::Bool(b)) => a.cmp(b),
             (Json::Date(a), Json::Date(b)) => a.cmp(b),
             (Json::Time(a), Json::Time(b)) => a.cmp(b),
-            (Json::DateTime(a), Json::DateTime(b)) => a.cmp(b),
+            (Json::DateTime(a) | Json::Timestamp(a), Json::DateTime(b) | Json::Timestamp(b)) => a.cmp(b),
             (Json::Opaque(k, a), Json::Opaque(l, b)) => (k, a).cmp(&(l, b)),
             (Json::Array(a), Json::Array(b)) => {
                 let unequal = a.iter().zip(b).map(|(x, y)| x.compare(y)).find(|o| o.is_ne());

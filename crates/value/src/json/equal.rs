@@ -48,9 +48,11 @@ impl Number {
         }
     }
 
-    fn rank(self) -> u8 {
+    /// The side of all decimals that round to the same double on which a double that no decimal is stands.
+    fn beyond(self) -> i8 {
         match self {
             Number::Integer(_) | Number::Decimal(_) => 0,
+            Number::Real(n) if n < 0.0 => -1,
             Number::Real(_) => 1,
         }
     }
@@ -62,7 +64,7 @@ impl Number {
             (Number::Decimal(a), Number::Integer(b)) => a.cmp(&Decimal::from_i128(b, 0)),
             (Number::Decimal(a), Number::Decimal(b)) => a.cmp(&b),
             // A double that no decimal is equals none; doubles are finite here.
-            (a, b) => a.to_f64().total_cmp(&b.to_f64()).then_with(|| a.rank().cmp(&b.rank())),
+            (a, b) => a.to_f64().total_cmp(&b.to_f64()).then_with(|| a.beyond().cmp(&b.beyond())),
         }
     }
 
@@ -120,7 +122,7 @@ impl Json {
                 out.push(9);
                 out.extend_from_slice(&time.packed().to_be_bytes());
             }
-            Json::DateTime(at) => {
+            Json::DateTime(at) | Json::Timestamp(at) => {
                 out.push(10);
                 out.extend_from_slice(&at.packed().to_be_bytes());
             }

@@ -45,8 +45,10 @@ pub enum Json {
     String(String),
     /// A DATE that was converted to JSON.
     Date(Date),
-    /// A DATETIME or TIMESTAMP that was converted to JSON.
+    /// A DATETIME that was converted to JSON.
     DateTime(DateTime),
+    /// A TIMESTAMP that was converted to JSON.
+    Timestamp(DateTime),
     /// A TIME that was converted to JSON.
     Time(Time),
     /// Another MySQL value: its MYSQL_TYPE and bytes.
@@ -71,9 +73,12 @@ pub enum JsonError {
     /// More than 100 levels.
     #[error("The JSON document exceeds the maximum depth.")]
     TooDeep,
-    /// Longer than 4 GiB, or a key longer than 64 KiB.
+    /// Longer than 4 GiB.
     #[error("The JSON document is too large.")]
     TooLarge,
+    /// A key of 64 KiB or more.
+    #[error("The JSON object contains a key name that is too long.")]
+    LongKey,
     /// The binary form is damaged.
     #[error("Invalid JSON binary data.")]
     Damaged,
@@ -120,6 +125,7 @@ impl Json {
             Json::String(_) => "STRING",
             Json::Date(_) => "DATE",
             Json::DateTime(_) => "DATETIME",
+            Json::Timestamp(_) => "TIMESTAMP",
             Json::Time(_) => "TIME",
             Json::Opaque(16, _) => "BIT",
             Json::Opaque(249..=252 | 15 | 253 | 254, _) => "BLOB",
@@ -165,7 +171,8 @@ impl Json {
     pub fn unquote(&self, out: &mut Vec<u8>) {
         match self {
             Json::String(s) => out.extend_from_slice(s.as_bytes()),
-            Json::Date(_) | Json::DateTime(_) | Json::Time(_) | Json::Opaque(..) => {
+            Json::Opaque(kind, data) => out.extend_from_slice(text::opaque(*kind, data).as_bytes()),
+            Json::Date(_) | Json::DateTime(_) | Json::Timestamp(_) | Json::Time(_) => {
                 let mut quoted = Vec::new();
                 self.write_text(&mut quoted);
                 out.extend_from_slice(&quoted[1..quoted.len() - 1]);

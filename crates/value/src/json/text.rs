@@ -14,12 +14,9 @@ pub(super) fn write(json: &Json, out: &mut Vec<u8>) {
         Json::Decimal(n) => n.write_text(out),
         Json::String(s) => write_string(s, out),
         Json::Date(v) => quoted(out, |out| v.write_text(out)),
-        Json::DateTime(v) => quoted(out, |out| v.write_text(6, out)),
+        Json::DateTime(v) | Json::Timestamp(v) => quoted(out, |out| v.write_text(6, out)),
         Json::Time(v) => quoted(out, |out| v.write_text(6, out)),
-        Json::Opaque(kind, data) => quoted(out, |out| {
-            out.extend_from_slice(format!("base64:type{kind}:").as_bytes());
-            crate::base64::encode(data, out);
-        }),
+        Json::Opaque(kind, data) => write_string(&opaque(*kind, data), out),
         Json::Array(items) => list(out, b'[', b']', items, write_ref),
         Json::Object(items) => list(out, b'{', b'}', items, |(key, value), out| {
             write_string(key, out);
@@ -27,6 +24,12 @@ pub(super) fn write(json: &Json, out: &mut Vec<u8>) {
             write(value, out);
         }),
     }
+}
+
+/// The text of a value that no other type of a document has: its type's number and its bytes in base64, a long one in lines.
+pub(super) fn opaque(kind: u8, data: &[u8]) -> String {
+    let lines = crate::base64::encode_lines(data);
+    format!("base64:type{kind}:{}", String::from_utf8_lossy(&lines))
 }
 
 fn write_ref(json: &Json, out: &mut Vec<u8>) {

@@ -227,9 +227,7 @@ impl DateTime {
         if interval.micros == 0 {
             return out.date().is_full().then_some(out);
         }
-        let sum = DateTime::from_micros(out.to_micros()?.checked_add(interval.micros)?)?;
-        // Day arithmetic knows no year 0; months may lead into it.
-        (sum.date().year() > 0).then_some(sum)
+        DateTime::from_micros(out.to_micros()?.checked_add(interval.micros)?)
     }
 
     /// TIMESTAMPDIFF(unit, self, later): whole units from `self` to `later`, toward zero.

@@ -25,8 +25,8 @@ pub use binlog::{fraction_bytes, old_datetime_from_binlog, old_time_from_binlog}
 pub use calendar::{days_in_month, days_in_year, is_leap};
 pub use interval::{Interval, IntervalUnit};
 pub use parse::{
-    Parsed, datetime_from_number, parse_date, parse_datetime, parse_time, parse_year, time_from_number,
-    year_from_number,
+    Parsed, datetime_from_number, parse_date, parse_datetime, parse_time, parse_time_in, parse_year,
+    time_from_number, year_from_number,
 };
 pub use types::{Date, DateTime, Time};
 pub use zone::{Instant, UTC, Zone};

@@ -227,6 +227,11 @@ pub fn parse_date(text: &[u8], mode: DateMode) -> Result<Parsed<Date>, TemporalE
 
 /// Reads a TIME: `[-][d ]hh:mm:ss.f`, `hhmmss`, or the time part of a full datetime.
 pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
+    parse_time_in(text, fsp, DateMode::RELAXED)
+}
+
+/// The same, with a fraction that is rounded or cut by `mode`.
+pub fn parse_time_in(text: &[u8], fsp: u8, mode: DateMode) -> Result<Parsed<Time>, TemporalError> {
     let mut cur = Cursor { text, at: 0 };
     cur.skip_spaces();
     let negative = cur.peek() == Some(b'-');
@@ -238,7 +243,7 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
         return Err(Malformed);
     }
     if cur.left() >= 12
-        && let Some(parsed) = time_of_datetime(&cur.text[cur.at..], fsp)
+        && let Some(parsed) = time_of_datetime(&cur.text[cur.at..], fsp, mode)
     {
         return Ok(parsed);
     }
@@ -248,6 +253,7 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
         cur.at += 1;
         (micros, digits, round_up) = cur.fraction();
     }
+    let round_up = round_up && !mode.truncate;
     if cur.exponent_next() {
         return Err(Malformed);
     }
@@ -261,7 +267,7 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
         .and_then(|n| n.checked_add(i64::from(micros) + i64::from(round_up)))
         .filter(|&us| Time::from_micros(us).is_some())
         .ok_or(OutOfRange { negative })?;
-    let value = Time::from_micros_clipped(if negative { -abs } else { abs }).round(fsp);
+    let value = Time::from_micros_clipped(if negative { -abs } else { abs }).fit(fsp, mode);
     Ok(Parsed {
         value,
         truncated: !cur.only_spaces_left(),
@@ -273,16 +279,16 @@ pub fn parse_time(text: &[u8], fsp: u8) -> Result<Parsed<Time>, TemporalError> {
 }
 
 /// Long enough to be a datetime: taken as one when it has both parts.
-fn time_of_datetime(text: &[u8], fsp: u8) -> Option<Parsed<Time>> {
+fn time_of_datetime(text: &[u8], fsp: u8, mode: DateMode) -> Option<Parsed<Time>> {
     let mut cur = Cursor { text, at: 0 };
     let f = read_fields(&mut cur).ok()?;
     if f.count < 4 || (f.found_delimiter && !f.found_space) {
         return None;
     }
-    let p = parse_datetime(text, 6, DateMode::RELAXED).ok()?;
+    let p = parse_datetime(text, 6, DateMode { truncate: mode.truncate, ..DateMode::RELAXED }).ok()?;
     // Rounded as a time: the day's last half second becomes 24:00:00.
     Some(Parsed {
-        value: p.value.time().round(fsp),
+        value: p.value.time().fit(fsp, mode),
         truncated: p.truncated,
         has_time: true,
         has_date: true,

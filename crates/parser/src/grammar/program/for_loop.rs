@@ -60,5 +60,6 @@ fn big_integer() -> DataType {
         charset: None,
         collation: None,
         binary: false,
+        implied: false,
     }
 }

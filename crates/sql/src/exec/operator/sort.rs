@@ -103,7 +103,8 @@ impl<'p> Sorter<'p> {
                 SortBy::Output(at) => *at,
                 SortBy::Expr(_) => extra.next().unwrap_or(width),
             });
-            parts.push(Part::new(ty, key.collation, key.descending));
+            let part = Part::new(ty, key.collation, key.descending);
+            parts.push(if cx.session.settings.mariadb { part } else { part.by_length() });
         }
         let form = KeyForm::new(parts);
         let wanted = bounds.offset.saturating_add(bounds.count);
@@ -129,7 +130,7 @@ impl<'p> Sorter<'p> {
 
     /// Leaves out what is equal to a row before: a row is told apart before it is sorted, by sorting where that brings equal rows together.
     fn give_once(&mut self, sort: &Sort, distinct: &Distinct, cx: &Context<'_>) {
-        self.unique = self.best.is_none() && sort.unites;
+        self.unique = self.best.is_none() && sort.unites && self.all.form().is_bytes();
         self.distinct = (!self.unique).then(|| Once::new(distinct, cx));
     }
 

@@ -415,7 +415,7 @@ impl Accumulator {
     /// # Errors
     /// 1690 for a variance that no DOUBLE holds.
     pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
-        let result = Accumulator { state: self.state.clone(), seen: None }.result(spec, cx);
+        let result = Accumulator { state: self.state.clone(), seen: None }.result(spec, cx)?;
         refuse_infinite(&result, spec, cx)?;
         Ok(result)
     }
@@ -457,7 +457,7 @@ impl Accumulator {
         // What was gathered is there until the result is.
         let mut account = Account::new(&cx.session.memory);
         account.grow(self.result_memory(), &cx.session.settings)?;
-        let result = self.result(spec, cx);
+        let result = self.result(spec, cx)?;
         cx.refuse_bad_data()?;
         refuse_infinite(&result, spec, cx)?;
         Ok(match result {
@@ -479,8 +479,8 @@ impl Accumulator {
         }
     }
 
-    fn result(self, spec: &AggregateSpec, cx: &mut Context<'_>) -> Value {
-        match self.state {
+    fn result(self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
+        Ok(match self.state {
             AggregateState::Count(n) => Value::Int(n),
             AggregateState::SumInt(sum) => {
                 sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0)))
@@ -508,10 +508,10 @@ impl Accumulator {
             AggregateState::Variance(count, _, squares) => variance(spec.kind, count, squares),
             AggregateState::Concat(parts, _) => concat(parts, spec, cx),
             AggregateState::Array(items) if items.is_empty() => Value::Null,
-            AggregateState::Array(items) => json::to_value(&Json::Array(items)),
+            AggregateState::Array(items) => json::made(&Json::Array(items))?,
             AggregateState::Object(members) if members.is_empty() => Value::Null,
-            AggregateState::Object(members) => json::to_value(&Json::object(members)),
-        }
+            AggregateState::Object(members) => json::made(&Json::object(members))?,
+        })
     }
 }
 

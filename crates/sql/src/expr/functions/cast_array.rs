@@ -22,6 +22,9 @@ fn check(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
         Json::Object(_) => {
             return Err(SqlError::not_supported_yet("CAST-ing JSON OBJECT type to array").into());
         }
+        Json::Bool(_) => {
+            return Err(SqlError::not_supported_yet("CAST-ing JSON BOOLEAN type to array").into());
+        }
         Json::Array(members) => members.as_slice(),
         other => std::slice::from_ref(other),
     };
@@ -46,7 +49,7 @@ fn scalar(member: &Json) -> SqlResult<Value> {
         Json::Decimal(n) => Value::Decimal(*n),
         Json::String(text) => Value::Bytes(text.clone().into()),
         Json::Date(date) => Value::Date(*date),
-        Json::DateTime(at) => Value::DateTime(*at),
+        Json::DateTime(at) | Json::Timestamp(at) => Value::DateTime(*at),
         Json::Time(time) => Value::Time(*time),
         Json::Opaque(_, bytes) => Value::Bytes(bytes.clone()),
     })

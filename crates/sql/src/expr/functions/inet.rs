@@ -29,7 +29,10 @@ fn address_bytes(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 /// NULL is no address.
 fn is(args: &[Expr], cx: &mut Context<'_>, holds: impl FnOnce(&[u8]) -> bool) -> ExecResult<Value> {
-    Ok(boolean(args[0].eval_str(cx)?.is_some_and(|bytes| holds(&bytes))))
+    Ok(match args[0].eval_str(cx)? {
+        None if !cx.session.settings.mariadb => Value::Null,
+        bytes => boolean(bytes.is_some_and(|bytes| holds(&bytes))),
+    })
 }
 
 fn inet_aton(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {

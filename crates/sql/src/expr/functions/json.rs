@@ -14,7 +14,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_OBJECT", 0, MANY, ty::json, object),
     Def::new("JSON_ARRAY", 0, MANY, ty::json, array),
     Def::new("JSON_VALID", 1, 1, ty::boolean, valid),
-    Def::new("JSON_TYPE", 1, 1, ty::ascii::<51>, type_of),
+    Def::new("JSON_TYPE", 1, 1, name_of_type, type_of),
     Def::new("JSON_LENGTH", 1, 2, length_type, length),
     Def::new("JSON_DEPTH", 1, 1, ty::int, depth),
     Def::new("JSON_KEYS", 1, 2, ty::json, keys),
@@ -42,6 +42,13 @@ fn long_text(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(u32::MAX, 46).nullable(true))
 }
 
+fn name_of_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
+    if cx.session.settings.mariadb {
+        return ty::ascii::<51>(args, cx);
+    }
+    Ok(ExprType::varchar(17, json::COLLATION).nullable(true))
+}
+
 fn value_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::varchar(u32::MAX, 46).coercible(Coercibility::Implicit).nullable(true))
 }
@@ -57,6 +64,7 @@ pub(crate) fn failure(error: &JsonError, number: usize, function: &str) -> SqlEr
         ),
         JsonError::Path { .. } => SqlError::new(3143, b"42000", error.to_string()),
         JsonError::TooDeep => SqlError::new(3157, b"22032", error.to_string()),
+        JsonError::LongKey => SqlError::new(3151, b"22032", error.to_string()),
         other => SqlError::new(3140, b"22032", other.to_string()),
     }
 }
@@ -121,11 +129,14 @@ pub(super) fn scalar(args: &[Expr], at: usize, cx: &mut Context<'_>) -> ExecResu
 /// A document as a function's result.
 pub(super) fn result(doc: &Json, cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.ask(doc.memory())?;
-    Ok(json::to_value(doc))
+    Ok(json::made(doc)?)
 }
 
 pub(super) fn path(args: &[Expr], at: usize, cx: &mut Context<'_>) -> ExecResult<Option<Path>> {
     let Some(bytes) = super::text_arg(&args[at], cx)? else { return Ok(None) };
+    if json::is_bytes(&args[at]) && !reads_bytes(cx) {
+        return Err(SqlError::binary_json().into());
+    }
     Ok(Some(Path::parse(&bytes).map_err(|error| failure(&error, at + 1, "path"))?))
 }
 
@@ -373,6 +384,9 @@ fn remove(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
 }
 
 fn array_append(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
+    if args.len().is_multiple_of(2) {
+        return Err(SqlError::wrong_parameter_count_to_native_fct("json_array_append").into());
+    }
     let Some(mut doc) = document(args, 0, "json_array_append", cx)? else { return Ok(Value::Null) };
     for at in (1..args.len().saturating_sub(1)).step_by(2) {
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };

@@ -7,7 +7,7 @@ use super::json::document;
 use super::{Def, boolean, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::regexp::RegexpMatcher;
-use crate::expr::{Context, Expr, ExprType, json};
+use crate::expr::{Context, Expr, ExprType, Kind, json};
 use omnibus_value::Value;
 use omnibus_value::json::Json;
 use std::fmt::Write;
@@ -29,6 +29,26 @@ struct Failure {
     document: String,
 }
 
+impl Failure {
+    fn reason(&self) -> String {
+        let Failure { keyword, schema, document } = self;
+        format!(
+            "The JSON document location '{document}' failed requirement '{keyword}' at JSON Schema location '{schema}'"
+        )
+    }
+}
+
+/// The reason why a condition that is a call of JSON_SCHEMA_VALID does not hold: 3934.
+///
+/// # Errors
+/// As its evaluation.
+pub(crate) fn failure_of(condition: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<SqlError>> {
+    let Kind::Call(Def { name: "JSON_SCHEMA_VALID", .. }, args) = &condition.kind else { return Ok(None) };
+    let Some((schema, document)) = both(args, "json_schema_valid", cx)? else { return Ok(None) };
+    let failure = check(&schema, &document, cx)?;
+    Ok(failure.map(|failure| SqlError::new(3934, b"HY000", format!("{}.", failure.reason()))))
+}
+
 fn valid(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some((schema, document)) = both(args, "json_schema_valid", cx)? else { return Ok(Value::Null) };
     Ok(boolean(check(&schema, &document, cx)?.is_none()))
@@ -41,10 +61,9 @@ fn report(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
     let member = |name: &str, value: String| (name.to_owned(), Json::String(value));
     let members = match check(&schema, &document, cx)? {
         None => vec![("valid".to_owned(), Json::Bool(true))],
-        Some(Failure { keyword, schema, document }) => {
-            let reason = format!(
-                "The JSON document location '{document}' failed requirement '{keyword}' at JSON Schema location '{schema}'"
-            );
+        Some(failure) => {
+            let reason = failure.reason();
+            let Failure { keyword, schema, document } = failure;
             vec![
                 ("valid".to_owned(), Json::Bool(false)),
                 member("reason", reason),

@@ -17,7 +17,7 @@ mod group_concat;
 mod inet;
 mod info;
 pub(crate) mod json;
-mod json_schema;
+pub(crate) mod json_schema;
 mod json_search;
 mod key_derivation;
 pub(crate) mod not_built;

@@ -91,10 +91,18 @@ fn common(a: &Expr, b: &Expr) -> u16 {
     crate::expr::mix::merge_all([&a.ty, &b.ty], BINARY, "locate").map_or(BINARY, |(collation, _)| collation)
 }
 
+/// The collation of a search: that of the text in MySQL, unless that is no text.
+fn searched(text: &Expr, wanted: &Expr, cx: &Context<'_>) -> u16 {
+    match text.ty.family() == Family::String && !cx.session.settings.mariadb {
+        true => text.ty.column.collation,
+        false => common(text, wanted),
+    }
+}
+
 fn instr(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let haystack = str_arg!(args, 0, cx);
     let needle = str_arg!(args, 1, cx);
-    position(&haystack, &needle, 0, common(&args[0], &args[1]), cx).map(Value::Int)
+    position(&haystack, &needle, 0, searched(&args[0], &args[1], cx), cx).map(Value::Int)
 }
 
 fn locate(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -104,7 +112,7 @@ fn locate(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
     let Some(from) = usize::try_from(from).ok().and_then(|f| f.checked_sub(1)) else {
         return Ok(Value::Int(0));
     };
-    position(&haystack, &needle, from, common(&args[0], &args[1]), cx).map(Value::Int)
+    position(&haystack, &needle, from, searched(&args[1], &args[0], cx), cx).map(Value::Int)
 }
 
 /// -1, 0 or 1.

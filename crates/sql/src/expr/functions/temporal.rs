@@ -324,9 +324,17 @@ fn last_day(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Val
 
 fn from_days(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let days = i64::try_from(int_arg!(args, 0, cx)).unwrap_or(0);
-    // Below day 366 and past the year 9999 MySQL has no date to give.
-    let date = if days > 365 { Date::from_days(days) } else { None };
-    Ok(Value::Date(date.unwrap_or(Date::ZERO)))
+    if cx.session.settings.mariadb {
+        // Below day 366 and past the year 9999 it has no date to give.
+        let date = if days > 365 { Date::from_days(days) } else { None };
+        return Ok(Value::Date(date.unwrap_or(Date::ZERO)));
+    }
+    let date = Date::from_days(days);
+    if date.is_none() {
+        let call = format!("from_days({})", crate::expr::print::expr(&args[0], cx));
+        cx.warn(SqlError::new(6527, b"22003", format!("DATE value is out of range in '{call}'")));
+    }
+    Ok(date.map_or(Value::Null, Value::Date))
 }
 
 fn to_seconds(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -355,7 +363,9 @@ fn maketime(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Val
     let hour = int_arg!(args, 0, cx);
     let minute = int_arg!(args, 1, cx);
     let seconds = value_arg!(args, 2, cx);
-    let seconds = args[2].to_decimal(&seconds, cx).to_f64();
+    let seconds = args[2].to_decimal(&seconds, cx);
+    let cut = cx.session.settings.date_mode().truncate;
+    let seconds = if cut { seconds.truncate(6) } else { seconds }.to_f64();
     if !(0..60).contains(&minute) || !(0.0..60.0).contains(&seconds) {
         return Ok(Value::Null);
     }

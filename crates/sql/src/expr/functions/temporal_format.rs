@@ -9,6 +9,7 @@ use crate::expr::types::{BINARY, Family};
 use crate::expr::{BindContext, Context, Expr, ExprType, cast, charset, interval};
 use bytes::Bytes;
 use omnibus_value::Value;
+use omnibus_value::decimal::Decimal;
 use omnibus_value::locale::{self, Locale};
 use omnibus_value::temporal::{Date, DateTime, Time};
 use std::fmt::Write;
@@ -435,11 +436,14 @@ fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType
 
 fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
-    let seconds = args[0].to_decimal(&value, cx).to_f64();
-    if !(0.0..super::temporal::UNIX_END as f64).contains(&seconds) {
-        return Ok(Value::Null);
-    }
-    let at = unix_us(cx.zone().local_us((seconds * 1e6).round() as i64));
+    let seconds = args[0].to_decimal(&value, cx);
+    let cut = cx.session.settings.date_mode().truncate;
+    let fitted = if cut { seconds.truncate(6) } else { seconds.round(6) };
+    let micros = fitted.mul(&Decimal::from_i128(1_000_000, 0)).ok().and_then(|micros| micros.to_i64().ok());
+    let end = super::temporal::UNIX_END * 1_000_000;
+    let known = micros.filter(|micros| (0..end).contains(micros) && !seconds.is_negative());
+    let Some(micros) = known else { return Ok(Value::Null) };
+    let at = unix_us(cx.zone().local_us(micros));
     if args.len() == 1 {
         return Ok(Value::DateTime(at));
     }

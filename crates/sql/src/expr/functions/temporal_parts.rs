@@ -41,9 +41,10 @@ fn year_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     Ok(ExprType::year().nullable(true))
 }
 
+/// A number in either dialect: unlike a YEAR column's it shows no zeros in front.
 fn year(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match interval::date_part(IntervalUnit::Year, &args[0], cx)? {
-        Value::Int(n) if ty.column.kind == ColumnKind::Year => Value::Year(n as u16),
+        Value::Int(n) if ty.column.kind == ColumnKind::Year => Value::UInt(n as u64),
         value => value,
     })
 }

@@ -271,19 +271,10 @@ pub(super) fn enter_program(
         columns: program.columns.clone(),
         hidden: vec![ExprType::null().column; program.hidden],
     };
-    let mut memory = 0;
-    let saved_mode = std::mem::replace(&mut state.settings.sql_mode, def.sql_mode);
-    for (at, (value, ty)) in args.into_iter().enumerate() {
-        let kept = state.as_column(value, &ty, &program.columns[at]);
-        match kept {
-            Ok(value) => locals.values[at] = value,
-            Err(error) => {
-                state.settings.sql_mode = saved_mode;
-                return Err(error);
-            }
-        }
-        memory += crate::state::local_memory(&locals.values[at]);
-    }
+    let saved_mode = state.settings.sql_mode;
+    let taken = take_arguments(state, program, args, &mut locals);
+    state.settings.sql_mode = if taken.is_ok() { def.sql_mode } else { saved_mode };
+    let memory = taken?;
     if let Some(kept) = &mut state.programs.memory {
         kept.take_anyway(memory);
     }
@@ -307,6 +298,25 @@ pub(super) fn enter_program(
     state.programs.running.push(def.clone());
     let cursors = program.cursors.iter().map(|_| None).collect();
     Ok(Frame { program: program.clone(), at: 0, scopes: Vec::new(), cursors, saved, outs: Vec::new() })
+}
+
+/// Puts the arguments into the program's variables; the memory that they take. They are the caller's to get right, in MariaDB the
+/// program's.
+fn take_arguments(
+    state: &mut SessionState,
+    program: &Compiled,
+    args: Vec<(Value, ColumnType)>,
+    locals: &mut Locals,
+) -> SqlResult<usize> {
+    if state.settings.mariadb {
+        state.settings.sql_mode = program.def.sql_mode;
+    }
+    let mut memory = 0;
+    for (at, (value, ty)) in args.into_iter().enumerate() {
+        locals.values[at] = state.as_column(value, &ty, &program.columns[at])?;
+        memory += crate::state::local_memory(&locals.values[at]);
+    }
+    Ok(memory)
 }
 
 /// Puts back what was before the program; its variables.
