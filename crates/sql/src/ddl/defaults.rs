@@ -85,7 +85,7 @@ fn stored(value: Value, column: &Column, context: &mut BuildContext<'_>) -> SqlR
     if column.ty.kind == ColumnKind::Timestamp
         && !context.mariadb
         && !is_strict(context)
-        && is_no_moment(&value)
+        && is_no_moment(&value, context.sql_mode & sql_mode::NO_ZERO_DATE != 0)
     {
         context.diagnostics.warn(SqlError::warn_data_out_of_range(&column.name, 1));
         return Ok(ColumnDefault::Value(Value::DateTime(DateTime::ZERO)));
@@ -112,10 +112,12 @@ fn is_strict(context: &BuildContext<'_>) -> bool {
     context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0
 }
 
-/// Whether a date has a month or a day that is zero, so that it is no moment of a TIMESTAMP.
-fn is_no_moment(value: &Value) -> bool {
+/// Whether a date has a month or a day that is zero, so that it is no moment of a TIMESTAMP. One that is all zero may be the default unless
+/// NO_ZERO_DATE is set.
+fn is_no_moment(value: &Value, no_zero_date: bool) -> bool {
     let Value::Bytes(text) = value else { return false };
-    parse_datetime(text, 6, DateMode::RELAXED).is_ok_and(|parsed| !parsed.value.date().is_full())
+    let date = parse_datetime(text, 6, DateMode::RELAXED).map(|parsed| parsed.value.date());
+    date.is_ok_and(|date| !date.is_full() && (no_zero_date || date != DateTime::ZERO.date()))
 }
 
 /// Tells what is wrong with a default, as MySQL does beside that it is invalid.
