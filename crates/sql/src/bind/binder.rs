@@ -384,9 +384,8 @@ impl<'a> Binder<'a> {
     }
 
     /// The question that a name of the innermost block asks.
-    pub(super) fn asked(&self) -> Asked {
-        let aggregates = self.blocks.iter().filter_map(|block| block.aggregate_slot).collect();
-        Asked { within: None, aggregates }
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked { within: None, blocks: &self.blocks }
     }
 
     /// Resolves a column reference through this block and those around it.
@@ -398,8 +397,8 @@ impl<'a> Binder<'a> {
         {
             return local;
         }
-        let mut asked = self.asked();
         for at in (0..self.blocks.len()).rev() {
+            let mut asked = self.asked();
             if at + 1 < self.blocks.len() {
                 asked.within = self.blocks.last().map(|block| block.clause);
             }

@@ -110,19 +110,18 @@ impl OuterReads {
 }
 
 /// Where a name stands that a block is asked for.
-#[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Asked<'b> {
     /// The clause of a subquery; `None`: the clause of the block itself.
     pub within: Option<Clause>,
-    /// The slots of the aggregates of all blocks.
-    pub aggregates: Vec<u16>,
+    /// All blocks, whose aggregates it may not be.
+    pub blocks: &'b [BlockScope],
 }
 
-impl Asked {
+impl Asked<'_> {
     /// Whether an expression has an aggregate.
     pub fn is_aggregated(&self, e: &Expr) -> bool {
         let slots = e.slots();
-        self.aggregates.iter().any(|slot| slots.contains(*slot))
+        self.blocks.iter().filter_map(|block| block.aggregate_slot).any(|slot| slots.contains(slot))
     }
 }
 
@@ -133,7 +132,7 @@ impl BlockScope {
         schema: Option<&str>,
         table: Option<&str>,
         name: &str,
-        asked: &Asked,
+        asked: &Asked<'_>,
     ) -> SqlResult<Option<Expr>> {
         let clause = self.clause;
         let innermost = asked.within.is_none();
@@ -189,7 +188,7 @@ impl BlockScope {
     ///
     /// # Errors
     /// 1247 for one that is not known yet, and for an aggregate where that cannot be used.
-    pub(super) fn alias(&self, name: &str, asked: &Asked) -> SqlResult<Option<Expr>> {
+    pub(super) fn alias(&self, name: &str, asked: &Asked<'_>) -> SqlResult<Option<Expr>> {
         let refused = |why: &str| {
             let message = format!("Reference '{name}' not supported ({why})");
             Err(SqlError::new(1247, b"42S22", message))

@@ -258,7 +258,7 @@ fn fit_comment(
 ) -> SqlResult<()> {
     let end = comment.char_indices().nth(max).map(|(at, _)| at);
     let Some(end) = end.filter(|_| !context.engines.is_empty()) else { return Ok(()) };
-    if context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0 {
+    if defaults::is_strict(context) {
         return Err(error());
     }
     context.diagnostics.warn(error());
@@ -452,7 +452,7 @@ fn stated_type(
         TypeName::VarBinary => ("VARBINARY", "BLOB", TypeName::Blob),
         _ => return Err(error),
     };
-    if context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0 {
+    if defaults::is_strict(context) {
         return Err(error);
     }
     let message = format!("Converting column '{}' from {from} to {to}", tree.name);

@@ -108,7 +108,8 @@ fn of_blob(column: &Column, value: &Value, context: &mut BuildContext<'_>) -> Sq
     Ok(ColumnDefault::None)
 }
 
-fn is_strict(context: &BuildContext<'_>) -> bool {
+/// Whether bad data is an error of the definition rather than a warning.
+pub(super) fn is_strict(context: &BuildContext<'_>) -> bool {
     context.sql_mode & (sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES) != 0
 }
 
