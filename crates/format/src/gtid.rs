@@ -21,6 +21,50 @@ pub struct Interval {
 /// Largest transaction number (2^63 - 2), as in MySQL.
 pub const GNO_MAX: u64 = i64::MAX as u64 - 1;
 
+/// So many intervals are added one by one, which moves those behind them each time.
+const FEW: usize = 8;
+
+/// Returns the first interval that ends behind a number.
+fn behind(intervals: &[Interval], number: u64) -> Option<&Interval> {
+    intervals.get(intervals.partition_point(|i| i.end <= number))
+}
+
+/// Sorts intervals and merges those that overlap or touch.
+fn merge(intervals: &mut Vec<Interval>) {
+    intervals.sort_by_key(|i| i.start);
+    intervals.dedup_by(|later, before| {
+        let touches = later.start <= before.end;
+        if touches {
+            before.end = before.end.max(later.end);
+        }
+        touches
+    });
+}
+
+/// Returns the parts of intervals that are in no hole; both are sorted and disjoint.
+fn without(intervals: &[Interval], holes: &[Interval]) -> Vec<Interval> {
+    let mut left = Vec::with_capacity(intervals.len());
+    let mut at = 0;
+    for i in intervals {
+        let mut start = i.start;
+        while let Some(hole) = holes.get(at).filter(|hole| hole.start < i.end) {
+            if start < hole.start {
+                left.push(Interval { start, end: hole.start });
+            }
+            start = start.max(hole.end);
+            // One that ends behind this interval may be in the next one, too.
+            if hole.end > i.end {
+                break;
+            }
+            at += 1;
+        }
+        if start < i.end {
+            left.push(Interval { start, end: i.end });
+        }
+    }
+    left
+}
+
 /// A set of GTIDs: per UUID and tag, sorted disjoint intervals that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidSet {
@@ -82,9 +126,13 @@ impl GtidSet {
     /// Adds everything in `other`.
     pub fn union(&mut self, other: &GtidSet) {
         for (uuid, intervals) in &other.sets {
-            for &interval in intervals {
-                self.add_interval(*uuid, interval);
+            if intervals.len() <= FEW {
+                intervals.iter().for_each(|interval| self.add_interval(*uuid, *interval));
+                continue;
             }
+            let own = self.sets.entry(*uuid).or_default();
+            own.extend_from_slice(intervals);
+            merge(own);
         }
     }
 
@@ -92,15 +140,7 @@ impl GtidSet {
     pub fn subtract(&mut self, other: &GtidSet) {
         for (uuid, holes) in &other.sets {
             let Some(intervals) = self.sets.get_mut(uuid) else { continue };
-            for hole in holes {
-                let mut left = Vec::with_capacity(intervals.len() + 1);
-                for i in intervals.iter() {
-                    let before = Interval { start: i.start, end: i.end.min(hole.start) };
-                    let after = Interval { start: i.start.max(hole.end), end: i.end };
-                    left.extend([before, after].into_iter().filter(|i| i.start < i.end));
-                }
-                *intervals = left;
-            }
+            *intervals = without(intervals, holes);
             if intervals.is_empty() {
                 self.sets.remove(uuid);
             }
@@ -117,9 +157,12 @@ impl GtidSet {
 
     /// Returns whether the set contains all of `other`.
     pub fn contains_set(&self, other: &GtidSet) -> bool {
-        let mut rest = other.clone();
-        rest.subtract(self);
-        rest.is_empty()
+        other.sets.iter().all(|(source, intervals)| {
+            let own = self.sets.get(source).map_or(&[][..], Vec::as_slice);
+            intervals
+                .iter()
+                .all(|i| behind(own, i.start).is_some_and(|o| o.start <= i.start && i.end <= o.end))
+        })
     }
 
     /// The number of GTIDs in the set, at most `u64::MAX`: three UUIDs can have more.
@@ -139,9 +182,10 @@ impl GtidSet {
     /// Returns whether the two sets have a GTID in common.
     #[must_use]
     pub fn intersects(&self, other: &GtidSet) -> bool {
-        let mut rest = self.clone();
-        rest.subtract(other);
-        rest != *self
+        self.sets.iter().any(|(source, intervals)| {
+            let theirs = other.sets.get(source).map_or(&[][..], Vec::as_slice);
+            intervals.iter().any(|i| behind(theirs, i.start).is_some_and(|t| t.start < i.end))
+        })
     }
 
     /// The largest number of `source`, or 0.
@@ -200,13 +244,17 @@ impl FromStr for GtidSet {
                 if first == 0 || last > GNO_MAX {
                     return Err(malformed(piece));
                 }
-                set.add_interval(source, Interval { start: first, end: last + 1 });
+                if first <= last {
+                    // Merged at the end: in which order they come is the writer's choice.
+                    set.sets.entry(source).or_default().push(Interval { start: first, end: last + 1 });
+                }
                 any = true;
             }
             if !any {
                 return Err(malformed(part));
             }
         }
+        set.sets.values_mut().for_each(merge);
         Ok(set)
     }
 }
