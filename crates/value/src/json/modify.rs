@@ -3,6 +3,7 @@
 use super::path::Index;
 use super::{Json, Leg, Path, key_order};
 use crate::pace::{Pace, Paced};
+use std::cmp::Ordering;
 
 /// Whether existing values, missing values, or both are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,27 @@ fn child<'a>(json: &'a mut Json, leg: &Leg) -> Option<&'a mut Json> {
             (position(*index, 1) == Some(0)).then_some(other)
         }
         _ => None,
+    }
+}
+
+/// The members of two objects, in their order. `value` makes one of what each of them has; nothing leaves the name out.
+fn merge_members(
+    a: Vec<(String, Json)>,
+    b: Vec<(String, Json)>,
+    mut value: impl FnMut(Option<Json>, Option<Json>) -> Option<Json>,
+) -> Vec<(String, Json)> {
+    let mut merged = Vec::with_capacity(a.len().max(b.len()));
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        let order = match (a.peek(), b.peek()) {
+            (Some((own, _)), Some((theirs, _))) => key_order(own, theirs),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let (name, own) = a.next_if(|_| order.is_le()).unzip();
+        let (other, theirs) = b.next_if(|_| order.is_ge()).unzip();
+        let Some(name) = name.or(other) else { return merged };
+        merged.extend(value(own, theirs).map(|value| (name, value)));
     }
 }
 
@@ -112,18 +134,12 @@ impl Json {
     /// JSON_MERGE_PRESERVE.
     pub fn merge_preserve(self, other: Json) -> Json {
         match (self, other) {
-            (Json::Object(mut a), Json::Object(b)) => {
-                for (key, value) in b {
-                    match a.binary_search_by(|(k, _)| key_order(k, &key)) {
-                        Ok(at) => {
-                            let old = std::mem::replace(&mut a[at].1, Json::Null);
-                            a[at].1 = old.merge_preserve(value);
-                        }
-                        Err(at) => a.insert(at, (key, value)),
-                    }
-                }
-                Json::Object(a)
-            }
+            (Json::Object(a), Json::Object(b)) => Json::Object(merge_members(a, b, |own, theirs| {
+                Some(match (own, theirs) {
+                    (Some(own), Some(theirs)) => own.merge_preserve(theirs),
+                    (own, theirs) => own.or(theirs)?,
+                })
+            })),
             (a, b) => {
                 let mut items = a.into_items();
                 items.extend(b.into_items());
@@ -135,22 +151,18 @@ impl Json {
     /// JSON_MERGE_PATCH (RFC 7396).
     pub fn merge_patch(self, patch: Json) -> Json {
         let Json::Object(changes) = patch else { return patch };
-        let mut members = if let Json::Object(members) = self { members } else { Vec::new() };
-        for (key, change) in changes {
-            let found = members.binary_search_by(|(k, _)| key_order(k, &key));
-            match (found, change) {
-                (Ok(at), Json::Null) => {
-                    members.remove(at);
-                }
-                (Err(_), Json::Null) => {}
-                (Ok(at), change) => {
-                    let old = std::mem::replace(&mut members[at].1, Json::Null);
-                    members[at].1 = old.merge_patch(change);
-                }
-                (Err(at), change) => members.insert(at, (key, Json::Null.merge_patch(change))),
-            }
-        }
-        Json::Object(members)
+        let members = if let Json::Object(members) = self { members } else { Vec::new() };
+        Json::Object(merge_members(members, changes, |own, change| match (own, change) {
+            (own, None) => own,
+            (_, Some(Json::Null)) => None,
+            (own, Some(change)) => Some(own.unwrap_or(Json::Null).merge_patch(change)),
+        }))
+    }
+
+    /// The number of members, or of items, of what the last step of a path is taken in: so many may have to move to change one.
+    pub fn beside(&mut self, path: &Path) -> usize {
+        let parent = path.legs.split_last().and_then(|(_, parents)| self.at_mut(parents));
+        parent.map_or(0, |parent| parent.length())
     }
 
     /// JSON_CONTAINS: every part of `candidate` is in `self`.

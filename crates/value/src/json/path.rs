@@ -174,14 +174,20 @@ impl Path {
             return Err(JsonError::Path { offset: scan.at + usize::from(scan.peek().is_some()) });
         }
         let mut legs = Vec::new();
+        let (mut doubled, mut open) = (false, false);
         scan.spaces();
         while scan.peek().is_some() {
             let leg = scan.leg().ok_or(JsonError::Path { offset: scan.at })?;
-            legs.push(leg);
+            let ellipsis = leg == Leg::Ellipsis;
+            doubled |= ellipsis && open;
+            open = ellipsis;
+            // One more than there may be tells that there are too many.
+            if legs.len() <= super::MAX_DEPTH {
+                legs.push(leg);
+            }
             scan.spaces();
         }
-        let doubled = legs.windows(2).any(|w| w[0] == Leg::Ellipsis && w[1] == Leg::Ellipsis);
-        if doubled || legs.last() == Some(&Leg::Ellipsis) || legs.len() > super::MAX_DEPTH {
+        if doubled || open || legs.len() > super::MAX_DEPTH {
             return Err(JsonError::Path { offset: text.len() });
         }
         Ok(Path { legs })

@@ -335,3 +335,43 @@ proptest! {
         let _ = Path::parse(path.as_bytes());
     }
 }
+
+/// Merging moved all members behind each new one once: hours for documents that a packet holds.
+#[test]
+fn objects_of_many_members_are_merged_in_linear_time() {
+    let object = |odd: u32| Json::object((0..100_000).map(|n| (format!("{:07}", 2 * n + odd), Json::Int(1))));
+    let begun = std::time::Instant::now();
+    let (even, odd) = (object(0), object(1));
+    let both = even.clone().merge_preserve(odd.clone());
+    assert_eq!(both, even.clone().merge_patch(odd));
+    assert_eq!(
+        (both.length(), both.get("0000003"), both.get("0200000")),
+        (200_000, Some(&Json::Int(1)), None)
+    );
+    let nulls = Json::object((0..100_000).map(|n| (format!("{:07}", 2 * n), Json::Null)));
+    assert_eq!(both.merge_patch(nulls).length(), 100_000);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn members_that_both_objects_have_are_merged_where_they_are() {
+    let (one, other) =
+        (json(r#"{"a":1,"b":{"x":1},"cc":[1]}"#), json(r#"{"b":{"y":null},"a":null,"d":{"n":null}}"#));
+    let preserved = r#"{"a": [1, null], "b": {"x": 1, "y": null}, "d": {"n": null}, "cc": [1]}"#;
+    assert_eq!(text(&one.clone().merge_preserve(other.clone())), preserved);
+    assert_eq!(text(&one.merge_patch(other)), r#"{"b": {"x": 1}, "d": {}, "cc": [1]}"#);
+}
+
+#[test]
+fn a_path_has_no_more_steps_than_a_document_levels() {
+    let path = |steps: usize, last: &str| Path::parse(format!("${}{last}", ".a".repeat(steps)).as_bytes());
+    assert_eq!(path(100, "").unwrap().legs.len(), 100);
+    let refused = |text: &str| Path::parse(text.as_bytes()).unwrap_err();
+    for text in [format!("${}", ".a".repeat(101)), format!("${}", "[1]".repeat(1_000_000))] {
+        assert_eq!(refused(&text), JsonError::Path { offset: text.len() });
+    }
+    assert_eq!(path(200, ".-").unwrap_err(), JsonError::Path { offset: 1 + 400 + 2 });
+    for text in ["$.a**", "$**", "$****.a", "$.a ** ** .b"] {
+        assert_eq!(refused(text), JsonError::Path { offset: text.len() }, "{text}");
+    }
+}
