@@ -331,6 +331,11 @@ pub fn incorrect_scope(name: impl Display, kind: impl Display) -> SqlError {
 pub fn unknown_stmt_handler(id: impl Display, command: &str) -> SqlError {
     error(1243, b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
 }
+/// 1421.
+#[must_use]
+pub fn no_open_cursor(id: impl Display) -> SqlError {
+    error(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
+}
 /// 1253.
 #[must_use]
 pub fn collation_charset_mismatch(collation: impl Display, charset: impl Display) -> SqlError {

@@ -146,8 +146,20 @@ pub struct Execute<'a> {
     rest: Reader<'a>,
 }
 
+/// The bytes of a parameter: its type, name and value in lists that have grown by doubling.
+const PARAM: usize = 256;
+
 /// A bit of the cursor flags: a count of parameters follows, even if the statement has none.
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;
+
+impl Bound {
+    /// About how many bytes it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let name = |name: &Vec<u8>| size_of::<Vec<u8>>() + name.capacity();
+        2 * self.types.len() * size_of::<ParamType>() + 2 * self.names.iter().map(name).sum::<usize>()
+    }
+}
 
 impl<'a> Execute<'a> {
     /// Reads the fixed part, after the command byte.
@@ -160,6 +172,21 @@ impl<'a> Execute<'a> {
         Ok(Execute { id, cursor: flags & !PARAMETER_COUNT_AVAILABLE, counted, rest: r })
     }
 
+    /// The number of parameters that the packet has, of a statement that has `count`: with the query attributes behind them.
+    pub fn given(&self, count: usize, caps: Capability) -> Result<usize, DecodeError> {
+        self.counts(count, caps).map(|(all, _)| all)
+    }
+
+    fn counts(&self, count: usize, caps: Capability) -> Result<(usize, Reader<'a>), DecodeError> {
+        let mut r = self.rest;
+        let named = caps.has(Capability::QUERY_ATTRIBUTES) && (count > 0 || self.counted);
+        let all = if named { r.lenenc("parameter count")? as usize } else { count };
+        if all < count {
+            return Err(DecodeError::Malformed("number of parameters"));
+        }
+        Ok((all, r))
+    }
+
     /// Reads the statement's `count` parameters, and the query attributes behind them. `bound` is what an earlier execution bound,
     /// and is replaced if this packet binds anew. `long` says which parameters were sent as long data.
     pub fn params(
@@ -169,20 +196,25 @@ impl<'a> Execute<'a> {
         caps: Capability,
         long: impl Fn(usize) -> bool,
     ) -> Result<(Vec<Param<'a>>, Attributes<'a>), DecodeError> {
-        let mut r = self.rest;
         let named = caps.has(Capability::QUERY_ATTRIBUTES);
-        let all = match named && (count > 0 || self.counted) {
-            true => r.lenenc("parameter count")? as usize,
-            false => count,
-        };
-        if all < count {
-            return Err(DecodeError::Malformed("number of parameters"));
-        }
+        let (all, mut r) = self.counts(count, caps)?;
         let mut params = read_params(&mut r, all, bound, named, long)?;
         let rest = params.split_off(count);
         let names = bound.names.iter().zip(&bound.types).skip(count);
         Ok((params, names.zip(rest).map(|((name, ty), param)| (name.clone(), *ty, param)).collect()))
     }
+}
+
+/// The number of attributes in front of a text.
+pub fn query_attribute_count(payload: &[u8]) -> Result<usize, DecodeError> {
+    Ok(Reader::new(payload).lenenc("parameter count")? as usize)
+}
+
+/// The most bytes that so many parameters take in a payload of this length, with their names, until they are values.
+#[must_use]
+pub fn memory_of_params(count: usize, payload: usize) -> usize {
+    // No parameter has less than its type.
+    count.min(payload / 2) * PARAM + 2 * payload
 }
 
 /// Splits the payload of COM_QUERY of a client with query attributes into these and the text.

@@ -79,11 +79,20 @@ fn client_name(state: &SessionState, name: &[u8]) -> String {
 }
 
 /// The text of COM_QUERY, and what stands in front of it.
-fn without_attributes(caps: Capability, client: u16, text: &[u8]) -> SqlResult<(&[u8], NamedValues)> {
+fn without_attributes<'t>(
+    caps: Capability,
+    state: &mut SessionState,
+    text: &'t [u8],
+) -> SqlResult<(&'t [u8], NamedValues)> {
     if text.is_empty() || !caps.has(Capability::QUERY_ATTRIBUTES) {
         return Ok((text, Vec::new()));
     }
     let malformed = |_| errors::malformed_packet();
+    let count = omnibus_wire::stmt::query_attribute_count(text).map_err(malformed)?;
+    if count > 0 {
+        state.ask(omnibus_wire::stmt::memory_of_params(count, text.len()))?;
+    }
+    let client = state.settings.collation_client;
     let (attributes, text) = omnibus_wire::stmt::query_attributes(text).map_err(malformed)?;
     Ok((text, attribute_values(&attributes, client)?))
 }
@@ -106,11 +115,12 @@ impl Session {
             self.sql.watch().clear_kill();
         }
         let text = if let Command::Query(text) = command { text } else { &[] };
-        let client = self.sql.state.settings.collation_client;
-        let (text, attributes) = match without_attributes(self.client.packets.caps, client, text) {
+        let caps = self.client.packets.caps;
+        let (text, attributes) = match without_attributes(caps, &mut self.sql.state, text) {
             Ok(split) => split,
             Err(error) => {
                 self.client.packets.error(&error);
+                self.sql.state.command_over();
                 return GO_ON;
             }
         };

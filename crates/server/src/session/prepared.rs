@@ -20,7 +20,7 @@ use omnibus_sql::api::client_text::parameter;
 use omnibus_sql::memory::MemoryLimits;
 use omnibus_sql::{AccessCheck, Mode, Prepared, SessionState, SqlError, SqlResult, SqlSession};
 use omnibus_value::Value;
-use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk};
+use omnibus_wire::stmt::{Attributes, Execute, Param, ParamType, PrepareOk, memory_of_params};
 use omnibus_wire::{Capability, Command};
 use std::ops::Range;
 use std::sync::Arc;
@@ -156,7 +156,12 @@ impl Session {
 
     pub(super) fn stmt_fetch(&mut self, id: u32, _rows: u32) {
         self.client.process.counters.add(Counter::StmtFetch, 1);
-        self.failed(errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"));
+        let error = match self.prepared.get_mut(id) {
+            // Its rows have been sent.
+            Some(_) => errors::no_open_cursor(id),
+            None => errors::unknown_stmt_handler(id, "mysqld_stmt_fetch"),
+        };
+        self.failed(error);
     }
 }
 
@@ -224,7 +229,13 @@ fn decode_execute(
         return (id, Err(error));
     }
     // Parameters are copies of what is in the packet, or of what came before.
-    if let Err(error) = sql.state.ask(range.len()) {
+    let count = statement.params;
+    let asked = match execute.given(count, client.packets.caps) {
+        Ok(all) if all > count => memory_of_params(all, range.len()),
+        Ok(_) => range.len(),
+        Err(error) => return (id, Err(malformed(error))),
+    };
+    if let Err(error) = sql.state.ask(asked) {
         return (id, Err(error));
     }
     let (bound, long) = (&mut statement.bound, &mut statement.long_data);
@@ -235,6 +246,7 @@ fn decode_execute(
         Err(error) => return (id, Err(malformed(error))),
     };
     let settings = &sql.state.settings;
+    let limits = MemoryLimits::of(settings);
     let (from, connection) = (settings.collation_client, settings.collation_connection);
     let values = given.iter().zip(&bound.types).enumerate().map(|(i, (param, ty))| {
         let long = || long.remove(&(i as u16)).unwrap_or_default().into();
@@ -242,6 +254,9 @@ fn decode_execute(
     });
     let values = values.collect();
     let attributes = attribute_values(&attributes, from);
+    if let Err(error) = statement.keep_bound(limits) {
+        return (id, Err(error));
+    }
     match attributes {
         Ok(attributes) => sql.state.query_attributes = attributes,
         Err(error) => return (id, Err(error)),

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Bytes of bound parameters that are not counted: their statement is.
+const BOUND: usize = 1024;
 /// The bytes of a parameter of long data besides its value.
 const PARAMETER: usize = 64;
 
@@ -20,6 +22,7 @@ pub(super) struct Statement {
     pub(super) handle: Prepared,
     pub(super) params: usize,
     pub(super) bound: Bound,
+    bound_memory: Account,
     pub(super) digest: Option<Kept>,
     pub(super) long_data: HashMap<u16, Vec<u8>>,
     long_memory: Account,
@@ -34,6 +37,7 @@ impl Statement {
             parsed,
             handle,
             bound: Bound::default(),
+            bound_memory: Account::new(memory),
             digest: None,
             long_data: HashMap::new(),
             long_memory: Account::new(memory),
@@ -75,6 +79,18 @@ impl Statement {
         }
         self.long_data.entry(param).or_default().extend_from_slice(data);
         Ok(())
+    }
+
+    /// Counts what the client has bound, which stays for later executions.
+    pub(super) fn keep_bound(&mut self, limits: MemoryLimits) -> SqlResult<()> {
+        let bytes = self.bound.memory();
+        if bytes <= BOUND && self.bound_memory.used() == 0 {
+            return Ok(());
+        }
+        self.bound_memory.resize(bytes, limits).inspect_err(|_| {
+            self.bound = Bound::default();
+            self.bound_memory.clear();
+        })
     }
 
     /// It was run: what came for its parameters was used up.
