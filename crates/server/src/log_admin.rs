@@ -74,9 +74,13 @@ pub trait LogAdmin: Send + Sync {
     }
     /// The files, oldest first.
     fn files(&self) -> SqlResult<Vec<LogFile>>;
-    /// Events of a file (the first one if none is named) from an offset on; `skip` are passed over, at
-    /// most `count` are returned.
-    fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>>;
+    /// Hands on the events of a file (the first one if none is named) from an offset on, until `each` fails or wants no more.
+    fn events(
+        &self,
+        file: Option<&str>,
+        from: u64,
+        each: &mut dyn FnMut(LogEvent) -> SqlResult<bool>,
+    ) -> SqlResult<()>;
     /// FLUSH BINARY LOGS: starts a new file.
     fn rotate(&self) -> SqlResult<()>;
     /// ALTER INSTANCE ROTATE BINLOG MASTER KEY.

@@ -5,6 +5,9 @@
 //! reader can look them up. [`Interrupt`] is what a running statement stops with: an error, or
 //! the wish to be run again later.
 
+mod diagnostics;
+
+pub use diagnostics::{ConditionMemory, Diagnostics, KeptConditions, Level};
 use omnibus_parser::ast::{Spanned, Statement};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -251,7 +254,8 @@ impl SqlError {
     /// Whether both are the same condition. Of a long message the diagnostics area has the first part only.
     #[must_use]
     pub fn is_same(&self, other: &SqlError) -> bool {
-        (self.code, self.state) == (other.code, other.state) && kept(&self.message) == kept(&other.message)
+        (self.code, self.state) == (other.code, other.state)
+            && diagnostics::kept(&self.message) == diagnostics::kept(&other.message)
     }
 }
 
@@ -354,171 +358,3 @@ impl From<omnibus_engine::EngineError> for Interrupt {
 
 /// Result of executing anything that may meet a lock.
 pub type ExecResult<T> = Result<T, Interrupt>;
-
-/// Level of an entry in SHOW WARNINGS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Information only.
-    Note,
-    /// Something was adjusted.
-    Warning,
-    /// The statement failed.
-    Error,
-}
-
-impl Level {
-    /// As SHOW WARNINGS prints it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Note => "Note",
-            Level::Warning => "Warning",
-            Level::Error => "Error",
-        }
-    }
-}
-
-/// The conditions that a session keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptConditions {
-    /// `sql_notes`: without it there are no notes.
-    pub notes: bool,
-    /// `max_error_count`: how many are listed; those past it are counted only.
-    pub most: usize,
-}
-
-impl Default for KeptConditions {
-    fn default() -> KeptConditions {
-        KeptConditions { notes: true, most: 1024 }
-    }
-}
-
-/// The diagnostics area of a session: what SHOW WARNINGS lists.
-#[derive(Clone, Debug, Default)]
-pub struct Diagnostics {
-    conditions: Vec<(Level, SqlError)>,
-    wanted: KeptConditions,
-    /// All conditions, also those past the limit.
-    total: u64,
-    /// Those of them that the statement before left for this one to show.
-    before: u64,
-}
-
-/// Bytes of a message that are kept: some have the value that they complain of.
-const LONGEST_MESSAGE: usize = 512;
-
-/// The part of a message that is kept.
-fn kept(message: &str) -> &str {
-    &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
-}
-
-impl Diagnostics {
-    /// One without conditions that keeps what this one does.
-    #[must_use]
-    pub fn emptied(&self) -> Diagnostics {
-        Diagnostics { wanted: self.wanted, ..Diagnostics::default() }
-    }
-
-    /// From now on keeps only what the session's variables ask for.
-    pub fn keep_only(&mut self, wanted: KeptConditions) {
-        self.wanted = wanted;
-    }
-
-    /// Forgets everything, as the start of a statement does.
-    pub fn clear(&mut self) {
-        self.conditions.clear();
-        (self.total, self.before) = (0, 0);
-    }
-
-    /// Keeps everything for a statement that shows it, and that is not told of it as its own.
-    pub fn keep(&mut self) {
-        self.before = self.total;
-    }
-
-    /// Adds a condition.
-    pub fn push(&mut self, level: Level, mut condition: SqlError) {
-        if level == Level::Note && !self.wanted.notes {
-            return;
-        }
-        self.total += 1;
-        if self.conditions.len() < self.wanted.most {
-            if condition.message.len() > LONGEST_MESSAGE {
-                condition.message = kept(&condition.message).to_owned();
-            }
-            self.conditions.push((level, condition));
-        }
-    }
-
-    /// Adds a warning.
-    pub fn warn(&mut self, condition: SqlError) {
-        self.push(Level::Warning, condition);
-    }
-
-    /// Adds a note.
-    pub fn note(&mut self, condition: SqlError) {
-        self.push(Level::Note, condition);
-    }
-
-    /// Whether it has this condition.
-    #[must_use]
-    pub fn has(&self, condition: &SqlError) -> bool {
-        self.conditions.iter().any(|(_, known)| known.is_same(condition))
-    }
-
-    /// Adds a condition that it does not have yet.
-    pub fn push_once(&mut self, level: Level, condition: &SqlError) {
-        if !self.has(condition) {
-            self.push(level, condition.clone());
-        }
-    }
-
-    /// Takes the last condition that is like this one out.
-    pub fn take_out(&mut self, condition: &SqlError) {
-        if let Some(at) = self.conditions.iter().rposition(|(_, known)| known.is_same(condition)) {
-            self.conditions.remove(at);
-            self.total = self.total.saturating_sub(1);
-        }
-    }
-
-    /// The kept conditions, in order.
-    #[must_use]
-    pub fn conditions(&self) -> &[(Level, SqlError)] {
-        &self.conditions
-    }
-
-    /// `@@warning_count`: every condition, kept or not, capped as in the OK packet.
-    #[must_use]
-    pub fn count(&self) -> u16 {
-        u16::try_from(self.total).unwrap_or(u16::MAX)
-    }
-
-    /// `@@warning_count` and `@@error_count`.
-    #[must_use]
-    pub fn counts(&self) -> (u64, u64) {
-        (u64::from(self.count()), self.error_count())
-    }
-
-    /// Adds what another one has.
-    pub fn append(&mut self, other: Diagnostics) {
-        self.total += other.total - other.conditions.len() as u64;
-        other.conditions.into_iter().for_each(|(level, condition)| self.push(level, condition));
-    }
-
-    /// The count in a reply: the statement's own.
-    #[must_use]
-    pub fn own_count(&self) -> u16 {
-        u16::try_from(self.total.saturating_sub(self.before)).unwrap_or(u16::MAX)
-    }
-
-    /// `@@error_count`.
-    #[must_use]
-    pub fn error_count(&self) -> u64 {
-        self.conditions.iter().filter(|(level, _)| *level == Level::Error).count() as u64
-    }
-
-    /// Drops conditions added after there were `count` (a statement that will run again).
-    pub fn truncate(&mut self, count: usize) {
-        self.conditions.truncate(count);
-        self.total = self.conditions.len() as u64;
-    }
-}

@@ -13,7 +13,7 @@
 
 pub use crate::api::MemoryLimits;
 use crate::api::{KillFlag, SessionSettings};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{ConditionMemory, KeptConditions, SqlError, SqlResult};
 use omnibus_value::Value;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -373,6 +373,34 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// The memory of a session's conditions: those of the last statement, and those that handlers of its programs were entered with.
+#[derive(Debug)]
+pub struct ConditionAccount(Mutex<Account>);
+
+impl ConditionAccount {
+    /// Of a session.
+    #[must_use]
+    pub fn new(session: &Arc<SessionMemory>) -> Arc<ConditionAccount> {
+        Arc::new(ConditionAccount(Mutex::new(Account::new(session))))
+    }
+}
+
+impl ConditionMemory for ConditionAccount {
+    fn take(&self, bytes: usize, wanted: KeptConditions) -> bool {
+        let limits = MemoryLimits { connection: wanted.connection_memory, server: wanted.server_memory };
+        self.0.lock().grow_within(bytes, limits).is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let mut account = self.0.lock();
+        account.shrink(bytes);
+        // A session that has nothing to do holds no chunk.
+        if account.used() == 0 {
+            account.clear();
+        }
     }
 }
 

@@ -660,8 +660,38 @@ def branches(server, _):
     expect(codes_of(connect(server), ["XA COMMIT 'd'"]) == [0], "an administrator does")
 
 
+def programs_know_what_definers_know(server, _):
+    """The server's own tables show a program what its definer may know, whoever runs it: a trigger tells its maker nothing of an administrator's."""
+    client(server, "CREATE DATABASE mine; CREATE DATABASE theirs; CREATE TABLE theirs.secret (a INT PRIMARY KEY); CREATE VIEW theirs.view_of_it AS SELECT 1 AS x;"
+                   "CREATE TABLE mine.t (a INT); CREATE TABLE mine.loot (place VARCHAR(64), found LONGTEXT); CREATE USER hidden@localhost COMMENT 'of nobody';"
+                   "SET GLOBAL log_bin_trust_function_creators = ON")
+    maker = account(server, "maker", "ALL ON mine.*")
+    seen = {"schemata": "schema_name", "tables": "CONCAT(table_schema, '.', table_name)", "columns": "table_schema", "statistics": "table_schema", "views": "table_schema",
+            "processlist": "CONCAT(user, ': ', info)", "user_privileges": "grantee", "user_attributes": "user"}
+    body = "".join(f"INSERT INTO mine.loot SELECT '{table}', {column} FROM information_schema.{table}; " for table, column in seen.items())
+    body += "INSERT INTO mine.loot SELECT 'threads', processlist_user FROM performance_schema.threads; "
+    cursor = maker.cursor()
+    cursor.execute(f"CREATE TRIGGER mine.tells AFTER INSERT ON mine.t FOR EACH ROW BEGIN {body} END")
+    client(server, "INSERT INTO mine.t VALUES (1) /* theirs */")
+    cursor.execute("SELECT place, found FROM mine.loot WHERE found REGEXP 'theirs|secret|root|hidden'")
+    told = cursor.fetchall()
+    expect(told == (), f"a trigger that root fires tells its maker: {told}")
+    cursor.execute("SELECT DISTINCT place FROM mine.loot WHERE found LIKE '%mine%' OR found LIKE '%maker%'")
+    expect(len(cursor.fetchall()) >= 5, "and what its maker may know")
+    # The other way round it knows what its definer knows, and the session is itself again behind it.
+    client(server, "CREATE PROCEDURE mine.looks() SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'theirs'")
+    count = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'theirs'"
+    for sql, expected in ((count, 0), ("CALL mine.looks()", 2), (count, 0)):
+        cursor.execute(sql)
+        expect(cursor.fetchone() == (expected,), f"{sql}: not {expected}")
+    for table in ("events_statements_summary_by_digest", "data_locks"):
+        client(server, f"DROP PROCEDURE IF EXISTS mine.digs; CREATE PROCEDURE mine.digs() SELECT COUNT(*) FROM performance_schema.{table}")
+        expect(codes_of(maker, ["CALL mine.digs()", f"SELECT COUNT(*) FROM performance_schema.{table}"]) == [0, 1142], f"{table} in a program of root's, and without")
+    maker.close()
+
+
 def main():
-    tests = [matrix, levels, giving_away, definers_stay, bodies, rights_that_are_gone, administrators, system_tables, setup, every_name, variables, variables_of_mariadb, branches]
+    tests = [matrix, levels, giving_away, definers_stay, bodies, rights_that_are_gone, administrators, system_tables, setup, every_name, programs_know_what_definers_know, variables, variables_of_mariadb, branches]
     with Scratch("omnibus-privileges-") as name:
         directory = pathlib.Path(name)
         files = directory / "files"

@@ -333,6 +333,9 @@ def locks_by_name(s):
     expect(one(a, "RELEASE_LOCK('job')") == 1, "twice")
     expect(waiting.done() == 0 and waiting.rows == ((1,),), f"granted: {waiting.rows}")
     # A cycle over two names has a victim at once.
+    expect(one(a, "IS_FREE_LOCK(CONCAT('inner', GET_LOCK('outer', 0)))") == 1, "a call inside of a call")
+    expect(one(a, "GET_LOCK(CONCAT('inner', RELEASE_LOCK('outer')), IS_FREE_LOCK('outer'))") == 1, "calls inside of one that takes a lock")
+    expect(one(a, "RELEASE_LOCK(IF(IS_USED_LOCK('inner1') = CONNECTION_ID(), 'inner1', 'none'))") == 1, "inside of one that gives it back")
     expect(one(a, "GET_LOCK('second', 5)") == 1, "a second lock beside none")
     both = {a: Later(a, "SELECT GET_LOCK('job', -1)"), b: Later(b, "SELECT GET_LOCK('second', -1)")}
     wait_for(lambda: not all(later.is_alive() for later in both.values()), "one victim at once")

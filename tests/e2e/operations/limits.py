@@ -439,6 +439,62 @@ def planning_is_short(server, probe, _):
     db.close()
 
 
+def keys(count, prefix, value="1"):
+    """An object with so many members."""
+    return f"CONCAT('{{', (SELECT GROUP_CONCAT('\"{prefix}', LPAD(n.n, 7, '0'), '\":{value}') FROM numbers n WHERE n.n < {count}), '}}')"
+
+
+def long_lists_are_short(server, probe, _):
+    """What once compared each member of a list that a client writes with all others: it takes no time, or ends when it must."""
+    db = connect(server, database="l", autocommit=True, read_timeout=300)
+    many_numbers = 100_000
+    run(db, "SET cte_max_recursion_depth = 1000000, group_concat_max_len = 4294967295")
+    run(db, f"CREATE TABLE numbers (n INT PRIMARY KEY) AS WITH RECURSIVE q (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM q WHERE n < {many_numbers - 1}) SELECT n FROM q")
+    numbers = f"(SELECT GROUP_CONCAT(':', 2 * (1000000 - n.n) + {{}} SEPARATOR '') FROM numbers n)"
+    run(db, f"SET @a = {keys(many_numbers, 'a')}, @b = {keys(many_numbers, 'b')}, @nulls = {keys(many_numbers, 'a', 'null')},"
+            f" @words = CONCAT('[', (SELECT GROUP_CONCAT('\"', n.n, '\"') FROM numbers n), ']'),"
+            f" @even = CONCAT('3E11FA47-71CA-11E1-9E33-C80AA9429562', {numbers.format(0)}),"
+            f" @odd = CONCAT('3E11FA47-71CA-11E1-9E33-C80AA9429562', {numbers.format(1)})")
+    last = f"a{many_numbers - 1:07d}"
+    short = {
+        "SELECT JSON_LENGTH(JSON_MERGE_PRESERVE(@b, @a))": 2 * many_numbers,
+        "SELECT JSON_LENGTH(JSON_MERGE_PATCH(@b, @a))": 2 * many_numbers,
+        "SELECT JSON_LENGTH(JSON_MERGE_PATCH(@a, @nulls))": 0,
+        "SELECT JSON_OVERLAPS(@a, @b)": 0,
+        "SELECT JSON_LENGTH(JSON_SEARCH(@words, 'all', '%'))": many_numbers,
+        f"SELECT JSON_SCHEMA_VALID(CONCAT('{{\"required\":[', REPEAT('\"{last}\",', {many_numbers}), '\"{last}\"]}}'), @a)": 1,
+        "SELECT JSON_SCHEMA_VALID(CONCAT('{\"properties\":', @b, '}'), @a)": 1,
+        "SELECT GTID_SUBSET(@even, @odd)": 0,
+        "SELECT LENGTH(GTID_SUBTRACT(@even, @odd)) = LENGTH(@even)": 1,
+    }
+    for sql, expected in short.items():
+        begun = time.monotonic()
+        expect(run(db, sql) == ((expected,),), f"{sql[:150]}: not {expected}")
+        took = time.monotonic() - begun
+        expect(took < END_S + 3 * probe.calm, f"{sql[:150]}: took {took:.1f} s")
+    labels = many(30_000, "'label {n}'")
+    for sql, code in ((f"CREATE TABLE labelled (e ENUM({labels}))", 0), ("DROP TABLE labelled", 0), (f"CREATE TABLE labelled (e ENUM({labels}, 'LABEL 7'))", 1291),
+                      (f"DROP TABLE IF EXISTS {many(30_000, 'no{n}')}", 0), (f"DROP TABLE IF EXISTS {many(30_000, 'no{n}')}, no7", 1066),
+                      (f"WITH {many(30_000, 'c{n} AS (SELECT 1)')}, c7 AS (SELECT 1) SELECT 1", 1066),
+                      (f"SELECT 1 FROM (SELECT {many(4000, '1 AS c{n}')}, 1 AS C7) t", 1060), (f"CREATE TABLE labelled ({many(30_000, 'c{n} INT')}, C7 INT)", 1060),
+                      (f"LOCK TABLES {many(30_000, 't AS a{n} READ')}", 0), ("UNLOCK TABLES", 0), (f"LOCK TABLES {many(30_000, 't AS a{n} READ')}, t AS a7 READ", 1066)):
+        begun = time.monotonic()
+        code_found = error_code(lambda: run(db, sql))  # noqa: B023
+        took = time.monotonic() - begun
+        expect(code_found == code and took < END_S + 3 * probe.calm, f"{sql[:60]} .. {sql[-30:]}: {code_found} after {took:.1f} s")
+    # Each path moves what is behind the member that it puts in.
+    paths = many(20_000, "'$.A{n}', 1")
+    for sql in (f"SELECT JSON_LENGTH(JSON_SET(@a, {paths}))", "SELECT JSON_SCHEMA_VALID(CONCAT('{\"items\":{\"enum\":', @words, '}}'), @words)"):
+        running = Running(server, sql, f"SET @a = {keys(many_numbers, 'a')}, @words = CONCAT('[', (SELECT GROUP_CONCAT('\"', n.n, '\"') FROM numbers n), ']')")
+        wait_for(lambda: probe.runs(running), "it runs")  # noqa: B023
+        run(probe.admin, f"KILL QUERY {running.id}")
+        code, took = running.ended()
+        expect(code in (0, 1317) and took < END_S + 3 * probe.calm, f"{sql[:60]}: {code} {took:.1f} s after KILL")
+        running.db.close()
+    run(db, "DROP TABLE numbers")
+    db.close()
+
+
 def what_executes_is_bounded(server, probe, _):
     """max_execution_time bounds what EXECUTE runs, max_join_size what a query may look at; who sets the latter means it."""
     db = connect(server, database="l", autocommit=True)
@@ -484,7 +540,7 @@ def sigterm_ends_them(server, probe, _):
 
 
 TESTS = [each_statement_ends, the_time_limit_ends_reads, programs_end, clients_that_go, eight_at_once, a_crowd_at_once, waits_end, a_client_that_does_not_read,
-         a_commit_that_waits_for_a_replica, planning_is_short,
+         a_commit_that_waits_for_a_replica, planning_is_short, long_lists_are_short,
          what_executes_is_bounded, sigterm_ends_them]
 
 

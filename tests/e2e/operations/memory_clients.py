@@ -8,12 +8,14 @@ Ring: gate.
 
 import itertools
 import pathlib
+import struct
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
-from hunger import CAPACITY_EXCEEDED, MIB, STUCK_S, Half, Hungry, Watch
+import pymysql
+from hunger import CAPACITY_EXCEEDED, EXECUTE, MIB, STUCK_S, Half, Hungry, Watch
 from omnibus import Omnibus, Scratch, Session, error_code, expect, wait_for
 
 LIMIT = 64 * MIB
@@ -268,6 +270,86 @@ def other_things(server):
         session.close()
 
 
+def functions(server):
+    """What is read or made is many times as long as the text that says so."""
+    session = hungry(server, use_unicode=False, conv={})
+    yield from refuses_all(
+        session,
+        "SELECT EXTRACTVALUE('<a/>', CONCAT(REPEAT('a/', 6000000), 'a'))",
+        "SELECT EXTRACTVALUE('<a/>', CONCAT('a', REPEAT('[1]', 5000000)))",
+        "SELECT LENGTH(WEIGHT_STRING(REPEAT('\ufdfa', 2000000) COLLATE utf8mb4_0900_ai_ci))",
+        "SELECT LENGTH(WEIGHT_STRING(REPEAT('\ufdfa', 2000000) COLLATE utf8mb4_0900_as_cs))",
+        "SELECT LENGTH(DATE_FORMAT(NOW(), REPEAT('%W', 9000000)))",
+        "SELECT LENGTH(DATE_FORMAT(NOW(), REPEAT('%r', 9000000)))",
+        "SELECT GREATEST(" + ", ".join(["CAST('a' AS BINARY(60000000))"] * 16) + ")",
+        "SELECT GTID_SUBSET(CONCAT('3E11FA47-71CA-11E1-9E33-C80AA9429562:1', REPEAT(':3', 9000000)), '')")
+    # No path has so many steps, whatever memory there is.
+    for path in ("REPEAT('.a', 8000000)", "REPEAT('[1]', 6000000)"):
+        session.fails(f"SELECT JSON_EXTRACT('[]', CONCAT('$', {path}))", 3143)
+        yield "paths"
+    # Each schema that a dependency names looked at a copy of the object.
+    session("SET @doc = CONCAT('{\"a\":[1', REPEAT(',1', 200000), ']}')")
+    session.fails("SELECT JSON_SCHEMA_VALID('{\"dependencies\":{\"a\":{\"$ref\":\"#\"}}}', @doc)", 3157)
+    yield "dependencies"
+    session.close()
+
+
+def attributes(server):
+    """Query attributes have a type and no more; bound with a statement they stay."""
+    count = 2_000_000
+    head = struct.pack("<BI", 0xFD, count)[:4]
+    bound = bytes((count + 7) // 8 - 1) + b"\xff\1" + b"\6\0\0" * count
+    for last in (False, True):
+        db = Attributed(unix_socket=server.socket, user="hungry", max_allowed_packet=64 * MIB)
+        session = Hungry.__new__(Hungry)
+        session.db, session.statements, db.plain = db, [], False
+        if last:
+            number = session.prepare("SELECT 1")
+            session.command(EXECUTE, struct.pack("<IBI", number, 8, 1) + head + bound)
+        else:
+            session.command(3, head + b"\1" + bound + b"DO 1")
+        code = error_code(session.db._read_packet)
+        expect(code == CAPACITY_EXCEEDED, f"{count} attributes: {code}")
+        db._force_close()
+        yield "query attributes"
+
+
+class Attributed(pymysql.connections.Connection):
+    """A client of the protocol with query attributes: each text has some, or says that there are none."""
+
+    plain = True
+
+    def __init__(self, **more):
+        super().__init__(client_flag=1 << 27, **more)
+
+    def _execute_command(self, command, sql):
+        if command == 3 and self.plain:
+            sql = b"\0\1" + (sql.encode() if isinstance(sql, str) else sql)
+        super()._execute_command(command, sql)
+
+
+def catalog(server):
+    """Rows of the server's own tables are as long as what accounts have defined."""
+    session = hungry(server)
+    labels = ",".join(f"'{n:04d}{'x' * 240}'" for n in range(200))
+    for n in range(12):
+        session(f"CREATE TABLE own.wide{n} ({', '.join(f'c{at} ENUM({labels})' for at in range(20))})")
+    tables = " JOIN ".join(f"information_schema.columns c{n}" for n in range(8))
+    yield from refuses_all(session, f"SELECT COUNT(*) FROM {tables} WHERE c1.ordinal_position + c2.ordinal_position + c3.ordinal_position < 0")
+    expect(len(session("SHOW FULL COLUMNS FROM own.wide7")) == 20, "those of one table")
+    locks = ", ".join(f"own.wide0 AS a{n:0>40} READ" for n in range(3000))
+    before = session.value("SELECT 1")
+    expect(before == 1 and not session.refused(f"LOCK TABLES {locks}"), "many names of a table")
+    held = Session(server)
+    kept = int(held("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])
+    expect(kept > 3000 * 100, f"{kept} bytes are counted while 3,000 tables are locked")
+    session("UNLOCK TABLES")
+    for n in range(12):
+        session(f"DROP TABLE own.wide{n}")
+    session.close()
+    held.close()
+
+
 def others(server):
     """Who holds less goes on below and beyond the limit, and the largest gives way: its statement, and no other."""
     largest, smaller = hungry(server), [hungry(server) for _ in range(2)]
@@ -307,7 +389,7 @@ def main():
         watch = Watch(server, CEILING)
         watch.start()
         names = sys.argv[1:]
-        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, others):
+        for part in (documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, functions, attributes, catalog, others):
             if names and part.__name__ not in names:
                 continue
             for what in part(server):

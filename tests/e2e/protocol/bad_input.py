@@ -114,6 +114,15 @@ def broken_prepared_statements(server):
         if not sock.recv(65536):
             break
     db._force_close()
+    # A statement that is there has no cursor, which is another error than one that is not.
+    db = connect(server)
+    db._sock.sendall(packet(b"\x16SELECT 1", 0))
+    statement = db._sock.recv(65536)[5:9]
+    for number, expected in ((statement, 1421), (b"\xff\xff\0\0", 1243)):
+        db._sock.sendall(packet(b"\x1c" + number + b"\1\0\0\0", 0))
+        code = struct.unpack_from("<H", db._sock.recv(65536), 5)[0]
+        expect(code == expected, f"COM_STMT_FETCH of {number}: {code}")
+    db._force_close()
     alive(server)
 
 

@@ -5,6 +5,7 @@
 
 mod for_loop;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Parser, Rule};
@@ -466,8 +467,14 @@ impl Parser<'_> {
         let default = if self.eat_kw(Kw::DEFAULT) { Some(self.expr()?) } else { None };
         let Some(scopes) = &mut self.program else { return Err(self.error()) };
         let (number, count) = (scopes.variables.len() as u32, names.len() as u32);
+        // Those before this DECLARE are few, or were read one by one, each with a look whether to go on.
+        let before = scopes.visible.len();
+        let mut own = HashSet::with_capacity(names.len());
         for name in names {
-            once(&scopes.visible[sight.0..], &name, 1331, "variable")?;
+            once(&scopes.visible[sight.0..before], &name, 1331, "variable")?;
+            if !own.insert(name.to_ascii_lowercase()) {
+                return Err(other(1331, "42000", format!("Duplicate variable: {name}")));
+            }
             scopes.visible.push((name.clone(), scopes.variables.len() as u32));
             scopes.variables.push(name);
         }

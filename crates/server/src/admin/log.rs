@@ -1,10 +1,12 @@
 //! PURGE BINARY LOGS, and the SHOW forms of the log.
 
 use super::Admin;
+use crate::log_admin::LogEvent;
 use crate::result_set::{ResultSet, integer_column, text_column};
 use crate::server::Server;
 use bytes::Bytes;
 use omnibus_parser::ast::{Purge, ShowEvents};
+use omnibus_sql::memory::memory_of;
 use omnibus_sql::{SqlError, SqlResult};
 use omnibus_value::Value;
 
@@ -98,7 +100,19 @@ pub(super) async fn show_binlog_events(admin: &mut Admin<'_>, show: &ShowEvents)
         Some(limit) => admin.limit(limit).await?,
     };
     let from = show.position.unwrap_or(4);
-    let events = crate::net::blocking(|| admin.server.log.events(file.as_deref(), from, skip, count))?;
+    let (mut passed, mut rows) = (0, Vec::new());
+    let (kill, state) = (&admin.client.process.kill, &mut admin.sql.state);
+    let mut each = |event: LogEvent| {
+        kill.check()?;
+        passed += 1;
+        if passed > skip && count > 0 {
+            let row = event_row(&event);
+            state.ask(memory_of(&row))?;
+            rows.push(row);
+        }
+        Ok((rows.len() as u64) < count)
+    };
+    crate::net::blocking(|| admin.server.log.events(file.as_deref(), from, &mut each))?;
     Ok(ResultSet {
         columns: vec![
             text_column("Log_name", 255),
@@ -108,20 +122,19 @@ pub(super) async fn show_binlog_events(admin: &mut Admin<'_>, show: &ShowEvents)
             integer_column("End_log_pos"),
             text_column("Info", 1 << 20),
         ],
-        rows: events
-            .iter()
-            .map(|e| {
-                vec![
-                    text(&e.file),
-                    Value::UInt(e.position),
-                    text(&e.kind),
-                    Value::UInt(u64::from(e.server_id)),
-                    Value::UInt(e.end),
-                    text(&e.info),
-                ]
-            })
-            .collect(),
+        rows,
     })
+}
+
+fn event_row(event: &LogEvent) -> Vec<Value> {
+    vec![
+        text(&event.file),
+        Value::UInt(event.position),
+        text(&event.kind),
+        Value::UInt(u64::from(event.server_id)),
+        Value::UInt(event.end),
+        text(&event.info),
+    ]
 }
 
 /// Seconds since the epoch of a DATETIME, a date, a text of either, or a number of seconds.

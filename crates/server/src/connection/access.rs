@@ -10,6 +10,7 @@ use omnibus_format::Dialect;
 use omnibus_parser::ast::{RoleSet, Statement, VarScope};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
+use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -413,6 +414,10 @@ impl AccessCheck for SessionAccess {
 
     fn version(&self) -> u64 {
         self.version
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {

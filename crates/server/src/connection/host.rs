@@ -459,6 +459,17 @@ impl SessionHost for SessionShared {
         gtid::call(&context, name, args)
     }
 
+    fn in_name_of(&self, access: &dyn AccessCheck, work: &mut dyn FnMut()) {
+        let Some(acting) = access.as_any().and_then(|access| access.downcast_ref::<SessionAccess>()) else {
+            return work();
+        };
+        let account = std::mem::replace(&mut *self.account.lock(), acting.account().clone());
+        let roles = std::mem::replace(&mut *self.roles.lock(), acting.roles().to_vec());
+        work();
+        *self.account.lock() = account;
+        *self.roles.lock() = roles;
+    }
+
     fn may(&self, db: &str, table: &str, privilege: omnibus_sql::Priv) -> bool {
         access::has(&self.account.lock(), db, table, privilege)
     }

@@ -5,14 +5,13 @@ use omnibus_format::describe;
 use omnibus_log::{LogHandle, LogOffset, LogPosition, TailNext, TailReader};
 use omnibus_sql::{SqlError, SqlResult};
 
-/// Events of `file` (the oldest without a name) from the event that starts at `from` on.
+/// Hands on the events of `file` (the oldest without a name) from the event that starts at `from` on, until `each` wants no more.
 pub(super) fn events(
     log: &LogHandle,
     file: Option<&str>,
     from: u64,
-    skip: u64,
-    count: u64,
-) -> SqlResult<Vec<LogEvent>> {
+    each: &mut dyn FnMut(LogEvent) -> SqlResult<bool>,
+) -> SqlResult<()> {
     let list = log.list();
     let entry = match file {
         None => list.first(),
@@ -28,23 +27,20 @@ pub(super) fn events(
     }
     let mut reader =
         TailReader::open(log, LogPosition::new(entry.file, from)).map_err(|error| wrong(&error))?;
-    let mut found = Vec::new();
-    let mut left = skip;
-    while (found.len() as u64) < count {
-        match reader.next().map_err(|error| wrong(&error))? {
-            TailNext::Event(_) if left > 0 => left -= 1,
-            TailNext::Event(event) => found.push(LogEvent {
-                file: entry.name.clone(),
-                position: event.offset,
-                kind: event.header.event_type.name().to_owned(),
-                server_id: event.header.server_id,
-                end: event.end(),
-                info: describe::info(&event).unwrap_or_else(|error| format!("unreadable: {error}")),
-            }),
-            TailNext::NextFile(_) | TailNext::CaughtUp => break,
+    while let TailNext::Event(event) = reader.next().map_err(|error| wrong(&error))? {
+        let told = LogEvent {
+            file: entry.name.clone(),
+            position: event.offset,
+            kind: event.header.event_type.name().to_owned(),
+            server_id: event.header.server_id,
+            end: event.end(),
+            info: describe::info(&event).unwrap_or_else(|error| format!("unreadable: {error}")),
+        };
+        if !each(told)? {
+            break;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn wrong(error: &omnibus_log::ReadError) -> SqlError {

@@ -141,8 +141,13 @@ impl LogAdmin for CoordinatorAdmin {
         Ok(list.into_iter().map(describe).collect())
     }
 
-    fn events(&self, file: Option<&str>, from: u64, skip: u64, count: u64) -> SqlResult<Vec<LogEvent>> {
-        events::events(self.coordinator.log().files(), file, from, skip, count)
+    fn events(
+        &self,
+        file: Option<&str>,
+        from: u64,
+        each: &mut dyn FnMut(LogEvent) -> SqlResult<bool>,
+    ) -> SqlResult<()> {
+        events::events(self.coordinator.log().files(), file, from, each)
     }
 
     fn rotate(&self) -> SqlResult<()> {

@@ -6,11 +6,12 @@ mod support;
 
 use super::housekeeping::{Distance, Keeper};
 use super::{CoordinatorAdmin, FailureWatch, Housekeeping, HousekeepingSettings, LogLimits};
-use crate::log_admin::LogAdmin;
+use crate::log_admin::{LogAdmin, LogEvent};
 use crate::sysvars::VarValue;
 use omnibus_commit::{CommitSettings, Coordinator};
 use omnibus_engine::{CommitNo, Engine};
 use omnibus_log::{LogPosition, TailReader};
+use omnibus_sql::SqlError;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -56,6 +57,21 @@ impl World {
             self.commit(key);
             self.admin.rotate().unwrap();
         }
+    }
+
+    fn events(
+        &self,
+        file: Option<&str>,
+        from: u64,
+        skip: usize,
+        count: usize,
+    ) -> Result<Vec<LogEvent>, SqlError> {
+        let mut found = Vec::new();
+        self.admin.events(file, from, &mut |event| {
+            found.push(event);
+            Ok(found.len() < skip.saturating_add(count))
+        })?;
+        Ok(found.into_iter().skip(skip).take(count).collect())
     }
 
     fn names(&self) -> Vec<String> {
@@ -105,7 +121,7 @@ fn events_can_be_read_from_any_event_on_and_from_no_other_offset() {
     world.commit("a");
     world.admin.rotate().unwrap();
     world.commit("b");
-    let all = world.admin.events(None, 4, 0, u64::MAX).unwrap();
+    let all = world.events(None, 4, 0, usize::MAX).unwrap();
     let kinds: Vec<&str> = all.iter().map(|event| event.kind.as_str()).collect();
     // The file's beginning, and the group's.
     let head = ["Format_desc", "Previous_gtids", "Ignorable", "Ignorable"];
@@ -116,19 +132,21 @@ fn events_can_be_read_from_any_event_on_and_from_no_other_offset() {
     assert!(all.windows(2).all(|pair| pair[0].end == pair[1].position));
     assert!(all.iter().all(|event| event.file == "binlog.000001" && event.server_id == 7));
     for (n, event) in all.iter().enumerate() {
-        let from = world.admin.events(Some("binlog.000001"), event.position, 0, u64::MAX).unwrap();
+        let from = world.events(Some("binlog.000001"), event.position, 0, usize::MAX).unwrap();
         assert_eq!(from, all[n..]);
-        let wrong = world.admin.events(Some("binlog.000001"), event.position + 1, 0, 1).unwrap_err();
+        let wrong = world.events(Some("binlog.000001"), event.position + 1, 0, 1).unwrap_err();
         assert_eq!(wrong.code, 1220);
     }
-    assert_eq!(world.admin.events(None, 4, 2, 3).unwrap(), all[2..5]);
-    assert_eq!(world.admin.events(None, 0, 0, 1).unwrap(), all[..1]);
+    assert_eq!(world.events(None, 4, 2, 3).unwrap(), all[2..5]);
+    assert_eq!(world.events(None, 0, 0, 1).unwrap(), all[..1]);
+    let stopped = world.admin.events(None, 4, &mut |_| Err(SqlError::query_interrupted()));
+    assert_eq!(stopped.unwrap_err().code, 1317);
     let end = world.admin.status();
-    assert!(world.admin.events(Some(&end.file), end.position, 0, 9).unwrap().is_empty());
+    assert!(world.events(Some(&end.file), end.position, 0, 9).unwrap().is_empty());
     for (file, from) in
         [(end.file.as_str(), end.position + 1), ("binlog.000009", 4), ("x", 4), ("binlog.000001", 1 << 40)]
     {
-        assert_eq!(world.admin.events(Some(file), from, 0, 9).unwrap_err().code, 1220, "{file} {from}");
+        assert_eq!(world.events(Some(file), from, 0, 9).unwrap_err().code, 1220, "{file} {from}");
     }
 }
 
@@ -187,7 +205,7 @@ fn a_reset_starts_numbers_and_gtids_again() {
     assert_eq!((world.admin.gtid_executed(), world.admin.gtid_purged()), (String::new(), String::new()));
     world.commit("e");
     assert!(world.admin.gtid_executed().ends_with(":1"));
-    let events = world.admin.events(None, 4, 4, 1).unwrap();
+    let events = world.events(None, 4, 4, 1).unwrap();
     assert!(events[0].info.ends_with(":1'"), "{}", events[0].info);
     world.admin.reset(Some(12)).unwrap();
     assert_eq!(world.admin.status().file, "binlog.000012");
@@ -233,7 +251,7 @@ fn variables_act() {
     let size = u32::from_le_bytes(bytes[4 + 9..4 + 13].try_into().unwrap()) as usize;
     let checksum = omnibus_format::FormatDescription::checksum_of_event(&bytes[4..4 + size]).unwrap();
     assert_eq!(checksum, Some(omnibus_format::Checksum::None));
-    let events = world.admin.events(Some("binlog.000003"), 4, 0, 1).unwrap();
+    let events = world.events(Some("binlog.000003"), 4, 0, 1).unwrap();
     assert_eq!(events[0].server_id, 99);
 
     world.set("max_binlog_size", VarValue::UInt(4096));

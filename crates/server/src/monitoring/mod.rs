@@ -23,6 +23,9 @@ use std::sync::atomic::Ordering;
 
 pub(crate) type Row = Vec<(&'static str, Value)>;
 
+/// `performance_schema_max_sql_text_length`.
+const SQL_TEXT_MAX: usize = 1024;
+
 pub(crate) fn text(text: impl AsRef<str>) -> Value {
     Value::Bytes(Bytes::copy_from_slice(text.as_ref().as_bytes()))
 }
@@ -147,7 +150,7 @@ fn running(line: &ProcessLine) -> Option<Row> {
         ("EVENT_ID", Value::UInt(1)),
         ("EVENT_NAME", text("statement/sql")),
         ("TIMER_WAIT", picoseconds(u64::try_from(line.seconds).unwrap_or(0) * 1_000_000)),
-        ("SQL_TEXT", text(sql)),
+        ("SQL_TEXT", text(&sql[..sql.floor_char_boundary(SQL_TEXT_MAX)])),
         ("DIGEST", text(sha256(&digest))),
         ("DIGEST_TEXT", text(digest)),
         ("CURRENT_SCHEMA", text_or_null(line.identity.db.as_deref().unwrap_or_default())),

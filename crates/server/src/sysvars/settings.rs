@@ -179,6 +179,15 @@ fn time_limits(vars: &SessionVars, globals: &GlobalVars) -> TimeLimits {
     }
 }
 
+fn conditions(vars: &SessionVars, limits: MemoryLimits) -> KeptConditions {
+    KeptConditions {
+        notes: vars.named("sql_notes").as_bool(),
+        most: usize::try_from(vars.named("max_error_count").as_u64()).unwrap_or(usize::MAX),
+        connection_memory: limits.connection,
+        server_memory: limits.server,
+    }
+}
+
 fn memory_limits(vars: &SessionVars, globals: &GlobalVars) -> MemoryLimits {
     if !vars.named("global_connection_memory_tracking").as_bool() {
         return MemoryLimits::default();
@@ -258,10 +267,7 @@ pub fn session_settings(
         join_buffer_size: v("join_buffer_size").as_u64(),
         tmp_table_size: v("tmp_table_size").as_u64().min(v("max_heap_table_size").as_u64()),
         memory_limits: memory_limits(vars, globals),
-        conditions: KeptConditions {
-            notes: v("sql_notes").as_bool(),
-            most: usize::try_from(v("max_error_count").as_u64()).unwrap_or(usize::MAX),
-        },
+        conditions: conditions(vars, memory_limits(vars, globals)),
         tmpdir: temp_folder(globals),
         group_concat_max_len: v("group_concat_max_len").as_u64(),
         sql_select_limit: v("sql_select_limit").as_u64(),

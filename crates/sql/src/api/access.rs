@@ -6,6 +6,7 @@ use crate::catalog::Definer;
 use crate::error::{SqlError, SqlResult};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{ProgramKind, Statement, VarScope};
+use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -242,6 +243,11 @@ pub trait AccessCheck: Send + Sync {
     /// again when this differs.
     fn version(&self) -> u64 {
         0
+    }
+
+    /// As the server's own type, for its host.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
     }
 }
 

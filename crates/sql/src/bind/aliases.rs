@@ -4,6 +4,7 @@ use super::binder::Binder;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{Expr, Kind};
 use omnibus_parser::ast::{self, SelectItem};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The expression behind a name that ORDER BY has by itself: an alias goes before a column. Inside an expression it is the
@@ -90,7 +91,7 @@ const NON_UNIQ: u16 = 1052;
 
 /// Aliases that GROUP BY, HAVING and ORDER BY may use: those written, and names of columns.
 pub(super) fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]) -> Vec<(Arc<str>, Expr)> {
-    let written: Vec<&str> = items
+    let written: HashSet<&str> = items
         .iter()
         .filter_map(|item| match item {
             SelectItem::Expr { alias: Some(alias), .. } => Some(&**alias),
@@ -99,7 +100,7 @@ pub(super) fn aliases(items: &[SelectItem], names: &[Arc<str>], outputs: &[Expr]
         .collect();
     let paired = names.iter().zip(outputs);
     paired
-        .filter(|(name, e)| written.iter().any(|w| *w == &***name) || matches!(e.kind, Kind::Column { .. }))
+        .filter(|(name, e)| written.contains(&***name) || matches!(e.kind, Kind::Column { .. }))
         .map(|(name, e)| (name.clone(), e.clone()))
         .collect()
 }

@@ -82,7 +82,7 @@ pub struct BlockScope {
     pub having: Vec<Expr>,
     /// How many of those are grouped by; they come first.
     pub grouped: usize,
-    /// Names of the select list that are not bound yet.
+    /// Names of the select list that are not bound yet. The next one is the last here.
     pub forthcoming: Vec<Arc<str>>,
     /// The columns of outer blocks that it reads.
     pub outer: OuterReads,

@@ -9,10 +9,10 @@ use super::dependencies::{DerivedFacts, marker};
 use super::join_condition::{Operands, join_condition, reads_beside};
 use super::query::{bind_query, planned};
 use super::recursive::{recursive, reference};
-use super::scope::{ScopeTable, Source, same};
+use super::scope::{ScopeTable, Source};
 use super::uses;
 use crate::api::{Columns, Priv, ResultColumn};
-use crate::catalog::Table;
+use crate::catalog::{Table, first_double};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::SlotSet;
 use crate::logical::hints::check_hints;
@@ -540,8 +540,7 @@ pub(super) fn derived_columns(columns: Vec<ResultColumn>) -> Arc<[ResultColumn]>
 
 /// Fails if two columns of a derived table have one name.
 fn refuse_doubles(columns: &[ResultColumn]) -> SqlResult<()> {
-    let double = |at: &usize| columns[..*at].iter().any(|before| same(&before.name, &columns[*at].name));
-    match (1..columns.len()).find(double) {
+    match first_double(columns.iter().map(|column| &*column.name)) {
         Some(at) => Err(SqlError::dup_fieldname(&columns[at].name)),
         None => Ok(()),
     }
@@ -551,6 +550,7 @@ fn refuse_doubles(columns: &[ResultColumn]) -> SqlResult<()> {
 pub(super) fn push_scope(binder: &mut Binder<'_>, scope: ScopeTable) -> SqlResult<()> {
     binder.collected.slots[usize::from(scope.slot)] = Some(scope.clone());
     let Some(block) = binder.blocks.last_mut() else { return Err(SqlError::no_tables_used()) };
+    binder.session.budget.spend_plan(block.scope.tables.len() as u32)?;
     let same = |t: &ScopeTable| !t.is_inner() && t.alias == scope.alias && t.schema == scope.schema;
     if block.scope.tables.iter().any(same) {
         return Err(SqlError::nonuniq_table(&scope.alias));

@@ -5,7 +5,7 @@ use super::block::Clause;
 use super::from::{From, computed};
 use super::types::column_type;
 use crate::api::ResultColumn;
-use crate::catalog::Column;
+use crate::catalog::{Column, first_double};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::json::failure;
 use crate::logical::json_table::{Cell, CellKind, Instead, JsonTable, Level};
@@ -33,10 +33,8 @@ impl From<'_> {
         let doc = binder.expr(&tree.doc)?;
         let mut all = Vec::new();
         let level = level(binder, &tree.path, &tree.columns, &mut all, 1)?;
-        for (at, column) in all.iter().enumerate() {
-            if all[..at].iter().any(|other| super::scope::same(&other.name, &column.name)) {
-                return Err(SqlError::dup_fieldname(&column.name));
-            }
+        if let Some(at) = first_double(all.iter().map(|column| &*column.name)) {
+            return Err(SqlError::dup_fieldname(&all[at].name));
         }
         let empty: Arc<str> = "".into();
         let shown = |column: &Column| ResultColumn {

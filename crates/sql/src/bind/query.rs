@@ -12,6 +12,7 @@ use super::scope::ScopeTable;
 use super::windows;
 use super::{exists, full_group, order, output_name, rollup};
 use crate::api::ResultColumn;
+use crate::catalog::{first_again, first_double};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::types::{Family, NOT_FIXED};
 use crate::expr::{Expr, ExprType, Kind, SlotSet, functions};
@@ -174,8 +175,10 @@ pub(super) fn bind_query(binder: &mut Binder<'_>, query: &Query) -> SqlResult<lo
 /// Brings the tables of a WITH in sight; they see the outermost `outer` blocks.
 pub(crate) fn with_clause(binder: &mut Binder<'_>, with: Option<&ast::With>, outer: usize) -> SqlResult<()> {
     let Some(with) = with else { return Ok(()) };
+    let names = with.tables.iter().map(|table| &*table.name);
+    let double = if binder.session.settings.mariadb { first_double(names) } else { first_again(names) };
     for (at, table) in with.tables.iter().enumerate() {
-        if with.tables[..at].iter().any(|before| binder.is_same_table(&before.name, &table.name)) {
+        if double == Some(at) {
             return Err(SqlError::nonuniq_table(&*table.name));
         }
         let definition = CommonDefinition::Query {
@@ -407,7 +410,7 @@ fn select_list(
             SelectItem::Expr { alias: Some(alias), .. } => Some(Arc::from(&**alias)),
             _ => None,
         };
-        block.forthcoming = items.iter().filter_map(written).collect();
+        block.forthcoming = items.iter().rev().filter_map(written).collect();
     }
     for item in items {
         let first = names.len();
@@ -499,7 +502,7 @@ fn mean_item(
 fn settle_alias(binder: &mut Binder<'_>, alias: &str, e: &Expr) {
     if let Some(block) = binder.blocks.last_mut() {
         block.scope.aliases.push((Arc::from(alias), e.clone()));
-        if let Some(at) = block.forthcoming.iter().position(|name| **name == *alias) {
+        if let Some(at) = block.forthcoming.iter().rposition(|name| **name == *alias) {
             block.forthcoming.remove(at);
         }
     }
@@ -552,10 +555,9 @@ fn finish_block(
         }
         rolled_up = Some(slot);
     }
-    // Each is compared with each output.
-    binder.session.budget.spend_plan((order.len() * outputs.len()) as u32)?;
     let sorted = order.into_iter().filter(|(e, _)| e.as_const().is_none());
-    let order = sorted.map(|(e, descending)| sort_key(e, descending, &outputs)).collect();
+    let order = sorted.map(|(e, descending)| sort_key(binder, e, descending, &outputs));
+    let order = order.collect::<SqlResult<_>>()?;
     binder.last_scope = scope.scope;
     let (keys, aggregates, slot) = (group, scope.aggregates, scope.aggregate_slot);
     let grouping = grouped.then(|| Grouping { keys, aggregates, slot, rollup: rolled_up });
@@ -575,13 +577,14 @@ fn finish_block(
     Ok(logical::Query::new(Body::Block(Box::new(block)), columns, types))
 }
 
-fn sort_key(e: Expr, descending: bool, outputs: &[Expr]) -> SortKey {
+fn sort_key(binder: &Binder<'_>, e: Expr, descending: bool, outputs: &[Expr]) -> SqlResult<SortKey> {
+    binder.session.budget.spend_plan(outputs.len() as u32)?;
     let collation = e.ty.column.collation;
     let expr = match outputs.iter().position(|output| output.same(&e)) {
         Some(at) => SortBy::Output(at),
         None => SortBy::Expr(e),
     };
-    SortKey { expr, descending, collation }
+    Ok(SortKey { expr, descending, collation })
 }
 
 /// Plans a query that has been bound.

@@ -295,14 +295,24 @@ fn labels(name: &str, ty: &DataType, column: &ColumnType) -> SqlResult<Arc<[Byte
     for label in &ty.labels {
         let end = label.iter().rposition(|&byte| byte != b' ').map_or(0, |at| at + 1);
         let label = charset::from_utf8mb4(&label.slice(..end), column.collation);
-        let same = |other: &Bytes| crate::expr::charset::compare(other, &label, column.collation).is_eq();
-        if labels.iter().any(same) {
-            return Err(SqlError::duplicated_value_in_type(name, String::from_utf8_lossy(&label), word));
-        }
         if word == "SET" && label.contains(&b',') {
             return Err(SqlError::illegal_value_for_type("set", String::from_utf8_lossy(&label)));
         }
         labels.push(label);
     }
+    if let Some(label) = double_label(&labels, column.collation) {
+        return Err(SqlError::duplicated_value_in_type(name, String::from_utf8_lossy(label), word));
+    }
     Ok(labels.into())
+}
+
+/// The first label that is equal to one before it.
+fn double_label(labels: &[Bytes], collation: u16) -> Option<&Bytes> {
+    use crate::expr::charset::compare;
+    let mut places: Vec<usize> = (0..labels.len()).collect();
+    // Stable: of equal ones the first comes first.
+    places.sort_by(|a, b| compare(&labels[*a], &labels[*b], collation));
+    let equal = |pair: &&[usize]| compare(&labels[pair[0]], &labels[pair[1]], collation).is_eq();
+    let double = places.windows(2).filter(equal).map(|pair| pair[1]).min()?;
+    labels.get(double)
 }

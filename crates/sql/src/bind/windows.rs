@@ -5,6 +5,7 @@
 
 use super::binder::Binder;
 use super::calls;
+use crate::catalog::first_double;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
 use crate::expr::types::Family;
@@ -89,10 +90,8 @@ pub(super) fn name_windows(binder: &mut Binder<'_>, named: &[(Ident, WindowSpec)
     if named.is_empty() {
         return Ok(());
     }
-    for (at, (name, _)) in named.iter().enumerate() {
-        if named[..at].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            return Err(SqlError::new(3591, b"HY000", format!("Window '{name}' is defined twice.")));
-        }
+    if let Some(at) = first_double(named.iter().map(|(name, _)| &**name)) {
+        return Err(SqlError::new(3591, b"HY000", format!("Window '{}' is defined twice.", named[at].0)));
     }
     for (_, spec) in named {
         mean_names(binder, spec);
@@ -100,6 +99,8 @@ pub(super) fn name_windows(binder: &mut Binder<'_>, named: &[(Ident, WindowSpec)
     let block = block_windows(binder)?;
     block.named = named.into();
     for (name, _) in named {
+        // Each is looked for.
+        binder.session.budget.spend_plan(named.len() as u32)?;
         named_window(binder, name, named.len())?;
     }
     Ok(())

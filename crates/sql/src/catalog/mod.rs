@@ -44,7 +44,7 @@ pub use show_create::{
     show_create_table, show_table, show_table_to_user, type_text,
 };
 pub use statistics::{IndexStatistics, RowSample, Statistics};
-pub use table::{Table, TableDef, TableState, same_name};
+pub use table::{Table, TableDef, TableState, first_again, first_double, same_name};
 pub use usage::{Fetched, Usage, Uses};
 pub(crate) use view::parse_view;
 pub use view::{Definer, View, ViewDef};

@@ -10,7 +10,9 @@ use crate::error::SqlResult;
 use bytes::Bytes;
 use omnibus_engine::CommitNo;
 use omnibus_value::Value;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -336,6 +338,22 @@ fn binlog_def(def: &TableDef) -> omnibus_replication::generate::TableDef {
     }
     let parts = def.indexes[0].parts.iter().map(|part| (part.column, part.prefix.unwrap_or(0)));
     builder.primary_key(parts).build()
+}
+
+/// The place of the first name that one before it is the same as, by `same_name`. Clients write lists of many thousands.
+#[must_use]
+pub fn first_double<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<usize> {
+    first_again(names.into_iter().map(|name| {
+        let folded = name.bytes().any(|byte| byte.is_ascii_uppercase() || byte >= 0x80);
+        if folded { Cow::Owned(name.to_lowercase()) } else { Cow::Borrowed(name) }
+    }))
+}
+
+/// The place of the first item that one before it is equal to.
+#[must_use]
+pub fn first_again<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Option<usize> {
+    let mut seen = HashSet::new();
+    items.into_iter().position(|item| !seen.insert(item))
 }
 
 /// Column and index names are compared without case.

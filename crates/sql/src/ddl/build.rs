@@ -9,7 +9,7 @@ use super::keys;
 use super::not_built::{self, without_unsupported};
 use crate::api::sql_mode;
 use crate::bind::types::{column_type, pick_collation};
-use crate::catalog::{Column, ColumnDefault, Generated, Index, TableDef, same_name};
+use crate::catalog::{Column, ColumnDefault, Generated, Index, TableDef, first_double};
 use crate::catalog::{charset, sequence};
 use crate::error::{Diagnostics, SqlError, SqlResult};
 use omnibus_engine::{EngineInfo, SpaceId};
@@ -108,8 +108,9 @@ pub(crate) fn build_table(
     check_name(&name.name)?;
     let options = table_options(tree, context)?;
     let mut columns = Vec::with_capacity(column_trees.len());
-    for column in column_trees {
-        if columns.iter().any(|other: &Column| same_name(&other.name, &column.name)) {
+    let double = first_double(column_trees.iter().map(|column| &*column.name));
+    for (at, column) in column_trees.iter().enumerate() {
+        if double == Some(at) {
             return Err(SqlError::dup_fieldname(&column.name));
         }
         columns.push(build_column(column, &name.name, options.collation, context)?);

@@ -15,6 +15,7 @@ use crate::store::kept_statistics::histogram_key;
 use bytes::Bytes;
 use omnibus_parser::ast::{CreateTable, DropTable, ObjectName};
 use omnibus_value::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -219,19 +220,17 @@ pub(super) fn names_to_drop(ddl: &Ddl<'_>, tree: &DropTable) -> ExecResult<Vec<(
 /// DROP TABLE: all of them or none.
 pub(crate) fn drop_tables(ddl: &mut Ddl<'_>, tree: &DropTable) -> ExecResult<Outcome> {
     let names = names_to_drop(ddl, tree)?;
-    let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at]));
-    if let Some(at) = twice {
-        return Err(SqlError::nonuniq_table(&names[at].1).into());
+    let mut dropped = HashSet::with_capacity(names.len());
+    if let Some((_, twice)) = names.iter().find(|(db, name)| !dropped.insert((&**db, &**name))) {
+        return Err(SqlError::nonuniq_table(twice).into());
     }
     let mut change = ddl.begin(Names::Tables(&names))?;
     let mut missing = Vec::new();
     for (db, name) in &names {
         match change.next.find_table(db, name).cloned() {
             Some(table) => {
-                let goes_too = |child: &Child| {
-                    let (db, name) = (&*child.table.def.db, &*child.table.def.name);
-                    names.iter().any(|dropped| dropped.0 == db && dropped.1 == name)
-                };
+                let goes_too =
+                    |child: &Child| dropped.contains(&(&*child.table.def.db, &*child.table.def.name));
                 refuse_to_drop(ddl, &change, &table, goes_too)?;
                 super::triggers::drop_triggers(ddl, &mut change, &table);
                 drop_one(ddl, &mut change, &table);

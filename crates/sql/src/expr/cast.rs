@@ -66,9 +66,9 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
                 Value::Bytes(Bytes::copy_from_slice(v.bytes())),
                 ExprType::varchar(16, BINARY),
             );
-            string(&bytes, &bytes.eval(cx)?, target, cx)
+            string(&bytes, &bytes.eval(cx)?, target, cx)?
         }
-        Family::String => string(e, &value, target, cx),
+        Family::String => string(e, &value, target, cx)?,
     })
 }
 
@@ -232,7 +232,7 @@ fn decimal(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -
     })
 }
 
-fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -> Value {
+fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let text = text_in(e, value, cx);
     let bits = e.ty.column.kind == ColumnKind::Bit;
     let from = if bits { BINARY } else { e.ty.column.collation };
@@ -241,7 +241,7 @@ fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) ->
     } else if from == BINARY {
         match taken_for_text(text, target.collation, cx) {
             Some(text) => text,
-            None => return Value::Null,
+            None => return Ok(Value::Null),
         }
     } else {
         charset::convert(&text, from, target.collation)
@@ -250,24 +250,26 @@ fn string(e: &Expr, value: &Value, target: &ColumnType, cx: &mut Context<'_>) ->
     let fixed = matches!(target.kind, ColumnKind::Char | ColumnKind::Binary);
     let length = target.length as usize;
     if !fixed {
-        return Value::Bytes(text);
+        return Ok(Value::Bytes(text));
     }
     let count = charset::char_count(&text, target.collation);
     if count > length {
         let kind = if target.kind == ColumnKind::Binary { "BINARY" } else { "CHAR" };
         let shown = String::from_utf8_lossy(&text).into_owned();
         cx.warn(SqlError::truncated_wrong_value(format!("{kind}({length})"), shown));
-        return Value::Bytes(charset::slice_chars(&text, 0, length, target.collation));
+        return Ok(Value::Bytes(charset::slice_chars(&text, 0, length, target.collation)));
     }
     if target.kind == ColumnKind::Binary && count < length {
         if !crate::expr::functions::fits(length, "cast_as_binary", cx) {
-            return Value::Null;
+            return Ok(Value::Null);
         }
-        let mut padded = text.to_vec();
+        cx.ask(length)?;
+        let mut padded = Vec::with_capacity(length);
+        padded.extend_from_slice(&text);
         padded.resize(length, 0);
-        return Value::Bytes(padded.into());
+        return Ok(Value::Bytes(padded.into()));
     }
-    Value::Bytes(text)
+    Ok(Value::Bytes(text))
 }
 
 /// A value as a JSON document: text is parsed, everything else converted.

@@ -317,11 +317,13 @@ fn between(args: &[Expr; 3], collation: u16, cx: &mut Context<'_>) -> ExecResult
         return Ok(None);
     }
     let bound = args[1].eval(cx)?;
+    ask_to_compare(&value, &bound, cx)?;
     let low = order(&args[0], &value, &args[1], &bound, collation, cx).map(Ordering::is_ge);
     if low == Some(false) {
         return Ok(Some(false));
     }
     let bound = args[2].eval(cx)?;
+    ask_to_compare(&value, &bound, cx)?;
     let high = order(&args[0], &value, &args[2], &bound, collation, cx).map(Ordering::is_le);
     Ok(both(low, high))
 }

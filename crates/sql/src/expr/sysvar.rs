@@ -59,6 +59,12 @@ const WAITING: [&str; 6] = [
     "MASTER_GTID_WAIT",
 ];
 
+/// The most bytes of a set of ids that a text names: of a server and its tag, and of an interval in a list that has grown by doubling.
+fn memory_of_ids(text: &[u8]) -> usize {
+    let count = |sign: u8| text.iter().filter(|byte| **byte == sign).count();
+    3 * text.len() + 256 * count(b',') + 48 * count(b':')
+}
+
 /// Calls a function that the server implements.
 ///
 /// # Errors
@@ -66,6 +72,12 @@ const WAITING: [&str; 6] = [
 pub fn call(cx: &mut Context<'_>, name: &str, args: &[Value]) -> ExecResult<Value> {
     if WAITING.contains(&name) {
         cx.storage.need_blocking()?;
+    }
+    for arg in args {
+        if let Value::Bytes(text) = arg {
+            cx.ask(memory_of_ids(text))?;
+            cx.bytes(text.len())?;
+        }
     }
     match cx.session.host.call(cx.session.connection_id, name, args) {
         Some(result) => Ok(result?),

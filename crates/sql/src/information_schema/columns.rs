@@ -74,6 +74,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     }
     let computed = rows.len();
     for table in reader.tables() {
+        let from = rows.len();
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
@@ -89,12 +90,15 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             };
             rows.push(row(place, at, &column.ty, facts));
         }
+        reader.made(&rows[from..])?;
     }
     for (view, outline) in reader.views()? {
+        let from = rows.len();
         match outline {
             Ok(outline) => rows.extend(of_view(&view, &outline, mariadb)),
             Err(error) => reader.cx.warn(error),
         }
+        reader.made(&rows[from..])?;
     }
     // The catalog has tables and views apart. The sort keeps the order of columns.
     rows[computed..].sort_by(|a, b| match (&a[1], &a[2], &b[1], &b[2]) {

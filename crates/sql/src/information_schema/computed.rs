@@ -5,9 +5,10 @@ use super::names::Names;
 use crate::api::{AccessCheck, AllowAll, Priv, ResultColumn, Routine, flag};
 use crate::bind::{Outline, outline};
 use crate::catalog::{Catalog, ForeignKey, ProgramDef, Schema, StoredExpr, Table, View};
-use crate::error::{ExecResult, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::expr::Context;
 use crate::logical::{Asked, VirtualTable, VirtualTables};
+use crate::memory::{Account, MemoryLimits, memory_of};
 use crate::rows::collected::Rows;
 use crate::store::TrxContext;
 use bytes::Bytes;
@@ -76,10 +77,24 @@ pub(super) struct Reader<'a, 'b> {
     shared: &'a Arc<TrxContext>,
     pub engines: Vec<EngineInfo>,
     names: Names<'a>,
+    /// The memory of the rows that were made.
+    account: Account,
     pub cx: &'a mut Context<'b>,
 }
 
+/// About how many bytes a column of a view takes that is looked at.
+const OUTLINED: usize = 192;
+
 impl Reader<'_, '_> {
+    /// Counts rows that were made of a table that grows with what accounts define, and looks whether the statement is to end.
+    ///
+    /// # Errors
+    /// 3170; as `Context::tick`.
+    pub fn made(&mut self, rows: &[Vec<Value>]) -> ExecResult<()> {
+        self.account.grow(rows.iter().map(|row| memory_of(row)).sum(), &self.cx.session.settings)?;
+        self.cx.session.budget.spend(u32::try_from(rows.len() + 1).unwrap_or(u32::MAX))
+    }
+
     /// Whether the account may know of a table (or, without one, of a schema).
     pub fn sees(&self, db: &str, table: Option<&str>) -> bool {
         self.cx.session.host.may_see(db, table)
@@ -127,11 +142,18 @@ impl Reader<'_, '_> {
             return Ok(Vec::new());
         }
         let virtuals = InformationSchema::new(self.shared);
-        let look = |view: Arc<View>| match outline(&view, self.cx.session, self.catalog, &virtuals) {
-            Err(error) if error.is_of_the_statement() => Err(error.into()),
-            outline => Ok((view, outline)),
-        };
-        views.into_iter().map(look).collect()
+        let mut looked = Vec::with_capacity(views.len());
+        for view in views {
+            let found = match outline(&view, self.cx.session, self.catalog, &virtuals) {
+                Err(error) if error.is_of_the_statement() => return Err(error.into()),
+                found => found,
+            };
+            let columns = found.as_ref().map_or(0, |outline| outline.columns.len());
+            self.account.grow(columns * OUTLINED, &self.cx.session.settings)?;
+            self.cx.tick()?;
+            looked.push((view, found));
+        }
+        Ok(looked)
     }
 
     /// Every stored program that the account may know of, in order.
@@ -302,12 +324,25 @@ impl VirtualTable for Computed {
     }
 
     fn rows(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
+        let Some(access) = cx.session.programs.access.clone() else { return self.compute(asked, cx) };
+        // Asserts ACCESS-1: a program is told what its definer may know, whoever runs it.
+        let (host, mut rows) = (cx.session.host.clone(), None);
+        host.in_name_of(&*access, &mut || rows = Some(self.compute(asked, cx)));
+        rows.unwrap_or_else(|| Err(SqlError::internal("rows that were not computed").into()))
+    }
+}
+
+impl Computed {
+    fn compute(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let name = self.def.name;
         let names = Names::of(self.def, asked);
-        let mut reader = Reader { names, name, catalog: &catalog, shared: &self.shared, engines, cx };
+        let account = Account::new(&cx.session.memory);
+        let mut reader =
+            Reader { names, name, catalog: &catalog, shared: &self.shared, engines, account, cx };
         let mut rows = (self.def.rows)(&mut reader)?;
+        let Reader { mut account, cx, .. } = reader;
         for (at, (_, ty)) in self.def.columns.iter().enumerate() {
             let column = rows.iter_mut().filter_map(|row| row.get_mut(at));
             match ty {
@@ -321,7 +356,9 @@ impl VirtualTable for Computed {
                 row.remove(*at);
             }
         }
-        Ok(Rows::of(rows))
+        let bytes = rows.iter().map(|row| memory_of(row)).sum();
+        account.resize(bytes, MemoryLimits::of(&cx.session.settings))?;
+        Ok(Rows::of(rows, account))
     }
 }
 

@@ -234,6 +234,7 @@ fn events(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             Value::UInt(event.originator.into()),
         ];
         row.extend(charsets(&def));
+        reader.made(std::slice::from_ref(&row))?;
         rows.push(row);
     }
     Ok(rows)
@@ -243,6 +244,7 @@ fn parameters(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for def in reader.programs().iter().filter(|def| is_routine(def)) {
         let Signature { params, returns } = signature(reader, def);
+        let from = rows.len();
         let mut row = |number: usize, mode: Value, name: Value, column: &Column| {
             let mut row =
                 vec![text("def"), text(&*def.db), text(&*def.name), Value::UInt(number as u64), mode, name];
@@ -256,6 +258,7 @@ fn parameters(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         for (number, (mode, column)) in params.iter().enumerate() {
             row(number + 1, text(mode.name()), text(&*column.name), column);
         }
+        reader.made(&rows[from..])?;
     }
     Ok(rows)
 }
@@ -295,6 +298,7 @@ fn routines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             def.definer().role().map_or_else(|| definer(def), text),
         ]);
         row.extend(charsets(def));
+        reader.made(std::slice::from_ref(&row))?;
         rows.push(row);
     }
     Ok(rows)
@@ -333,6 +337,7 @@ fn triggers(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             definer(def),
         ];
         row.extend(charsets(def));
+        reader.made(std::slice::from_ref(&row))?;
         rows.push(row);
     }
     // As in MySQL, by event and time as they come.

@@ -47,6 +47,7 @@ pub(super) const DEFS: &[Def] = &[
 fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for table in reader.tables() {
+        let from = rows.len();
         for (at, column) in table.columns().iter().enumerate() {
             let document = table.histogram(at).and_then(|found| found.document().encode().ok());
             if let Some(document) = document {
@@ -54,6 +55,7 @@ fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
                 rows.push(names.into_iter().chain([Value::Json(document)]).collect());
             }
         }
+        reader.made(&rows[from..])?;
     }
     Ok(rows)
 }
@@ -61,9 +63,11 @@ fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 fn statistics(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for table in reader.tables() {
+        let from = rows.len();
         for index in table.indexes() {
             rows.extend((0..index.parts.len()).map(|at| row(&table, index, at)));
         }
+        reader.made(&rows[from..])?;
     }
     Ok(rows)
 }

@@ -41,11 +41,16 @@ fn tables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         reader.computed().into_iter().map(|def| computed(def.schema, def.name)).collect();
     rows.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
     let sized = tables_and_sizes(reader);
-    let mut stored: Vec<Vec<Value>> = sized.iter().map(|(table, size)| stored(reader, table, size)).collect();
-    stored.extend(views(reader)?);
+    let mut others = Vec::with_capacity(sized.len());
+    for (table, size) in &sized {
+        let row = stored(reader, table, size);
+        reader.made(std::slice::from_ref(&row))?;
+        others.push(row);
+    }
+    others.extend(views(reader)?);
     // The catalog has tables and views apart.
-    stored.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
-    rows.append(&mut stored);
+    others.sort_by_key(|row| (bytes_of(&row[1]), bytes_of(&row[2])));
+    rows.append(&mut others);
     Ok(rows)
 }
 
@@ -82,6 +87,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         row.resize(20, Value::Null);
         row[14] = reader.time(view.def.created);
         row.push(text(comment));
+        reader.made(std::slice::from_ref(&row))?;
         rows.push(row);
     }
     Ok(rows)

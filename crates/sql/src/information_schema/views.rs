@@ -54,7 +54,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
                 false
             }
         };
-        rows.push(vec![
+        let row = vec![
             text("def"),
             text(&def.db),
             text(&def.name),
@@ -68,7 +68,9 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             }),
             text(charset::charset_name(def.client)),
             text(charset::collation_name(def.connection)),
-        ]);
+        ];
+        reader.made(std::slice::from_ref(&row))?;
+        rows.push(row);
     }
     Ok(rows)
 }

@@ -87,10 +87,10 @@ impl RowsBuilder {
 }
 
 impl Rows {
-    /// Rows that are there already, of a table whose size something else bounds.
+    /// Rows that are there already, and were counted.
     #[must_use]
-    pub fn of(rows: Vec<Vec<Value>>) -> Rows {
-        Rows { memory: rows.into_iter().map(Rc::from).collect(), ..Rows::default() }
+    pub fn of(rows: Vec<Vec<Value>>, account: Account) -> Rows {
+        Rows { memory: rows.into_iter().map(Rc::from).collect(), rest: None, _account: Some(account) }
     }
 
     /// How many there are.

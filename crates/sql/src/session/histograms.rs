@@ -7,7 +7,7 @@ use super::dispatch::statement_text;
 use super::{Call, StatementContext};
 use crate::api::VariableScope;
 use crate::catalog::histogram::{self, Collector, MOST_BUCKETS};
-use crate::catalog::{Column, Histogram, Table, histogram_data};
+use crate::catalog::{Column, Histogram, Table, first_double, histogram_data};
 use crate::ddl::log_ddl;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::store::kept_statistics::histogram_key;
@@ -34,10 +34,8 @@ pub(super) struct Changes {
 
 /// Fails for what is wrong with the statement whatever the table is.
 pub(super) fn check(histograms: &Histograms) -> SqlResult<()> {
-    for (at, column) in histograms.columns.iter().enumerate() {
-        if histograms.columns[..at].iter().any(|other| other.is(column)) {
-            return Err(SqlError::dup_fieldname(column));
-        }
+    if let Some(at) = first_double(histograms.columns.iter().map(|column| &**column)) {
+        return Err(SqlError::dup_fieldname(&histograms.columns[at]));
     }
     match &histograms.change {
         HistogramChange::Update { buckets: Some(buckets), .. } if !(1..=MOST_BUCKETS).contains(buckets) => {

@@ -115,7 +115,7 @@ impl SqlSession {
             state,
             database,
             trx,
-            statements: StatementCache::default(),
+            statements: StatementCache::new(&kill),
             gtid: NextGtid::default(),
             next: NextTransaction::default(),
             attempt: Attempt::default(),

@@ -5,7 +5,7 @@
 
 use super::prepared::Prepared;
 use super::prepared::is_planned;
-use crate::api::{SessionSettings, client_text};
+use crate::api::{KillFlag, SessionSettings, client_text};
 use crate::error::{SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::state::SessionState;
@@ -61,6 +61,8 @@ pub(super) struct StatementCache {
     pub(super) prepared: HashMap<String, Prepared>,
     /// Plans of statements of programs, by where their trees are.
     programs: HashMap<usize, Prepared>,
+    /// Ends what reads a long text.
+    kill: Arc<KillFlag>,
 }
 
 struct Recent {
@@ -81,6 +83,11 @@ struct Recent {
 }
 
 impl StatementCache {
+    /// Of a session whose statements `kill` ends.
+    pub(super) fn new(kill: &Arc<KillFlag>) -> StatementCache {
+        StatementCache { kill: kill.clone(), ..StatementCache::default() }
+    }
+
     /// Reads a text: finds the statement of its template, or parses it.
     pub(super) fn read(
         &mut self,
@@ -226,7 +233,11 @@ impl StatementCache {
         let mut has_room = |more| {
             words += more;
             // A short one is nothing to speak of.
-            let asked = if words < SHORT { Ok(()) } else { account.grow_within(tree(more), limits) };
+            let asked = match words < SHORT {
+                true => Ok(()),
+                false if self.kill.is_killed() => Err(SqlError::query_interrupted()),
+                false => account.grow_within(tree(more), limits),
+            };
             refused = asked.err();
             refused.is_none()
         };

@@ -6,10 +6,12 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::bind;
 use crate::catalog::sequence::sequences_of;
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::memory::MemoryLimits;
 use crate::state::LockedNames;
 use crate::store::{Locked, is_locked, not_locked, only_read_locked, tables_are_locked};
 use omnibus_locks::TableMode;
 use omnibus_parser::ast::{Flush, FlushTarget, ObjectName, TableLock};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// How often it is looked whether the last writer has ended.
@@ -61,18 +63,20 @@ pub(super) fn lock_tables(
         }
         wanted.push((Locked::Table(table), mode));
     }
+    let names = LockedNames::new(names, &cx.state.memory, MemoryLimits::of(&cx.state.settings))?;
     cx.trx.locks.lock_tables(cx.trx.statement.waits(), wanted)?;
-    cx.state.held.locked = Some(LockedNames::new(names));
+    cx.state.held.locked = Some(names);
     Ok(Outcome::ok())
 }
 
 /// The names of LOCK TABLES; 1066 if one stands there twice.
 fn locked_names(cx: &StatementContext<'_>, tables: &[TableLock]) -> SqlResult<Vec<(String, String, bool)>> {
     let mut names: Vec<(String, String, bool)> = Vec::with_capacity(tables.len());
+    let mut known = HashSet::with_capacity(tables.len());
     for lock in tables {
         let alias = lock.alias.as_ref().unwrap_or(&lock.table.name);
         let db = cx.schema_of(&lock.table)?;
-        if names.iter().any(|(schema, name, _)| *schema == db && **name == **alias) {
+        if !known.insert((db.clone(), &**alias)) {
             return Err(SqlError::nonuniq_table(alias));
         }
         names.push((db, alias.to_string(), lock.write));

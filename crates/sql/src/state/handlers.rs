@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Bytes of a locked table beside its names.
+const LOCKED: usize = 256;
 /// Bytes of one beside its names and its place.
 const HANDLER: usize = 1024;
 
@@ -31,6 +33,8 @@ pub(crate) struct LockedNames {
     pub number: u64,
     /// Database, name, and whether it is locked for writing.
     pub names: Vec<(String, String, bool)>,
+    /// Their memory, given back with the locks.
+    _account: Account,
 }
 
 /// The numbers of all sessions' LOCK TABLES.
@@ -38,8 +42,18 @@ static LOCKS: AtomicU64 = AtomicU64::new(1);
 
 impl LockedNames {
     /// Of a LOCK TABLES.
-    pub(crate) fn new(names: Vec<(String, String, bool)>) -> LockedNames {
-        LockedNames { number: LOCKS.fetch_add(1, Ordering::Relaxed), names }
+    ///
+    /// # Errors
+    /// 3170: there is no memory for them.
+    pub(crate) fn new(
+        names: Vec<(String, String, bool)>,
+        memory: &Arc<SessionMemory>,
+        limits: MemoryLimits,
+    ) -> SqlResult<LockedNames> {
+        let mut account = Account::new(memory);
+        account
+            .grow_exactly(names.iter().map(|(db, name, _)| LOCKED + db.len() + name.len()).sum(), limits)?;
+        Ok(LockedNames { number: LOCKS.fetch_add(1, Ordering::Relaxed), names, _account: account })
     }
 
     /// Follows a table to another name.

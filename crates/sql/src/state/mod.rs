@@ -14,7 +14,7 @@ pub(crate) use programs::{
 
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};
 use crate::error::{Diagnostics, SqlError, SqlResult};
-use crate::memory::{Account, MemoryLimits, SessionMemory, memory_of};
+use crate::memory::{Account, ConditionAccount, MemoryLimits, SessionMemory, memory_of};
 use crate::store::StatementInfo;
 use omnibus_parser::ast::ObjectName;
 use omnibus_value::temporal::Zone;
@@ -174,6 +174,7 @@ impl SessionState {
         self.variables_memory = Account::new(&memory);
         self.working = Account::new(&memory);
         self.command = Account::new(&memory);
+        self.diagnostics.count_with(ConditionAccount::new(&memory));
         self.memory = memory;
     }
 

@@ -54,6 +54,11 @@ pub(crate) struct Locals {
 }
 
 impl Locals {
+    /// The bytes of the places of all.
+    pub(crate) fn places(&self) -> usize {
+        self.values.len() * size_of::<Value>()
+    }
+
     /// A variable's type.
     pub(crate) fn ty(&self, number: u32) -> Option<&ColumnType> {
         let number = number as usize;
@@ -175,7 +180,7 @@ impl SessionState {
 
     /// The variables of a program that has ended are gone.
     pub(crate) fn forget_locals(&mut self, locals: &Locals) {
-        let bytes = locals.values.iter().map(local_memory).sum();
+        let bytes = locals.places() + locals.values.iter().map(local_memory).sum::<usize>();
         if let Some(account) = &mut self.programs.memory {
             account.shrink(bytes);
         }

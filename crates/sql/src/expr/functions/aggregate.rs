@@ -275,7 +275,12 @@ impl Accumulator {
                     (Value::Null, _) => false,
                     (_, Value::Null) => true,
                     (value, best) => {
-                        compare::values(value, best, spec.args[0].ty.column.collation) == Some(wanted)
+                        // Documents are read to be compared.
+                        let read = document_memory(value) + document_memory(best);
+                        account.grow(read, &cx.session.settings)?;
+                        let order = compare::values(value, best, spec.args[0].ty.column.collation);
+                        account.shrink(read);
+                        order == Some(wanted)
                     }
                 };
                 if better {
@@ -415,9 +420,17 @@ impl Accumulator {
     /// # Errors
     /// 1690 for a variance that no DOUBLE holds.
     pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
-        let result = Accumulator { state: self.state.clone(), seen: None }.result(spec, cx)?;
-        refuse_infinite(&result, spec, cx)?;
-        Ok(result)
+        let copied = Accumulator { state: self.state.clone(), seen: None };
+        let gathered = self.result_memory();
+        if gathered == 0 {
+            let result = copied.result(spec, cx)?;
+            refuse_infinite(&result, spec, cx)?;
+            return Ok(result);
+        }
+        // The copy is there until the result is.
+        let mut account = Account::new(&cx.session.memory);
+        account.grow(gathered, &cx.session.settings)?;
+        copied.finish(spec, cx)
     }
 
     /// Gives the row now in the frame back; false if that can't be done exactly.
@@ -555,11 +568,12 @@ fn variance(kind: Kind, count: u64, squares: f64) -> Value {
     Value::Double(if root { variance.sqrt() } else { variance })
 }
 
+/// The bytes of a document that is read.
+fn document_memory(value: &Value) -> usize {
+    if let Value::Json(binary) = value { omnibus_value::json::memory_of_binary(binary) } else { 0 }
+}
+
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
 fn json_cost(value: &Value) -> usize {
-    let inside = match value {
-        Value::Json(binary) => omnibus_value::json::memory_of_binary(binary),
-        _ => 0,
-    };
-    2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value)) + inside
+    2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value)) + document_memory(value)
 }

@@ -4,6 +4,7 @@ use super::{Def, int_arg, str_arg, text, ty};
 use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr, ExprType};
 use bytes::Bytes;
+use omnibus_value::collation::Collation;
 use omnibus_value::{Value, base64, hex, uuid};
 
 use crate::expr::types::{Family, bytes};
@@ -53,11 +54,36 @@ fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResul
     if value.len().max(chars.unwrap_or(0)) > most as usize {
         return Ok(Value::Null);
     }
-    // The longest sequences of weights have 36 bytes, most have two a byte.
-    cx.ask(value.len().max(chars.unwrap_or(0)).saturating_mul(4))?;
-    let mut weights = Vec::new();
-    collation.write_weights(&value, chars, &mut weights);
-    Ok(Value::Bytes(weights.into()))
+    Ok(Value::Bytes(weights_of(&value, chars, collation, cx)?.into()))
+}
+
+/// Bytes of a text whose weights are made at once to see how long all will be.
+const WEIGHED: usize = 4096;
+/// The most bytes of a space's weights, on all levels.
+const SPACE: usize = 8;
+
+/// The weights of a text. Characters have from none to some dozen: how long they are is found out by making them piece by piece first.
+fn weights_of(
+    value: &[u8],
+    chars: Option<usize>,
+    collation: &Collation,
+    cx: &mut Context<'_>,
+) -> ExecResult<Vec<u8>> {
+    let (mut length, mut piece, mut rest) = (0, Vec::new(), value);
+    while !rest.is_empty() {
+        cx.bytes(WEIGHED)?;
+        let continues = |byte: &&u8| **byte & 0xc0 == 0x80;
+        let at = rest.len().min(WEIGHED);
+        let (weighed, behind) = rest.split_at(at + rest[at..].iter().take(4).take_while(continues).count());
+        piece.clear();
+        collation.write_weights(weighed, None, &mut piece);
+        (length, rest) = (length + piece.len(), behind);
+    }
+    let length = length + if collation.pad_space { SPACE * chars.unwrap_or(0) } else { 0 };
+    cx.ask(length)?;
+    let mut weights = Vec::with_capacity(length);
+    collation.write_weights(value, chars, &mut weights);
+    Ok(weights)
 }
 
 /// A flag of `WEIGHT_STRING(text, bytes, characters, flags)`: all bytes are made.
@@ -76,10 +102,9 @@ fn some_weights(value: &[u8], args: &[Expr], cx: &mut Context<'_>) -> ExecResult
         return Ok(Value::Null);
     }
     let (length, chars) = (length as usize, chars as usize);
-    cx.ask(value.len().max(chars).saturating_mul(4).max(length))?;
+    cx.ask(length)?;
     let collation = omnibus_value::collation::by_id_or_binary(args[0].ty.column.collation);
-    let mut weights = Vec::new();
-    collation.write_weights(value, Some(chars), &mut weights);
+    let mut weights = weights_of(value, Some(chars), collation, cx)?;
     if length > 0 {
         let mut space = Vec::new();
         if collation.pad_space {

@@ -42,11 +42,11 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("CHARSET", 1, 1, ty::utf8mb3::<64>, charset_of),
     Def::new("COLLATION", 1, 1, ty::utf8mb3::<64>, collation_of),
     Def::new("COERCIBILITY", 1, 1, |_, _| Ok(ExprType::int(10)), coercibility_of),
-    Def::volatile("GET_LOCK", 2, 2, ty::small_int, |a, _, cx| named(a, cx, get_lock)),
-    Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, release_lock)),
-    Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, |a, _, cx| named(a, cx, release_all_locks)),
-    Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, |a, _, cx| named(a, cx, is_free_lock)),
-    Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, |a, _, cx| named(a, cx, is_used_lock)),
+    Def::volatile("GET_LOCK", 2, 2, ty::small_int, get_lock),
+    Def::volatile("RELEASE_LOCK", 1, 1, ty::small_int, release_lock),
+    Def::volatile("RELEASE_ALL_LOCKS", 0, 0, ty::ubigint, release_all_locks),
+    Def::volatile("IS_FREE_LOCK", 1, 1, ty::small_int, is_free_lock),
+    Def::volatile("IS_USED_LOCK", 1, 1, ty::ubigint, is_used_lock),
     Def::volatile("MYSQL_QUERY_ATTRIBUTE_STRING", 1, 1, attribute_type, query_attribute),
     Def::volatile("NAME_CONST", 2, 2, second_type, |a, _, cx| a[1].eval(cx)),
 ];
@@ -194,47 +194,51 @@ fn coercibility_of(args: &[Expr], _: &ExprType, _: &mut Context<'_>) -> ExecResu
     Ok(Value::Int(if numeric && !ty.is_null() { 5 } else { ty.coercibility as i64 }))
 }
 
-/// GET_LOCK and its kin.
-fn named(
-    args: &[Expr],
+/// Does something with the session's locks by name. Arguments are evaluated before: they may be such calls themselves.
+fn with_locks<T>(
     cx: &mut Context<'_>,
-    call: fn(&[Expr], &mut Context<'_>, &mut NamedLocks) -> ExecResult<Value>,
-) -> ExecResult<Value> {
+    work: impl FnOnce(&mut NamedLocks, &mut Context<'_>) -> ExecResult<T>,
+) -> ExecResult<T> {
     let Some(mut locks) = cx.session.held.locks.take() else {
         return Err(SqlError::internal("a lock by name outside of a session").into());
     };
-    let result = call(args, cx, &mut locks);
+    let result = work(&mut locks, cx);
     cx.session.held.locks = Some(locks);
     result
 }
 
-fn get_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn get_lock(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
     let seconds = args[1].eval_f64(cx)?.unwrap_or(0.0);
     let limits = MemoryLimits::of(&cx.session.settings);
-    let storage = &mut *cx.storage;
-    let taken = locks.get(name.as_deref(), seconds, limits, &mut || storage.check_killed())?;
+    let taken = with_locks(cx, |locks, cx| {
+        let storage = &mut *cx.storage;
+        locks.get(name.as_deref(), seconds, limits, &mut || storage.check_killed())
+    })?;
     Ok(Value::Int(i64::from(taken)))
 }
 
-fn release_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn release_lock(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
     let name = args[0].eval_str(cx)?;
-    Ok(locks.release(name.as_deref())?.map_or(Value::Null, |released| Value::Int(i64::from(released))))
+    let released = with_locks(cx, |locks, _| Ok(locks.release(name.as_deref())?))?;
+    Ok(released.map_or(Value::Null, |released| Value::Int(i64::from(released))))
 }
 
-fn release_all_locks(_: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn release_all_locks(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     cx.storage.need_blocking()?;
-    Ok(Value::UInt(locks.release_all()))
+    with_locks(cx, |locks, _| Ok(Value::UInt(locks.release_all())))
 }
 
-fn is_free_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn is_free_lock(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let name = args[0].eval_str(cx)?;
-    Ok(Value::Int(i64::from(locks.holder(name.as_deref())?.is_none())))
+    let holder = with_locks(cx, |locks, _| Ok(locks.holder(name.as_deref())?))?;
+    Ok(Value::Int(i64::from(holder.is_none())))
 }
 
-fn is_used_lock(args: &[Expr], cx: &mut Context<'_>, locks: &mut NamedLocks) -> ExecResult<Value> {
+fn is_used_lock(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let name = args[0].eval_str(cx)?;
-    Ok(locks.holder(name.as_deref())?.map_or(Value::Null, Value::UInt))
+    let holder = with_locks(cx, |locks, _| Ok(locks.holder(name.as_deref())?))?;
+    Ok(holder.map_or(Value::Null, Value::UInt))
 }

@@ -351,6 +351,7 @@ fn change(args: &[Expr], mode: SetMode, function: &str, cx: &mut Context<'_>) ->
         let Some(path) = path(args, at, cx)? else { return Ok(Value::Null) };
         refuse_wildcard(&path)?;
         let value = scalar(args, at + 1, cx)?;
+        cx.bytes(doc.beside(&path))?;
         doc.set(&path, value, mode);
     }
     result(&doc, cx)
@@ -378,6 +379,7 @@ fn remove(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
             )
             .into());
         }
+        cx.bytes(doc.beside(&path))?;
         doc.remove(&path);
     }
     result(&doc, cx)

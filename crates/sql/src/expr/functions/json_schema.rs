@@ -19,6 +19,8 @@ pub(super) const DEFS: &[Def] = &[
 
 /// `utf8mb4_bin`: patterns tell upper from lower case.
 const PATTERN_COLLATION: u16 = 46;
+/// Ticks that reading a pattern counts as.
+const PATTERN: usize = 64;
 /// Nested schemas, references included.
 const DEEPEST: usize = 100;
 
@@ -144,6 +146,11 @@ fn list<'s>(schema: &'s Json, keyword: &str) -> &'s [Json] {
     }
 }
 
+/// Counts what is compared with each of so many.
+fn compares(count: usize, cx: &Context<'_>) -> ExecResult<()> {
+    cx.session.budget.spend(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 fn members<'s>(schema: &'s Json, keyword: &str) -> &'s [(String, Json)] {
     match schema.get(keyword) {
         Some(Json::Object(members)) => members,
@@ -210,11 +217,12 @@ impl<'s> Checker<'s> {
             _ => &[],
         };
         let meets = |ty: &Json| matches!(ty, Json::String(name) if is_type(name, value));
+        compares(types.len(), cx)?;
         if !types.is_empty() && !types.iter().any(meets) {
             return place.fails("type");
         }
         let failure = match value {
-            Json::Object(own) => self.object(schema, own, place, cx)?,
+            Json::Object(own) => self.object(schema, (value, own), place, cx)?,
             Json::Array(items) => self.array(schema, items, place, cx)?,
             value if number(value).is_some() => numeric(schema, value, place)?,
             value if is_type("string", value) => text(schema, value, place, cx)?,
@@ -223,10 +231,11 @@ impl<'s> Checker<'s> {
         if failure.is_some() {
             return Ok(failure);
         }
-        if let Some(Json::Array(known)) = schema.get("enum")
-            && !known.iter().any(|known| known.compare(value).is_eq())
-        {
-            return place.fails("enum");
+        if let Some(Json::Array(known)) = schema.get("enum") {
+            compares(known.len(), cx)?;
+            if !known.iter().any(|known| known.compare(value).is_eq()) {
+                return place.fails("enum");
+            }
         }
         self.combined(schema, value, place, cx)
     }
@@ -268,17 +277,19 @@ impl<'s> Checker<'s> {
     fn object(
         &self,
         schema: &'s Json,
-        own: &[(String, Json)],
+        (whole, own): (&Json, &[(String, Json)]),
         place: &CheckPath,
         cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         for (name, value) in own {
+            cx.tick()?;
             if let Some(failure) = self.member(schema, name, value, place, cx)? {
                 return Ok(Some(failure));
             }
         }
-        let has = |name: &str| own.iter().any(|(own, _)| own == name);
+        let has = |name: &str| whole.get(name).is_some();
         let lacks = |name: &Json| matches!(name, Json::String(name) if !has(name));
+        compares(list(schema, "required").len(), cx)?;
         if list(schema, "required").iter().any(lacks) {
             return place.fails("required");
         }
@@ -288,12 +299,16 @@ impl<'s> Checker<'s> {
         if count(schema, "maxProperties").is_some_and(|most| own.len() > most) {
             return place.fails("maxProperties");
         }
-        for (name, needs) in members(schema, "dependencies").iter().filter(|(name, _)| has(name)) {
+        for (name, needs) in members(schema, "dependencies") {
+            cx.tick()?;
             let fails = match needs {
-                Json::Array(names) => names.iter().any(lacks),
+                _ if !has(name) => false,
+                Json::Array(names) => {
+                    compares(names.len(), cx)?;
+                    names.iter().any(lacks)
+                }
                 Json::Object(_) => {
-                    let whole = Json::Object(own.to_vec());
-                    self.value(needs, &whole, &place.schema(&["dependencies", name]), cx)?.is_some()
+                    self.value(needs, whole, &place.schema(&["dependencies", name]), cx)?.is_some()
                 }
                 _ => false,
             };
@@ -313,7 +328,7 @@ impl<'s> Checker<'s> {
         cx: &mut Context<'_>,
     ) -> ExecResult<Option<Failure>> {
         let mut known = false;
-        if let Some((_, inner)) = members(schema, "properties").iter().find(|(own, _)| own == name) {
+        if let Some(inner) = schema.get("properties").and_then(|properties| properties.get(name)) {
             known = true;
             let place = place.schema(&["properties", name]).document(name);
             if let Some(failure) = self.value(inner, value, &place, cx)? {
@@ -321,6 +336,8 @@ impl<'s> Checker<'s> {
             }
         }
         for (pattern, inner) in members(schema, "patternProperties") {
+            // Each pattern is read anew for each name.
+            compares(PATTERN, cx)?;
             if !matches(pattern, name, cx)? {
                 continue;
             }

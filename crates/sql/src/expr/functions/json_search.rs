@@ -7,6 +7,7 @@ use crate::expr::like::LikeMatcher;
 use crate::expr::{Context, Expr, ExprType};
 use omnibus_value::Value;
 use omnibus_value::json::{Index, Json, Leg};
+use std::collections::HashSet;
 
 pub(super) const DEFS: &[Def] = &[
     Def::new("JSON_OVERLAPS", 2, 2, ty::perhaps, overlaps),
@@ -19,11 +20,11 @@ fn overlaps(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Val
     let Some(one) = document(args, 0, "json_overlaps", cx)? else { return Ok(Value::Null) };
     let Some(other) = document(args, 1, "json_overlaps", cx)? else { return Ok(Value::Null) };
     Ok(boolean(match (one, other) {
-        (Json::Object(one), Json::Object(other)) => {
+        (Json::Object(one), other @ Json::Object(_)) => {
             let mut found = false;
             for (name, value) in &one {
                 cx.tick()?;
-                found |= other.iter().any(|(key, theirs)| key == name && theirs.compare(value).is_eq());
+                found |= other.get(name).is_some_and(|theirs| theirs.compare(value).is_eq());
             }
             found
         }
@@ -61,7 +62,7 @@ fn search(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value
         },
     };
     let matcher = LikeMatcher::new(&pattern, escape.map(u32::from), JSON_COLLATION);
-    let mut found = Found { matcher, all, paths: Vec::new() };
+    let mut found = Found { matcher, all, paths: Vec::new(), known: HashSet::new() };
     if args.len() <= 4 {
         found.within(&doc, &mut "$".to_owned(), cx)?;
     }
@@ -97,6 +98,8 @@ struct Found {
     matcher: LikeMatcher,
     all: bool,
     paths: Vec<Json>,
+    /// The same: a part that two paths name is found once.
+    known: HashSet<String>,
 }
 
 impl Found {
@@ -108,13 +111,10 @@ impl Found {
         let length = at.len();
         match doc {
             Json::String(text) => {
-                let path = Json::String(at.clone());
-                // A part that two paths name is found once.
-                if self.matcher.matches(text.as_bytes(), cx)?
-                    && !self.paths.iter().any(|known| known.compare(&path).is_eq())
-                {
-                    cx.ask(2 * (size_of::<Json>() + at.len()))?;
-                    self.paths.push(path);
+                if self.matcher.matches(text.as_bytes(), cx)? && !self.known.contains(at) {
+                    cx.ask(4 * (size_of::<Json>() + at.len()))?;
+                    self.known.insert(at.clone());
+                    self.paths.push(Json::String(at.clone()));
                 }
             }
             Json::Array(items) => {

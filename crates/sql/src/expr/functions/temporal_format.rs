@@ -75,11 +75,19 @@ fn conversion(code: u8, date: Date, time: Time, locale: &Locale, out: &mut Strin
 }
 
 /// `collation` is the pattern's and the result's.
-fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u16) -> Option<Vec<u8>> {
-    let mut out: Vec<u8> = Vec::with_capacity(pattern.len() * 2);
+fn format(
+    (date, time): (Date, Time),
+    pattern: &[u8],
+    locale: &Locale,
+    collation: u16,
+    cx: &mut Context<'_>,
+) -> ExecResult<Option<Vec<u8>>> {
+    let mut out = Vec::new();
+    cx.room(&mut out, pattern.len() * 2)?;
     let mut piece = String::new();
     let mut bytes = pattern.iter();
     while let Some(&byte) = bytes.next() {
+        cx.room(&mut out, 1)?;
         if byte != b'%' {
             out.push(byte);
             continue;
@@ -92,15 +100,19 @@ fn format(date: Date, time: Time, pattern: &[u8], locale: &Locale, collation: u1
             out.push(code);
             continue;
         }
+        cx.tick()?;
         piece.clear();
-        conversion(code, date, time, locale, &mut piece)?;
+        if conversion(code, date, time, locale, &mut piece).is_none() {
+            return Ok(None);
+        }
+        cx.room(&mut out, piece.len())?;
         if piece.is_ascii() {
             out.extend_from_slice(piece.as_bytes());
         } else {
             out.extend_from_slice(&charset::from_utf8(&piece, collation));
         }
     }
-    Some(out)
+    Ok(Some(out))
 }
 
 /// A format in the character set of what it makes; nothing if it is NULL, or bytes that are no text.
@@ -125,8 +137,9 @@ fn date_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
     let Some(pattern) = pattern_of(args, ty, cx)?.filter(|pattern| !pattern.is_empty()) else {
         return Ok(Value::Null);
     };
-    Ok(format(at.date(), at.time(), &pattern, cx.session.settings.lc_time_names, ty.column.collation)
-        .map_or(Value::Null, text))
+    let locale = cx.session.settings.lc_time_names;
+    let formatted = format((at.date(), at.time()), &pattern, locale, ty.column.collation, cx)?;
+    Ok(formatted.map_or(Value::Null, text))
 }
 
 fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
@@ -137,7 +150,7 @@ fn time_format(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
     };
     let Some(time) = args[0].to_time(&value, cx) else { return Ok(Value::Null) };
     let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
-    let formatted = format(Date::ZERO, time, &pattern, &locale::ENGLISH, ty.column.collation);
+    let formatted = format((Date::ZERO, time), &pattern, &locale::ENGLISH, ty.column.collation, cx)?;
     let signed = |shown: Vec<u8>| if time.is_negative() { [b"-", &shown[..]].concat() } else { shown };
     Ok(formatted.map_or(Value::Null, |shown| text(signed(shown))))
 }
@@ -449,7 +462,8 @@ fn from_unixtime(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResu
     }
     let Some(pattern) = pattern_of(args, ty, cx)? else { return Ok(Value::Null) };
     let locale = cx.session.settings.lc_time_names;
-    Ok(format(at.date(), at.time(), &pattern, locale, ty.column.collation).map_or(Value::Null, text))
+    let formatted = format((at.date(), at.time()), &pattern, locale, ty.column.collation, cx)?;
+    Ok(formatted.map_or(Value::Null, text))
 }
 
 fn get_format(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {

@@ -20,6 +20,12 @@ fn xml_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {
     ty::long_string(args, cx)
 }
 
+fn path(text: &[u8], cx: &mut Context<'_>) -> ExecResult<Path> {
+    cx.ask(Path::memory_of(text))?;
+    cx.bytes(text.len())?;
+    Ok(Path::read(text)?)
+}
+
 /// Warns of a text that is no document.
 fn bad(BadDocument(what): BadDocument, cx: &mut Context<'_>) -> Value {
     cx.warn(SqlError::new(1525, b"HY000", format!("Incorrect XML value: '{what}'")));
@@ -28,7 +34,7 @@ fn bad(BadDocument(what): BadDocument, cx: &mut Context<'_>) -> Value {
 
 fn extract(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let source = str_arg!(args, 0, cx);
-    let path = Path::read(&str_arg!(args, 1, cx))?;
+    let path = path(&str_arg!(args, 1, cx), cx)?;
     let document = match Document::read(&source, cx)? {
         Ok(document) => document,
         Err(what) => return Ok(bad(what, cx)),
@@ -39,7 +45,7 @@ fn extract(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Val
 
 fn update(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let source = str_arg!(args, 0, cx);
-    let path = Path::read(&str_arg!(args, 1, cx))?;
+    let path = path(&str_arg!(args, 1, cx), cx)?;
     let new = str_arg!(args, 2, cx);
     if !path.finds_nodes() {
         return Ok(Value::Null);

@@ -138,6 +138,8 @@ const AXES: [(&str, Axis); 13] = [
     ("self", Axis::Itself),
 ];
 
+/// The bytes of a step, a predicate or an argument in a list that has grown by doubling, and of its name.
+const PART: usize = 2 * (size_of::<Step>() + size_of::<Path>()) + 32;
 /// How much of the rest an error shows.
 const SHOWN: usize = 32;
 
@@ -168,6 +170,13 @@ impl Path {
         let path = reader.expression(0)?;
         reader.space();
         if reader.at == text.len() { Ok(path) } else { Err(reader.error()) }
+    }
+
+    /// The most bytes that reading a text takes: by the signs that begin a part of an expression.
+    #[must_use]
+    pub fn memory_of(text: &[u8]) -> usize {
+        let begins = |byte: &&u8| matches!(byte, b'/' | b'[' | b'|' | b',' | b'(' | b'-');
+        2 * text.len() + text.iter().filter(begins).count() * PART
     }
 
     /// Whether it finds nodes.

@@ -273,11 +273,12 @@ pub(super) fn enter_program(
     };
     let saved_mode = state.settings.sql_mode;
     let taken = take_arguments(state, program, args, &mut locals);
-    state.settings.sql_mode = if taken.is_ok() { def.sql_mode } else { saved_mode };
-    let memory = taken?;
-    if let Some(kept) = &mut state.programs.memory {
-        kept.take_anyway(memory);
-    }
+    let kept = taken.and_then(|memory| match &mut state.programs.memory {
+        Some(kept) => kept.grow(locals.places() + memory, &state.settings),
+        None => Ok(()),
+    });
+    state.settings.sql_mode = if kept.is_ok() { def.sql_mode } else { saved_mode };
+    kept?;
     let database = match &*def.db {
         "" => state.database.clone(),
         db => Some(Arc::from(db)),
