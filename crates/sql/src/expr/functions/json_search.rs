@@ -110,12 +110,10 @@ impl Found {
         }
         let length = at.len();
         match doc {
-            Json::String(text) => {
-                if self.matcher.matches(text.as_bytes(), cx)? && !self.known.contains(at) {
-                    cx.ask(4 * (size_of::<Json>() + at.len()))?;
-                    self.known.insert(at.clone());
-                    self.paths.push(Json::String(at.clone()));
-                }
+            Json::String(text) if self.matcher.matches(text.as_bytes(), cx)? && !self.known.contains(at) => {
+                cx.ask(4 * (size_of::<Json>() + at.len()))?;
+                self.known.insert(at.clone());
+                self.paths.push(Json::String(at.clone()));
             }
             Json::Array(items) => {
                 for (number, item) in items.iter().enumerate() {
