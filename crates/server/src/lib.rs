@@ -19,6 +19,7 @@ mod by_account;
 mod charset;
 mod clock;
 mod connection;
+mod consumers;
 pub mod coordination;
 mod datadir;
 mod deadlocks;
