@@ -41,6 +41,7 @@ mod old_versions;
 pub mod options;
 mod parsed;
 mod pid_file;
+mod prepared_place;
 pub mod process;
 mod pulse;
 mod query_log;
