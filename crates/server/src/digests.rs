@@ -5,6 +5,7 @@
 //! row of all others (`Performance_schema_digest_lost`). Counting is a shared lock and a dozen relaxed additions; prepared statements
 //! keep their row, so theirs is the additions alone. `performance_schema=OFF` at the start costs nothing.
 
+use crate::consumers::Consumers;
 use crate::parsed::Parsed;
 use omnibus_parser::Digest;
 use omnibus_parser::ast::{Spanned, Statement};
@@ -167,6 +168,7 @@ pub(crate) struct Digests {
     examined: AtomicU64,
     /// Counts how often they were forgotten, for who has kept a row.
     generation: AtomicU64,
+    consumers: Consumers,
     shards: [Shard; SHARDS],
     others: Kind,
 }
@@ -211,7 +213,12 @@ impl Digests {
 
     /// Whether statements are counted.
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+        self.on.load(Ordering::Relaxed) && self.consumers.digests()
+    }
+
+    /// The table that says what is collected.
+    pub(crate) fn consumers(&self) -> &Consumers {
+        &self.consumers
     }
 
     /// Counts a statement; `kept` is a prepared one's own.

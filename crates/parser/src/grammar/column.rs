@@ -175,6 +175,20 @@ impl Parser<'_> {
             | TypeName::VarBinary
             | TypeName::Text
             | TypeName::Blob => type_width(self)?,
+            // A year has one width.
+            TypeName::Year if is_beyond_u32(self) => {
+                self.advance();
+                u32::MAX
+            }
+            TypeName::TinyInt
+            | TypeName::SmallInt
+            | TypeName::MediumInt
+            | TypeName::Int
+            | TypeName::BigInt
+                if is_beyond_u32(self) =>
+            {
+                return Err(too_wide("cast as char"));
+            }
             _ => self.number_u32()?,
         });
         if self.eat(Tok::Comma) {
@@ -424,11 +438,16 @@ fn geometry(word: &str) -> Option<TypeName> {
     })
 }
 
+/// Whether a type is of whole numbers.
+pub(super) fn is_whole(name: TypeName) -> bool {
+    use TypeName as T;
+    matches!(name, T::Bool | T::TinyInt | T::SmallInt | T::MediumInt | T::Int | T::BigInt | T::Year)
+}
+
 /// Whether a type may be UNSIGNED and ZEROFILL.
 fn is_number(name: TypeName) -> bool {
     use TypeName as T;
-    let whole = matches!(name, T::TinyInt | T::SmallInt | T::MediumInt | T::Int | T::BigInt | T::Year);
-    whole || matches!(name, T::Decimal | T::Float | T::Double)
+    is_whole(name) && name != T::Bool || matches!(name, T::Decimal | T::Float | T::Double)
 }
 
 /// Whether a type has a character set.
@@ -442,11 +461,16 @@ fn too_wide(column: &str) -> ParseError {
     other(1439, "42000", format!("Display width out of range for column '{column}' (max = {})", u32::MAX))
 }
 
+/// Whether a number is next that has more than 32 bits.
+fn is_beyond_u32(parser: &Parser<'_>) -> bool {
+    let width = parse_u64(parser.text(&parser.token));
+    parser.is(Tok::Int) && width.is_none_or(|width| width > u64::from(u32::MAX))
+}
+
 /// The length of a text or of bytes, which CAST calls as this error does.
 pub(super) fn type_width(parser: &mut Parser<'_>) -> Rule<u32> {
-    let width = parse_u64(parser.text(&parser.token)).filter(|_| parser.is(Tok::Int));
-    match width {
-        Some(width) if width > u64::from(u32::MAX) => Err(too_wide("cast as char")),
-        _ => parser.number_u32(),
+    match is_beyond_u32(parser) {
+        true => Err(too_wide("cast as char")),
+        false => parser.number_u32(),
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::expr::Interval;
+use super::program::fractional_local;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
@@ -262,10 +263,10 @@ impl Parser<'_> {
         let mut args = vec![self.expr()?];
         if self.eat_kw(Kw::AS) {
             match self.cast_type()? {
-                CastType::Char { length: Some(length), charset: None, binary: false } => {
+                CastType::Char { length: Some(length @ 1..), charset: None, binary: false } => {
                     args.push(Expr::Literal(Literal::Int(length.into())));
                 }
-                ty @ CastType::Binary(Some(_)) => {
+                ty @ CastType::Binary(Some(1..)) => {
                     let expr = Box::new(args.remove(0));
                     args.push(Expr::Cast { expr, ty: Box::new(ty) });
                 }
@@ -392,7 +393,7 @@ impl Parser<'_> {
     fn window_call(&mut self) -> Rule<Expr> {
         let token = self.advance();
         let name: Ident = self.ident_of(&token)?.to_ascii_lowercase().into();
-        let args = self.arguments()?;
+        let args = window_arguments(self, &name)?;
         // The only order there is.
         self.eat_words(&["FROM", "FIRST"]);
         let ignore_nulls = self.eat_words(&["IGNORE", "NULLS"]);
@@ -418,6 +419,9 @@ impl Parser<'_> {
             _ if self.is_word("GROUPS") => return Err(ParseError::NotSupported("GROUPS")),
             _ => None,
         };
+        if frame.is_some() && !self.options.mariadb && self.is_word("EXCLUDE") {
+            return Err(ParseError::NotSupported("EXCLUDE"));
+        }
         self.expect(Tok::RParen)?;
         Ok(WindowSpec { base, partition_by, order_by, frame })
     }
@@ -497,4 +501,33 @@ fn is_value(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// The arguments of a window function; a variable that says how far it looks is of whole numbers.
+fn window_arguments(parser: &mut Parser<'_>, name: &str) -> Rule<Vec<Expr>> {
+    let far = if name == "ntile" { 0 } else { 1 };
+    let mut args = Vec::new();
+    parser.expect(Tok::LParen)?;
+    if parser.eat(Tok::RParen) {
+        return Ok(args);
+    }
+    loop {
+        let start = parser.token.start as usize;
+        let arg = parser.expr()?;
+        let mysql = !parser.options.mariadb && args.len() == far;
+        if let Some(variable) = fractional_local(parser, &arg).filter(|_| mysql)
+            && let ParseError::Syntax { near, line } = ParseError::at(parser.src, start)
+        {
+            let message = format!(
+                "The variable \"{variable}\" has a non-integer based type near '{near}' at line {line}"
+            );
+            return Err(ParseError::Other { code: 1064, state: "42000", message });
+        }
+        args.push(arg);
+        if !parser.eat(Tok::Comma) {
+            break;
+        }
+    }
+    parser.expect(Tok::RParen)?;
+    Ok(args)
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{Parser, Rule};
 use crate::ast::{JsonColumn, JsonInstead, JsonPlace, JsonTable, TableRef};
+use crate::error::ParseError;
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -69,6 +70,11 @@ impl Parser<'_> {
         } else if self.eat_word("ERROR") {
             JsonInstead::Error
         } else if self.eat_kw(Kw::DEFAULT) {
+            if !self.options.mariadb && !self.is(Tok::Str) && !self.is_kw(Kw::NULL) {
+                return Err(ParseError::NotSupported(
+                    "non-string DEFAULT value for a column in a JSON_TABLE expression",
+                ));
+            }
             let text: Bytes = self.string()?;
             JsonInstead::Default(text)
         } else {

@@ -2,10 +2,15 @@
 
 use bytes::Bytes;
 
+use super::names::parse_u64;
 use super::{Parser, Rule};
 use crate::ast::{Ident, TableOption};
+use crate::error::ParseError;
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
+
+/// Bytes that MySQL's paths have at least one less of.
+const LONGEST_PATH: usize = 512;
 
 /// Options that are read and have no effect: `NAME [=] value`.
 const INERT: &[&str] = &[
@@ -78,6 +83,7 @@ impl Parser<'_> {
         }
         if self.eat_word("KEY_BLOCK_SIZE") {
             self.optional_eq();
+            check_range(self, "key_block_size", u16::MAX.into())?;
             return Ok(Some(TableOption::KeyBlockSize(self.number()?)));
         }
         self.other_option()
@@ -100,8 +106,9 @@ impl Parser<'_> {
             let first = self.upper_word()?;
             self.advance();
             self.optional_eq();
-            let value = self.string()?;
-            return Ok(Some(TableOption::Other { name: format!("{first} DIRECTORY").into(), value }));
+            let name = format!("{first} DIRECTORY");
+            let value = directory(self, &name)?;
+            return Ok(Some(TableOption::Other { name: name.into(), value }));
         }
         if self.eat_words(&["START", "TRANSACTION"]) {
             return Ok(Some(TableOption::Other { name: "START TRANSACTION".into(), value: Bytes::new() }));
@@ -115,6 +122,9 @@ impl Parser<'_> {
         }
         let Some(name) = self.eat_any(INERT) else { return Ok(None) };
         self.optional_eq();
+        if name == "AVG_ROW_LENGTH" {
+            check_range(self, "avg_row_length", u32::MAX.into())?;
+        }
         let start = self.token.start;
         if !matches!(self.token.kind, Tok::Word | Tok::Str | Tok::Int | Tok::Quoted | Tok::HexNum) {
             return Err(self.error());
@@ -126,4 +136,31 @@ impl Parser<'_> {
         }
         Ok(Some(TableOption::Other { name: Ident::from(name), value }))
     }
+}
+
+/// Fails if the number that is next is beyond what MySQL keeps of an option.
+fn check_range(parser: &Parser<'_>, option: &str, most: u64) -> Rule<()> {
+    let number = parse_u64(parser.text(&parser.token));
+    if parser.options.mariadb || !parser.is(Tok::Int) || number.is_some_and(|number| number <= most) {
+        return Ok(());
+    }
+    let ParseError::Syntax { near, line } = parser.error() else { return Err(parser.error()) };
+    let message = format!("The valid range for {option} is [0,{most}]. Error near '{near}' at line {line}");
+    Err(ParseError::Other { code: 1064, state: "42000", message })
+}
+
+/// A path of DATA DIRECTORY or INDEX DIRECTORY, which is a whole one.
+fn directory(parser: &mut Parser<'_>, option: &str) -> Rule<Bytes> {
+    let path = parser.string()?;
+    if parser.options.mariadb {
+        return Ok(path);
+    }
+    let (code, message) = if path.len() >= LONGEST_PATH {
+        (1680, format!("The path specified for {option} is too long."))
+    } else if !path.is_empty() && !path.starts_with(b"/") {
+        (1525, format!("Incorrect path value: '{}'", String::from_utf8_lossy(&path)))
+    } else {
+        return Ok(path);
+    };
+    Err(ParseError::Other { code, state: "HY000", message })
 }

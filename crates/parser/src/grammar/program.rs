@@ -8,6 +8,7 @@ mod for_loop;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::column::is_whole;
 use super::{Parser, Rule};
 use crate::ParseError;
 use crate::ast::{
@@ -23,7 +24,8 @@ pub(crate) struct Scopes {
     kind: ProgramKind,
     /// Of a trigger, with the columns that it reads of its rows.
     trigger: Option<((TriggerTime, TriggerEvent), Vec<ColumnRef>)>,
-    variables: Vec<Ident>,
+    /// Names, and whether they are of whole numbers.
+    variables: Vec<(Ident, bool)>,
     cursors: Vec<Cursor>,
     /// Innermost last.
     visible: Vec<(Ident, u32)>,
@@ -62,13 +64,13 @@ fn once<T>(declared: &[(Ident, T)], name: &Ident, code: u16, what: &str) -> Rule
 
 impl Scopes {
     /// Of a program with these parameters.
-    pub(super) fn new(kind: ProgramKind, params: &[Ident]) -> Scopes {
+    pub(super) fn new(kind: ProgramKind, params: &[(Ident, bool)]) -> Scopes {
         Scopes {
             kind,
             trigger: None,
             variables: params.to_vec(),
             cursors: Vec::new(),
-            visible: params.iter().cloned().zip(0..).collect(),
+            visible: params.iter().map(|(name, _)| name.clone()).zip(0..).collect(),
             visible_cursors: Vec::new(),
             conditions: Vec::new(),
             labels: Vec::new(),
@@ -109,7 +111,7 @@ impl Parser<'_> {
         Ok(Program {
             text: self.text_since(start),
             body: Box::new(body),
-            variables: scopes.variables,
+            variables: scopes.variables.into_iter().map(|(name, _)| name).collect(),
             cursors: scopes.cursors,
             returns_rows: scopes.returns_rows,
             returns: scopes.has_return,
@@ -476,7 +478,7 @@ impl Parser<'_> {
                 return Err(other(1331, "42000", format!("Duplicate variable: {name}")));
             }
             scopes.visible.push((name.clone(), scopes.variables.len() as u32));
-            scopes.variables.push(name);
+            scopes.variables.push((name, is_whole(ty.name)));
         }
         block.variables.push(Declared { first: number, count, ty, default });
         Ok(())
@@ -594,4 +596,11 @@ pub(super) fn reads_row(parser: &mut Parser<'_>, column: &ColumnRef) {
     {
         reads.push(column.clone());
     }
+}
+
+/// Whether an operand is a variable of anything but whole numbers, and its name.
+pub(super) fn fractional_local<'a>(parser: &'a Parser<'_>, e: &Expr) -> Option<&'a Ident> {
+    let Expr::Local(number) = e else { return None };
+    let (name, whole) = parser.program.as_ref()?.variables.get(*number as usize)?;
+    (!whole).then_some(name)
 }

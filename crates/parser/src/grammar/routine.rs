@@ -1,10 +1,11 @@
 //! CREATE, ALTER and DROP of routines and triggers.
 
+use super::column::is_whole;
 use super::names::routine_name;
 use super::program::{Scopes, other};
 use super::{Parser, Rule};
 use crate::ast::{
-    AlterRoutine, Characteristics, CreateRoutine, CreateTrigger, DataAccess, DropProgram, Ident, ParamMode,
+    AlterRoutine, Characteristics, CreateRoutine, CreateTrigger, DataAccess, DropProgram, ParamMode,
     ProgramKind, RoutineParam, Statement, TriggerEvent, TriggerTime, UserName,
 };
 use crate::lexer::Tok;
@@ -32,7 +33,8 @@ impl Parser<'_> {
             returns_text = self.text_since(start);
         }
         let characteristics = self.characteristics()?;
-        let names: Vec<Ident> = params.iter().map(|param| param.name.clone()).collect();
+        let names: Vec<_> =
+            params.iter().map(|param| (param.name.clone(), is_whole(param.ty.name))).collect();
         let program = self.program(Scopes::new(kind, &names))?;
         Ok(Statement::CreateRoutine(Box::new(CreateRoutine {
             kind,

@@ -27,8 +27,7 @@ use crate::parsed::Parsed;
 use crate::query_log::Class;
 use crate::server::Server;
 use omnibus_parser::ast::{Flush, FlushTarget, RoleSet, Show, Statement};
-use omnibus_sql::{AccessCheck, SqlResult, SqlSession};
-use setup::update_setup;
+use omnibus_sql::{AccessCheck, Outcome, SqlResult, SqlSession};
 use std::sync::Arc;
 
 /// The context of a statement of the server's: the parts of its session, but for the statement that runs and those that are prepared.
@@ -77,7 +76,21 @@ impl Admin<'_> {
                 flush::truncate_digests(self.server, self.login.account())
             }
             Statement::Update(update) => {
-                update_setup(self.login.account(), self.sql.state.database.as_deref(), update)?
+                let table = setup::table_of(update, self.sql.state.database.as_deref())?;
+                // Prepared for other values, its tree has none; its text has.
+                let own = match parsed.values.is_empty() {
+                    true => Ok(parsed.clone()),
+                    false => crate::parsed::parse(self.sql, &parsed.text).map(|(parsed, _)| parsed),
+                };
+                let changed = match own {
+                    Ok(own) => setup::update_setup(self, &own.statement.node, table).await,
+                    Err(error) => Err(error),
+                };
+                let reply = |affected| {
+                    let outcome = Outcome { affected, ..Outcome::ok() };
+                    self.client.reply_outcome(self.sql, &outcome, more);
+                };
+                return Some(changed.map(reply));
             }
             Statement::Reset(list) => flush::reset(self, list).await,
             Statement::Purge(purge) => log::purge(self, purge).await,

@@ -9,7 +9,9 @@ use crate::connection::{Assignment, Keep, check_target, checked_value, is_specia
 use crate::errors;
 use crate::server::Server;
 use crate::sysvars::{Given, LastStatement, Registry, Scope, VarDef, VarId, VarValue, isolation_name};
+use omnibus_format::Dialect;
 use omnibus_parser::ast::{self, SetItem, SetValue, VarScope};
+use omnibus_sql::api::sql_mode;
 use omnibus_sql::expr::eval::for_variable;
 use omnibus_sql::{Diagnostics, Isolation, SqlError, SqlResult, SqlSession};
 use omnibus_value::{ColumnType, Value};
@@ -88,7 +90,15 @@ async fn check_item(
         SetValue::Word(word) => Given::Text(word.as_str().to_owned()),
         SetValue::Expr(expr) => Given::Value(evaluate_noting(admin, expr, own).await?.0),
     };
-    checked_value(id, global, *scope, &given).map(|assignment| Some(Checked::System(assignment)))
+    let dialect = admin.server.log.dialect();
+    let assignment = checked_value(id, global, *scope, &given, dialect)?;
+    // What is beyond a variable's bounds is an error then, and not the bound.
+    let strict = admin.sql.state.settings.sql_mode & sql_mode::STRICT_ALL_TABLES != 0;
+    let adjusted = assignment.warning.as_ref().is_some_and(|warning| warning.code == 1292);
+    if dialect == Dialect::Mysql && strict && adjusted {
+        return Err(SqlError::wrong_value_for_var(def.name, given.text()));
+    }
+    Ok(Some(Checked::System(assignment)))
 }
 
 /// As `evaluate`; what it warns of goes to `own`, and what the statement before left stays.

@@ -5,7 +5,7 @@ use crate::charset::{self, Collation};
 use crate::errors;
 use crate::sysvars::persisted;
 use crate::sysvars::{
-    Change, Given, Registry, Scope, SessionVars, VarDef, VarId, VarValue, coerce, collation_of_utf8mb4,
+    Change, Given, Kind, Registry, Scope, SessionVars, VarDef, VarId, VarValue, coerce, collation_of_utf8mb4,
 };
 use omnibus_format::Dialect;
 use omnibus_parser::ast::VarScope;
@@ -129,7 +129,7 @@ impl SessionShared {
             None if global || def.scope == Scope::Session => (def.default.value(), None),
             None => (self.server().globals.get(id), None),
             Some(value) => {
-                let checked = checked_value(id, global, *scope, &Given::Value(value.clone()))?;
+                let checked = checked_value(id, global, *scope, &Given::Value(value.clone()), dialect)?;
                 (checked.value, checked.warning)
             }
         };
@@ -182,13 +182,35 @@ fn unknown_tracked(def: &VarDef, value: &VarValue) -> Option<SqlError> {
     Some(SqlError { code: 1231, state: *b"42000", message })
 }
 
+/// The numbers of collations that only MariaDB has begin here.
+const FIRST_OF_MARIADB: i128 = 2048;
+/// MySQL's clock ends here.
+const LAST_SECOND: f64 = 2_147_483_647.0;
+
+/// Refuses values that MariaDB alone takes.
+fn refuse_in_mysql(def: &VarDef, given: &Given) -> SqlResult<()> {
+    let beyond = given.integer().is_some_and(|number| number >= FIRST_OF_MARIADB);
+    match def.kind {
+        Kind::Charset | Kind::NullableCharset if beyond => Err(SqlError::unknown_character_set(given.text())),
+        Kind::Collation if beyond => Err(SqlError::unknown_collation(given.text())),
+        _ if def.name == "timestamp" && given.number().is_some_and(|second| second > LAST_SECOND) => {
+            Err(SqlError::wrong_value_for_var(def.name, given.text()))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn checked_value(
     id: VarId,
     global: bool,
     scope: Option<VarScope>,
     given: &Given,
+    dialect: Dialect,
 ) -> SqlResult<Assignment> {
     let def = Registry::get().def(id);
+    if dialect == Dialect::Mysql {
+        refuse_in_mysql(def, given)?;
+    }
     let (value, warning) = coerce(def, given)?;
     crate::sysvars::refuse_unsupported(def, &value)?;
     let warning = warning.or_else(|| unknown_tracked(def, &value));

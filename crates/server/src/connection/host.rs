@@ -8,6 +8,7 @@ use crate::charset;
 use crate::errors;
 use crate::files::FileRule;
 use crate::gtid;
+use crate::prepared_place::StatementPlace;
 use crate::process::Process;
 use crate::query_log::{Class, Entry, Operation, Record};
 use crate::server::Server;
@@ -22,7 +23,7 @@ use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
 use omnibus_log::LogPosition;
 use omnibus_parser::ast::{HintValue, Ident, Statement};
-use omnibus_sql::api::Assignment;
+use omnibus_sql::api::{Assignment, PreparedPlace};
 use omnibus_sql::{AccessCheck, SessionHost, SessionSettings, SqlError, SqlResult, VariableScope};
 use omnibus_value::{ColumnType, Value};
 use parking_lot::Mutex;
@@ -497,6 +498,10 @@ impl SessionHost for SessionShared {
             return rows;
         }
         self.server.replicas.get().map_or_else(|| Ok(Vec::new()), |replicas| replicas.table(table))
+    }
+
+    fn prepared_place(&self) -> SqlResult<PreparedPlace> {
+        Ok(Box::new(StatementPlace::take(&self.server)?))
     }
 
     fn current_role(&self) -> Option<String> {

@@ -65,6 +65,7 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
             server.digests.for_each(|kind| rows.push(by_digest(kind)));
             rows
         }
+        "setup_consumers" => server.digests.consumers().all().map(consumer).collect(),
         "INNODB_TRX" => transactions::rows(server),
         "OMNIBUS_OLD_VERSIONS" => transactions::old_versions(server),
         "INNODB_LOCKS" => transactions::mariadb_locks(server),
@@ -105,6 +106,10 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         }
         _ => Vec::new(),
     }
+}
+
+fn consumer((name, on): (&str, bool)) -> Row {
+    vec![("NAME", text(name)), ("ENABLED", text(if on { "YES" } else { "NO" }))]
 }
 
 fn attributes(line: &ProcessLine) -> Vec<Row> {

@@ -64,7 +64,7 @@ impl Session {
     }
 
     fn try_prepare(&mut self, text: &Bytes) -> SqlResult<()> {
-        self.prepared.admit()?;
+        let place = self.prepared.admit()?;
         let (parsed, next) = parse_to_prepare(&mut self.sql, text)?;
         if next.is_some() {
             return Err(SqlError::not_supported_yet("several statements in one prepared statement"));
@@ -73,7 +73,7 @@ impl Session {
         let prepared = plan_prepared(&mut self.sql, &self.login.access, &parsed)?;
         let params = parsed.statement.params as usize;
         let columns = prepared.columns.clone();
-        let id = self.prepared.add(Statement::new(parsed, prepared, &self.sql.state.memory));
+        let id = self.prepared.add(Statement::new(parsed, prepared, place, &self.sql.state.memory));
         reply_prepare(&mut self.client, &self.sql, id, params, &columns);
         Ok(())
     }

@@ -3,13 +3,13 @@
 use crate::digests::Kept;
 use crate::errors;
 use crate::parsed::Parsed;
+use crate::prepared_place::StatementPlace;
 use crate::server::Server;
 use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_sql::{Prepared, SqlError, SqlResult};
 use omnibus_wire::stmt::Bound;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Bytes of bound parameters that are not counted: their statement is.
 const BOUND: usize = 1024;
@@ -28,10 +28,16 @@ pub(super) struct Statement {
     long_memory: Account,
     /// Long data went wrong: the next execution reports it, since the command has no reply.
     pub(super) long_data_error: Option<SqlError>,
+    _place: StatementPlace,
 }
 
 impl Statement {
-    pub(super) fn new(parsed: Arc<Parsed>, handle: Prepared, memory: &Arc<SessionMemory>) -> Statement {
+    pub(super) fn new(
+        parsed: Arc<Parsed>,
+        handle: Prepared,
+        place: StatementPlace,
+        memory: &Arc<SessionMemory>,
+    ) -> Statement {
         Statement {
             params: parsed.statement.params as usize,
             parsed,
@@ -42,6 +48,7 @@ impl Statement {
             long_data: HashMap::new(),
             long_memory: Account::new(memory),
             long_data_error: None,
+            _place: place,
         }
     }
 
@@ -120,13 +127,12 @@ impl Statements {
         Statements { server, by_id: HashMap::new(), next: 1 }
     }
 
-    /// Whether the server takes one more (1461).
-    pub(super) fn admit(&self) -> SqlResult<()> {
-        let max = self.server.globals.named("max_prepared_stmt_count").as_u64();
-        match self.server.counters.prepared.load(Ordering::Relaxed) >= max {
-            true => Err(errors::max_prepared_stmts(max)),
-            false => Ok(()),
-        }
+    /// A place for one more.
+    ///
+    /// # Errors
+    /// 1461.
+    pub(super) fn admit(&self) -> SqlResult<StatementPlace> {
+        StatementPlace::take(&self.server)
     }
 
     /// Keeps one and gives it a number.
@@ -139,7 +145,6 @@ impl Statements {
             }
         };
         self.by_id.insert(id, statement);
-        self.server.counters.prepared.fetch_add(1, Ordering::Relaxed);
         id
     }
 
@@ -157,13 +162,10 @@ impl Statements {
     }
 
     pub(super) fn close(&mut self, id: u32) {
-        if self.by_id.remove(&id).is_some() {
-            self.server.counters.prepared.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.by_id.remove(&id);
     }
 
     pub(super) fn close_all(&mut self) {
-        self.server.counters.prepared.fetch_sub(self.by_id.len() as u64, Ordering::Relaxed);
         self.by_id.clear();
     }
 }

@@ -26,7 +26,7 @@ pub enum Given {
 }
 
 impl Given {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Given::Text(s) => s.clone(),
             Given::Value(v) => match v {
@@ -44,12 +44,19 @@ impl Given {
     }
 
     /// An integer, which only integers (and texts of options) are.
-    fn integer(&self) -> Option<i128> {
+    pub(crate) fn integer(&self) -> Option<i128> {
         match self {
             Given::Value(Value::Int(n)) => Some(i128::from(*n)),
             Given::Value(Value::UInt(n)) => Some(i128::from(*n)),
             Given::Value(_) => None,
             Given::Text(s) => s.trim().parse().ok(),
+        }
+    }
+
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Given::Text(text) => text.trim().parse().ok(),
+            Given::Value(value) => number(value),
         }
     }
 }
@@ -79,11 +86,7 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
         }
         Kind::Int(min, max) => signed(def, given, min, max),
         Kind::Double(min, max) => {
-            let x = match given {
-                Given::Text(s) => s.trim().parse().ok(),
-                Given::Value(v) => number(v),
-            };
-            let x: f64 = x.ok_or_else(|| errors::wrong_type_for_var(def.name))?;
+            let x = given.number().ok_or_else(|| errors::wrong_type_for_var(def.name))?;
             let clipped = x.clamp(min, max);
             Ok((VarValue::Double(clipped), (clipped != x).then(|| adjusted(def, given))))
         }
@@ -93,7 +96,9 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
                 chosen(labels, given).map_err(|word| SqlError::wrong_value_for_var(def.name, word))?;
             plain(VarValue::Str(chosen.join(",").into()))
         }
-        Kind::Text if given.is_null() => Err(wrong_value()),
+        Kind::Text | Kind::Charset | Kind::Collation | Kind::Locale | Kind::Engine if given.is_null() => {
+            Err(wrong_value())
+        }
         Kind::NullableText | Kind::NullableCharset if given.is_null() => plain(VarValue::Null),
         Kind::Text | Kind::NullableText if is_too_long(def, given) => {
             Err(SqlError::wrong_value_for_var(def.name, "a text so long"))
@@ -185,9 +190,10 @@ fn boolean(given: &Given) -> Option<bool> {
         Some(0) => Some(false),
         Some(1) => Some(true),
         Some(_) => None,
-        None => match given.text().to_ascii_lowercase().as_str() {
-            "on" | "true" => Some(true),
-            "off" | "false" => Some(false),
+        // TRUE is a number, and as a text no value.
+        None => match (given.text().to_ascii_lowercase().as_str(), given) {
+            ("on", _) | ("true", Given::Text(_)) => Some(true),
+            ("off", _) | ("false", Given::Text(_)) => Some(false),
             _ => None,
         },
     }

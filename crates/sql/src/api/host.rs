@@ -40,6 +40,9 @@ pub fn tables_are_encrypted(host: &dyn SessionHost) -> bool {
     matches!(switch, Ok((Value::Int(1) | Value::UInt(1), _)))
 }
 
+/// A place among the prepared statements that the server takes; it is free again when this goes.
+pub type PreparedPlace = Box<dyn std::any::Any + Send + Sync>;
+
 /// The server as expressions see it. Implemented by the server; [`NoHost`] for tests.
 pub trait SessionHost: Send + Sync {
     /// The value and type of a system variable, or error 1193.
@@ -98,6 +101,13 @@ pub trait SessionHost: Send + Sync {
     /// Rows of one of `performance_schema`'s tables that the server makes: the columns that it has something to say of.
     fn monitoring(&self, _table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
         Ok(Vec::new())
+    }
+    /// A place for a statement that PREPARE makes.
+    ///
+    /// # Errors
+    /// 1461: there is none.
+    fn prepared_place(&self) -> SqlResult<PreparedPlace> {
+        Ok(Box::new(()))
     }
     /// The text of SHOW ENGINE INNODB STATUS.
     fn engine_status(&self) -> String {

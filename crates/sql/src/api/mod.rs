@@ -18,7 +18,7 @@ mod turns;
 pub use crate::catalog::{DEFAULT_ENGINE, is_default_engine, is_foreign_engine, is_own_engine};
 pub use access::{AccessCheck, AllowAll, ColumnGrants, Columns, Priv, Rights, Routine};
 pub use budget::Budget;
-pub use host::{Assignment, NoHost, SessionHost, VariableScope, tables_are_encrypted};
+pub use host::{Assignment, NoHost, PreparedPlace, SessionHost, VariableScope, tables_are_encrypted};
 pub use keywords::is_keyword;
 pub(crate) use keywords::keywords;
 pub use kill::{KillFlag, TimeLimit};

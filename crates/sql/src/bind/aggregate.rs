@@ -7,6 +7,7 @@ use super::compare;
 use super::leaf;
 use super::operators::as_text;
 use super::windows;
+use crate::api::sql_mode;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
 use crate::expr::node::{Expr, Kind};
@@ -117,7 +118,10 @@ fn aggregating_block<'e>(binder: &Binder<'_>, args: impl Iterator<Item = &'e Exp
             || block.aggregate_slot.is_some_and(|slot| slots.contains(slot))
     };
     let allowed = |at: &usize| binder.blocks[*at].aggregates_allowed;
+    // As the standard has it: the block that it is written in computes none of what outer ones have.
+    let ansi = !binder.session.settings.mariadb && binder.session.settings.sql_mode & sql_mode::ANSI != 0;
     let found = match binder.blocks.iter().rposition(owns) {
+        Some(owner) if ansi && owner < innermost => (owner..innermost).find(allowed),
         Some(owner) => (owner..=innermost).find(allowed),
         None if binder.session.settings.mariadb => Some(innermost).filter(allowed),
         None => (0..=innermost).rev().find(allowed),

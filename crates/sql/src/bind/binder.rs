@@ -112,6 +112,8 @@ pub(crate) struct Around {
     pub common: Vec<CommonTable>,
     /// Joins on whose side it stands that a recursive table may not be on: of unmatched rows, or read after others by command.
     pub(super) barred_sides: usize,
+    /// The block that is bound next is one of several, and its order without a limit says nothing.
+    pub(super) unordered: bool,
     /// The place of the hints of the block that is bound next.
     pub hint_place: HintPlace,
     /// Subqueries of expressions that it stands in, and derived tables.

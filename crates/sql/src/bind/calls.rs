@@ -3,9 +3,10 @@
 use super::binder::Binder;
 use super::compare;
 use super::compare::truth_of_number;
-use super::compare::{compare_case, refuse_lossy, refuse_no_dates};
+use super::compare::{compare_case, refuse_lossy};
 use super::operators::{as_text, number_literal};
 use super::stored;
+use super::times_beside::refuse_no_dates;
 use crate::api::Priv;
 use crate::catalog::sequence;
 use crate::error::{SqlError, SqlResult};

@@ -108,6 +108,7 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::Inet4 => ExprType::fixed(FixedKind::Inet4).nullable(true),
         CastType::Inet6 => ExprType::fixed(FixedKind::Inet6).nullable(true),
     };
+    refuse_endless(binder, target, &ty)?;
     if matches!(target, CastType::Decimal { .. } | CastType::Float(_) | CastType::Double) {
         e = chosen_number(binder, e, &ty);
     }
@@ -117,6 +118,18 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
     let taken = bytes && ty.family() == Family::String && ty.column.collation != BINARY;
     let nullable = nullable || ty.nullable || taken;
     Ok(binder.fold(Expr { kind: Kind::Cast(Box::new(e)), ty: ty.nullable(nullable) }))
+}
+
+/// Fails if the bytes of a text of a given length do not fit 32 bits.
+fn refuse_endless(binder: &Binder<'_>, target: &CastType, ty: &ExprType) -> SqlResult<()> {
+    let (CastType::Char { length: Some(length), .. } | CastType::NChar(Some(length))) = target else {
+        return Ok(());
+    };
+    let most = collation::by_id_or_binary(ty.column.collation).charset.max_len() as u64;
+    match !binder.session.settings.mariadb && u64::from(*length) * most > u64::from(u32::MAX) {
+        true => Err(SqlError::new(1690, b"22003", "char(n) value is out of range in 'cast_as_char'")),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn convert_using(binder: &mut Binder<'_>, operand: &ast::Expr, charset: &str) -> SqlResult<Expr> {

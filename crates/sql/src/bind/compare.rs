@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::operators::{as_text, number_literal};
+use super::times_beside::{given, params_as_times, refuse_no_dates, times_as_text};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::comparable::As;
@@ -9,7 +10,6 @@ use crate::expr::mix::{merge_all, merge_collations, mixed};
 use crate::expr::node::{CompareOp, Expr, Kind};
 use crate::expr::types::{BINARY, ExprType, Family, NOT_FIXED, illegal_types};
 use omnibus_parser::ast::{self, BinaryOp};
-use omnibus_value::temporal::{parse_datetime, parse_time};
 use omnibus_value::{ColumnKind, FixedKind, Value};
 
 /// A comparison, with both sides made comparable; rows are taken apart.
@@ -29,6 +29,7 @@ pub(crate) fn compare(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right:
     if unlike_fixed(&left.ty, &right.ty) {
         return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
     }
+    let (left, right) = params_as_times(binder, left, right);
     let (left, right) = times_as_text(binder, left, right);
     let (left, right, collation) = comparable(binder, left, right)?;
     let compared = Expr::compare(op, collation, left, right);
@@ -94,6 +95,11 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
     let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
     let what = match (e.ty.family(), other.ty.family()) {
         (_, Family::Json) if e.is_truth() => return json_truth(binder, e),
+        (Family::String, Family::Json)
+            if matches!(e.kind, Kind::Param(_)) && !binder.session.settings.mariadb =>
+        {
+            As::NumberIfAny
+        }
         (Family::Json, _) | (_, Family::Json) => return e,
         (Family::String, Family::Fixed) if !e.ty.is_null() => match FixedKind::of(other.ty.column.kind) {
             Some(kind) => As::Fixed(kind),
@@ -126,6 +132,7 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
     };
     let mut ty = match what {
         As::Number => ExprType::decimal(65, 30),
+        As::NumberIfAny => e.ty.clone(),
         As::Double | As::Rounded(_) => ExprType::double(),
         As::Year => ExprType::bigint(),
         As::DateTime => ExprType::datetime(6),
@@ -358,62 +365,6 @@ fn in_members(binder: &mut Binder<'_>, e: Expr, members: Vec<Expr>, negated: boo
     Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
 }
 
-/// MySQL refuses a constant text beside a date that is none, except in CASE, BETWEEN and among several of IN; MariaDB takes it for the
-/// zero date.
-///
-/// # Errors
-/// 1525.
-pub(super) fn refuse_no_dates(binder: &Binder<'_>, left: &Expr, right: &Expr) -> SqlResult<()> {
-    if let (Kind::Row(a), Kind::Row(b)) = (&left.kind, &right.kind) {
-        return a.iter().zip(b).try_for_each(|(a, b)| refuse_no_dates(binder, a, b));
-    }
-    refuse_no_date(binder, left, right)?;
-    refuse_no_date(binder, right, left)
-}
-
-fn refuse_no_date(binder: &Binder<'_>, constant: &Expr, date: &Expr) -> SqlResult<()> {
-    let settings = &binder.session.settings;
-    let (Some(Value::Bytes(text)), Family::Date | Family::DateTime) = (constant.as_const(), date.ty.family())
-    else {
-        return Ok(());
-    };
-    if settings.mariadb || settings.replicated || parse_datetime(text, 6, settings.date_mode()).is_ok() {
-        return Ok(());
-    }
-    let kind = match date.ty.column.kind {
-        ColumnKind::Date => "DATE",
-        ColumnKind::Timestamp => "TIMESTAMP",
-        _ => "DATETIME",
-    };
-    let text = String::from_utf8_lossy(text);
-    Err(SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'")))
-}
-
-/// MySQL compares a time and a text as texts, except a column and a constant that is a time.
-pub(super) fn times_as_text(binder: &mut Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
-    let time = |e: &Expr| e.ty.family() == Family::Time;
-    let text = |e: &Expr| e.ty.family() == Family::String && !e.ty.is_null();
-    let is_time = |e: &Expr| matches!(e.as_const(), Some(Value::Bytes(text)) if parse_time(text, 6).is_ok());
-    let as_times =
-        |time: &Expr, text: &Expr| matches!(time.kind, Kind::Column { .. }) && (is_time(text) || given(text));
-    if binder.session.settings.mariadb {
-        return (left, right);
-    }
-    if time(&left) && text(&right) && !as_times(&left, &right) {
-        return (time_text(binder, left), right);
-    }
-    if text(&left) && time(&right) && !as_times(&right, &left) {
-        let right = time_text(binder, right);
-        return (left, right);
-    }
-    (left, right)
-}
-
-fn time_text(binder: &mut Binder<'_>, time: Expr) -> Expr {
-    let ty = ExprType::varchar(17, binder.collation()).nullable(time.ty.nullable);
-    binder.fold(Expr { kind: Kind::Cast(Box::new(time)), ty })
-}
-
 /// As `Binder::comparable`; `years`: a constant beside a YEAR is a year, too, which it is not among several.
 fn comparable_in(
     binder: &mut Binder<'_>,
@@ -424,6 +375,7 @@ fn comparable_in(
     if unlike_fixed(&left.ty, &right.ty) {
         return Err(illegal_types(&left.ty, &right.ty, "="));
     }
+    let (left, right) = params_as_times(binder, left, right);
     let (left, right) = (prepare_side(left, &right.ty), right);
     let right = prepare_side(right, &left.ty);
     let (a, b) = (left.ty.family(), right.ty.family());
@@ -535,11 +487,6 @@ fn whole_double(e: Expr) -> Expr {
         Some(Value::Double(n)) if n.fract() == 0.0 && n.abs() < 9.2e18 => Expr::integer(*n as i64),
         _ => e,
     }
-}
-
-/// Whether it is a value that comes with the execution: a constant although nobody knows it yet.
-fn given(e: &Expr) -> bool {
-    e.as_const().is_none() && (e.is_fixed() || matches!(e.kind, Kind::UserVariable(_)))
 }
 
 /// The comparison that an operator of the grammar is.

@@ -16,6 +16,25 @@ use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// An operand of a set operation that has others.
+fn one_of_several(
+    binder: &mut Binder<'_>,
+    body: &QueryBody,
+    locking: &[ast::Locking],
+) -> SqlResult<logical::Query> {
+    let unordered = match body {
+        QueryBody::Nested(query) => {
+            let simple = query.with.is_none() && matches!(query.body, QueryBody::Select(_));
+            simple && query.limit.is_none()
+        }
+        _ => false,
+    };
+    binder.around.unordered = unordered;
+    let bound = operand(binder, body, locking);
+    binder.around.unordered = false;
+    bound
+}
+
 /// A body that stands alone: an operand of a set operation, with the locks of its rows.
 pub(super) fn operand(
     binder: &mut Binder<'_>,
@@ -103,12 +122,15 @@ pub(super) fn compound(
     rest.reverse();
     // Locks behind a set operation are those of its last operand.
     let Query { with: _, body: _, order_by: _, limit: _, locking, into: _ } = query;
-    let left = operand(binder, left, if rest.is_empty() { locking } else { &[] })?;
+    let left = match rest.is_empty() {
+        true => operand(binder, left, locking)?,
+        false => one_of_several(binder, left, &[])?,
+    };
     let mut types = left.types.clone();
     let mut bound = Vec::with_capacity(rest.len());
     let last = rest.len();
     for (at, (operation, body)) in rest.into_iter().enumerate() {
-        let operand = operand(binder, body, if at + 1 == last { locking } else { &[] })?;
+        let operand = one_of_several(binder, body, if at + 1 == last { locking } else { &[] })?;
         if operand.types.len() != types.len() {
             return Err(SqlError::wrong_number_of_columns_in_select());
         }

@@ -43,6 +43,8 @@ struct OuterJoin {
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {
     tables: Vec<ScopeTable>,
+    /// The columns that views compute whose tables stand in their places.
+    computed: Vec<(Column, Expr)>,
     equalities: Vec<Equality>,
     outer_joins: Vec<OuterJoin>,
     /// Columns of which a condition takes no NULL, in all rows that there are.
@@ -75,11 +77,13 @@ impl Dependencies {
     /// Those of a block with these tables, which are joined like this.
     pub fn of(scope: &Scope, nest: &Nest) -> Dependencies {
         let mut found = Dependencies { tables: scope.tables.clone(), ..Dependencies::default() };
-        found.tables.retain(ScopeTable::has_rows);
+        found.computed = computed_columns(scope).map(|(column, e)| (column, e.clone())).collect();
         let own: SlotSet = found.tables.iter().map(|table| table.slot).collect();
+        found.tables.retain(ScopeTable::has_rows);
+        let column = |e: &Expr| column_among(&found.computed, e);
         for condition in &nest.conditions {
             found.never_null.extend(never_null(condition));
-            equalities(condition, &own, &mut found.equalities);
+            equalities(condition, &own, &column, &mut found.equalities);
         }
         let rejected = found.never_null.iter().map(|(slot, _)| *slot).collect();
         found.add_outer_joins(nest, &own, &rejected, false);
@@ -102,7 +106,7 @@ impl Dependencies {
                     never_null(condition).into_iter().filter(|(slot, _)| is_inner || weak.contains(*slot));
                 self.never_null.extend(certain);
                 self.joined_by.extend(never_null(condition));
-                equalities(condition, own, &mut found);
+                equalities(condition, own, &column_of, &mut found);
                 condition.walk(&mut |e| match &e.kind {
                     Kind::Column { slot, column, .. } if own.contains(*slot) && !weak.contains(*slot) => {
                         reads.insert((*slot, *column));
@@ -156,6 +160,11 @@ impl Dependencies {
                     Source::Table(stored) => self.close_stored(table, stored, &mut known),
                     Source::Columns(_) => self.close_derived(table, &mut known),
                     Source::View(_) => {}
+                }
+            }
+            for (column, e) in &self.computed {
+                if self.determines(e, &known) {
+                    known.insert(*column);
                 }
             }
             self.equalities.iter().for_each(|equality| equality.apply(&mut known));
@@ -228,7 +237,8 @@ impl Dependencies {
         e.walk(&mut |e| {
             determined &= match &e.kind {
                 Kind::Column { slot, column, .. } => own(*slot) && known.contains(&(*slot, *column)),
-                Kind::Subquery(_) => false,
+                Kind::Subquery(_) | Kind::Stored(_) => false,
+                Kind::Call(def, _) => def.traits & VOLATILE == 0,
                 _ => true,
             };
         });
@@ -328,7 +338,12 @@ impl Equality {
 
 /// The equalities that a condition states of columns in `own` slots: those of other slots belong to the statement around, which has them
 /// constant.
-fn equalities(condition: &Expr, own: &SlotSet, found: &mut Vec<Equality>) {
+fn equalities(
+    condition: &Expr,
+    own: &SlotSet,
+    column_of: &dyn Fn(&Expr) -> Option<Column>,
+    found: &mut Vec<Equality>,
+) {
     let mut add = |a: &Expr, b: &Expr| {
         let column = |e: &Expr| column_of(e).filter(|(slot, _)| own.contains(*slot));
         let is_constant =
@@ -347,7 +362,7 @@ fn equalities(condition: &Expr, own: &SlotSet, found: &mut Vec<Equality>) {
         Kind::Compare(CompareOp::Eq, _, pair) => add(&pair[0], &pair[1]),
         Kind::In { args, negated: false, .. } if args.len() == 2 => add(&args[0], &args[1]),
         Kind::Between { args, negated: false, .. } if args[1].same(&args[2]) => add(&args[0], &args[1]),
-        Kind::And(parts) => parts.iter().for_each(|part| equalities(part, own, found)),
+        Kind::And(parts) => parts.iter().for_each(|part| equalities(part, own, column_of, found)),
         Kind::Not(inner) => {
             if let Kind::Compare(CompareOp::Ne, _, pair) = &inner.kind {
                 add(&pair[0], &pair[1]);
@@ -355,6 +370,26 @@ fn equalities(condition: &Expr, own: &SlotSet, found: &mut Vec<Equality>) {
         }
         _ => {}
     }
+}
+
+/// The columns that views compute whose tables stand in this scope.
+pub(super) fn computed_columns(scope: &Scope) -> impl Iterator<Item = (Column, &Expr)> {
+    let views = scope.tables.iter().filter_map(|table| match &table.source {
+        Source::View(merged) => Some((table.slot, &merged.exprs)),
+        _ => None,
+    });
+    let columns =
+        views.flat_map(|(slot, exprs)| exprs.iter().enumerate().map(move |(at, e)| ((slot, at as u16), e)));
+    columns.filter(|(_, e)| column_of(e).is_none())
+}
+
+/// The column that an expression is, of a table or one that a view computes.
+fn column_among(computed: &[(Column, Expr)], e: &Expr) -> Option<Column> {
+    let bare = match &e.kind {
+        Kind::Comparable(_, inner) | Kind::Text(inner) | Kind::Transcode(inner) => &**inner,
+        _ => e,
+    };
+    column_of(e).or_else(|| computed.iter().find(|(_, own)| own.same(bare)).map(|(column, _)| *column))
 }
 
 /// The column that an expression is, as it is compared with others.

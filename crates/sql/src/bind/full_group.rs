@@ -4,9 +4,10 @@
 //! columns: as MySQL has it, `GROUP BY a + b` says nothing of `a + b + 1`.
 
 use super::block::BlockScope;
-use super::dependencies::{Column, Dependencies, column_of};
+use super::dependencies::{Column, Dependencies, column_of, computed_columns};
 use super::scope::{ScopeTable, Source};
 use crate::error::{SqlError, SqlResult};
+use crate::expr::functions::VOLATILE;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::{Expr, Kind};
 use crate::logical::nest::Nest;
@@ -90,7 +91,9 @@ impl<'a> Group<'a> {
         let of_keys = || {
             let merged = self.scope.scope.merged.iter().map(|(_, e)| e);
             let merged: Vec<&Expr> = merged.filter(|e| self.keys.iter().any(|key| key.same(e))).collect();
-            let mut columns: HashSet<Column> = self.keys.iter().filter_map(column_of).collect();
+            let viewed = |key: &Expr| view_column(self.scope, key).map(|(column, _)| column);
+            let key_columns = self.keys.iter().filter_map(|key| column_of(key).or_else(|| viewed(key)));
+            let mut columns: HashSet<Column> = key_columns.collect();
             for e in merged {
                 e.walk(&mut |e| columns.extend(column_of(e)));
             }
@@ -239,6 +242,21 @@ fn full_name(table: &ScopeTable, at: usize) -> String {
     if table.schema.is_empty() { name } else { format!("{}.{name}", table.schema) }
 }
 
+/// The column of a view that an expression is, if the view computes it, and whether it is the same whenever that is computed.
+fn view_column(scope: &BlockScope, e: &Expr) -> Option<(Column, bool)> {
+    if matches!(e.kind, Kind::Column { .. }) {
+        return None;
+    }
+    let (column, own) = computed_columns(&scope.scope).find(|(_, own)| own.same(e))?;
+    let mut is_certain = true;
+    own.walk(&mut |e| {
+        if let Kind::Call(def, _) = &e.kind {
+            is_certain &= def.traits & VOLATILE == 0;
+        }
+    });
+    Some((column, is_certain))
+}
+
 /// The first column inside of an expression that is neither grouped by nor determined.
 fn offender(
     scope: &BlockScope,
@@ -264,6 +282,17 @@ fn inner_offender(
         && def.name == "ANY_VALUE"
     {
         return None;
+    }
+    if let Some((column, is_certain)) = view_column(scope, e) {
+        if determined(column) {
+            return None;
+        }
+        // What it is computed from does not say what it is.
+        if !is_certain {
+            let mut inside = None;
+            e.walk(&mut |e| inside = inside.or_else(|| column_of(e)));
+            return inside;
+        }
     }
     if let Kind::Column { slot, column, .. } = e.kind {
         scope.scope.tables.iter().find(|table| table.slot == slot)?;

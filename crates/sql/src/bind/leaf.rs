@@ -3,8 +3,8 @@
 use super::binder::Binder;
 use super::calls;
 use super::scope::Source;
-use crate::api::VariableScope;
 use crate::api::client_text::{self, of_client};
+use crate::api::{Priv, VariableScope};
 use crate::catalog::ColumnDefault;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
@@ -12,6 +12,7 @@ use crate::expr::into_column::implicit_default;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::stored::local_type;
 use crate::expr::types::{BINARY, Coercibility, ExprType, Family, string_column};
+use crate::state::may_use_row;
 use omnibus_parser::ast;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{parse_datetime, parse_time};
@@ -43,7 +44,9 @@ pub(super) fn trigger_column(binder: &Binder<'_>, row: &str, name: &str) -> Opti
         return None;
     }
     match trigger.local(new, name) {
-        Some(number) => Some(local(binder, number)),
+        Some(number) => {
+            Some(may_use_row(binder.session, name, Priv::Select).and_then(|()| local(binder, number)))
+        }
         None => Some(Err(SqlError::bad_field(name, if new { "NEW" } else { "OLD" }))),
     }
 }
@@ -101,7 +104,11 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
         L::Int(n) => integer_literal(*n),
         L::Decimal(text) => {
             let parsed = Decimal::parse(text);
-            let ty = ExprType::decimal(u32::from(parsed.value.precision()), parsed.value.shown_scale());
+            let scale = parsed.value.shown_scale();
+            // A zero before all other digits is a digit of the type.
+            let zero = u32::from(text.first() == Some(&b'0'));
+            let digits = u32::from(parsed.value.precision()).max(u32::from(scale));
+            let ty = ExprType::decimal((digits + zero).min(65), scale);
             Expr::constant(Value::Decimal(parsed.value), ty)
         }
         L::Float(n) => Expr::constant(Value::Double(*n), ExprType::double()),

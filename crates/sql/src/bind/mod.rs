@@ -33,6 +33,7 @@ mod rollup;
 pub mod scope;
 mod stored;
 mod subquery;
+mod times_beside;
 pub(crate) mod types;
 pub mod uses;
 mod view;

@@ -4,8 +4,9 @@ use super::binder::Binder;
 use super::block::Clause;
 use super::calls;
 use super::compare;
-use super::compare::{comparison, refuse_no_dates};
+use super::compare::comparison;
 use super::scope::{ScopeTable, Source};
+use super::times_beside::refuse_no_dates;
 use crate::api::sql_mode;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::bits as expr_bits;
@@ -408,6 +409,10 @@ fn fixed(ty: &ExprType) -> u8 {
 /// `x'0A'` where a number is wanted.
 pub(super) fn number_literal(e: Expr) -> Expr {
     match e.as_const() {
+        // What is no number is said where it is computed.
+        Some(Value::Bytes(bytes)) if e.ty.is_binary_literal() && bytes.len() > 8 => {
+            Expr { kind: Kind::Cast(Box::new(e)), ty: ExprType::ubigint() }
+        }
         Some(Value::Bytes(bytes)) if e.ty.is_binary_literal() => {
             Expr::constant(Value::UInt(bytes_as_number(bytes)), ExprType::ubigint())
         }

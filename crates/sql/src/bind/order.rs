@@ -30,7 +30,12 @@ pub(super) fn order_by(
             None => lone_alias(binder, &item.expr)?,
         };
         let e = named.map_or_else(|| selected_expr(binder, &item.expr, outputs), Ok)?;
-        if !aggregated && has_aggregates(binder) && !binder.session.settings.mariadb {
+        // What a window function is given may be aggregated by it alone.
+        if !aggregated
+            && has_aggregates(binder)
+            && !binder.session.settings.mariadb
+            && !windows::is_windowed(binder, &e)
+        {
             return Err(SqlError::aggregate_order_non_agg_query(order.len() + 1));
         }
         order.push((e, item.descending));

@@ -75,7 +75,7 @@ fn has_names_as_written(table: &ScopeTable) -> bool {
 }
 
 /// Bytes of a name at most.
-const LONGEST: usize = 256;
+const LONGEST: usize = 255;
 
 /// MySQL keeps names in utf8mb3, and of long ones what they begin with.
 fn shown(name: &str) -> String {

@@ -257,14 +257,17 @@ pub(super) struct Clauses {
 }
 
 pub(super) fn block(binder: &mut Binder<'_>, select: &Select, query: &Query) -> SqlResult<logical::Query> {
+    let unordered = std::mem::take(&mut binder.around.unordered);
     binder.blocks.push(BlockScope::default());
     let from = From::of_block(&query.locking, &select.options);
     let clauses = clauses(binder, select, query, from);
     let block = binder.blocks.pop().unwrap_or_default();
-    let clauses = clauses?;
+    let mut clauses = clauses?;
+    let order_by = if unordered { &[] } else { &query.order_by[..] };
+    clauses.order.retain(|_| !unordered);
     exists::seek(binder, select, &clauses, &block);
     BlockFacts::tell(binder, select, &clauses, &block);
-    finish_block(binder, (select, &query.order_by), clauses, block)
+    finish_block(binder, (select, order_by), clauses, block)
 }
 
 pub(super) fn clauses(

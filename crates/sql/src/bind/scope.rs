@@ -434,7 +434,8 @@ impl Scope {
             {
                 continue;
             }
-            if schema.is_some_and(|s| !candidate.schema.is_empty() && s != &*candidate.schema) {
+            // A derived table is in no database.
+            if schema.is_some_and(|s| s != &*candidate.schema) {
                 continue;
             }
             let Some(at) = find(candidate) else { continue };

@@ -465,6 +465,9 @@ fn bound(
             return Err(said.refused(3589, why));
         }
         let amount = binder.expr(amount)?;
+        if !amount.slots().is_empty() || has_subquery(&amount) {
+            return Err(said.refused(3590, NOT_CONSTANT));
+        }
         if !binder.session.settings.mariadb && goes_back(binder, &amount, unit) {
             return Err(said.refused(3586, BAD_BOUND));
         }
@@ -480,7 +483,7 @@ fn bound(
     }
     let by = binder.expr(written)?;
     if !by.slots().is_empty() {
-        return Err(said.refused(3590, " has a non-constant frame bound."));
+        return Err(said.refused(3590, NOT_CONSTANT));
     }
     let bad = match by.as_const() {
         Some(Value::Null) => true,
@@ -496,26 +499,48 @@ fn bound(
     Ok(Bound::Distance { preceding, by })
 }
 
-/// Whether a constant interval is NULL or leads backwards.
+/// Whether a constant interval is NULL or leads backwards, of parameters with the values that they have now.
 fn goes_back(binder: &mut Binder<'_>, amount: &Expr, unit: IntervalUnit) -> bool {
+    let mut amount = amount.clone();
+    give_values(binder, &mut amount);
     if !amount.is_foldable() {
         return false;
     }
     let epoch = DateTime::from_unix(0, 0).unwrap_or(DateTime::ZERO);
     let start = Expr::constant(Value::DateTime(epoch), ExprType::datetime(6));
-    let moved = calls::date_plus(binder, start, amount.clone(), unit, false);
+    let moved = calls::date_plus(binder, start, amount, unit, false);
     match binder.evaluate(&moved) {
         Some(Value::DateTime(at)) => at < epoch,
         _ => true,
     }
 }
 
+fn has_subquery(e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind, Kind::Subquery(_)));
+    found
+}
+
+/// Puts the values of parameters, if they are known, into the places of these: the plan is for these values then.
+fn give_values(binder: &mut Binder<'_>, e: &mut Expr) {
+    if let Kind::Param(number) = e.kind {
+        binder.collected.untyped_params = true;
+        if let Some(value) = binder.params.and_then(|params| params.get(number)) {
+            *e = Expr::constant(value.clone(), e.ty.clone());
+        }
+    }
+    e.children_mut(&mut |child| give_values(binder, child));
+}
+
+/// Whether an expression has a window function of the innermost block.
+pub(super) fn is_windowed(binder: &Binder<'_>, e: &Expr) -> bool {
+    let slot = binder.blocks.last().and_then(|block| block.windows.slot);
+    slot.is_some_and(|slot| e.slots().contains(slot))
+}
+
 /// Refuses an alias of an expression with a window function, where rows are not grouped yet.
 pub(super) fn refuse_windowed(binder: &Binder<'_>, e: &Expr) -> SqlResult<()> {
-    let Some(block) = binder.blocks.last() else { return Ok(()) };
-    if block.windows.slot.is_none_or(|slot| !e.slots().contains(slot)) {
-        return Ok(());
-    }
+    let Some(block) = binder.blocks.last().filter(|_| is_windowed(binder, e)) else { return Ok(()) };
     let named = block.scope.aliases.iter().find(|(_, aliased)| aliased.same(e));
     let name = named.map_or("", |(name, _)| name);
     let why = format!(
@@ -524,5 +549,6 @@ pub(super) fn refuse_windowed(binder: &Binder<'_>, e: &Expr) -> SqlResult<()> {
     Err(SqlError::new(3594, b"HY000", why))
 }
 
+const NOT_CONSTANT: &str = " has a non-constant frame bound.";
 const BAD_BOUND: &str = ": frame start or end is negative, NULL or of non-integral type";
 const ONE_ORDER: &str = " with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type";

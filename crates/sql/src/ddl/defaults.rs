@@ -28,6 +28,9 @@ pub(crate) fn build(
         }
         default => default,
     };
+    if !context.mariadb && is_bare_time(default) {
+        return Err(bad());
+    }
     let expr = match default {
         DefaultValue::Dropped => return Ok(ColumnDefault::None),
         DefaultValue::Value(expr) => expr,
@@ -78,6 +81,12 @@ pub(crate) fn build(
         _ => value,
     };
     stored(value, column, context)
+}
+
+/// Whether a default is a literal of a time, which MySQL has in parentheses only.
+fn is_bare_time(default: &DefaultValue) -> bool {
+    let DefaultValue::Value(Expr::Literal(literal)) = default else { return false };
+    matches!(literal, Literal::Date(_) | Literal::Time(_) | Literal::Timestamp(_))
 }
 
 /// A constant as the column has it.

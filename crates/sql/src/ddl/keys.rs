@@ -207,6 +207,11 @@ fn check_parts(index: &mut Index, columns: &[Column]) -> SqlResult<()> {
             }
             // The whole of a number or time is no prefix.
             Some(length) if own_bytes(&column.ty) == Some(length) => part.prefix = None,
+            // A text of no characters has nothing to look for.
+            None if column.is_string() && !column.is_blob() && column.ty.length == 0 => {
+                let message = format!("The used storage engine can't index column '{}'", column.name);
+                return Err(SqlError::new(1167, b"42000", message));
+            }
             Some(_) if !column.is_string() => return Err(SqlError::wrong_sub_key()),
             Some(length) if is_tiny(column) && length * charset::max_len(column.ty.collation) > 255 => {
                 return Err(SqlError::too_long_key(255));

@@ -116,7 +116,7 @@ impl RowUpdate<'_> {
     /// Looks for NULL where none may be, which triggers were free to change; false if IGNORE made a warning of one.
     fn may_be_null(&self, run: &mut Run<'_>, new: &mut [Value]) -> SqlResult<bool> {
         for (value, column) in new.iter_mut().zip(self.table.columns()) {
-            let kept = column.nullable || column.auto_increment || column.generated.is_some();
+            let kept = column.nullable || column.generated.is_some();
             if kept || !matches!(value, Value::Null) {
                 continue;
             }

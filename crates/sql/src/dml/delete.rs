@@ -2,7 +2,7 @@
 
 use super::access::{Finder, by_computed_columns, hinted_indexes};
 use super::change::passed_over;
-use super::plan::{Planner, TargetTable, bind_limit, bind_order};
+use super::plan::{Planner, TargetTable, bind_limit, bind_order, refuse_common_table};
 use super::returning::{Returned, Returning};
 use super::rows::chosen_rows;
 use super::view::{Meant, Opened, not_deleted};
@@ -59,6 +59,7 @@ impl DeletePlan {
         if !partitions.is_empty() {
             return Err(SqlError::partition_clause());
         }
+        refuse_common_table(with.as_deref(), name, alias.as_deref(), "DELETE")?;
         let opened = match planner.open(name, alias.as_deref(), &[Priv::Delete], "DELETE")? {
             Meant::Table(opened) => *opened,
             Meant::Join(join) => {

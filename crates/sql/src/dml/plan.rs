@@ -18,6 +18,20 @@ use omnibus_parser::ast::{self, Ident, ObjectName};
 use omnibus_value::Value;
 use std::sync::Arc;
 
+/// Fails if the target is a common table expression, which hides the table of its name.
+pub(crate) fn refuse_common_table(
+    with: Option<&ast::With>,
+    target: &ObjectName,
+    alias: Option<&str>,
+    verb: &str,
+) -> SqlResult<()> {
+    let common = with.iter().flat_map(|with| &with.tables).any(|common| *common.name == *target.name);
+    match common && target.schema.is_none() {
+        true => Err(SqlError::non_updatable_table(alias.unwrap_or(&target.name), verb)),
+        false => Ok(()),
+    }
+}
+
 /// The table that a statement changes, and the frame it is evaluated in.
 #[derive(Debug)]
 pub(crate) struct TargetTable {

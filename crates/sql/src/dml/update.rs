@@ -3,7 +3,9 @@
 use super::access::{Finder, by_computed_columns, hinted_indexes};
 use super::change::{RowUpdate, Written, on_update_columns};
 use super::chosen::Batch;
-use super::plan::{Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order};
+use super::plan::{
+    Assignment, Planner, TargetTable, bind_assignments, bind_limit, bind_order, refuse_common_table,
+};
 use super::rows::chosen_rows;
 use super::view::{Meant, Opened};
 use super::{Effect, NewRow, RowExpressions, Run, ViewCheck};
@@ -61,6 +63,7 @@ impl UpdatePlan {
         if !partitions.is_empty() {
             return Err(SqlError::partition_clause());
         }
+        refuse_common_table(with.as_deref(), name, alias.as_deref(), "UPDATE")?;
         let opened = match planner.open(name, alias.as_deref(), &[Priv::Update], "UPDATE")? {
             Meant::Table(opened) => *opened,
             Meant::Join(_) => return Ok(None),

@@ -66,6 +66,12 @@ pub(in crate::expr) fn neutral(kind: AggregateKind, length: usize) -> Vec<u8> {
     vec![if kind == AggregateKind::BitAnd { 0xff } else { 0 }; length]
 }
 
+/// 3514.
+pub(in crate::expr) fn too_long() -> SqlError {
+    let message = "Aggregate bitwise functions cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
+    SqlError::new(3514, b"HY000", message)
+}
+
 /// Takes the value for the row in the frame up into an aggregate of bytes.
 ///
 /// # Errors
@@ -78,8 +84,7 @@ pub(in crate::expr) fn take(
 ) -> ExecResult<()> {
     let Some(bytes) = spec.args[0].eval_str(cx)? else { return Ok(()) };
     if bytes.len() > LONGEST {
-        let message = "Aggregate bitwise functions cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
-        return Err(SqlError::new(3514, b"HY000", message).into());
+        return Err(too_long().into());
     }
     if so_far.is_none() {
         account.grow(bytes.len(), &cx.session.settings)?;

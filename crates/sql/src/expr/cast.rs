@@ -1,7 +1,7 @@
 //! CAST, CONVERT, and the conversion of a branch's value to the common type of CASE, IF, UNION.
 
 use super::context::Context;
-use super::convert::{bytes_as_number, text_in, to_text};
+use super::convert::{literal_number, text_in, to_text};
 use super::node::{Expr, Kind};
 use super::types::{BINARY, ExprType, Family, NOT_FIXED};
 use super::{charset, json};
@@ -190,7 +190,7 @@ fn integer(e: &Expr, value: &Value, unsigned: bool, cx: &mut Context<'_>) -> Val
         && e.ty.coercibility == super::types::Coercibility::Literal
         && e.ty.column.kind == ColumnKind::Binary
     {
-        let n = bytes_as_number(bytes);
+        let n = literal_number(bytes, cx);
         return if unsigned { Value::UInt(n) } else { Value::Int(n as i64) };
     }
     if let Value::Float(_) | Value::Double(_) | Value::Decimal(_) = value {

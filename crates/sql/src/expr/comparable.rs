@@ -15,6 +15,7 @@
 //! | YEAR | constant | years ([`As::Year`]): 1 is 2001 |
 //! | FLOAT(M,D) | number with D or fewer decimals | rounded to D decimals ([`As::Rounded`]) |
 //! | UUID, INET4, INET6 | text | the same type ([`As::Fixed`]); text that is none is NULL |
+//! | JSON | a parameter that is text | a number if it is one ([`As::NumberIfAny`]), else text |
 //! | everything else | | by the tags: `compare` |
 
 use super::context::Context;
@@ -30,6 +31,8 @@ use omnibus_value::{FixedKind, Value};
 pub enum As {
     /// Text as the exact number that it is.
     Number,
+    /// Text as the number that it is, if it is one.
+    NumberIfAny,
     /// Text as a double.
     Double,
     /// A number or text as a year.
@@ -53,6 +56,10 @@ pub fn eval(what: As, e: &Expr, cx: &mut Context<'_>) -> ExecResult<Value> {
     Ok(match (what, &value) {
         (_, Value::Null) => value,
         (As::Number, Value::Bytes(text)) => exact(text, e, cx),
+        (As::NumberIfAny, Value::Bytes(text)) => match Decimal::parse(text) {
+            parsed if parsed.empty || parsed.overflow || parsed.truncated => value,
+            _ => exact(text, e, cx),
+        },
         (As::Double, Value::Bytes(text)) => Value::Double(double(text, e, cx)),
         (As::Double, Value::Json(_)) => Value::Double(e.to_f64(&value, cx)),
         (As::Year, _) => year(&value, e, cx),

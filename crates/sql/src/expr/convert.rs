@@ -125,6 +125,16 @@ pub fn bytes_as_number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().take(8).rev().fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
+/// The number that the bytes of a binary literal are; more than eight are none to MySQL.
+pub fn literal_number(bytes: &[u8], cx: &mut Context<'_>) -> u64 {
+    if bytes.len() <= 8 || cx.session.settings.mariadb {
+        return bytes_as_number(bytes);
+    }
+    let shown = format!("x'{}'", omnibus_value::hex::upper(bytes));
+    cx.warn(SqlError::truncated_wrong_value("BINARY", lossy(shown.as_bytes())));
+    0
+}
+
 /// The integer at the start of a text, clipped to BIGINT of either sign, and whether something else
 /// is there. A fraction or exponent counts as something else.
 #[must_use]
@@ -220,7 +230,7 @@ impl Expr {
             Value::Date(d) => i128::from(d.to_number()),
             Value::DateTime(d) => i128::from(d.round(0).unwrap_or(*d).to_number()),
             Value::Time(t) => i128::from(t.round(0).to_number()),
-            Value::Bytes(bytes) if self.ty.is_binary_literal() => i128::from(bytes_as_number(bytes)),
+            Value::Bytes(bytes) if self.ty.is_binary_literal() => i128::from(literal_number(bytes, cx)),
             Value::Bytes(text) => {
                 let (n, truncated) = text_to_int(text);
                 if truncated && !is_quiet(self, cx) {
@@ -251,7 +261,7 @@ impl Expr {
     #[must_use]
     pub fn to_f64(&self, value: &Value, cx: &mut Context<'_>) -> f64 {
         match value {
-            Value::Bytes(bytes) if self.ty.is_binary_literal() => bytes_as_number(bytes) as f64,
+            Value::Bytes(bytes) if self.ty.is_binary_literal() => literal_number(bytes, cx) as f64,
             Value::Bytes(text) => {
                 if is_no_double(text, cx) && !is_quiet(self, cx) {
                     cx.warn(SqlError::truncated_wrong_value("DOUBLE", lossy(text)));
@@ -285,7 +295,7 @@ impl Expr {
                 Decimal::from_f64(*n).unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative))
             }
             Value::Bytes(bytes) if self.ty.is_binary_literal() => {
-                Decimal::from_i128(i128::from(bytes_as_number(bytes)), 0)
+                Decimal::from_i128(i128::from(literal_number(bytes, cx)), 0)
             }
             Value::Bytes(text) => {
                 let parsed = Decimal::parse(text);

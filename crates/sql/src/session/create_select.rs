@@ -36,7 +36,9 @@ pub(super) fn create_table_select(
         cx.trx.rollback();
     }
     let Some(table) = created? else { return Ok(Outcome::ok()) };
+    cx.state.held.creating = Some(table.def.name.clone());
     let result = fill(cx, &table, &names, plan, tree, call);
+    cx.state.held.creating = None;
     if result.is_err() {
         cx.trx.rollback();
     }
@@ -105,9 +107,9 @@ fn with_columns_of(
             None => {
                 // A column that says its collation goes on saying it.
                 let says = base_column(plan, at).is_some_and(|column| column.explicit_collation);
-                let text = in_collation(&stored_type(plan, at), if says { 0 } else { home }, !says);
-                let implied =
-                    if ty.nullable { None } else { implied_default(&stored_type(plan, at), defaults) };
+                let stored = stored_type(plan, at, defaults);
+                let text = in_collation(&stored, if says { 0 } else { home }, !says);
+                let implied = if ty.nullable { None } else { implied_default(&stored, defaults) };
                 let nulls = match (ty.nullable, is_in_primary_key(tree, &column.name)) {
                     (true, true) => Nulls::Keyed,
                     (true, false) => Nulls::Taken,
@@ -161,12 +163,16 @@ fn base_column(plan: &QueryPlan, at: usize) -> Option<&Column> {
 
 /// The type of a column that holds a result column. What comes from no table is as narrow as its digits allow; literals and
 /// casts vary in length.
-fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
+fn stored_type(plan: &QueryPlan, at: usize, defaults: Defaults) -> ColumnType {
     let mut ty = plan.types[at].column.clone();
-    if plan.types[at].is_null() {
+    let output = plan.root.outputs().get(at).map(|e| &e.kind);
+    let is_null = plan.types[at].is_null();
+    if defaults != Defaults::None && matches!(output, Some(Kind::UserVariable(_))) {
+        return of_variable(&ty, is_null);
+    }
+    if is_null {
         return column_type(ColumnKind::Binary, false, 0, 0, BINARY);
     }
-    let output = plan.root.outputs().get(at).map(|e| &e.kind);
     let varies = matches!(output, Some(Kind::Const(_) | Kind::Cast(_)));
     ty.kind = match ty.kind {
         ColumnKind::BigInt if plan.columns[at].org_name.is_empty() && (1..10).contains(&ty.length) => {
@@ -177,6 +183,19 @@ fn stored_type(plan: &QueryPlan, at: usize) -> ColumnType {
         kind => kind,
     };
     ty
+}
+
+/// MySQL's type of a column that holds a user variable, which may have any value of its kind.
+fn of_variable(ty: &ColumnType, is_null: bool) -> ColumnType {
+    match family(ty.kind) {
+        _ if is_null => column_type(ColumnKind::LongBlob, false, u32::MAX, 0, BINARY),
+        Family::String if ty.collation == BINARY => {
+            column_type(ColumnKind::LongBlob, false, u32::MAX, 0, BINARY)
+        }
+        Family::String => column_type(ColumnKind::LongText, false, u32::MAX, 0, ty.collation),
+        Family::Decimal => column_type(ColumnKind::Decimal, false, 65, 30, BINARY),
+        _ => ty.clone(),
+    }
 }
 
 /// A type's text with its character set and collation, where they are not the table's.

@@ -16,6 +16,7 @@ mod histograms;
 mod load;
 mod maintenance;
 mod name_quotes;
+mod preparable;
 mod prepared;
 pub(crate) mod programs;
 mod query;

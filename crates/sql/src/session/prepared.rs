@@ -1,10 +1,11 @@
 //! Prepared statements: parsed once, planned until the catalog or the session changes under them.
 
+use super::preparable;
 use super::programs::Execution;
 use super::query::{self, Plan};
 use super::statement_log::read_lock;
 use super::{Call, SqlSession, StatementContext};
-use crate::api::{AccessCheck, Info, Mode, Outcome, ResultColumn, RowSink, client_text};
+use crate::api::{AccessCheck, Info, Mode, Outcome, PreparedPlace, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::plan::physical::any_values::fits_any_values;
@@ -12,9 +13,7 @@ use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ParseError;
-use omnibus_parser::ast::{
-    Ident, MaintenanceKind, ObjectName, PrepareSource, ProgramKind, Show, Spanned, Statement,
-};
+use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
@@ -89,6 +88,10 @@ pub struct Prepared {
     account: Option<Account>,
     /// Whether a client has prepared it, by PREPARE or its protocol.
     asked_for: bool,
+    /// Whether it has run.
+    has_run: bool,
+    /// Its place among those that the server takes, if PREPARE has made it.
+    place: Option<PreparedPlace>,
 }
 
 /// Bytes of a prepared statement beside those of its words.
@@ -116,6 +119,8 @@ impl Prepared {
             database,
             account: None,
             asked_for: false,
+            has_run: false,
+            place: None,
         }
     }
 
@@ -164,10 +169,7 @@ impl Prepared {
         words: usize,
         access: &dyn AccessCheck,
     ) -> SqlResult<Prepared> {
-        // The protocol counts them in two bytes.
-        if statement.params > u32::from(u16::MAX) {
-            return Err(SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders"));
-        }
+        preparable::check(&statement, cx.state)?;
         // The server has its text and its tree once more.
         let memory = 2 * (text.len() + tree(words)) + PREPARED;
         let mut account = Account::new(&cx.state.memory);
@@ -177,20 +179,6 @@ impl Prepared {
         prepared.account = Some(account);
         prepared.asked_for = true;
         match &prepared.statement.node {
-            Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::Use(_)
-            | Statement::Xa(_)
-            | Statement::LoadData(_)
-            | Statement::Handler(_)
-            | Statement::SetStatement(_)
-            | Statement::Binlog(_) => {
-                return Err(not_to_be_prepared());
-            }
-            other if !cx.state.settings.mariadb && is_not_prepared(other) => {
-                return Err(not_to_be_prepared());
-            }
             Statement::Select(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 prepared.plan(cx, access, None)?;
             }
@@ -275,6 +263,11 @@ impl Prepared {
     /// Runs the statement, with a plan that is made anew where the one that it has is not for this execution.
     pub(super) fn run(&mut self, session: &mut SqlSession, call: &mut Call<'_>) -> ExecResult<Outcome> {
         if !is_planned(&self.statement.node) {
+            let again = std::mem::replace(&mut self.has_run, true);
+            // As MySQL counts it: the table that it makes is another one each time.
+            if again && self.asked_for && makes_table_of_others(&self.statement.node) {
+                session.state.budget.tally.reprepare();
+            }
             let statement = self.statement.clone();
             return session.dispatch(&statement.node, call);
         }
@@ -422,7 +415,9 @@ pub(super) fn execute(
             };
             // One of its name goes whatever comes of this.
             session.statements.prepared.remove(&name.to_lowercase());
-            let prepared = session.prepare(&text, call.access)?;
+            let place = session.state.host.prepared_place()?;
+            let mut prepared = session.prepare(&text, call.access)?;
+            prepared.place = Some(place);
             session.statements.prepared.insert(name.to_lowercase(), prepared);
             Ok(Outcome { info: Info::Text("Statement prepared".into()), ..Outcome::ok() })
         }
@@ -515,6 +510,11 @@ pub(super) fn is_planned(statement: &Statement) -> bool {
     )
 }
 
+/// CREATE TABLE .. LIKE, CREATE TABLE .. SELECT.
+fn makes_table_of_others(statement: &Statement) -> bool {
+    matches!(statement, Statement::CreateTable(create) if create.like.is_some() || create.query.is_some())
+}
+
 fn unknown(name: &Ident, verb: &str) -> SqlError {
     SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {verb}"))
 }
@@ -526,36 +526,4 @@ fn variable_text(state: &SessionState, name: &Ident) -> Bytes {
         }
         None => Bytes::from_static(b"NULL"),
     }
-}
-
-/// Whether MySQL runs a statement as a text only.
-fn is_not_prepared(statement: &Statement) -> bool {
-    match statement {
-        Statement::Begin(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::LockTables(_)
-        | Statement::UnlockTables
-        | Statement::LockInstance
-        | Statement::UnlockInstance
-        | Statement::CreateRoutine(_)
-        | Statement::AlterRoutine(_)
-        | Statement::CreateTrigger(_)
-        | Statement::Signal(_)
-        | Statement::GetDiagnostics(_)
-        | Statement::AlterDatabase(_)
-        | Statement::CreateRole(_)
-        | Statement::DropRole { .. }
-        | Statement::Purge(_) => true,
-        Statement::CreateView(view) => view.alter,
-        Statement::DropProgram(drop) => drop.kind != ProgramKind::Event,
-        Statement::Maintenance(maintenance) => maintenance.kind == MaintenanceKind::Check,
-        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
-        _ => false,
-    }
-}
-
-fn not_to_be_prepared() -> SqlError {
-    SqlError::new(1295, b"HY000", "This command is not supported in the prepared statement protocol yet")
 }

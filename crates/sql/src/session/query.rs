@@ -221,6 +221,14 @@ fn note_tables(state: &mut SessionState, plan: &WritePlan, nested: bool) -> SqlR
             return Err(error);
         }
     }
+    let stored = plan.targets().find(|table| !table.temporary);
+    if let (true, false, Some(created), Some(table)) =
+        (nested, state.settings.mariadb, &state.held.creating, stored)
+    {
+        let name = &table.def.name;
+        let message = format!("Can't update table '{name}' while '{created}' is being created.");
+        return Err(SqlError::new(1746, b"HY000", message));
+    }
     programs.tables.clear();
     programs.tables.extend(&plan.uses.tables);
     programs.tables.extend(plan.targets().map(|table| table.def.id));

@@ -128,6 +128,7 @@ fn create_temporary_select(
     let Some(table) = ddl::temporary::create_temporary(&mut temporary_ddl(cx, call), &full)? else {
         return Ok(Outcome::ok());
     };
+    cx.state.held.creating = Some(table.def.name.clone());
     let expressions = RowExpressions::bind(&table, cx.state, &cx.trx.catalog(), None);
     let result = expressions
         .and_then(|expressions| InsertPlan::for_query(&table, &names, plan, tree.on_duplicate, expressions))
@@ -136,6 +137,7 @@ fn create_temporary_select(
             cx.enter();
             query::run_as_rows(cx, &WritePlan::of_insert(plan), call)
         });
+    cx.state.held.creating = None;
     if result.is_err() {
         cx.trx.temp.drop_table(&table.def.db, &table.def.name);
     }

@@ -24,6 +24,8 @@ pub struct Held {
     pub handlers: Handlers,
     /// LOCK TABLES.
     pub(crate) locked: Option<LockedNames>,
+    /// The table that CREATE TABLE .. SELECT fills meanwhile.
+    pub(crate) creating: Option<Arc<str>>,
 }
 
 /// The names that LOCK TABLES has locked tables by: only by these may they be used, and each once in a statement.

@@ -10,6 +10,7 @@ pub(crate) use handlers::{LockedNames, Place};
 pub use named_locks::NamedLocks;
 pub(crate) use programs::{
     DefinerRole, Inside, Locals, ProgramState, Programs, Signalled, Signature, TriggerRows, local_memory,
+    may_use_row,
 };
 
 use crate::api::{Budget, NoHost, SessionHost, SessionSettings};

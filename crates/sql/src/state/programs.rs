@@ -2,7 +2,7 @@
 //! [`Programs`].
 
 use super::SessionState;
-use crate::api::{AccessCheck, SessionSettings};
+use crate::api::{AccessCheck, Priv, SessionSettings};
 use crate::catalog::{Column, ProgramDef, Table};
 use crate::error::{Diagnostics, ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, SessionMemory, memory_of};
@@ -193,4 +193,24 @@ pub(crate) fn local_memory(value: &Value) -> usize {
         Value::Bytes(_) | Value::Json(_) => memory_of(std::slice::from_ref(value)),
         _ => 0,
     }
+}
+
+/// Fails unless whoever made the running trigger may do this with a column of NEW or OLD.
+///
+/// # Errors
+/// 1143.
+pub(crate) fn may_use_row(state: &SessionState, column: &str, privilege: Priv) -> SqlResult<()> {
+    let programs = &state.programs;
+    let (Some(rows), Some(access), Some(def)) =
+        (&programs.trigger, &programs.access, programs.running.last())
+    else {
+        return Ok(());
+    };
+    let table = &rows.table.def;
+    let denied = |_| {
+        let definer = def.definer();
+        let (user, host) = (&definer.user, &definer.host);
+        SqlError::columnaccess_denied(privilege.name(), user, host, column, &table.name)
+    };
+    access.columns(&table.db, &table.name, privilege).map_err(denied)?.check(column)
 }

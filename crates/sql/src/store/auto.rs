@@ -102,8 +102,13 @@ impl Counters {
         loop {
             let first = align(next, increment, offset).ok_or_else(SqlError::autoinc_read_failed)?;
             if first > max {
-                // The last value comes again and is refused as a duplicate, as in MySQL.
-                return if max == u64::MAX { Err(SqlError::autoinc_read_failed()) } else { Ok(max) };
+                // The last value comes again and is refused as a duplicate, as in MySQL. While there are others, the session's
+                // increment and offset have led past it.
+                return match next > max {
+                    _ if max == u64::MAX => Err(SqlError::autoinc_read_failed()),
+                    true => Ok(max),
+                    false => Ok(first),
+                };
             }
             let span = count.max(1).saturating_mul(increment.max(1));
             let after = first.saturating_add(span).saturating_sub(increment.max(1)).saturating_add(1);

@@ -49,6 +49,8 @@ pub(crate) struct SessionLocks {
     /// Tables locked by this transaction. None while others are held.
     pub(super) tables: TableLocks,
     held: Option<HeldTables>,
+    /// A trigger runs, whose tables are locked beside those that LOCK TABLES names.
+    pub(crate) beside: bool,
     pub(crate) backup: InstanceLock,
     /// The table that a definition statement lets others use meanwhile, and what it holds of it.
     pub(super) aside: Option<(u64, TableMode)>,
@@ -63,6 +65,7 @@ impl SessionLocks {
             rows: LockSet::new(shared, session, budget),
             tables: Vec::new(),
             held: None,
+            beside: false,
             backup: InstanceLock::new(shared),
             aside: None,
             handed_over: None,
@@ -252,7 +255,13 @@ impl Trx {
         if table.temporary {
             return Ok(());
         }
-        self.locks.lock_named(self.statement.waits(), table.def.id, &table.def.name, mode)?;
+        let (waits, id) = (self.statement.waits(), table.def.id);
+        let beside = self.locks.beside && self.locks.has_locked_tables() && !self.locks.has_read_lock();
+        if beside && self.locks.held_table(id).is_none() {
+            self.locks.lock_relation(waits, id, mode)?;
+        } else {
+            self.locks.lock_named(waits, id, &table.def.name, mode)?;
+        }
         if table.is_stale() {
             return Err(need_replan().into());
         }

@@ -24,7 +24,7 @@ pub(super) fn for_node(p: &mut Parser<'_>, name: Option<Ident>) -> Rule<ProgramN
     let number = scopes.variables.len() as u32;
     scopes.visible.push((variable.clone(), number));
     // The bound is found by no name.
-    scopes.variables.extend([variable, Ident::from("")]);
+    scopes.variables.extend([(variable, true), (Ident::from(""), true)]);
     let body = p.program_statements()?;
     p.expect_words(&["END", "FOR"])?;
     if let Some(scopes) = &mut p.program {

@@ -9,6 +9,7 @@ use crate::dml::rows::same_value;
 use crate::error::{SqlError, SqlResult};
 use crate::store::auto_value;
 use omnibus_value::Value;
+use std::cmp::Ordering;
 
 impl InsertPlan {
     /// Gives the AUTO_INCREMENT column its value if it needs one. `left` rows may still come.
@@ -41,7 +42,8 @@ impl InsertPlan {
             return Ok(false);
         }
         let offset = run.state.settings.auto_increment_offset;
-        if counts.reserved == 0 {
+        let first = counts.reserved == 0;
+        if first {
             (counts.next_reserved, counts.reserved) = match forced.filter(|_| !counts.reserved_once) {
                 // All rows of the statement follow it.
                 Some(id) => (id, u64::MAX),
@@ -55,12 +57,22 @@ impl InsertPlan {
                 run.trx.statement.use_forced();
             }
         }
-        let id = counts.next_reserved;
+        let mut id = counts.next_reserved;
         counts.reserved -= 1;
         counts.next_reserved = id.saturating_add(increment);
         let ty = &table.def.columns[at].ty;
-        if id > greatest(ty) {
-            return Err(SqlError::autoinc_read_failed());
+        match id.cmp(&greatest(ty)) {
+            // The column has numbers left, and the session's increment and offset are beyond them.
+            Ordering::Greater if first && forced.is_none() => {
+                let error = SqlError::warn_data_out_of_range(&table.def.columns[at].name, counts.records);
+                if run.state.settings.strict() && !self.ignore {
+                    return Err(error);
+                }
+                run.state.diagnostics.warn(error);
+                id = greatest(ty);
+            }
+            Ordering::Greater => return Err(SqlError::autoinc_read_failed()),
+            _ => {}
         }
         values[at] = match ty.kind {
             omnibus_value::ColumnKind::Float => Value::Float(id as f32),

@@ -59,7 +59,12 @@ pub fn result_type(kind: Kind, args: &[Expr], cx: &BindContext<'_>) -> SqlResult
         (Kind::BitAnd | Kind::BitOr | Kind::BitXor, Some(ty))
             if !cx.session.settings.mariadb && bits::is_bits_of_bytes(ty) =>
         {
-            ExprType::varchar(crate::expr::types::bytes(ty), BINARY)
+            let length = crate::expr::types::bytes(ty);
+            // Of others the length is a guess.
+            if length as usize > bits::LONGEST && matches!(args[0].kind, ExprKind::Column { .. }) {
+                return Err(bits::too_long());
+            }
+            ExprType::varchar(length, BINARY)
         }
         (Kind::BitAnd | Kind::BitOr | Kind::BitXor, _) => ExprType::ubigint(),
         (Kind::Sum, Some(ty)) => match ty.family() {

@@ -5,7 +5,7 @@ use crate::error::{ExecResult, SqlError};
 use crate::expr::{Context, Expr, ExprType};
 use bytes::Bytes;
 use omnibus_value::collation::Collation;
-use omnibus_value::{Value, base64, hex, uuid};
+use omnibus_value::{ColumnKind, Value, base64, hex, uuid};
 
 use crate::expr::types::{Family, bytes};
 
@@ -26,18 +26,56 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 /// The longest sequence of weights of a character has 18, of two bytes.
-fn weights_type(args: &[Expr], _: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
+fn weights_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
     let padded = args.get(1).and_then(Expr::as_const).map_or(0, |length| match length {
         Value::Int(n) => u32::try_from(*n).unwrap_or(u32::MAX),
         Value::UInt(n) => u32::try_from(*n).unwrap_or(u32::MAX),
         _ => 0,
     });
+    if is_number(&args[0], cx.session.settings.mariadb) {
+        return Ok(ExprType::varchar(8, crate::expr::types::BINARY).nullable(true));
+    }
     let length = args[0].ty.column.length.max(padded).saturating_mul(36);
     Ok(ExprType::varchar(length, crate::expr::types::BINARY).nullable(true))
 }
 
+/// Whether MySQL sorts what is weighed as a whole number: times and labels are such.
+fn is_number(arg: &Expr, mariadb: bool) -> bool {
+    use ColumnKind as K;
+    let labels = matches!(arg.ty.column.kind, K::Enum | K::Set);
+    let whole = arg.ty.family() == Family::Integer || arg.ty.is_temporal();
+    !mariadb && (labels || whole) && !arg.ty.is_null()
+}
+
+/// The weight of a time below zero is that of the complement, and all have TIME's offset in the log.
+const TIME_WEIGHTS: i64 = 1 << 47;
+
+/// The weights of a whole number: its bytes, of one with a sign from the least on.
+fn number_weights(value: &Value) -> Option<Value> {
+    let signed = |n: i64| n as u64 ^ 1 << 63;
+    let weights = match value {
+        Value::Int(n) => signed(*n),
+        Value::UInt(n) | Value::Bit(n) => *n,
+        Value::Year(n) => u64::from(*n),
+        Value::Enum(n) => signed(i64::from(*n)),
+        Value::Set(n) => signed(*n as i64),
+        Value::Date(date) => signed(i64::from(date.packed())),
+        Value::DateTime(at) => signed(at.packed()),
+        Value::Time(time) if time.is_negative() => signed(TIME_WEIGHTS + !time.packed().abs()),
+        Value::Time(time) => signed(TIME_WEIGHTS + time.packed()),
+        _ => return None,
+    };
+    Some(Value::Bytes(Bytes::copy_from_slice(&weights.to_be_bytes())))
+}
+
 fn weight_string(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    // Only texts have weights.
+    if is_number(&args[0], cx.session.settings.mariadb) {
+        let value = super::value_arg!(args, 0, cx);
+        if let Some(weights) = number_weights(&value) {
+            return Ok(weights);
+        }
+    }
+    // Other numbers have no weights.
     if matches!(args[0].ty.family(), Family::Integer | Family::Decimal | Family::Real) {
         return Ok(Value::Null);
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::locale::{self, Locale};
-use omnibus_value::temporal::{Date, DateTime, Time};
+use omnibus_value::temporal::{Date, DateMode, DateTime, Time};
 use std::fmt::Write;
 
 pub(super) const DEFS: &[Def] = &[
@@ -249,12 +249,20 @@ fn number(text: &mut &[u8], width: usize) -> Option<(u32, usize)> {
     Some((n, digits))
 }
 
+/// The number of a name of at most so many letters, of which a beginning is enough that no other name has.
 fn name(text: &mut &[u8], names: &[&str], letters: usize) -> Option<u32> {
-    let at = names.iter().position(|name| {
-        let name = &name.as_bytes()[..letters.min(name.len())];
-        text.get(..name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name))
-    })?;
-    *text = &text[letters.min(names[at].len())..];
+    let given = *text;
+    let word = given.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (word, rest) = given.split_at(word);
+    let short = |name: &str| name.len().min(letters);
+    let begun = |name: &str| {
+        name.as_bytes()[..short(name)].get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word))
+    };
+    let mut found = names.iter().enumerate().filter(|(_, name)| begun(name));
+    let first = found.next()?;
+    let whole = std::iter::once(first).chain(found.clone()).find(|(_, name)| short(name) == word.len());
+    let (at, _) = whole.or_else(|| found.next().is_none().then_some(first))?;
+    *text = rest;
     Some(at as u32)
 }
 
@@ -268,8 +276,15 @@ fn skip(text: &mut &[u8], class: fn(&u8) -> bool) {
     *text = &text[passed..];
 }
 
-/// Reads text by a format; `None` if it does not match.
-fn read(mut text: &[u8], pattern: &[u8]) -> Option<(Fields, bool)> {
+/// The part of a text that was no value.
+enum Wrong<'a> {
+    All,
+    /// `%r` or `%T`, from here on.
+    Time(&'a [u8]),
+}
+
+/// Reads text by a format, and tells whether there is more of it.
+fn read<'a>(mut text: &'a [u8], pattern: &[u8]) -> Result<(Fields, bool), Wrong<'a>> {
     let mut fields = Fields::default();
     let mut codes = pattern.iter();
     while let Some(&byte) = codes.next() {
@@ -281,24 +296,28 @@ fn read(mut text: &[u8], pattern: &[u8]) -> Option<(Fields, bool)> {
             break;
         }
         if byte != b'%' {
-            if text.first() != Some(&byte) {
-                return None;
-            }
-            text = &text[1..];
+            text = text.strip_prefix(&[byte]).ok_or(Wrong::All)?;
             continue;
         }
         skip_spaces(&mut text);
-        match codes.next()? {
-            b'r' => {
-                read_time(&mut text, &mut fields)?;
-                skip_spaces(&mut text);
-                fields.afternoon = Some(half(&mut text)?);
-            }
-            b'T' => read_time(&mut text, &mut fields)?,
-            code => read_one(*code, &mut text, &mut fields)?,
+        let begin = text;
+        match codes.next().ok_or(Wrong::All)? {
+            b'r' => read_half_day(&mut text, &mut fields).ok_or(Wrong::Time(begin))?,
+            b'T' => read_time(&mut text, &mut fields).ok_or(Wrong::Time(begin))?,
+            code => read_one(*code, &mut text, &mut fields).ok_or(Wrong::All)?,
         }
     }
-    Some((fields, !text.trim_ascii().is_empty()))
+    Ok((fields, !text.trim_ascii().is_empty()))
+}
+
+fn read_half_day(text: &mut &[u8], fields: &mut Fields) -> Option<()> {
+    read_time(text, fields)?;
+    if !(1..=12).contains(&fields.hour) {
+        return None;
+    }
+    skip_spaces(text);
+    fields.afternoon = Some(half(text)?);
+    Some(())
 }
 
 fn read_time(text: &mut &[u8], fields: &mut Fields) -> Option<()> {
@@ -386,7 +405,7 @@ fn day_numbered(number: i64) -> Option<Date> {
     if number > 365 { Date::from_days(number) } else { None }
 }
 
-fn assemble(mut fields: Fields) -> Option<DateTime> {
+fn assemble(mut fields: Fields, mode: DateMode) -> Option<DateTime> {
     if let Some(afternoon) = fields.afternoon {
         fields.hour = fields.hour % 12 + if afternoon { 12 } else { 0 };
     }
@@ -402,7 +421,7 @@ fn assemble(mut fields: Fields) -> Option<DateTime> {
         date = day_numbered(week.day(weekday, fields.year, fields.week_year)?)?;
     }
     if date.is_full() {
-        date.check(omnibus_value::temporal::DateMode::RELAXED).ok()?;
+        date.check(mode).ok()?;
     }
     DateTime::new(date, fields.hour, fields.minute, fields.second, fields.micros)
 }
@@ -410,19 +429,27 @@ fn assemble(mut fields: Fields) -> Option<DateTime> {
 fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = str_arg!(args, 0, cx);
     let pattern = str_arg!(args, 1, cx);
-    let zero_refused = cx.session.settings.sql_mode & crate::api::sql_mode::NO_ZERO_IN_DATE != 0;
-    let (fields, more) = read(&value, &pattern).unzip();
-    let at = fields.and_then(assemble);
-    let plain_time = |at: &DateTime| ty.family() == Family::Time && at.date() == Date::ZERO;
-    let at = at.filter(|at| plain_time(at) || !zero_refused || at.date().is_full());
-    let Some(at) = at else {
-        let shown = String::from_utf8_lossy(&value).into_owned();
-        let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
-        cx.warn(SqlError::new(1411, b"HY000", text));
-        return Ok(Value::Null);
+    let mode = cx.session.settings.date_mode();
+    let (fields, more) = match read(&value, &pattern) {
+        Ok(read) => read,
+        Err(wrong) => return Ok(not_read(&value, &wrong, cx)),
     };
-    if more == Some(true) {
-        let kind = if ty.family() == Family::Time { "time" } else { "date" };
+    let at = assemble(fields, crate::expr::convert::relaxed_dates(&cx.session.settings));
+    let plain_time = |at: &DateTime| ty.family() == Family::Time && at.date() == Date::ZERO;
+    let complete = |date: Date| match (mode.no_zero_date, date.is_zero()) {
+        // The year may not be zero either, unlike elsewhere.
+        (true, _) => date.is_full() && date.year() > 0,
+        (false, zero) => zero || !mode.no_zero_in_date || date.is_full(),
+    };
+    let Some(at) = at.filter(|at| plain_time(at) || complete(at.date())) else {
+        return Ok(not_read(&value, &Wrong::All, cx));
+    };
+    if more {
+        let kind = match ty.family() {
+            Family::Time => "time",
+            Family::Date => "date",
+            _ => "datetime",
+        };
         cx.warn(SqlError::truncated_wrong_value(kind, String::from_utf8_lossy(&value).into_owned()));
     }
     Ok(match ty.family() {
@@ -433,6 +460,17 @@ fn str_to_date(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult
         }
         _ => Value::DateTime(at),
     })
+}
+
+fn not_read(value: &[u8], wrong: &Wrong<'_>, cx: &mut Context<'_>) -> Value {
+    let (kind, shown) = match wrong {
+        Wrong::All => ("datetime", value),
+        Wrong::Time(rest) => ("time", *rest),
+    };
+    let shown = String::from_utf8_lossy(shown);
+    let text = format!("Incorrect {kind} value: '{shown}' for function str_to_date");
+    cx.warn(SqlError::new(1411, b"HY000", text));
+    Value::Null
 }
 
 fn from_unixtime_type(args: &[Expr], cx: &BindContext<'_>) -> SqlResult<ExprType> {

@@ -21,6 +21,7 @@ pub(in crate::session) fn close_changed(cx: &mut StatementContext<'_>, statement
 fn changed(statement: &Statement) -> Vec<&ObjectName> {
     match statement {
         Statement::AlterTable(tree) => vec![&tree.table],
+        Statement::CreateTable(tree) => vec![&tree.name],
         Statement::CreateIndex(tree) => vec![&tree.table],
         Statement::DropIndex(tree) => vec![&tree.table],
         Statement::DropTable(tree) => tree.tables.iter().collect(),

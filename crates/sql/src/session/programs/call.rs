@@ -8,9 +8,11 @@ use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::ExprType;
 use crate::session::{Call, SqlSession, evaluate};
-use crate::state::{DefinerRole, Inside, Locals, SessionState};
+use crate::state::{DefinerRole, Inside, Locals, SessionState, may_use_row};
 use crate::store::Trx;
-use omnibus_parser::ast::{AssignTarget, Expr, ObjectName, ParamMode, ProgramKind, Statement};
+use omnibus_parser::ast::{
+    AssignTarget, ColumnRef, Expr, ObjectName, ParamMode, ProgramKind, Statement, TriggerTime,
+};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
 
@@ -101,7 +103,7 @@ impl Execution<'_, '_> {
         let (mut values, mut outs) = (Vec::with_capacity(args.len()), Vec::new());
         for (at, (mode, arg)) in program.modes.iter().zip(args).enumerate() {
             if *mode != ParamMode::In {
-                outs.push((at, out_target(arg, at, &def)?));
+                outs.push((at, out_target(&self.session.state, arg, at, &def)?));
             }
             values.push(match mode {
                 ParamMode::Out => (Value::Null, ExprType::null().column),
@@ -184,13 +186,31 @@ fn end_call(state: &mut SessionState, trx: &Trx, result: &ExecResult<Outcome>) {
 }
 
 /// Where an OUT argument goes.
-fn out_target(arg: &Expr, at: usize, def: &ProgramDef) -> SqlResult<Out> {
+fn out_target(state: &SessionState, arg: &Expr, at: usize, def: &ProgramDef) -> SqlResult<Out> {
     match arg {
+        Expr::Column(column) => match new_column(state, column)? {
+            Some(local) => Ok(Out::Variable(AssignTarget::Local(local))),
+            None => Err(SqlError::sp_not_var_arg(at + 1, def.full_name())),
+        },
         Expr::UserVar(name) => Ok(Out::Variable(AssignTarget::User(name.clone()))),
         Expr::Local(local) => Ok(Out::Variable(AssignTarget::Local(*local))),
         Expr::Param(number) => Ok(Out::Param(*number as usize)),
         _ => Err(SqlError::sp_not_var_arg(at + 1, def.full_name())),
     }
+}
+
+/// The variable of `NEW.column`, which a BEFORE trigger may change.
+fn new_column(state: &SessionState, column: &ColumnRef) -> SqlResult<Option<u32>> {
+    let (Some(trigger), Some(running)) = (&state.programs.trigger, state.programs.running.last()) else {
+        return Ok(None);
+    };
+    let is_new = column.schema().is_none() && column.table().is_some_and(|row| row.is("NEW"));
+    if !is_new || running.trigger()?.time != TriggerTime::Before {
+        return Ok(None);
+    }
+    let local = trigger.local(true, &column.name);
+    may_use_row(state, &column.name, Priv::Update)?;
+    Ok(local)
 }
 
 /// OUT parameters in the places of `?`, as a result set of one row.

@@ -4,6 +4,7 @@ use crate::api::VariableScope;
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
+use bytes::Bytes;
 use omnibus_parser::ast::{Commits, InPrograms, Program, ProgramKind, ProgramNode, SetItem, Statement};
 
 /// A look at one statement of a body.
@@ -40,6 +41,46 @@ pub(super) fn variables(state: &SessionState, program: &Program) -> SqlResult<()
         }
         Ok(())
     })
+}
+
+/// The characters of a routine's comment.
+const LONGEST_COMMENT: usize = 65_535;
+
+/// Fails if a routine's name or a parameter's has characters that MySQL's identifiers have not.
+///
+/// # Errors
+/// 1300.
+pub(super) fn routine_names<'n>(mut names: impl Iterator<Item = &'n str>) -> SqlResult<()> {
+    let Some((name, at)) = names.find_map(|name| Some((name, beyond_utf8mb3(name)?))) else { return Ok(()) };
+    let shown = format!("{}{}", &name[..at], in_hex(&name.as_bytes()[at..]));
+    Err(SqlError::new(1300, b"HY000", format!("Invalid utf8mb3 character string: '{shown}'")))
+}
+
+/// Fails if a routine's comment is too long, or is no utf8mb3. `what` stands for the routine in the error.
+///
+/// # Errors
+/// 3511, 4088.
+pub(super) fn comment(comment: Option<&Bytes>, what: &str) -> SqlResult<()> {
+    let Some(comment) = comment else { return Ok(()) };
+    let text = String::from_utf8_lossy(comment);
+    if text.chars().count() > LONGEST_COMMENT {
+        let shown: String = text.chars().take(64).collect();
+        let message = format!("Comment for routine '{shown}' is too long (max = {LONGEST_COMMENT})");
+        return Err(SqlError::new(3511, b"HY000", message));
+    }
+    let Some(at) = beyond_utf8mb3(&text) else { return Ok(()) };
+    let shown = in_hex(&text.as_bytes()[at..at + 3]);
+    let message = format!("Comment for {what} contains an invalid utf8mb3 character string: '{shown}'.");
+    Err(SqlError::new(4088, b"HY000", message))
+}
+
+/// Where the first character is that needs four bytes.
+fn beyond_utf8mb3(text: &str) -> Option<usize> {
+    text.char_indices().find(|(_, c)| c.len_utf8() > 3).map(|(at, _)| at)
+}
+
+fn in_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("\\x{byte:02X}"))
 }
 
 /// Looks at each statement of a list of nodes.
@@ -99,11 +140,23 @@ pub(super) fn inside_statement(statement: &Statement) -> SqlResult<()> {
     let traits = statement.traits();
     match (traits.programs, traits.commits) {
         (InPrograms::OutsideStatements(what), _) => Err(SqlError::stmt_not_allowed_in_sf_or_trg(what)),
+        // These end a transaction, too, where there is one.
+        (..) if steers_replication(statement) => Err(SqlError::commit_not_allowed_in_sf_or_trg()),
         (_, Commits::No) => Ok(()),
         (_, Commits::First | Commits::Itself | Commits::AsItGoes) => {
             Err(SqlError::commit_not_allowed_in_sf_or_trg())
         }
     }
+}
+
+fn steers_replication(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::ChangeSource(_)
+            | Statement::ChangeReplicationFilter(_)
+            | Statement::StartReplica(_)
+            | Statement::StopReplica(_)
+    )
 }
 
 /// Whether a statement that the SQL layer runs has a result set for the client.

@@ -101,6 +101,12 @@ impl ProgramDdl<'_, '_> {
             1103 => SqlError::new(1458, b"42000", format!("Incorrect routine name '{name}'")),
             _ => error,
         })?;
+        if !self.ddl.state.settings.mariadb {
+            let params = tree.params.iter().map(|param| param.name.as_str());
+            check::routine_names(std::iter::once(name).chain(params))?;
+            let shown = format!("stored routine '{db}.{name}'");
+            check::comment(tree.characteristics.comment.as_ref(), &shown)?;
+        }
         let routine = Routine { kind: tree.kind, db: &db, name };
         self.ddl.access.check_routine(routine, None, Priv::CreateRoutine)?;
         let definer = self.named_definer(tree.definer.as_ref())?;
@@ -232,6 +238,10 @@ impl ProgramDdl<'_, '_> {
         };
         let tree = old.routine()?;
         let new = &alter.characteristics;
+        if !self.ddl.state.settings.mariadb {
+            let shown = format!("{} '{db}.{}'", alter.kind.name(), alter.name.name);
+            check::comment(new.comment.as_ref(), &shown)?;
+        }
         let characteristics = Characteristics {
             comment: new.comment.clone().or(tree.characteristics.comment),
             deterministic: tree.characteristics.deterministic,

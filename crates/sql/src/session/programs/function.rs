@@ -94,7 +94,12 @@ impl Programs for Interpreter {
         state: &mut SessionState,
         trx: &mut Trx,
     ) -> ExecResult<()> {
-        self.inside(state, trx, |session| self.run_trigger(session, def, table, old, new))
+        self.inside(state, trx, |session| {
+            let beside = std::mem::replace(&mut session.trx.locks.beside, true);
+            let done = self.run_trigger(session, def, table, old, new);
+            session.trx.locks.beside = beside;
+            done
+        })
     }
 
     fn signature(&self, def: &Arc<ProgramDef>, settings: &SessionSettings) -> SqlResult<Signature> {

@@ -5,11 +5,11 @@ use super::check;
 use super::compile::{Compiled, Instruction};
 use super::cursor::CursorSink;
 use super::machine::{Frame, Machine, Scope, changes_nothing};
-use crate::api::{AccessCheck, Assignment, Mode, Outcome, RowSink};
+use crate::api::{AccessCheck, Assignment, Mode, Outcome, Priv, RowSink};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::eval;
 use crate::session::{Call, SqlSession, evaluate};
-use crate::state::{Inside, SessionState};
+use crate::state::{Inside, SessionState, may_use_row};
 use omnibus_parser::ast::{Expr, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
@@ -135,6 +135,7 @@ impl Execution<'_, '_> {
                 assign_user(&mut self.session.state, name, given, &mut self.machine.affected)?;
             }
             Instruction::AssignNew { column, value } => {
+                may_use_row(&self.session.state, column, Priv::Update)?;
                 let (value, ty) = self.value_of(value, true)?;
                 self.session.state.assign_new(column, value, &ty)?;
             }

@@ -12,7 +12,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::session::SqlSession;
 use crate::state::SessionState;
 use crate::store::Names;
-use omnibus_parser::ast::{ColumnRef, CreateTrigger, DropProgram, ProgramKind};
+use omnibus_parser::ast::{ColumnRef, CreateTrigger, DropProgram, ObjectName, ProgramKind};
 use omnibus_value::{ColumnKind, Value};
 use std::sync::Arc;
 
@@ -35,14 +35,11 @@ fn check_row_columns(tree: &CreateTrigger, table: &Table) -> SqlResult<()> {
 impl ProgramDdl<'_, '_> {
     /// CREATE TRIGGER.
     pub(crate) fn create_trigger(&mut self, tree: &CreateTrigger) -> ExecResult<Outcome> {
-        let table_db = self.ddl.schema_of(&tree.table)?;
-        let db = match &tree.name.schema {
-            Some(schema) => schema.to_string(),
-            None => table_db.clone(),
-        };
+        let (db, table_db) = self.trigger_schemas(tree)?;
         let (name, table_name) = (tree.name.name.as_str(), tree.table.name.to_string());
         check_name(name)?;
         self.ddl.trx.catalog().schema(&db)?;
+        self.ddl.trx.catalog().schema(&table_db)?;
         if db != table_db && db != "mysql" {
             return Err(SqlError::new(1435, b"HY000", "Trigger in wrong schema").into());
         }
@@ -97,6 +94,18 @@ impl ProgramDdl<'_, '_> {
         }
         let logged = self.log_as(&logged);
         self.commit_in(change, &db, &logged)
+    }
+
+    /// The databases of a trigger and its table: MySQL's trigger is in the current one, and its table in the trigger's; MariaDB's
+    /// trigger is in its table's.
+    fn trigger_schemas(&self, tree: &CreateTrigger) -> SqlResult<(String, String)> {
+        let named = |name: &ObjectName| name.schema.as_ref().map(ToString::to_string);
+        if self.ddl.state.settings.mariadb {
+            let table_db = self.ddl.schema_of(&tree.table)?;
+            return Ok((named(&tree.name).unwrap_or_else(|| table_db.clone()), table_db));
+        }
+        let db = self.ddl.schema_of(&tree.name)?;
+        Ok((db.clone(), named(&tree.table).unwrap_or(db)))
     }
 
     /// Puts a trigger behind the others of its table, or where FOLLOWS or PRECEDES wants it.
