@@ -88,5 +88,5 @@ pub fn is_reserved(word: &str) -> bool {
 
 /// Parses one expression: stored DEFAULT, generated column and CHECK texts.
 pub fn parse_expr(sql: &[u8], options: &ParseOptions) -> Result<ast::Expr, ParseError> {
-    parser(sql, 0, options)?.whole_expr()
+    grammar::whole_expr(&mut parser(sql, 0, options)?)
 }

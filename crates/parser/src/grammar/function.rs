@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::expr::Interval;
 use super::program::fractional_local;
-use super::{Parser, Rule};
+use super::{Parser, Rule, expr, names, primary, query};
 use crate::ParseError;
 use crate::ast::{
     Aggregate, AggregateKind, CastType, Expr, FrameBound, FunctionCall, Ident, IntervalUnit, JsonValue,
@@ -13,465 +13,460 @@ use crate::ast::{
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-impl Parser<'_> {
-    /// A word that is not reserved, before `(`.
-    pub(super) fn call(&mut self) -> Rule<Expr> {
-        let token = self.advance();
-        let text = self.text(&token);
-        let mut lower = [0u8; 32];
-        let Some(buffer) = lower.get_mut(..text.len()) else {
-            let name = self.ident_of(&token)?;
-            return call_of(self, None, name, false);
+/// A word that is not reserved, before `(`.
+pub(super) fn call(p: &mut Parser<'_>) -> Rule<Expr> {
+    let token = p.advance();
+    let text = p.text(&token);
+    let mut lower = [0u8; 32];
+    let Some(buffer) = lower.get_mut(..text.len()) else {
+        let name = names::ident_of(p, &token)?;
+        return call_of(p, None, name, false);
+    };
+    buffer.copy_from_slice(text);
+    buffer.make_ascii_lowercase();
+    let name: &[u8] = buffer;
+    if let Some(kind) = AggregateKind::from_name(name) {
+        return aggregate(p, kind);
+    }
+    match name {
+        b"cast" => cast(p),
+        b"extract" => {
+            p.expect(Tok::LParen)?;
+            let unit = primary::interval_unit(p)?;
+            p.expect_kw(Kw::FROM)?;
+            let expr = Box::new(expr::expr(p)?);
+            p.expect(Tok::RParen)?;
+            Ok(Expr::Extract { unit, expr })
+        }
+        b"trim" => trim(p),
+        b"substring" | b"substr" | b"mid" => substring(p),
+        b"position" => position(p),
+        b"date_add" | b"adddate" => date_arith(p, false),
+        b"date_sub" | b"subdate" => date_arith(p, true),
+        b"timestampadd" => unit_call(p, "timestampadd"),
+        b"timestampdiff" => unit_call(p, "timestampdiff"),
+        b"get_format" => get_format(p),
+        b"weight_string" => weight_string(p),
+        b"value" => primary::values_of(p),
+        b"json_value" => json_value(p),
+        b"column_create" | b"column_add" | b"column_get" | b"column_delete" | b"column_exists"
+        | b"column_list" | b"column_check" | b"column_json" => {
+            Err(ParseError::NotSupported("dynamic columns"))
+        }
+        b"now" => plain_call(p, "now"),
+        b"session_user" | b"system_user" => plain_call(p, "user"),
+        _ => {
+            let name = names::ident_of(p, &token)?;
+            call_of(p, None, name, false)
+        }
+    }
+}
+
+/// A reserved word that starts an operand: some are functions, a few without parentheses.
+pub(super) fn reserved_function(p: &mut Parser<'_>) -> Rule<Expr> {
+    let token = p.token;
+    let next = p.peek();
+    let name = match token.kw {
+        Kw::CURRENT_TIMESTAMP | Kw::LOCALTIME | Kw::LOCALTIMESTAMP => "now",
+        Kw::CURRENT_DATE => "curdate",
+        Kw::CURRENT_TIME => "curtime",
+        Kw::CURRENT_USER => "current_user",
+        Kw::UTC_DATE => "utc_date",
+        Kw::UTC_TIME => "utc_time",
+        Kw::UTC_TIMESTAMP => "utc_timestamp",
+        _ if next.kind != Tok::LParen => return Err(p.error()),
+        Kw::VALUES => {
+            p.advance();
+            return primary::values_of(p);
+        }
+        Kw::CHAR => return char_call(p),
+        Kw::IF => "if",
+        Kw::LEFT => "left",
+        Kw::RIGHT => "right",
+        Kw::REPLACE => "replace",
+        Kw::INSERT => "insert",
+        Kw::REPEAT => "repeat",
+        Kw::MOD => "mod",
+        Kw::DATABASE | Kw::SCHEMA => "database",
+        Kw::GROUPING => "grouping",
+        Kw::ROW_NUMBER
+        | Kw::RANK
+        | Kw::DENSE_RANK
+        | Kw::PERCENT_RANK
+        | Kw::CUME_DIST
+        | Kw::NTILE
+        | Kw::LAG
+        | Kw::LEAD
+        | Kw::FIRST_VALUE
+        | Kw::LAST_VALUE
+        | Kw::NTH_VALUE => return window_call(p),
+        _ => return Err(p.error()),
+    };
+    p.advance();
+    if p.is(Tok::LParen) {
+        return plain_call(p, name);
+    }
+    Ok(function(name, Vec::new()))
+}
+
+/// A call by a quoted or qualified name.
+pub(super) fn stored_call(p: &mut Parser<'_>, schema: Option<Ident>, name: Ident) -> Rule<Expr> {
+    call_of(p, schema, name, true)
+}
+
+/// `(args)` with the name consumed.
+fn plain_call(p: &mut Parser<'_>, name: &str) -> Rule<Expr> {
+    Ok(function(name, arguments(p)?))
+}
+
+fn arguments(p: &mut Parser<'_>) -> Rule<Vec<Expr>> {
+    p.expect(Tok::LParen)?;
+    if p.eat(Tok::RParen) {
+        return Ok(Vec::new());
+    }
+    let args = p.comma_list(expr::expr)?;
+    p.expect(Tok::RParen)?;
+    Ok(args)
+}
+
+fn cast(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let expr = Box::new(expr::expr(p)?);
+    if p.eat_words(&["AT", "TIME", "ZONE"]) {
+        let interval = p.eat_kw(Kw::INTERVAL);
+        let zone = String::from_utf8_lossy(&names::string(p)?).into();
+        p.expect_kw(Kw::AS)?;
+        if !p.eat_words(&["DATETIME"]) {
+            return Err(p.error());
+        }
+        let decimals = primary::fraction(p)?;
+        p.expect(Tok::RParen)?;
+        return Ok(Expr::Cast { expr, ty: Box::new(CastType::DateTimeAt { zone, interval, decimals }) });
+    }
+    p.expect_kw(Kw::AS)?;
+    let mut ty = Box::new(primary::cast_type(p)?);
+    if p.eat_word("ARRAY") {
+        ty = Box::new(CastType::Array(ty));
+    }
+    p.expect(Tok::RParen)?;
+    Ok(Expr::Cast { expr, ty })
+}
+
+fn char_call(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.advance();
+    p.expect(Tok::LParen)?;
+    let args = p.comma_list(expr::expr)?;
+    let charset = if p.eat_kw(Kw::USING) { Some(names::charset_name(p)?) } else { None };
+    p.expect(Tok::RParen)?;
+    let call = function("char", args);
+    Ok(match charset {
+        Some(charset) => Expr::ConvertUsing { expr: Box::new(call), charset },
+        None => call,
+    })
+}
+
+fn trim(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let side = match p.token.kw {
+        Kw::LEADING => Some(TrimSide::Leading),
+        Kw::TRAILING => Some(TrimSide::Trailing),
+        Kw::BOTH => Some(TrimSide::Both),
+        _ => None,
+    };
+    if side.is_some() {
+        p.advance();
+    }
+    let first = if side.is_some() && p.is_kw(Kw::FROM) { None } else { Some(expr::expr(p)?) };
+    let trim = match first {
+        Some(from) if side.is_none() && !p.is_kw(Kw::FROM) => Trim { side: TrimSide::Both, what: None, from },
+        what => {
+            p.expect_kw(Kw::FROM)?;
+            Trim { side: side.unwrap_or(TrimSide::Both), what, from: expr::expr(p)? }
+        }
+    };
+    p.expect(Tok::RParen)?;
+    Ok(Expr::Trim(Box::new(trim)))
+}
+
+fn substring(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let mut args = vec![expr::expr(p)?];
+    if p.eat_kw(Kw::FROM) {
+        args.push(expr::expr(p)?);
+        if p.eat_kw(Kw::FOR) {
+            args.push(expr::expr(p)?);
+        }
+    } else {
+        while p.eat(Tok::Comma) {
+            args.push(expr::expr(p)?);
+        }
+    }
+    p.expect(Tok::RParen)?;
+    Ok(function("substring", args))
+}
+
+fn position(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let needle = expr::bit_expr(p)?;
+    p.expect_kw(Kw::IN)?;
+    let haystack = expr::expr(p)?;
+    p.expect(Tok::RParen)?;
+    Ok(function("locate", vec![needle, haystack]))
+}
+
+/// DATE_ADD and its kind; ADDDATE and SUBDATE also take plain days.
+fn date_arith(p: &mut Parser<'_>, subtract: bool) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let expr = Box::new(expr::expr(p)?);
+    p.expect(Tok::Comma)?;
+    let (value, unit) = if p.is_kw(Kw::INTERVAL) {
+        match expr::interval(p)? {
+            Interval::Operand(value, unit) => (value, unit),
+            Interval::Call(call) => (call, IntervalUnit::Day),
+        }
+    } else {
+        (expr::expr(p)?, IntervalUnit::Day)
+    };
+    p.expect(Tok::RParen)?;
+    Ok(Expr::DateArith { expr, value: Box::new(value), unit, subtract })
+}
+
+fn unit_call(p: &mut Parser<'_>, name: &str) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let unit = primary::interval_unit(p)?;
+    p.expect(Tok::Comma)?;
+    let first = expr::expr(p)?;
+    p.expect(Tok::Comma)?;
+    let second = expr::expr(p)?;
+    p.expect(Tok::RParen)?;
+    Ok(function(name, vec![Expr::Unit(unit), first, second]))
+}
+
+/// `GET_FORMAT(DATE, 'EUR')`: the kind becomes a string argument.
+fn get_format(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let kind = names::upper_word(p)?;
+    p.expect(Tok::Comma)?;
+    let format = expr::expr(p)?;
+    p.expect(Tok::RParen)?;
+    let kind = Expr::Literal(Literal::Str(Bytes::from(kind.into_string())));
+    Ok(function("get_format", vec![kind, format]))
+}
+
+/// `WEIGHT_STRING(x [AS CHAR(n)])`: the length becomes a second argument. That of AS BINARY(n) is a cast's. Or `(x, bytes,
+/// characters, flags)`.
+fn weight_string(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let mut args = vec![expr::expr(p)?];
+    if p.eat_kw(Kw::AS) {
+        match primary::cast_type(p)? {
+            CastType::Char { length: Some(length @ 1..), charset: None, binary: false } => {
+                args.push(Expr::Literal(Literal::Int(length.into())));
+            }
+            ty @ CastType::Binary(Some(1..)) => {
+                let expr = Box::new(args.remove(0));
+                args.push(Expr::Cast { expr, ty: Box::new(ty) });
+            }
+            _ => return Err(p.error()),
+        }
+    } else if p.is(Tok::Comma) {
+        for _ in 0..3 {
+            p.expect(Tok::Comma)?;
+            args.push(Expr::Literal(Literal::Int(names::number(p)?)));
+        }
+    }
+    p.expect(Tok::RParen)?;
+    Ok(function("weight_string", args))
+}
+
+/// `JSON_VALUE(doc, 'path' [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`; with two expressions MariaDB's function.
+fn json_value(p: &mut Parser<'_>) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let doc = expr::expr(p)?;
+    p.expect(Tok::Comma)?;
+    // As SHOW CREATE TABLE writes it.
+    if !p.options.mariadb && p.is_word("_utf8mb4") {
+        p.advance();
+    }
+    if p.options.mariadb || !p.is(Tok::Str) {
+        let path = expr::expr(p)?;
+        p.expect(Tok::RParen)?;
+        return Ok(function("json_value", vec![doc, path]));
+    }
+    let path = names::string(p)?;
+    let ty = if p.eat_word("RETURNING") { Some(primary::cast_type(p)?) } else { None };
+    let on_empty = json_value_instead(p, "EMPTY")?;
+    let on_error = json_value_instead(p, "ERROR")?;
+    p.expect(Tok::RParen)?;
+    Ok(Expr::JsonValue(Box::new(JsonValue { doc, path, ty, on_empty, on_error })))
+}
+
+fn json_value_instead(p: &mut Parser<'_>, event: &str) -> Rule<JsonValueInstead> {
+    let mark = p.mark();
+    let instead = if p.eat_kw(Kw::NULL) {
+        JsonValueInstead::Null
+    } else if p.eat_word("ERROR") {
+        JsonValueInstead::Error
+    } else if p.eat_kw(Kw::DEFAULT) {
+        let begin = p.mark();
+        let value = expr::simple_expr(p)?;
+        if !is_value(&value) {
+            p.reset(begin);
+            return Err(p.error());
+        }
+        JsonValueInstead::Default(value)
+    } else {
+        return Ok(JsonValueInstead::Null);
+    };
+    p.expect_kw(Kw::ON)?;
+    if p.eat_word(event) {
+        return Ok(instead);
+    }
+    // It is for the other event, which comes behind this one.
+    if event == "EMPTY" && p.is_word("ERROR") {
+        p.reset(mark);
+        return Ok(JsonValueInstead::Null);
+    }
+    Err(p.error())
+}
+
+/// The text behind SEPARATOR, which may be written as its bytes.
+fn separator(p: &mut Parser<'_>) -> Rule<Bytes> {
+    if p.is(Tok::Str) {
+        return names::string(p);
+    }
+    match primary::special_literal(p)? {
+        Literal::Hex(bytes) | Literal::Bit(bytes) => Ok(bytes),
+        _ => Err(p.error()),
+    }
+}
+
+fn aggregate(p: &mut Parser<'_>, kind: AggregateKind) -> Rule<Expr> {
+    p.expect(Tok::LParen)?;
+    let mut call = Aggregate {
+        kind,
+        distinct: false,
+        star: false,
+        args: Vec::new(),
+        order_by: Vec::new(),
+        separator: None,
+        limit: None,
+        over: None,
+    };
+    if kind == AggregateKind::Count && p.eat(Tok::Star) {
+        call.star = true;
+    } else {
+        use AggregateKind as A;
+        let may = matches!(kind, A::Count | A::Sum | A::Avg | A::Min | A::Max | A::GroupConcat)
+            || kind == A::JsonArrayAgg && p.options.mariadb;
+        if p.is_kw(Kw::DISTINCT) && !may {
+            return Err(p.error());
+        }
+        call.distinct = p.eat_kw(Kw::DISTINCT);
+        if !call.distinct {
+            p.eat_kw(Kw::ALL);
+        }
+        let several = match kind {
+            AggregateKind::Count => call.distinct,
+            AggregateKind::GroupConcat | AggregateKind::JsonObjectAgg => true,
+            _ => false,
         };
-        buffer.copy_from_slice(text);
-        buffer.make_ascii_lowercase();
-        let name: &[u8] = buffer;
-        if let Some(kind) = AggregateKind::from_name(name) {
-            return self.aggregate(kind);
+        call.args = if several { p.comma_list(expr::expr)? } else { vec![expr::expr(p)?] };
+    }
+    if kind == AggregateKind::GroupConcat {
+        call.order_by = query::order_by(p)?;
+        if p.eat_kw(Kw::SEPARATOR) {
+            call.separator = Some(separator(p)?);
         }
-        match name {
-            b"cast" => self.cast(),
-            b"extract" => {
-                self.expect(Tok::LParen)?;
-                let unit = self.interval_unit()?;
-                self.expect_kw(Kw::FROM)?;
-                let expr = Box::new(self.expr()?);
-                self.expect(Tok::RParen)?;
-                Ok(Expr::Extract { unit, expr })
-            }
-            b"trim" => self.trim(),
-            b"substring" | b"substr" | b"mid" => self.substring(),
-            b"position" => self.position(),
-            b"date_add" | b"adddate" => self.date_arith(false),
-            b"date_sub" | b"subdate" => self.date_arith(true),
-            b"timestampadd" => self.unit_call("timestampadd"),
-            b"timestampdiff" => self.unit_call("timestampdiff"),
-            b"get_format" => self.get_format(),
-            b"weight_string" => self.weight_string(),
-            b"value" => self.values_of(),
-            b"json_value" => self.json_value(),
-            b"column_create" | b"column_add" | b"column_get" | b"column_delete" | b"column_exists"
-            | b"column_list" | b"column_check" | b"column_json" => {
-                Err(ParseError::NotSupported("dynamic columns"))
-            }
-            b"now" => self.plain_call("now"),
-            b"session_user" | b"system_user" => self.plain_call("user"),
-            _ => {
-                let name = self.ident_of(&token)?;
-                call_of(self, None, name, false)
-            }
+        call.limit = query::limit(p)?;
+    }
+    p.expect(Tok::RParen)?;
+    if p.is_kw(Kw::OVER) {
+        call.over = Some(over(p)?);
+    }
+    Ok(Expr::Aggregate(Box::new(call)))
+}
+
+fn window_call(p: &mut Parser<'_>) -> Rule<Expr> {
+    let token = p.advance();
+    let name: Ident = names::ident_of(p, &token)?.to_ascii_lowercase().into();
+    let args = window_arguments(p, &name)?;
+    // The only order there is.
+    p.eat_words(&["FROM", "FIRST"]);
+    let ignore_nulls = p.eat_words(&["IGNORE", "NULLS"]);
+    p.eat_words(&["RESPECT", "NULLS"]);
+    let over = over(p)?;
+    Ok(Expr::Window(Box::new(WindowCall { name, args, ignore_nulls, over })))
+}
+
+fn over(p: &mut Parser<'_>) -> Rule<Over> {
+    p.expect_kw(Kw::OVER)?;
+    if p.is(Tok::LParen) { Ok(Over::Spec(window_spec(p)?)) } else { Ok(Over::Name(names::ident(p)?)) }
+}
+
+/// `( [base] [PARTITION BY ..] [ORDER BY ..] [frame] )`
+pub(super) fn window_spec(p: &mut Parser<'_>) -> Rule<WindowSpec> {
+    p.expect(Tok::LParen)?;
+    let base = if names::is_ident(p) { Some(names::ident(p)?) } else { None };
+    let partition_by = if p.eat_words(&["PARTITION", "BY"]) { p.comma_list(expr::expr)? } else { Vec::new() };
+    let order_by = query::order_by(p)?;
+    let frame = match p.token.kw {
+        Kw::ROWS | Kw::RANGE => Some(window_frame(p)?),
+        _ if p.is_word("GROUPS") => return Err(ParseError::NotSupported("GROUPS")),
+        _ => None,
+    };
+    if frame.is_some() && !p.options.mariadb && p.is_word("EXCLUDE") {
+        return Err(ParseError::NotSupported("EXCLUDE"));
+    }
+    p.expect(Tok::RParen)?;
+    Ok(WindowSpec { base, partition_by, order_by, frame })
+}
+
+fn window_frame(p: &mut Parser<'_>) -> Rule<WindowFrame> {
+    let rows = p.advance().kw == Kw::ROWS;
+    if p.eat_kw(Kw::BETWEEN) {
+        let start = frame_bound(p)?;
+        p.expect_kw(Kw::AND)?;
+        let end = Some(frame_bound(p)?);
+        return Ok(WindowFrame { rows, start, end });
+    }
+    Ok(WindowFrame { rows, start: frame_bound(p)?, end: None })
+}
+
+fn frame_bound(p: &mut Parser<'_>) -> Rule<FrameBound> {
+    if p.eat_words(&["CURRENT", "ROW"]) {
+        return Ok(FrameBound::CurrentRow);
+    }
+    let unbounded = p.eat_word("UNBOUNDED");
+    let expr = if unbounded {
+        None
+    } else if p.is_kw(Kw::INTERVAL) {
+        match expr::interval(p)? {
+            Interval::Operand(value, unit) => Some(function("interval", vec![value, Expr::Unit(unit)])),
+            Interval::Call(call) => Some(call),
         }
-    }
-
-    /// A reserved word that starts an operand: some are functions, a few without parentheses.
-    pub(super) fn reserved_function(&mut self) -> Rule<Expr> {
-        let token = self.token;
-        let next = self.peek();
-        let name = match token.kw {
-            Kw::CURRENT_TIMESTAMP | Kw::LOCALTIME | Kw::LOCALTIMESTAMP => "now",
-            Kw::CURRENT_DATE => "curdate",
-            Kw::CURRENT_TIME => "curtime",
-            Kw::CURRENT_USER => "current_user",
-            Kw::UTC_DATE => "utc_date",
-            Kw::UTC_TIME => "utc_time",
-            Kw::UTC_TIMESTAMP => "utc_timestamp",
-            _ if next.kind != Tok::LParen => return Err(self.error()),
-            Kw::VALUES => {
-                self.advance();
-                return self.values_of();
-            }
-            Kw::CHAR => return self.char_call(),
-            Kw::IF => "if",
-            Kw::LEFT => "left",
-            Kw::RIGHT => "right",
-            Kw::REPLACE => "replace",
-            Kw::INSERT => "insert",
-            Kw::REPEAT => "repeat",
-            Kw::MOD => "mod",
-            Kw::DATABASE | Kw::SCHEMA => "database",
-            Kw::GROUPING => "grouping",
-            Kw::ROW_NUMBER
-            | Kw::RANK
-            | Kw::DENSE_RANK
-            | Kw::PERCENT_RANK
-            | Kw::CUME_DIST
-            | Kw::NTILE
-            | Kw::LAG
-            | Kw::LEAD
-            | Kw::FIRST_VALUE
-            | Kw::LAST_VALUE
-            | Kw::NTH_VALUE => return self.window_call(),
-            _ => return Err(self.error()),
-        };
-        self.advance();
-        if self.is(Tok::LParen) {
-            return self.plain_call(name);
+    } else if p.options.mariadb {
+        Some(expr::bit_expr(p)?)
+    } else {
+        // MySQL takes a number or a parameter, and no other expression.
+        let begin = p.mark();
+        let distance = expr::bit_expr(p)?;
+        if !matches!(distance, Expr::Param(_)) && !is_number_literal(&distance) {
+            p.reset(begin);
+            return Err(p.error());
         }
-        Ok(function(name, Vec::new()))
+        Some(distance)
+    };
+    let preceding = p.eat_word("PRECEDING");
+    if !preceding {
+        p.expect_word("FOLLOWING")?;
     }
-
-    /// A call by a quoted or qualified name.
-    pub(super) fn stored_call(&mut self, schema: Option<Ident>, name: Ident) -> Rule<Expr> {
-        call_of(self, schema, name, true)
-    }
-
-    /// `(args)` with the name consumed.
-    fn plain_call(&mut self, name: &str) -> Rule<Expr> {
-        Ok(function(name, self.arguments()?))
-    }
-
-    fn arguments(&mut self) -> Rule<Vec<Expr>> {
-        self.expect(Tok::LParen)?;
-        if self.eat(Tok::RParen) {
-            return Ok(Vec::new());
-        }
-        let args = self.comma_list(Self::expr)?;
-        self.expect(Tok::RParen)?;
-        Ok(args)
-    }
-
-    fn cast(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let expr = Box::new(self.expr()?);
-        if self.eat_words(&["AT", "TIME", "ZONE"]) {
-            let interval = self.eat_kw(Kw::INTERVAL);
-            let zone = String::from_utf8_lossy(&self.string()?).into();
-            self.expect_kw(Kw::AS)?;
-            if !self.eat_words(&["DATETIME"]) {
-                return Err(self.error());
-            }
-            let decimals = self.fraction()?;
-            self.expect(Tok::RParen)?;
-            return Ok(Expr::Cast { expr, ty: Box::new(CastType::DateTimeAt { zone, interval, decimals }) });
-        }
-        self.expect_kw(Kw::AS)?;
-        let mut ty = Box::new(self.cast_type()?);
-        if self.eat_word("ARRAY") {
-            ty = Box::new(CastType::Array(ty));
-        }
-        self.expect(Tok::RParen)?;
-        Ok(Expr::Cast { expr, ty })
-    }
-
-    fn char_call(&mut self) -> Rule<Expr> {
-        self.advance();
-        self.expect(Tok::LParen)?;
-        let args = self.comma_list(Self::expr)?;
-        let charset = if self.eat_kw(Kw::USING) { Some(self.charset_name()?) } else { None };
-        self.expect(Tok::RParen)?;
-        let call = function("char", args);
-        Ok(match charset {
-            Some(charset) => Expr::ConvertUsing { expr: Box::new(call), charset },
-            None => call,
-        })
-    }
-
-    fn trim(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let side = match self.token.kw {
-            Kw::LEADING => Some(TrimSide::Leading),
-            Kw::TRAILING => Some(TrimSide::Trailing),
-            Kw::BOTH => Some(TrimSide::Both),
-            _ => None,
-        };
-        if side.is_some() {
-            self.advance();
-        }
-        let first = if side.is_some() && self.is_kw(Kw::FROM) { None } else { Some(self.expr()?) };
-        let trim = match first {
-            Some(from) if side.is_none() && !self.is_kw(Kw::FROM) => {
-                Trim { side: TrimSide::Both, what: None, from }
-            }
-            what => {
-                self.expect_kw(Kw::FROM)?;
-                Trim { side: side.unwrap_or(TrimSide::Both), what, from: self.expr()? }
-            }
-        };
-        self.expect(Tok::RParen)?;
-        Ok(Expr::Trim(Box::new(trim)))
-    }
-
-    fn substring(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let mut args = vec![self.expr()?];
-        if self.eat_kw(Kw::FROM) {
-            args.push(self.expr()?);
-            if self.eat_kw(Kw::FOR) {
-                args.push(self.expr()?);
-            }
-        } else {
-            while self.eat(Tok::Comma) {
-                args.push(self.expr()?);
-            }
-        }
-        self.expect(Tok::RParen)?;
-        Ok(function("substring", args))
-    }
-
-    fn position(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let needle = self.bit_expr()?;
-        self.expect_kw(Kw::IN)?;
-        let haystack = self.expr()?;
-        self.expect(Tok::RParen)?;
-        Ok(function("locate", vec![needle, haystack]))
-    }
-
-    /// DATE_ADD and its kind; ADDDATE and SUBDATE also take plain days.
-    fn date_arith(&mut self, subtract: bool) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let expr = Box::new(self.expr()?);
-        self.expect(Tok::Comma)?;
-        let (value, unit) = if self.is_kw(Kw::INTERVAL) {
-            match self.interval()? {
-                Interval::Operand(value, unit) => (value, unit),
-                Interval::Call(call) => (call, IntervalUnit::Day),
-            }
-        } else {
-            (self.expr()?, IntervalUnit::Day)
-        };
-        self.expect(Tok::RParen)?;
-        Ok(Expr::DateArith { expr, value: Box::new(value), unit, subtract })
-    }
-
-    fn unit_call(&mut self, name: &str) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let unit = self.interval_unit()?;
-        self.expect(Tok::Comma)?;
-        let first = self.expr()?;
-        self.expect(Tok::Comma)?;
-        let second = self.expr()?;
-        self.expect(Tok::RParen)?;
-        Ok(function(name, vec![Expr::Unit(unit), first, second]))
-    }
-
-    /// `GET_FORMAT(DATE, 'EUR')`: the kind becomes a string argument.
-    fn get_format(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let kind = self.upper_word()?;
-        self.expect(Tok::Comma)?;
-        let format = self.expr()?;
-        self.expect(Tok::RParen)?;
-        let kind = Expr::Literal(Literal::Str(Bytes::from(kind.into_string())));
-        Ok(function("get_format", vec![kind, format]))
-    }
-
-    /// `WEIGHT_STRING(x [AS CHAR(n)])`: the length becomes a second argument. That of AS BINARY(n) is a cast's. Or `(x, bytes,
-    /// characters, flags)`.
-    fn weight_string(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let mut args = vec![self.expr()?];
-        if self.eat_kw(Kw::AS) {
-            match self.cast_type()? {
-                CastType::Char { length: Some(length @ 1..), charset: None, binary: false } => {
-                    args.push(Expr::Literal(Literal::Int(length.into())));
-                }
-                ty @ CastType::Binary(Some(1..)) => {
-                    let expr = Box::new(args.remove(0));
-                    args.push(Expr::Cast { expr, ty: Box::new(ty) });
-                }
-                _ => return Err(self.error()),
-            }
-        } else if self.is(Tok::Comma) {
-            for _ in 0..3 {
-                self.expect(Tok::Comma)?;
-                args.push(Expr::Literal(Literal::Int(self.number()?)));
-            }
-        }
-        self.expect(Tok::RParen)?;
-        Ok(function("weight_string", args))
-    }
-
-    /// `JSON_VALUE(doc, 'path' [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`; with two expressions MariaDB's function.
-    fn json_value(&mut self) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let doc = self.expr()?;
-        self.expect(Tok::Comma)?;
-        // As SHOW CREATE TABLE writes it.
-        if !self.options.mariadb && self.is_word("_utf8mb4") {
-            self.advance();
-        }
-        if self.options.mariadb || !self.is(Tok::Str) {
-            let path = self.expr()?;
-            self.expect(Tok::RParen)?;
-            return Ok(function("json_value", vec![doc, path]));
-        }
-        let path = self.string()?;
-        let ty = if self.eat_word("RETURNING") { Some(self.cast_type()?) } else { None };
-        let on_empty = self.json_value_instead("EMPTY")?;
-        let on_error = self.json_value_instead("ERROR")?;
-        self.expect(Tok::RParen)?;
-        Ok(Expr::JsonValue(Box::new(JsonValue { doc, path, ty, on_empty, on_error })))
-    }
-
-    fn json_value_instead(&mut self, event: &str) -> Rule<JsonValueInstead> {
-        let mark = self.mark();
-        let instead = if self.eat_kw(Kw::NULL) {
-            JsonValueInstead::Null
-        } else if self.eat_word("ERROR") {
-            JsonValueInstead::Error
-        } else if self.eat_kw(Kw::DEFAULT) {
-            let begin = self.mark();
-            let value = self.simple_expr()?;
-            if !is_value(&value) {
-                self.reset(begin);
-                return Err(self.error());
-            }
-            JsonValueInstead::Default(value)
-        } else {
-            return Ok(JsonValueInstead::Null);
-        };
-        self.expect_kw(Kw::ON)?;
-        if self.eat_word(event) {
-            return Ok(instead);
-        }
-        // It is for the other event, which comes behind this one.
-        if event == "EMPTY" && self.is_word("ERROR") {
-            self.reset(mark);
-            return Ok(JsonValueInstead::Null);
-        }
-        Err(self.error())
-    }
-
-    /// The text behind SEPARATOR, which may be written as its bytes.
-    fn separator(&mut self) -> Rule<Bytes> {
-        if self.is(Tok::Str) {
-            return self.string();
-        }
-        match self.special_literal()? {
-            Literal::Hex(bytes) | Literal::Bit(bytes) => Ok(bytes),
-            _ => Err(self.error()),
-        }
-    }
-
-    fn aggregate(&mut self, kind: AggregateKind) -> Rule<Expr> {
-        self.expect(Tok::LParen)?;
-        let mut call = Aggregate {
-            kind,
-            distinct: false,
-            star: false,
-            args: Vec::new(),
-            order_by: Vec::new(),
-            separator: None,
-            limit: None,
-            over: None,
-        };
-        if kind == AggregateKind::Count && self.eat(Tok::Star) {
-            call.star = true;
-        } else {
-            use AggregateKind as A;
-            let may = matches!(kind, A::Count | A::Sum | A::Avg | A::Min | A::Max | A::GroupConcat)
-                || kind == A::JsonArrayAgg && self.options.mariadb;
-            if self.is_kw(Kw::DISTINCT) && !may {
-                return Err(self.error());
-            }
-            call.distinct = self.eat_kw(Kw::DISTINCT);
-            if !call.distinct {
-                self.eat_kw(Kw::ALL);
-            }
-            let several = match kind {
-                AggregateKind::Count => call.distinct,
-                AggregateKind::GroupConcat | AggregateKind::JsonObjectAgg => true,
-                _ => false,
-            };
-            call.args = if several { self.comma_list(Self::expr)? } else { vec![self.expr()?] };
-        }
-        if kind == AggregateKind::GroupConcat {
-            call.order_by = self.order_by()?;
-            if self.eat_kw(Kw::SEPARATOR) {
-                call.separator = Some(self.separator()?);
-            }
-            call.limit = self.limit()?;
-        }
-        self.expect(Tok::RParen)?;
-        if self.is_kw(Kw::OVER) {
-            call.over = Some(self.over()?);
-        }
-        Ok(Expr::Aggregate(Box::new(call)))
-    }
-
-    fn window_call(&mut self) -> Rule<Expr> {
-        let token = self.advance();
-        let name: Ident = self.ident_of(&token)?.to_ascii_lowercase().into();
-        let args = window_arguments(self, &name)?;
-        // The only order there is.
-        self.eat_words(&["FROM", "FIRST"]);
-        let ignore_nulls = self.eat_words(&["IGNORE", "NULLS"]);
-        self.eat_words(&["RESPECT", "NULLS"]);
-        let over = self.over()?;
-        Ok(Expr::Window(Box::new(WindowCall { name, args, ignore_nulls, over })))
-    }
-
-    fn over(&mut self) -> Rule<Over> {
-        self.expect_kw(Kw::OVER)?;
-        if self.is(Tok::LParen) { Ok(Over::Spec(self.window_spec()?)) } else { Ok(Over::Name(self.ident()?)) }
-    }
-
-    /// `( [base] [PARTITION BY ..] [ORDER BY ..] [frame] )`
-    pub(super) fn window_spec(&mut self) -> Rule<WindowSpec> {
-        self.expect(Tok::LParen)?;
-        let base = if self.is_ident() { Some(self.ident()?) } else { None };
-        let partition_by =
-            if self.eat_words(&["PARTITION", "BY"]) { self.comma_list(Self::expr)? } else { Vec::new() };
-        let order_by = self.order_by()?;
-        let frame = match self.token.kw {
-            Kw::ROWS | Kw::RANGE => Some(self.window_frame()?),
-            _ if self.is_word("GROUPS") => return Err(ParseError::NotSupported("GROUPS")),
-            _ => None,
-        };
-        if frame.is_some() && !self.options.mariadb && self.is_word("EXCLUDE") {
-            return Err(ParseError::NotSupported("EXCLUDE"));
-        }
-        self.expect(Tok::RParen)?;
-        Ok(WindowSpec { base, partition_by, order_by, frame })
-    }
-
-    fn window_frame(&mut self) -> Rule<WindowFrame> {
-        let rows = self.advance().kw == Kw::ROWS;
-        if self.eat_kw(Kw::BETWEEN) {
-            let start = self.frame_bound()?;
-            self.expect_kw(Kw::AND)?;
-            let end = Some(self.frame_bound()?);
-            return Ok(WindowFrame { rows, start, end });
-        }
-        Ok(WindowFrame { rows, start: self.frame_bound()?, end: None })
-    }
-
-    fn frame_bound(&mut self) -> Rule<FrameBound> {
-        if self.eat_words(&["CURRENT", "ROW"]) {
-            return Ok(FrameBound::CurrentRow);
-        }
-        let unbounded = self.eat_word("UNBOUNDED");
-        let expr = if unbounded {
-            None
-        } else if self.is_kw(Kw::INTERVAL) {
-            match self.interval()? {
-                Interval::Operand(value, unit) => Some(function("interval", vec![value, Expr::Unit(unit)])),
-                Interval::Call(call) => Some(call),
-            }
-        } else if self.options.mariadb {
-            Some(self.bit_expr()?)
-        } else {
-            // MySQL takes a number or a parameter, and no other expression.
-            let begin = self.mark();
-            let distance = self.bit_expr()?;
-            if !matches!(distance, Expr::Param(_)) && !is_number_literal(&distance) {
-                self.reset(begin);
-                return Err(self.error());
-            }
-            Some(distance)
-        };
-        let preceding = self.eat_word("PRECEDING");
-        if !preceding {
-            self.expect_word("FOLLOWING")?;
-        }
-        Ok(match (expr, preceding) {
-            (None, true) => FrameBound::UnboundedPreceding,
-            (None, false) => FrameBound::UnboundedFollowing,
-            (Some(expr), true) => FrameBound::Preceding(expr),
-            (Some(expr), false) => FrameBound::Following(expr),
-        })
-    }
+    Ok(match (expr, preceding) {
+        (None, true) => FrameBound::UnboundedPreceding,
+        (None, false) => FrameBound::UnboundedFollowing,
+        (Some(expr), true) => FrameBound::Preceding(expr),
+        (Some(expr), false) => FrameBound::Following(expr),
+    })
 }
 
 fn is_number_literal(expr: &Expr) -> bool {
@@ -483,7 +478,7 @@ fn is_number_literal(expr: &Expr) -> bool {
 fn call_of(parser: &mut Parser<'_>, schema: Option<Ident>, written: Ident, quoted: bool) -> Rule<Expr> {
     let name: Ident = written.to_ascii_lowercase().into();
     let written = Written { name: Some(written).filter(|written| *written != name), quoted };
-    let args = parser.arguments()?;
+    let args = arguments(parser)?;
     Ok(Expr::Function(Box::new(FunctionCall { schema, name, written, args })))
 }
 
@@ -513,7 +508,7 @@ fn window_arguments(parser: &mut Parser<'_>, name: &str) -> Rule<Vec<Expr>> {
     }
     loop {
         let start = parser.token.start as usize;
-        let arg = parser.expr()?;
+        let arg = expr::expr(parser)?;
         let mysql = !parser.options.mariadb && args.len() == far;
         if let Some(variable) = fractional_local(parser, &arg).filter(|_| mysql)
             && let ParseError::Syntax { near, line } = ParseError::at(parser.src, start)

@@ -1,6 +1,6 @@
 //! HANDLER.
 
-use super::{Parser, Rule};
+use super::{Parser, Rule, expr, from, names, query};
 use crate::ast::{BinaryOp, HandlerRead, HandlerStatement, HandlerStep, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -8,9 +8,9 @@ use crate::lexer::keyword::Kw;
 /// At HANDLER.
 pub(super) fn statement(p: &mut Parser<'_>) -> Rule<Statement> {
     p.advance();
-    let table = p.object_name()?;
+    let table = names::object_name(p)?;
     if p.eat_word("OPEN") {
-        let alias = p.table_alias()?;
+        let alias = from::table_alias(p)?;
         return Ok(Statement::Handler(Box::new(HandlerStatement::Open { table, alias })));
     }
     // Only OPEN may name a database: the others mean what was opened.
@@ -24,10 +24,10 @@ pub(super) fn statement(p: &mut Parser<'_>) -> Rule<Statement> {
     p.expect_kw(Kw::READ)?;
     let (index, step) = match scan(p) {
         Some(step) => (None, step),
-        None => (Some(p.ident()?), step(p)?),
+        None => (Some(names::ident(p)?), step(p)?),
     };
-    let filter = if p.eat_kw(Kw::WHERE) { Some(p.expr()?) } else { None };
-    let limit = p.limit()?;
+    let filter = if p.eat_kw(Kw::WHERE) { Some(expr::expr(p)?) } else { None };
+    let limit = query::limit(p)?;
     let read = HandlerRead { alias, index, step, filter, limit };
     Ok(Statement::Handler(Box::new(HandlerStatement::Read(read))))
 }
@@ -51,7 +51,7 @@ fn step(p: &mut Parser<'_>) -> Rule<HandlerStep> {
         Tok::Gt => BinaryOp::Gt,
         Tok::Lt => BinaryOp::Lt,
         _ => {
-            return match p.upper_word()?.as_str() {
+            return match names::upper_word(p)?.as_str() {
                 "FIRST" => Ok(HandlerStep::First),
                 "NEXT" => Ok(HandlerStep::Next),
                 "PREV" => Ok(HandlerStep::Previous),
@@ -62,7 +62,7 @@ fn step(p: &mut Parser<'_>) -> Rule<HandlerStep> {
     };
     p.advance();
     p.expect(Tok::LParen)?;
-    let values = p.comma_list(Parser::expr)?;
+    let values = p.comma_list(expr::expr)?;
     p.expect(Tok::RParen)?;
     Ok(HandlerStep::Key { op, values })
 }

@@ -7,15 +7,13 @@ use crate::ast::{Hint, HintValue, Ident, IndexHintKind, JoinPlace};
 const NO_HINT: &str = "Optimizer hint syntax error";
 const NO_SIZE: &str = "A size parameter was incorrectly specified, either number or on the form 10M";
 
-impl Parser<'_> {
-    /// The hints behind the word that was taken last.
-    pub(super) fn hints(&self) -> Vec<Hint> {
-        hints(&self.src[self.last_end as usize..self.token.start as usize])
-    }
+/// The hints behind the word that was taken last.
+pub(super) fn hints(p: &Parser<'_>) -> Vec<Hint> {
+    hints_in(&p.src[p.last_end as usize..p.token.start as usize])
 }
 
 /// The hints in what stands between a word and the next one.
-fn hints(blank: &[u8]) -> Vec<Hint> {
+fn hints_in(blank: &[u8]) -> Vec<Hint> {
     let Some(text) = blank.trim_ascii_start().strip_prefix(b"/*+") else { return Vec::new() };
     let mut reader = Reader { text };
     let mut hints = Vec::new();

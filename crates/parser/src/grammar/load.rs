@@ -1,161 +1,154 @@
 //! LOAD DATA, and the FIELDS/LINES clauses it shares with SELECT .. INTO OUTFILE.
 
-use super::{Parser, Rule};
+use super::{Parser, Rule, dml, from, names, primary};
 use crate::ast::{
     FileFormat, Ident, LoadData, LoadPriority, LoadTarget, OnDuplicate, Statement, Unsupported,
 };
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-impl Parser<'_> {
-    /// At LOAD.
-    pub(super) fn load(&mut self) -> Rule<Statement> {
-        self.advance();
-        if self.is_word("XML") || self.is_kw(Kw::INDEX) {
-            let what = if self.is_word("XML") { "LOAD XML" } else { "LOAD INDEX INTO CACHE" };
-            return Ok(self.unsupported(what, "load"));
-        }
-        self.expect_word("DATA")?;
-        let priority = if self.eat_kw(Kw::LOW_PRIORITY) {
-            LoadPriority::Low
-        } else if self.eat_word("CONCURRENT") {
-            LoadPriority::Concurrent
-        } else {
-            LoadPriority::Normal
-        };
-        let local = self.eat_word("LOCAL");
-        self.expect_kw(Kw::INFILE)?;
-        let file = self.string()?;
-        let duplicates = if self.eat_kw(Kw::REPLACE) {
-            OnDuplicate::Replace
-        } else if self.eat_kw(Kw::IGNORE) {
-            OnDuplicate::Ignore
-        } else {
-            OnDuplicate::Error
-        };
-        self.expect_kw(Kw::INTO)?;
-        self.expect_kw(Kw::TABLE)?;
-        let table = self.object_name()?;
-        let partitions = self.partitions()?;
-        let charset = self.type_charset()?;
-        let format = self.file_format()?;
-        let ignore_lines = self.ignore_lines()?;
-        let columns = self.load_targets()?;
-        let assignments = if self.eat_kw(Kw::SET) { self.assignments()? } else { Vec::new() };
-        Ok(Statement::LoadData(Box::new(LoadData {
-            priority,
-            local,
-            file,
-            duplicates,
-            table,
-            partitions,
-            charset,
-            format,
-            ignore_lines,
-            columns,
-            assignments,
-        })))
+/// At LOAD.
+pub(super) fn load(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    if p.is_word("XML") || p.is_kw(Kw::INDEX) {
+        let what = if p.is_word("XML") { "LOAD XML" } else { "LOAD INDEX INTO CACHE" };
+        return Ok(unsupported(p, what, "load"));
     }
+    p.expect_word("DATA")?;
+    let priority = if p.eat_kw(Kw::LOW_PRIORITY) {
+        LoadPriority::Low
+    } else if p.eat_word("CONCURRENT") {
+        LoadPriority::Concurrent
+    } else {
+        LoadPriority::Normal
+    };
+    let local = p.eat_word("LOCAL");
+    p.expect_kw(Kw::INFILE)?;
+    let file = names::string(p)?;
+    let duplicates = if p.eat_kw(Kw::REPLACE) {
+        OnDuplicate::Replace
+    } else if p.eat_kw(Kw::IGNORE) {
+        OnDuplicate::Ignore
+    } else {
+        OnDuplicate::Error
+    };
+    p.expect_kw(Kw::INTO)?;
+    p.expect_kw(Kw::TABLE)?;
+    let table = names::object_name(p)?;
+    let partitions = from::partitions(p)?;
+    let charset = type_charset(p)?;
+    let format = file_format(p)?;
+    let ignore_lines = ignore_lines(p)?;
+    let columns = load_targets(p)?;
+    let assignments = if p.eat_kw(Kw::SET) { dml::assignments(p)? } else { Vec::new() };
+    Ok(Statement::LoadData(Box::new(LoadData {
+        priority,
+        local,
+        file,
+        duplicates,
+        table,
+        partitions,
+        charset,
+        format,
+        ignore_lines,
+        columns,
+        assignments,
+    })))
+}
 
-    fn ignore_lines(&mut self) -> Rule<u64> {
-        if !self.eat_kw(Kw::IGNORE) {
-            return Ok(0);
-        }
-        let lines = self.number()?;
-        if !self.eat_kw(Kw::LINES) {
-            self.expect_kw(Kw::ROWS)?;
-        }
-        Ok(lines)
+fn ignore_lines(p: &mut Parser<'_>) -> Rule<u64> {
+    if !p.eat_kw(Kw::IGNORE) {
+        return Ok(0);
     }
-
-    fn load_targets(&mut self) -> Rule<Vec<LoadTarget>> {
-        let mut targets = Vec::new();
-        if !self.eat(Tok::LParen) {
-            return Ok(targets);
-        }
-        while !self.eat(Tok::RParen) {
-            if !targets.is_empty() {
-                self.expect(Tok::Comma)?;
-            }
-            targets.push(match self.token.kind {
-                Tok::UserVar => LoadTarget::Variable(self.user_var()?),
-                _ => LoadTarget::Column(self.column_ref()?.name),
-            });
-        }
-        Ok(targets)
+    let lines = names::number(p)?;
+    if !p.eat_kw(Kw::LINES) {
+        p.expect_kw(Kw::ROWS)?;
     }
+    Ok(lines)
+}
 
-    /// `[CHARACTER SET cs | CHARSET cs]` and the short forms ASCII, UNICODE, BYTE.
-    pub(super) fn type_charset(&mut self) -> Rule<Option<Ident>> {
-        if self.eat_words(&["CHARACTER", "SET"])
-            || self.eat_words(&["CHAR", "SET"])
-            || self.eat_word("CHARSET")
-        {
-            self.optional_eq();
-            return self.charset_name().map(Some);
-        }
-        Ok(match self.eat_any(&["ASCII", "UNICODE", "BYTE"]) {
-            Some("ASCII") => Some("latin1".into()),
-            Some("UNICODE") => Some("ucs2".into()),
-            Some(_) => Some("binary".into()),
-            None => None,
-        })
+fn load_targets(p: &mut Parser<'_>) -> Rule<Vec<LoadTarget>> {
+    let mut targets = Vec::new();
+    if !p.eat(Tok::LParen) {
+        return Ok(targets);
     }
+    while !p.eat(Tok::RParen) {
+        if !targets.is_empty() {
+            p.expect(Tok::Comma)?;
+        }
+        targets.push(match p.token.kind {
+            Tok::UserVar => LoadTarget::Variable(names::user_var(p)?),
+            _ => LoadTarget::Column(names::column_ref(p)?.name),
+        });
+    }
+    Ok(targets)
+}
 
-    /// `[FIELDS ..] [LINES ..]`
-    pub(super) fn file_format(&mut self) -> Rule<FileFormat> {
-        let mut format = FileFormat::default();
-        if self.eat_word("FIELDS") || self.eat_word("COLUMNS") {
-            loop {
-                if self.eat_words(&["TERMINATED", "BY"]) {
-                    format.fields_terminated = Some(self.text_value()?);
-                } else if self.eat_words(&["OPTIONALLY", "ENCLOSED", "BY"]) {
-                    format.fields_optionally = true;
-                    format.fields_enclosed = Some(self.text_value()?);
-                } else if self.eat_words(&["ENCLOSED", "BY"]) {
-                    format.fields_enclosed = Some(self.text_value()?);
-                } else if self.eat_words(&["ESCAPED", "BY"]) {
-                    format.fields_escaped = Some(self.text_value()?);
-                } else {
-                    break;
-                }
+/// `[CHARACTER SET cs | CHARSET cs]` and the short forms ASCII, UNICODE, BYTE.
+pub(super) fn type_charset(p: &mut Parser<'_>) -> Rule<Option<Ident>> {
+    if p.eat_words(&["CHARACTER", "SET"]) || p.eat_words(&["CHAR", "SET"]) || p.eat_word("CHARSET") {
+        names::optional_eq(p);
+        return names::charset_name(p).map(Some);
+    }
+    Ok(match p.eat_any(&["ASCII", "UNICODE", "BYTE"]) {
+        Some("ASCII") => Some("latin1".into()),
+        Some("UNICODE") => Some("ucs2".into()),
+        Some(_) => Some("binary".into()),
+        None => None,
+    })
+}
+
+/// `[FIELDS ..] [LINES ..]`
+pub(super) fn file_format(p: &mut Parser<'_>) -> Rule<FileFormat> {
+    let mut format = FileFormat::default();
+    if p.eat_word("FIELDS") || p.eat_word("COLUMNS") {
+        loop {
+            if p.eat_words(&["TERMINATED", "BY"]) {
+                format.fields_terminated = Some(text_value(p)?);
+            } else if p.eat_words(&["OPTIONALLY", "ENCLOSED", "BY"]) {
+                format.fields_optionally = true;
+                format.fields_enclosed = Some(text_value(p)?);
+            } else if p.eat_words(&["ENCLOSED", "BY"]) {
+                format.fields_enclosed = Some(text_value(p)?);
+            } else if p.eat_words(&["ESCAPED", "BY"]) {
+                format.fields_escaped = Some(text_value(p)?);
+            } else {
+                break;
             }
         }
-        if self.eat_kw(Kw::LINES) {
-            loop {
-                if self.eat_words(&["TERMINATED", "BY"]) {
-                    format.lines_terminated = Some(self.text_value()?);
-                } else if self.eat_words(&["STARTING", "BY"]) {
-                    format.lines_starting = Some(self.text_value()?);
-                } else {
-                    break;
-                }
+    }
+    if p.eat_kw(Kw::LINES) {
+        loop {
+            if p.eat_words(&["TERMINATED", "BY"]) {
+                format.lines_terminated = Some(text_value(p)?);
+            } else if p.eat_words(&["STARTING", "BY"]) {
+                format.lines_starting = Some(text_value(p)?);
+            } else {
+                break;
             }
         }
-        Ok(format)
     }
+    Ok(format)
+}
 
-    /// A string, hex or bit literal's bytes.
-    pub(super) fn text_value(&mut self) -> Rule<bytes::Bytes> {
-        if self.is(Tok::Str) {
-            return self.string();
-        }
-        match self.special_literal()? {
-            crate::ast::Literal::Hex(b) | crate::ast::Literal::Bit(b) | crate::ast::Literal::National(b) => {
-                Ok(b)
-            }
-            _ => Err(self.error()),
-        }
+/// A string, hex or bit literal's bytes.
+pub(super) fn text_value(p: &mut Parser<'_>) -> Rule<bytes::Bytes> {
+    if p.is(Tok::Str) {
+        return names::string(p);
     }
+    match primary::special_literal(p)? {
+        crate::ast::Literal::Hex(b) | crate::ast::Literal::Bit(b) | crate::ast::Literal::National(b) => Ok(b),
+        _ => Err(p.error()),
+    }
+}
 
-    /// A statement known by its first words: skips the rest of the text, which may hold `;` of its own.
-    pub(super) fn unsupported(&mut self, what: &'static str, kind: &'static str) -> Statement {
-        while !matches!(self.token.kind, Tok::Eof | Tok::Invalid) {
-            self.advance();
-        }
-        if self.is(Tok::Invalid) {
-            self.token.kind = Tok::Eof;
-        }
-        Statement::Unsupported(Unsupported { what, kind })
+/// A statement known by its first words: skips the rest of the text, which may hold `;` of its own.
+pub(super) fn unsupported(p: &mut Parser<'_>, what: &'static str, kind: &'static str) -> Statement {
+    while !matches!(p.token.kind, Tok::Eof | Tok::Invalid) {
+        p.advance();
     }
+    if p.is(Tok::Invalid) {
+        p.token.kind = Tok::Eof;
+    }
+    Statement::Unsupported(Unsupported { what, kind })
 }

@@ -1,4 +1,4 @@
-//! Recursive descent over tokens: one method per grammar rule, all on [`Parser`].
+//! Recursive descent over tokens: a grammar rule is a function of a [`Parser`].
 //!
 //! This file is the machinery: advancing, expecting, errors, nesting bounds. Rules of each statement family are
 //! in the files beside it. A rule is entered with its first token current and leaves the token after it
@@ -34,6 +34,8 @@ mod statement;
 mod transaction;
 mod user;
 mod view;
+
+pub(crate) use expr::whole_expr;
 
 use bytes::Bytes;
 use omnibus_value::stack;
@@ -139,7 +141,7 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         self.params = 0;
-        let node = self.statement()?;
+        let node = statement::statement(self)?;
         if !matches!(self.token.kind, Tok::Semicolon | Tok::Eof) {
             return Err(self.error());
         }

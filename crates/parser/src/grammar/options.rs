@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::names::parse_u64;
-use super::{Parser, Rule};
+use super::{Parser, Rule, load, names};
 use crate::ast::{Ident, TableOption};
 use crate::error::ParseError;
 use crate::lexer::Tok;
@@ -45,97 +45,93 @@ const INERT: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-impl Parser<'_> {
-    /// One table option, or nothing.
-    pub(super) fn table_option(&mut self) -> Rule<Option<TableOption>> {
-        let mark = self.mark();
-        let default = self.eat_kw(Kw::DEFAULT);
-        if self.at_charset()
-            && let Some(charset) = self.type_charset()?
-        {
-            return Ok(Some(TableOption::Charset(charset)));
-        }
-        if self.eat_kw(Kw::COLLATE) {
-            self.optional_eq();
-            return Ok(Some(TableOption::Collate(self.charset_name()?)));
-        }
-        if default {
-            self.reset(mark);
-            return Ok(None);
-        }
-        if self.eat_word("ENGINE")
-            || (self.is_word("TYPE") && self.peek().kind == Tok::Eq && self.eat_word("TYPE"))
-        {
-            self.optional_eq();
-            return Ok(Some(TableOption::Engine(self.ident_or_text()?)));
-        }
-        if self.eat_word("AUTO_INCREMENT") {
-            self.optional_eq();
-            return Ok(Some(TableOption::AutoIncrement(self.number()?)));
-        }
-        if self.eat_word("COMMENT") {
-            self.optional_eq();
-            return Ok(Some(TableOption::Comment(self.string()?)));
-        }
-        if self.eat_word("ROW_FORMAT") {
-            self.optional_eq();
-            return Ok(Some(TableOption::RowFormat(self.upper_word()?)));
-        }
-        if self.eat_word("KEY_BLOCK_SIZE") {
-            self.optional_eq();
-            check_range(self, "key_block_size", u16::MAX.into())?;
-            return Ok(Some(TableOption::KeyBlockSize(self.number()?)));
-        }
-        self.other_option()
+/// One table option, or nothing.
+pub(super) fn table_option(p: &mut Parser<'_>) -> Rule<Option<TableOption>> {
+    let mark = p.mark();
+    let default = p.eat_kw(Kw::DEFAULT);
+    if at_charset(p)
+        && let Some(charset) = load::type_charset(p)?
+    {
+        return Ok(Some(TableOption::Charset(charset)));
     }
+    if p.eat_kw(Kw::COLLATE) {
+        names::optional_eq(p);
+        return Ok(Some(TableOption::Collate(names::charset_name(p)?)));
+    }
+    if default {
+        p.reset(mark);
+        return Ok(None);
+    }
+    if p.eat_word("ENGINE") || (p.is_word("TYPE") && p.peek().kind == Tok::Eq && p.eat_word("TYPE")) {
+        names::optional_eq(p);
+        return Ok(Some(TableOption::Engine(names::ident_or_text(p)?)));
+    }
+    if p.eat_word("AUTO_INCREMENT") {
+        names::optional_eq(p);
+        return Ok(Some(TableOption::AutoIncrement(names::number(p)?)));
+    }
+    if p.eat_word("COMMENT") {
+        names::optional_eq(p);
+        return Ok(Some(TableOption::Comment(names::string(p)?)));
+    }
+    if p.eat_word("ROW_FORMAT") {
+        names::optional_eq(p);
+        return Ok(Some(TableOption::RowFormat(names::upper_word(p)?)));
+    }
+    if p.eat_word("KEY_BLOCK_SIZE") {
+        names::optional_eq(p);
+        check_range(p, "key_block_size", u16::MAX.into())?;
+        return Ok(Some(TableOption::KeyBlockSize(names::number(p)?)));
+    }
+    other_option(p)
+}
 
-    fn at_charset(&self) -> bool {
-        self.is_kw(Kw::CHARACTER) || self.is_kw(Kw::CHAR) || self.is_word("CHARSET")
-    }
+fn at_charset(p: &Parser<'_>) -> bool {
+    p.is_kw(Kw::CHARACTER) || p.is_kw(Kw::CHAR) || p.is_word("CHARSET")
+}
 
-    fn other_option(&mut self) -> Rule<Option<TableOption>> {
-        if self.is_kw(Kw::UNION) && matches!(self.peek().kind, Tok::Eq | Tok::LParen) {
-            self.advance();
-            self.optional_eq();
-            let start = self.token.start;
-            self.paren_list(Self::object_name)?;
-            let value = self.text_since(start);
-            return Ok(Some(TableOption::Other { name: "UNION".into(), value }));
-        }
-        if (self.is_word("DATA") || self.is_kw(Kw::INDEX)) && self.peek_is_word("DIRECTORY") {
-            let first = self.upper_word()?;
-            self.advance();
-            self.optional_eq();
-            let name = format!("{first} DIRECTORY");
-            let value = directory(self, &name)?;
-            return Ok(Some(TableOption::Other { name: name.into(), value }));
-        }
-        if self.eat_words(&["START", "TRANSACTION"]) {
-            return Ok(Some(TableOption::Other { name: "START TRANSACTION".into(), value: Bytes::new() }));
-        }
-        // What a definition of ours says in a comment for itself.
-        if self.is_word("NOT_BUILT") && self.peek().kind == Tok::Eq {
-            self.advance();
-            self.advance();
-            let value = self.string()?;
-            return Ok(Some(TableOption::Other { name: "NOT_BUILT".into(), value }));
-        }
-        let Some(name) = self.eat_any(INERT) else { return Ok(None) };
-        self.optional_eq();
-        if name == "AVG_ROW_LENGTH" {
-            check_range(self, "avg_row_length", u32::MAX.into())?;
-        }
-        let start = self.token.start;
-        if !matches!(self.token.kind, Tok::Word | Tok::Str | Tok::Int | Tok::Quoted | Tok::HexNum) {
-            return Err(self.error());
-        }
-        self.advance();
-        let value = self.text_since(start);
-        if name == "TABLESPACE" && self.eat_word("STORAGE") {
-            self.upper_word()?;
-        }
-        Ok(Some(TableOption::Other { name: Ident::from(name), value }))
+fn other_option(p: &mut Parser<'_>) -> Rule<Option<TableOption>> {
+    if p.is_kw(Kw::UNION) && matches!(p.peek().kind, Tok::Eq | Tok::LParen) {
+        p.advance();
+        names::optional_eq(p);
+        let start = p.token.start;
+        p.paren_list(names::object_name)?;
+        let value = p.text_since(start);
+        return Ok(Some(TableOption::Other { name: "UNION".into(), value }));
     }
+    if (p.is_word("DATA") || p.is_kw(Kw::INDEX)) && p.peek_is_word("DIRECTORY") {
+        let first = names::upper_word(p)?;
+        p.advance();
+        names::optional_eq(p);
+        let name = format!("{first} DIRECTORY");
+        let value = directory(p, &name)?;
+        return Ok(Some(TableOption::Other { name: name.into(), value }));
+    }
+    if p.eat_words(&["START", "TRANSACTION"]) {
+        return Ok(Some(TableOption::Other { name: "START TRANSACTION".into(), value: Bytes::new() }));
+    }
+    // What a definition of ours says in a comment for itself.
+    if p.is_word("NOT_BUILT") && p.peek().kind == Tok::Eq {
+        p.advance();
+        p.advance();
+        let value = names::string(p)?;
+        return Ok(Some(TableOption::Other { name: "NOT_BUILT".into(), value }));
+    }
+    let Some(name) = p.eat_any(INERT) else { return Ok(None) };
+    names::optional_eq(p);
+    if name == "AVG_ROW_LENGTH" {
+        check_range(p, "avg_row_length", u32::MAX.into())?;
+    }
+    let start = p.token.start;
+    if !matches!(p.token.kind, Tok::Word | Tok::Str | Tok::Int | Tok::Quoted | Tok::HexNum) {
+        return Err(p.error());
+    }
+    p.advance();
+    let value = p.text_since(start);
+    if name == "TABLESPACE" && p.eat_word("STORAGE") {
+        names::upper_word(p)?;
+    }
+    Ok(Some(TableOption::Other { name: Ident::from(name), value }))
 }
 
 /// Fails if the number that is next is beyond what MySQL keeps of an option.
@@ -151,7 +147,7 @@ fn check_range(parser: &Parser<'_>, option: &str, most: u64) -> Rule<()> {
 
 /// A path of DATA DIRECTORY or INDEX DIRECTORY, which is a whole one.
 fn directory(parser: &mut Parser<'_>, option: &str) -> Rule<Bytes> {
-    let path = parser.string()?;
+    let path = names::string(parser)?;
     if parser.options.mariadb {
         return Ok(path);
     }

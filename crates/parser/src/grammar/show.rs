@@ -2,301 +2,298 @@
 
 use bytes::Bytes;
 
-use super::{Parser, Rule};
+use super::{Parser, Rule, names, query};
 use crate::ParseError;
 use crate::ast::{EngineReport, Ident, ObjectName, Show, ShowEvents, ShowFilter, Statement, VarScope};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-impl Parser<'_> {
-    /// At SHOW.
-    pub(super) fn show(&mut self) -> Rule<Statement> {
-        self.advance();
-        Ok(Statement::Show(Box::new(self.show_what()?)))
-    }
+/// At SHOW.
+pub(super) fn show(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    Ok(Statement::Show(Box::new(show_what(p)?)))
+}
 
-    fn show_what(&mut self) -> Rule<Show> {
-        let start = self.mark();
-        let word = self.upper_word()?;
-        let next_is_word = self.is(Tok::Word);
-        Ok(match word.as_str() {
-            "PARSE_TREE" => return Err(ParseError::NotSupported("SHOW PARSE_TREE")),
-            "LIBRARY" if self.is_word("STATUS") => {
-                return Err(ParseError::NotSupported("SHOW LIBRARY STATUS"));
+fn show_what(p: &mut Parser<'_>) -> Rule<Show> {
+    let start = p.mark();
+    let word = names::upper_word(p)?;
+    let next_is_word = p.is(Tok::Word);
+    Ok(match word.as_str() {
+        "PARSE_TREE" => return Err(ParseError::NotSupported("SHOW PARSE_TREE")),
+        "LIBRARY" if p.is_word("STATUS") => {
+            return Err(ParseError::NotSupported("SHOW LIBRARY STATUS"));
+        }
+        "DATABASES" | "SCHEMAS" => Show::Databases(show_filter(p)?),
+        "TABLES" | "COLUMNS" | "FIELDS" | "FULL" | "EXTENDED" | "INDEX" | "INDEXES" | "KEYS" => {
+            p.reset(start);
+            show_schema_objects(p)?
+        }
+        "TABLE" => {
+            p.expect_word("STATUS")?;
+            let (schema, filter) = in_schema(p)?;
+            Show::TableStatus { schema, filter }
+        }
+        "OPEN" => {
+            p.expect_word("TABLES")?;
+            let (schema, filter) = in_schema(p)?;
+            Show::OpenTables { schema, filter }
+        }
+        "TRIGGERS" => {
+            let (schema, filter) = in_schema(p)?;
+            Show::Triggers { schema, filter }
+        }
+        "EVENTS" => {
+            let (schema, filter) = in_schema(p)?;
+            Show::Events { schema, filter }
+        }
+        "CREATE" => show_create(p)?,
+        "PROCEDURE" => routine(p, Show::ProcedureStatus, Show::ProcedureCode)?,
+        "FUNCTION" => routine(p, Show::FunctionStatus, Show::FunctionCode)?,
+        "PACKAGE" => {
+            p.eat_word("BODY");
+            p.expect_word("STATUS")?;
+            Show::PackageStatus(show_filter(p)?)
+        }
+        "GLOBAL" => scoped(p, VarScope::Global)?,
+        "SESSION" | "LOCAL" => scoped(p, VarScope::Session)?,
+        "VARIABLES" => Show::Variables { scope: VarScope::Session, filter: show_filter(p)? },
+        "STATUS" => Show::Status { scope: VarScope::Session, filter: show_filter(p)? },
+        "PROCESSLIST" => Show::ProcessList { full: false },
+        "ENGINES" => Show::Engines,
+        "STORAGE" => {
+            p.expect_word("ENGINES")?;
+            Show::Engines
+        }
+        "ENGINE" => engine(p)?,
+        "CHARACTER" | "CHAR" => {
+            p.expect_kw(Kw::SET)?;
+            Show::CharacterSet(show_filter(p)?)
+        }
+        "CHARSET" => Show::CharacterSet(show_filter(p)?),
+        "COLLATION" => Show::Collation(show_filter(p)?),
+        "WARNINGS" => Show::Warnings { count: false, limit: query::limit(p)? },
+        "ERRORS" => Show::Errors { count: false, limit: query::limit(p)? },
+        "COUNT" => show_count(p)?,
+        "PRIVILEGES" => Show::Privileges,
+        "PLUGINS" if p.eat_word("SONAME") => {
+            Show::PluginsSoname(if p.is(Tok::Str) { Some(names::string(p)?) } else { None })
+        }
+        "PLUGINS" => Show::Plugins,
+        "GRANTS" => {
+            let user = if p.eat_kw(Kw::FOR) { Some(names::user_or_role(p)?) } else { None };
+            let using = if p.eat_kw(Kw::USING) { p.comma_list(names::user_name)? } else { Vec::new() };
+            Show::Grants { user, using }
+        }
+        "BINARY" => show_binary(p)?,
+        "MASTER" => match p.eat_any(&["LOGS", "STATUS"]) {
+            Some("LOGS") => Show::BinaryLogs,
+            Some(_) => Show::BinaryLogStatus,
+            None => return Err(p.error()),
+        },
+        "BINLOG" if p.eat_word("STATUS") => Show::BinaryLogStatus,
+        "BINLOG" => {
+            p.expect_word("EVENTS")?;
+            Show::BinlogEvents(show_events(p)?)
+        }
+        "RELAYLOG" => {
+            p.expect_word("EVENTS")?;
+            Show::RelayLogEvents(show_events(p)?)
+        }
+        "REPLICA" | "SLAVE" | "ALL" => replica_status(p, word.as_str())?,
+        "REPLICAS" => Show::Replicas { old_names: false },
+        "PROFILES" => Show::Profiles,
+        "PROFILE" => {
+            while !matches!(p.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
+                p.advance();
             }
-            "DATABASES" | "SCHEMAS" => Show::Databases(self.show_filter()?),
-            "TABLES" | "COLUMNS" | "FIELDS" | "FULL" | "EXTENDED" | "INDEX" | "INDEXES" | "KEYS" => {
-                self.reset(start);
-                self.show_schema_objects()?
-            }
-            "TABLE" => {
-                self.expect_word("STATUS")?;
-                let (schema, filter) = self.in_schema()?;
-                Show::TableStatus { schema, filter }
-            }
-            "OPEN" => {
-                self.expect_word("TABLES")?;
-                let (schema, filter) = self.in_schema()?;
-                Show::OpenTables { schema, filter }
-            }
-            "TRIGGERS" => {
-                let (schema, filter) = self.in_schema()?;
-                Show::Triggers { schema, filter }
-            }
-            "EVENTS" => {
-                let (schema, filter) = self.in_schema()?;
-                Show::Events { schema, filter }
-            }
-            "CREATE" => self.show_create()?,
-            "PROCEDURE" => self.routine(Show::ProcedureStatus, Show::ProcedureCode)?,
-            "FUNCTION" => self.routine(Show::FunctionStatus, Show::FunctionCode)?,
-            "PACKAGE" => {
-                self.eat_word("BODY");
-                self.expect_word("STATUS")?;
-                Show::PackageStatus(self.show_filter()?)
-            }
-            "GLOBAL" => self.scoped(VarScope::Global)?,
-            "SESSION" | "LOCAL" => self.scoped(VarScope::Session)?,
-            "VARIABLES" => Show::Variables { scope: VarScope::Session, filter: self.show_filter()? },
-            "STATUS" => Show::Status { scope: VarScope::Session, filter: self.show_filter()? },
-            "PROCESSLIST" => Show::ProcessList { full: false },
-            "ENGINES" => Show::Engines,
-            "STORAGE" => {
-                self.expect_word("ENGINES")?;
-                Show::Engines
-            }
-            "ENGINE" => self.engine()?,
-            "CHARACTER" | "CHAR" => {
-                self.expect_kw(Kw::SET)?;
-                Show::CharacterSet(self.show_filter()?)
-            }
-            "CHARSET" => Show::CharacterSet(self.show_filter()?),
-            "COLLATION" => Show::Collation(self.show_filter()?),
-            "WARNINGS" => Show::Warnings { count: false, limit: self.limit()? },
-            "ERRORS" => Show::Errors { count: false, limit: self.limit()? },
-            "COUNT" => self.show_count()?,
-            "PRIVILEGES" => Show::Privileges,
-            "PLUGINS" if self.eat_word("SONAME") => {
-                Show::PluginsSoname(if self.is(Tok::Str) { Some(self.string()?) } else { None })
-            }
-            "PLUGINS" => Show::Plugins,
-            "GRANTS" => {
-                let user = if self.eat_kw(Kw::FOR) { Some(self.user_or_role()?) } else { None };
-                let using =
-                    if self.eat_kw(Kw::USING) { self.comma_list(Self::user_name)? } else { Vec::new() };
-                Show::Grants { user, using }
-            }
-            "BINARY" => self.show_binary()?,
-            "MASTER" => match self.eat_any(&["LOGS", "STATUS"]) {
-                Some("LOGS") => Show::BinaryLogs,
-                Some(_) => Show::BinaryLogStatus,
-                None => return Err(self.error()),
-            },
-            "BINLOG" if self.eat_word("STATUS") => Show::BinaryLogStatus,
-            "BINLOG" => {
-                self.expect_word("EVENTS")?;
-                Show::BinlogEvents(self.show_events()?)
-            }
-            "RELAYLOG" => {
-                self.expect_word("EVENTS")?;
-                Show::RelayLogEvents(self.show_events()?)
-            }
-            "REPLICA" | "SLAVE" | "ALL" => self.replica_status(word.as_str())?,
-            "REPLICAS" => Show::Replicas { old_names: false },
-            "PROFILES" => Show::Profiles,
-            "PROFILE" => {
-                while !matches!(self.token.kind, Tok::Eof | Tok::Semicolon | Tok::Invalid) {
-                    self.advance();
-                }
-                Show::Profile
-            }
-            "AUTHORS" => Show::Authors,
-            "CONTRIBUTORS" => Show::Contributors,
-            "LOCALES" => Show::Locales,
-            "EXPLAIN" | "ANALYZE" => {
-                self.expect_kw(Kw::FOR)?;
-                Show::Explain { connection: self.number()? }
-            }
-            "USER_STATISTICS" | "INDEX_STATISTICS" | "TABLE_STATISTICS" | "CLIENT_STATISTICS"
-                if !next_is_word =>
-            {
-                Show::UserStatistics(word)
-            }
-            _ => {
-                self.reset(start);
-                return Err(self.error());
-            }
-        })
-    }
+            Show::Profile
+        }
+        "AUTHORS" => Show::Authors,
+        "CONTRIBUTORS" => Show::Contributors,
+        "LOCALES" => Show::Locales,
+        "EXPLAIN" | "ANALYZE" => {
+            p.expect_kw(Kw::FOR)?;
+            Show::Explain { connection: names::number(p)? }
+        }
+        "USER_STATISTICS" | "INDEX_STATISTICS" | "TABLE_STATISTICS" | "CLIENT_STATISTICS"
+            if !next_is_word =>
+        {
+            Show::UserStatistics(word)
+        }
+        _ => {
+            p.reset(start);
+            return Err(p.error());
+        }
+    })
+}
 
-    /// `[EXTENDED] [FULL] TABLES | COLUMNS | PROCESSLIST`, INDEX.
-    fn show_schema_objects(&mut self) -> Rule<Show> {
-        let extended = self.eat_word("EXTENDED");
-        let full = self.eat_word("FULL");
-        if self.eat_word("TABLES") {
-            let (schema, filter) = self.in_schema()?;
-            return Ok(Show::Tables { extended, full, schema, filter });
-        }
-        if full && self.eat_word("PROCESSLIST") {
-            return Ok(Show::ProcessList { full: true });
-        }
-        if self.eat_word("COLUMNS") || self.eat_word("FIELDS") {
-            let table = self.of_table()?;
-            return Ok(Show::Columns { extended, full, table, filter: self.show_filter()? });
-        }
-        if !full && self.eat_any(&["INDEX", "INDEXES", "KEYS"]).is_some() {
-            let table = self.of_table()?;
-            return Ok(Show::Index { extended, table, filter: self.filter()? });
-        }
-        Err(self.error())
+/// `[EXTENDED] [FULL] TABLES | COLUMNS | PROCESSLIST`, INDEX.
+fn show_schema_objects(p: &mut Parser<'_>) -> Rule<Show> {
+    let extended = p.eat_word("EXTENDED");
+    let full = p.eat_word("FULL");
+    if p.eat_word("TABLES") {
+        let (schema, filter) = in_schema(p)?;
+        return Ok(Show::Tables { extended, full, schema, filter });
     }
+    if full && p.eat_word("PROCESSLIST") {
+        return Ok(Show::ProcessList { full: true });
+    }
+    if p.eat_word("COLUMNS") || p.eat_word("FIELDS") {
+        let table = of_table(p)?;
+        return Ok(Show::Columns { extended, full, table, filter: show_filter(p)? });
+    }
+    if !full && p.eat_any(&["INDEX", "INDEXES", "KEYS"]).is_some() {
+        let table = of_table(p)?;
+        return Ok(Show::Index { extended, table, filter: query::filter(p)? });
+    }
+    Err(p.error())
+}
 
-    /// `{FROM | IN} t [{FROM | IN} schema]`
-    fn of_table(&mut self) -> Rule<ObjectName> {
-        if !self.eat_kw(Kw::FROM) {
-            self.expect_kw(Kw::IN)?;
-        }
-        let mut table = self.object_name()?;
-        if self.eat_kw(Kw::FROM) || self.eat_kw(Kw::IN) {
-            table.schema = Some(self.ident()?);
-        }
-        Ok(table)
+/// `{FROM | IN} t [{FROM | IN} schema]`
+fn of_table(p: &mut Parser<'_>) -> Rule<ObjectName> {
+    if !p.eat_kw(Kw::FROM) {
+        p.expect_kw(Kw::IN)?;
     }
+    let mut table = names::object_name(p)?;
+    if p.eat_kw(Kw::FROM) || p.eat_kw(Kw::IN) {
+        table.schema = Some(names::ident(p)?);
+    }
+    Ok(table)
+}
 
-    /// `[{FROM | IN} schema] [LIKE | WHERE]`
-    fn in_schema(&mut self) -> Rule<(Option<Ident>, Option<ShowFilter>)> {
-        let schema = if self.eat_kw(Kw::FROM) || self.eat_kw(Kw::IN) { Some(self.ident()?) } else { None };
-        Ok((schema, self.show_filter()?))
-    }
+/// `[{FROM | IN} schema] [LIKE | WHERE]`
+fn in_schema(p: &mut Parser<'_>) -> Rule<(Option<Ident>, Option<ShowFilter>)> {
+    let schema = if p.eat_kw(Kw::FROM) || p.eat_kw(Kw::IN) { Some(names::ident(p)?) } else { None };
+    Ok((schema, show_filter(p)?))
+}
 
-    fn show_filter(&mut self) -> Rule<Option<ShowFilter>> {
-        if self.eat_kw(Kw::LIKE) {
-            return Ok(Some(ShowFilter::Like(self.string()?)));
-        }
-        Ok(self.filter()?.map(ShowFilter::Where))
+fn show_filter(p: &mut Parser<'_>) -> Rule<Option<ShowFilter>> {
+    if p.eat_kw(Kw::LIKE) {
+        return Ok(Some(ShowFilter::Like(names::string(p)?)));
     }
+    Ok(query::filter(p)?.map(ShowFilter::Where))
+}
 
-    fn show_create(&mut self) -> Rule<Show> {
-        let word = self.upper_word()?;
-        Ok(match word.as_str() {
-            "TABLE" => Show::CreateTable(self.object_name()?),
-            "VIEW" => Show::CreateView(self.object_name()?),
-            "DATABASE" | "SCHEMA" => {
-                let if_not_exists = self.if_not_exists();
-                Show::CreateDatabase { if_not_exists, name: self.ident()? }
-            }
-            "USER" if matches!(self.token.kind, Tok::Eof | Tok::Semicolon) => {
-                Show::CreateUser(crate::ast::UserName::CurrentUser)
-            }
-            "USER" => Show::CreateUser(self.user_name()?),
-            "PROCEDURE" => Show::CreateProcedure(self.object_name()?),
-            "FUNCTION" => Show::CreateFunction(self.object_name()?),
-            "TRIGGER" => Show::CreateTrigger(self.object_name()?),
-            "EVENT" => Show::CreateEvent(self.object_name()?),
-            "SEQUENCE" if self.options.mariadb => Show::CreateSequence(self.object_name()?),
-            "SEQUENCE" => return Err(ParseError::NotSupported("sequences")),
-            "PACKAGE" => return Err(ParseError::NotSupported("packages")),
-            _ => return Err(self.error()),
-        })
-    }
+fn show_create(p: &mut Parser<'_>) -> Rule<Show> {
+    let word = names::upper_word(p)?;
+    Ok(match word.as_str() {
+        "TABLE" => Show::CreateTable(names::object_name(p)?),
+        "VIEW" => Show::CreateView(names::object_name(p)?),
+        "DATABASE" | "SCHEMA" => {
+            let if_not_exists = p.if_not_exists();
+            Show::CreateDatabase { if_not_exists, name: names::ident(p)? }
+        }
+        "USER" if matches!(p.token.kind, Tok::Eof | Tok::Semicolon) => {
+            Show::CreateUser(crate::ast::UserName::CurrentUser)
+        }
+        "USER" => Show::CreateUser(names::user_name(p)?),
+        "PROCEDURE" => Show::CreateProcedure(names::object_name(p)?),
+        "FUNCTION" => Show::CreateFunction(names::object_name(p)?),
+        "TRIGGER" => Show::CreateTrigger(names::object_name(p)?),
+        "EVENT" => Show::CreateEvent(names::object_name(p)?),
+        "SEQUENCE" if p.options.mariadb => Show::CreateSequence(names::object_name(p)?),
+        "SEQUENCE" => return Err(ParseError::NotSupported("sequences")),
+        "PACKAGE" => return Err(ParseError::NotSupported("packages")),
+        _ => return Err(p.error()),
+    })
+}
 
-    fn routine(
-        &mut self,
-        status: fn(Option<ShowFilter>) -> Show,
-        code: fn(ObjectName) -> Show,
-    ) -> Rule<Show> {
-        if self.eat_word("CODE") {
-            return Ok(code(self.object_name()?));
-        }
-        self.expect_word("STATUS")?;
-        Ok(status(self.show_filter()?))
+fn routine(
+    p: &mut Parser<'_>,
+    status: fn(Option<ShowFilter>) -> Show,
+    code: fn(ObjectName) -> Show,
+) -> Rule<Show> {
+    if p.eat_word("CODE") {
+        return Ok(code(names::object_name(p)?));
     }
+    p.expect_word("STATUS")?;
+    Ok(status(show_filter(p)?))
+}
 
-    fn scoped(&mut self, scope: VarScope) -> Rule<Show> {
-        match self.eat_any(&["VARIABLES", "STATUS"]) {
-            Some("VARIABLES") => Ok(Show::Variables { scope, filter: self.show_filter()? }),
-            Some(_) => Ok(Show::Status { scope, filter: self.show_filter()? }),
-            None => Err(self.error()),
-        }
+fn scoped(p: &mut Parser<'_>, scope: VarScope) -> Rule<Show> {
+    match p.eat_any(&["VARIABLES", "STATUS"]) {
+        Some("VARIABLES") => Ok(Show::Variables { scope, filter: show_filter(p)? }),
+        Some(_) => Ok(Show::Status { scope, filter: show_filter(p)? }),
+        None => Err(p.error()),
     }
+}
 
-    fn engine(&mut self) -> Rule<Show> {
-        let engine = self.ident_or_text().or_else(|_| self.upper_word())?;
-        let what = match self.eat_any(&["STATUS", "MUTEX", "LOGS"]) {
-            Some("STATUS") => EngineReport::Status,
-            Some("MUTEX") => EngineReport::Mutex,
-            Some(_) => EngineReport::Logs,
-            None => return Err(self.error()),
-        };
-        Ok(Show::EngineStatus { engine, what })
-    }
+fn engine(p: &mut Parser<'_>) -> Rule<Show> {
+    let engine = names::ident_or_text(p).or_else(|_| names::upper_word(p))?;
+    let what = match p.eat_any(&["STATUS", "MUTEX", "LOGS"]) {
+        Some("STATUS") => EngineReport::Status,
+        Some("MUTEX") => EngineReport::Mutex,
+        Some(_) => EngineReport::Logs,
+        None => return Err(p.error()),
+    };
+    Ok(Show::EngineStatus { engine, what })
+}
 
-    /// `COUNT(*) WARNINGS | ERRORS`
-    fn show_count(&mut self) -> Rule<Show> {
-        self.expect(Tok::LParen)?;
-        self.expect(Tok::Star)?;
-        self.expect(Tok::RParen)?;
-        match self.eat_any(&["WARNINGS", "ERRORS"]) {
-            Some("WARNINGS") => Ok(Show::Warnings { count: true, limit: None }),
-            Some(_) => Ok(Show::Errors { count: true, limit: None }),
-            None => Err(self.error()),
-        }
+/// `COUNT(*) WARNINGS | ERRORS`
+fn show_count(p: &mut Parser<'_>) -> Rule<Show> {
+    p.expect(Tok::LParen)?;
+    p.expect(Tok::Star)?;
+    p.expect(Tok::RParen)?;
+    match p.eat_any(&["WARNINGS", "ERRORS"]) {
+        Some("WARNINGS") => Ok(Show::Warnings { count: true, limit: None }),
+        Some(_) => Ok(Show::Errors { count: true, limit: None }),
+        None => Err(p.error()),
     }
+}
 
-    fn show_binary(&mut self) -> Rule<Show> {
-        if self.eat_word("LOGS") {
-            return Ok(Show::BinaryLogs);
-        }
-        self.expect_word("LOG")?;
-        self.expect_word("STATUS")?;
-        Ok(Show::BinaryLogStatus)
+fn show_binary(p: &mut Parser<'_>) -> Rule<Show> {
+    if p.eat_word("LOGS") {
+        return Ok(Show::BinaryLogs);
     }
+    p.expect_word("LOG")?;
+    p.expect_word("STATUS")?;
+    Ok(Show::BinaryLogStatus)
+}
 
-    /// `[IN 'file'] [FROM pos] [LIMIT ..] [FOR CHANNEL ..]`
-    fn show_events(&mut self) -> Rule<ShowEvents> {
-        let mut events = ShowEvents::default();
-        if self.is(Tok::Str) {
-            // MariaDB: SHOW RELAYLOG 'name' EVENTS has its name elsewhere; here it is not one.
-            return Err(self.error());
-        }
-        if self.eat_kw(Kw::IN) {
-            events.file = Some(self.string()?);
-        }
-        if self.eat_kw(Kw::FROM) {
-            events.position = Some(self.number()?);
-        }
-        events.limit = self.limit()?;
-        events.channel = self.channel()?;
-        Ok(events)
+/// `[IN 'file'] [FROM pos] [LIMIT ..] [FOR CHANNEL ..]`
+fn show_events(p: &mut Parser<'_>) -> Rule<ShowEvents> {
+    let mut events = ShowEvents::default();
+    if p.is(Tok::Str) {
+        // MariaDB: SHOW RELAYLOG 'name' EVENTS has its name elsewhere; here it is not one.
+        return Err(p.error());
     }
+    if p.eat_kw(Kw::IN) {
+        events.file = Some(names::string(p)?);
+    }
+    if p.eat_kw(Kw::FROM) {
+        events.position = Some(names::number(p)?);
+    }
+    events.limit = query::limit(p)?;
+    events.channel = for_channel(p)?;
+    Ok(events)
+}
 
-    /// `FOR CHANNEL 'name'` or nothing.
-    pub(super) fn channel(&mut self) -> Rule<Option<Bytes>> {
-        if self.eat_words(&["FOR", "CHANNEL"]) {
-            return Ok(Some(self.ident_or_text()?.into_string().into_bytes().into()));
-        }
-        Ok(None)
+/// `FOR CHANNEL 'name'` or nothing.
+pub(super) fn for_channel(p: &mut Parser<'_>) -> Rule<Option<Bytes>> {
+    if p.eat_words(&["FOR", "CHANNEL"]) {
+        return Ok(Some(names::ident_or_text(p)?.into_string().into_bytes().into()));
     }
+    Ok(None)
+}
 
-    /// Behind REPLICA, SLAVE or ALL.
-    fn replica_status(&mut self, first: &str) -> Rule<Show> {
-        let all = first == "ALL";
-        let mut old_names = first == "SLAVE";
-        if all {
-            old_names = self.eat_word("SLAVES");
-            if !old_names {
-                self.expect_word("REPLICAS")?;
-            }
-        } else if self.eat_word("HOSTS") {
-            return Ok(Show::Replicas { old_names });
+/// Behind REPLICA, SLAVE or ALL.
+fn replica_status(p: &mut Parser<'_>, first: &str) -> Rule<Show> {
+    let all = first == "ALL";
+    let mut old_names = first == "SLAVE";
+    if all {
+        old_names = p.eat_word("SLAVES");
+        if !old_names {
+            p.expect_word("REPLICAS")?;
         }
-        // MariaDB names a connection between the words.
-        let mut channel = if self.is(Tok::Str) { Some(self.string()?) } else { None };
-        self.expect_word("STATUS")?;
-        self.eat_word("NONBLOCKING");
-        if channel.is_none() {
-            channel = self.channel()?;
-        }
-        Ok(Show::ReplicaStatus { all, channel, old_names })
+    } else if p.eat_word("HOSTS") {
+        return Ok(Show::Replicas { old_names });
     }
+    // MariaDB names a connection between the words.
+    let mut channel = if p.is(Tok::Str) { Some(names::string(p)?) } else { None };
+    p.expect_word("STATUS")?;
+    p.eat_word("NONBLOCKING");
+    if channel.is_none() {
+        channel = for_channel(p)?;
+    }
+    Ok(Show::ReplicaStatus { all, channel, old_names })
 }

@@ -1,306 +1,295 @@
 //! The first words of a statement choose its rule.
 
-use super::{Parser, Rule};
+use super::{
+    Parser, Rule, admin, alter, condition, create, dml, expr, load, names, query, replication, set, show,
+    transaction, user,
+};
 use crate::ast::{CreateDatabase, DatabaseOptions, Explain, ExplainTarget, Expr, PrepareSource, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
-impl Parser<'_> {
-    /// One statement, up to but not including its `;`.
-    pub(super) fn statement(&mut self) -> Rule<Statement> {
-        match self.token.kw {
-            Kw::SELECT | Kw::VALUES | Kw::TABLE => Ok(Statement::Select(Box::new(self.whole_query()?))),
-            Kw::INSERT | Kw::REPLACE => self.insert(),
-            Kw::UPDATE => self.update(None),
-            Kw::DELETE => self.delete(None),
-            Kw::WITH => self.with_statement(),
-            Kw::SET => self.set(),
-            Kw::SHOW => self.show(),
-            Kw::USE => {
-                self.advance();
-                Ok(Statement::Use(self.ident()?))
-            }
-            Kw::CREATE => self.create(),
-            Kw::ALTER => self.alter(),
-            Kw::DROP => self.drop(),
-            Kw::RENAME => self.rename(),
-            Kw::DESC | Kw::DESCRIBE | Kw::EXPLAIN => self.explain(),
-            Kw::ANALYZE if !matches!(self.peek().kw, Kw::TABLE | Kw::NO_WRITE_TO_BINLOG) => self.analyze(),
-            Kw::ANALYZE | Kw::CHECK | Kw::OPTIMIZE => self.maintenance(),
-            Kw::LOAD => self.load(),
-            Kw::CALL => self.call_procedure(),
-            Kw::LOCK => self.lock_statement(),
-            Kw::UNLOCK => self.unlock_statement(),
-            Kw::RELEASE => {
-                self.advance();
-                self.expect_word("SAVEPOINT")?;
-                Ok(Statement::ReleaseSavepoint(self.ident()?))
-            }
-            Kw::KILL => self.kill(),
-            Kw::PURGE => self.purge(),
-            Kw::CHANGE => self.change(),
-            Kw::GRANT => self.grant(),
-            Kw::REVOKE => self.revoke(),
-            Kw::SIGNAL | Kw::RESIGNAL => self.signal(),
-            Kw::GET => self.get_diagnostics(),
-            Kw::NONE => self.word_statement(),
-            _ => Err(self.error()),
+/// One statement, up to but not including its `;`.
+pub(super) fn statement(p: &mut Parser<'_>) -> Rule<Statement> {
+    match p.token.kw {
+        Kw::SELECT | Kw::VALUES | Kw::TABLE => Ok(Statement::Select(Box::new(query::whole_query(p)?))),
+        Kw::INSERT | Kw::REPLACE => dml::insert(p),
+        Kw::UPDATE => dml::update(p, None),
+        Kw::DELETE => dml::delete(p, None),
+        Kw::WITH => with_statement(p),
+        Kw::SET => set::set(p),
+        Kw::SHOW => show::show(p),
+        Kw::USE => {
+            p.advance();
+            Ok(Statement::Use(names::ident(p)?))
+        }
+        Kw::CREATE => create::create(p),
+        Kw::ALTER => alter::alter(p),
+        Kw::DROP => create::drop(p),
+        Kw::RENAME => create::rename(p),
+        Kw::DESC | Kw::DESCRIBE | Kw::EXPLAIN => explain(p),
+        Kw::ANALYZE if !matches!(p.peek().kw, Kw::TABLE | Kw::NO_WRITE_TO_BINLOG) => analyze(p),
+        Kw::ANALYZE | Kw::CHECK | Kw::OPTIMIZE => admin::maintenance(p),
+        Kw::LOAD => load::load(p),
+        Kw::CALL => call_procedure(p),
+        Kw::LOCK => transaction::lock_statement(p),
+        Kw::UNLOCK => transaction::unlock_statement(p),
+        Kw::RELEASE => {
+            p.advance();
+            p.expect_word("SAVEPOINT")?;
+            Ok(Statement::ReleaseSavepoint(names::ident(p)?))
+        }
+        Kw::KILL => admin::kill(p),
+        Kw::PURGE => replication::purge(p),
+        Kw::CHANGE => replication::change(p),
+        Kw::GRANT => user::grant(p),
+        Kw::REVOKE => user::revoke(p),
+        Kw::SIGNAL | Kw::RESIGNAL => condition::signal(p),
+        Kw::GET => condition::get_diagnostics(p),
+        Kw::NONE => word_statement(p),
+        _ => Err(p.error()),
+    }
+}
+
+/// Statements whose first word is not reserved.
+fn word_statement(p: &mut Parser<'_>) -> Rule<Statement> {
+    if p.is(Tok::LParen) {
+        return Ok(Statement::Select(Box::new(query::whole_query(p)?)));
+    }
+    if !p.is(Tok::Word) {
+        return Err(p.error());
+    }
+    let mut buffer = [0u8; 12];
+    let text = p.text(&p.token);
+    let Some(word) = buffer.get_mut(..text.len()) else { return Err(p.error()) };
+    word.copy_from_slice(text);
+    word.make_ascii_uppercase();
+    match &*word {
+        b"BEGIN" | b"START" | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"XA" => transaction::transaction(p),
+        b"STOP" => replication::stop(p),
+        b"PREPARE" => prepare(p),
+        b"EXECUTE" => execute(p),
+        b"DEALLOCATE" => {
+            p.advance();
+            p.expect_word("PREPARE")?;
+            Ok(Statement::Deallocate(names::ident(p)?))
+        }
+        b"DO" => {
+            p.advance();
+            Ok(Statement::Do(p.comma_list(|p| {
+                let expr = expr::expr(p)?;
+                select_alias(p)?;
+                Ok(expr)
+            })?))
+        }
+        b"TRUNCATE" => {
+            p.advance();
+            p.eat_kw(Kw::TABLE);
+            Ok(Statement::Truncate(names::object_name(p)?))
+        }
+        b"FLUSH" => admin::flush(p),
+        b"RESET" => replication::reset_statement(p),
+        b"BINLOG" => {
+            p.advance();
+            Ok(Statement::Binlog(names::string(p)?))
+        }
+        b"SHUTDOWN" => {
+            p.advance();
+            p.eat_words(&["WAIT", "FOR", "ALL", "SLAVES"]);
+            Ok(Statement::Shutdown)
+        }
+        b"RESTART" => {
+            p.advance();
+            Ok(Statement::Restart)
+        }
+        b"BACKUP" => admin::backup(p),
+        b"CHECKSUM" | b"REPAIR" => admin::maintenance(p),
+        b"HELP" => {
+            p.advance();
+            let topic = names::ident_or_text(p)?;
+            Ok(Statement::Help(bytes::Bytes::from(topic.into_string())))
+        }
+        b"HANDLER" => super::handler::statement(p),
+        b"INSTALL" => Ok(load::unsupported(p, "INSTALL PLUGIN", "install_plugin")),
+        b"UNINSTALL" => Ok(load::unsupported(p, "UNINSTALL PLUGIN", "uninstall_plugin")),
+        b"CLONE" => Ok(load::unsupported(p, "CLONE", "clone")),
+        b"IMPORT" => Ok(load::unsupported(p, "IMPORT TABLE", "import")),
+        b"CACHE" => Ok(load::unsupported(p, "CACHE INDEX", "assign_to_keycache")),
+        _ => Err(p.error()),
+    }
+}
+
+fn select_alias(p: &mut Parser<'_>) -> Rule<()> {
+    if p.eat_kw(Kw::AS) || names::is_ident(p) {
+        names::ident_or_text(p)?;
+    }
+    Ok(())
+}
+
+/// WITH before SELECT, UPDATE or DELETE.
+fn with_statement(p: &mut Parser<'_>) -> Rule<Statement> {
+    let start = p.mark();
+    let with = query::with(p)?;
+    match p.token.kw {
+        Kw::UPDATE => dml::update(p, with),
+        Kw::DELETE => dml::delete(p, with),
+        _ => {
+            p.reset(start);
+            Ok(Statement::Select(Box::new(query::whole_query(p)?)))
         }
     }
+}
 
-    /// Statements whose first word is not reserved.
-    fn word_statement(&mut self) -> Rule<Statement> {
-        if self.is(Tok::LParen) {
-            return Ok(Statement::Select(Box::new(self.whole_query()?)));
-        }
-        if !self.is(Tok::Word) {
-            return Err(self.error());
-        }
-        let mut buffer = [0u8; 12];
-        let text = self.text(&self.token);
-        let Some(word) = buffer.get_mut(..text.len()) else { return Err(self.error()) };
-        word.copy_from_slice(text);
-        word.make_ascii_uppercase();
-        match &*word {
-            b"BEGIN" | b"START" | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"XA" => self.transaction(),
-            b"STOP" => self.stop(),
-            b"PREPARE" => self.prepare(),
-            b"EXECUTE" => self.execute(),
-            b"DEALLOCATE" => {
-                self.advance();
-                self.expect_word("PREPARE")?;
-                Ok(Statement::Deallocate(self.ident()?))
-            }
-            b"DO" => {
-                self.advance();
-                Ok(Statement::Do(self.comma_list(|p| {
-                    let expr = p.expr()?;
-                    p.select_alias()?;
-                    Ok(expr)
-                })?))
-            }
-            b"TRUNCATE" => {
-                self.advance();
-                self.eat_kw(Kw::TABLE);
-                Ok(Statement::Truncate(self.object_name()?))
-            }
-            b"FLUSH" => self.flush(),
-            b"RESET" => self.reset_statement(),
-            b"BINLOG" => {
-                self.advance();
-                Ok(Statement::Binlog(self.string()?))
-            }
-            b"SHUTDOWN" => {
-                self.advance();
-                self.eat_words(&["WAIT", "FOR", "ALL", "SLAVES"]);
-                Ok(Statement::Shutdown)
-            }
-            b"RESTART" => {
-                self.advance();
-                Ok(Statement::Restart)
-            }
-            b"BACKUP" => self.backup(),
-            b"CHECKSUM" | b"REPAIR" => self.maintenance(),
-            b"HELP" => {
-                self.advance();
-                let topic = self.ident_or_text()?;
-                Ok(Statement::Help(bytes::Bytes::from(topic.into_string())))
-            }
-            b"HANDLER" => super::handler::statement(self),
-            b"INSTALL" => Ok(self.unsupported("INSTALL PLUGIN", "install_plugin")),
-            b"UNINSTALL" => Ok(self.unsupported("UNINSTALL PLUGIN", "uninstall_plugin")),
-            b"CLONE" => Ok(self.unsupported("CLONE", "clone")),
-            b"IMPORT" => Ok(self.unsupported("IMPORT TABLE", "import")),
-            b"CACHE" => Ok(self.unsupported("CACHE INDEX", "assign_to_keycache")),
-            _ => Err(self.error()),
-        }
+fn call_procedure(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    let name = names::object_name(p)?;
+    let mut args = Vec::new();
+    if p.eat(Tok::LParen) && !p.eat(Tok::RParen) {
+        args = p.comma_list(expr::expr)?;
+        p.expect(Tok::RParen)?;
     }
+    Ok(Statement::Call { name, args })
+}
 
-    fn select_alias(&mut self) -> Rule<()> {
-        if self.eat_kw(Kw::AS) || self.is_ident() {
-            self.ident_or_text()?;
-        }
-        Ok(())
+/// At PREPARE.
+fn prepare(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    let name = names::ident(p)?;
+    p.expect_kw(Kw::FROM)?;
+    let source = match p.token.kind {
+        Tok::UserVar => PrepareSource::Variable(names::user_var(p)?),
+        _ => PrepareSource::Text(names::string(p)?),
+    };
+    Ok(Statement::Prepare { name, source })
+}
+
+/// At EXECUTE.
+fn execute(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    let immediate = p.is_word("IMMEDIATE") && !matches!(p.peek().kind, Tok::Eof | Tok::Semicolon);
+    if immediate && p.peek().kw != Kw::USING {
+        p.advance();
+        let source = expr::expr(p)?;
+        return Ok(Statement::ExecuteImmediate { source, using: using(p)? });
     }
+    let name = names::ident(p)?;
+    let using = if p.options.mariadb {
+        using(p)?
+    } else if p.eat_kw(Kw::USING) {
+        // MySQL takes variables alone.
+        p.comma_list(|p| Ok(Expr::UserVar(names::user_var(p)?)))?
+    } else {
+        Vec::new()
+    };
+    Ok(Statement::Execute { name, using })
+}
 
-    /// WITH before SELECT, UPDATE or DELETE.
-    fn with_statement(&mut self) -> Rule<Statement> {
-        let start = self.mark();
-        let with = self.with()?;
-        match self.token.kw {
-            Kw::UPDATE => self.update(with),
-            Kw::DELETE => self.delete(with),
-            _ => {
-                self.reset(start);
-                Ok(Statement::Select(Box::new(self.whole_query()?)))
+fn using(p: &mut Parser<'_>) -> Rule<Vec<Expr>> {
+    if p.eat_kw(Kw::USING) { p.comma_list(expr::expr) } else { Ok(Vec::new()) }
+}
+
+/// At DESCRIBE, DESC or EXPLAIN: a table's columns, or a statement's plan.
+fn explain(p: &mut Parser<'_>) -> Rule<Statement> {
+    p.advance();
+    let analyze = p.eat_kw(Kw::ANALYZE);
+    let mut format = None;
+    if p.is_word("FORMAT") && p.peek().kind == Tok::Eq {
+        p.advance();
+        p.advance();
+        format = Some(names::charset_name(p)?);
+    }
+    let _ = p.eat_word("EXTENDED") || p.eat_word("PARTITIONS");
+    let mut into = None;
+    if p.is_kw(Kw::INTO) && p.peek().kind == Tok::UserVar {
+        p.advance();
+        into = Some(names::user_var(p)?);
+    }
+    let mut schema = None;
+    if p.is_kw(Kw::FOR) && matches!(p.peek().kw, Kw::SCHEMA | Kw::DATABASE) {
+        p.advance();
+        p.advance();
+        schema = Some(names::ident(p)?);
+    }
+    if p.eat_words(&["FOR", "CONNECTION"]) {
+        let target = ExplainTarget::Connection(names::number(p)?);
+        return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
+    }
+    if explainable(p) || into.is_some() || schema.is_some() {
+        let target = ExplainTarget::Statement(Box::new(p.nest(statement)?));
+        return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
+    }
+    let table = names::object_name(p)?;
+    let column = match p.token.kind {
+        Tok::Str => Some(names::string(p)?),
+        _ if names::is_ident(p) => Some(bytes::Bytes::from(names::ident(p)?.into_string())),
+        _ => None,
+    };
+    Ok(Statement::Describe { table, column })
+}
+
+fn explainable(p: &Parser<'_>) -> bool {
+    matches!(
+        p.token.kw,
+        Kw::SELECT | Kw::WITH | Kw::VALUES | Kw::TABLE | Kw::INSERT | Kw::REPLACE | Kw::UPDATE | Kw::DELETE
+    ) || p.is(Tok::LParen)
+}
+
+/// MariaDB's ANALYZE [FORMAT=..] statement.
+fn analyze(p: &mut Parser<'_>) -> Rule<Statement> {
+    let next = p.peek();
+    if p.token_is_word(&next, "LOCAL") {
+        return admin::maintenance(p);
+    }
+    p.advance();
+    let mut format = None;
+    if p.eat_word("FORMAT") {
+        p.expect(Tok::Eq)?;
+        format = Some(names::charset_name(p)?);
+    }
+    if !explainable(p) {
+        return Err(p.error());
+    }
+    let target = ExplainTarget::Statement(Box::new(p.nest(statement)?));
+    Ok(Statement::Explain(Box::new(Explain { analyze: true, format, into: None, schema: None, target })))
+}
+
+/// CREATE DATABASE, with `CREATE [OR REPLACE] DATABASE` consumed.
+pub(super) fn create_database(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
+    let if_not_exists = p.if_not_exists();
+    let name = names::ident(p)?;
+    let options = database_options(p)?;
+    Ok(Statement::CreateDatabase(Box::new(CreateDatabase { or_replace, if_not_exists, name, options })))
+}
+
+/// The options of CREATE and ALTER DATABASE.
+pub(super) fn database_options(p: &mut Parser<'_>) -> Rule<DatabaseOptions> {
+    let mut options =
+        DatabaseOptions { charset: None, collation: None, encryption: None, read_only: None, comment: None };
+    loop {
+        let mark = p.mark();
+        p.eat_kw(Kw::DEFAULT);
+        if let Some(charset) = load::type_charset(p)? {
+            if let Some(other) = options.charset.filter(|other| !same_charset(other, &charset)) {
+                let message = format!(
+                    "Conflicting declarations: 'CHARACTER SET {other}' and 'CHARACTER SET {charset}'"
+                );
+                return Err(super::program::other(1302, "HY000", message));
             }
-        }
-    }
-
-    fn call_procedure(&mut self) -> Rule<Statement> {
-        self.advance();
-        let name = self.object_name()?;
-        let mut args = Vec::new();
-        if self.eat(Tok::LParen) && !self.eat(Tok::RParen) {
-            args = self.comma_list(Self::expr)?;
-            self.expect(Tok::RParen)?;
-        }
-        Ok(Statement::Call { name, args })
-    }
-
-    /// At PREPARE.
-    fn prepare(&mut self) -> Rule<Statement> {
-        self.advance();
-        let name = self.ident()?;
-        self.expect_kw(Kw::FROM)?;
-        let source = match self.token.kind {
-            Tok::UserVar => PrepareSource::Variable(self.user_var()?),
-            _ => PrepareSource::Text(self.string()?),
-        };
-        Ok(Statement::Prepare { name, source })
-    }
-
-    /// At EXECUTE.
-    fn execute(&mut self) -> Rule<Statement> {
-        self.advance();
-        let immediate = self.is_word("IMMEDIATE") && !matches!(self.peek().kind, Tok::Eof | Tok::Semicolon);
-        if immediate && self.peek().kw != Kw::USING {
-            self.advance();
-            let source = self.expr()?;
-            return Ok(Statement::ExecuteImmediate { source, using: self.using()? });
-        }
-        let name = self.ident()?;
-        let using = if self.options.mariadb {
-            self.using()?
-        } else if self.eat_kw(Kw::USING) {
-            // MySQL takes variables alone.
-            self.comma_list(|p| Ok(Expr::UserVar(p.user_var()?)))?
+            options.charset = Some(charset);
+        } else if p.eat_kw(Kw::COLLATE) {
+            names::optional_eq(p);
+            options.collation = Some(names::charset_name(p)?);
+        } else if p.eat_word("ENCRYPTION") {
+            names::optional_eq(p);
+            options.encryption = Some(names::string(p)?);
+        } else if p.eat_words(&["READ", "ONLY"]) {
+            names::optional_eq(p);
+            options.read_only = if p.eat_kw(Kw::DEFAULT) { None } else { Some(names::number(p)? != 0) };
+        } else if p.eat_word("COMMENT") {
+            names::optional_eq(p);
+            options.comment = Some(names::string(p)?);
         } else {
-            Vec::new()
-        };
-        Ok(Statement::Execute { name, using })
-    }
-
-    fn using(&mut self) -> Rule<Vec<Expr>> {
-        if self.eat_kw(Kw::USING) { self.comma_list(Self::expr) } else { Ok(Vec::new()) }
-    }
-
-    /// At DESCRIBE, DESC or EXPLAIN: a table's columns, or a statement's plan.
-    fn explain(&mut self) -> Rule<Statement> {
-        self.advance();
-        let analyze = self.eat_kw(Kw::ANALYZE);
-        let mut format = None;
-        if self.is_word("FORMAT") && self.peek().kind == Tok::Eq {
-            self.advance();
-            self.advance();
-            format = Some(self.charset_name()?);
-        }
-        let _ = self.eat_word("EXTENDED") || self.eat_word("PARTITIONS");
-        let mut into = None;
-        if self.is_kw(Kw::INTO) && self.peek().kind == Tok::UserVar {
-            self.advance();
-            into = Some(self.user_var()?);
-        }
-        let mut schema = None;
-        if self.is_kw(Kw::FOR) && matches!(self.peek().kw, Kw::SCHEMA | Kw::DATABASE) {
-            self.advance();
-            self.advance();
-            schema = Some(self.ident()?);
-        }
-        if self.eat_words(&["FOR", "CONNECTION"]) {
-            let target = ExplainTarget::Connection(self.number()?);
-            return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
-        }
-        if self.explainable() || into.is_some() || schema.is_some() {
-            let target = ExplainTarget::Statement(Box::new(self.nest(Self::statement)?));
-            return Ok(Statement::Explain(Box::new(Explain { analyze, format, into, schema, target })));
-        }
-        let table = self.object_name()?;
-        let column = match self.token.kind {
-            Tok::Str => Some(self.string()?),
-            _ if self.is_ident() => Some(bytes::Bytes::from(self.ident()?.into_string())),
-            _ => None,
-        };
-        Ok(Statement::Describe { table, column })
-    }
-
-    fn explainable(&self) -> bool {
-        matches!(
-            self.token.kw,
-            Kw::SELECT
-                | Kw::WITH
-                | Kw::VALUES
-                | Kw::TABLE
-                | Kw::INSERT
-                | Kw::REPLACE
-                | Kw::UPDATE
-                | Kw::DELETE
-        ) || self.is(Tok::LParen)
-    }
-
-    /// MariaDB's ANALYZE [FORMAT=..] statement.
-    fn analyze(&mut self) -> Rule<Statement> {
-        let next = self.peek();
-        if self.token_is_word(&next, "LOCAL") {
-            return self.maintenance();
-        }
-        self.advance();
-        let mut format = None;
-        if self.eat_word("FORMAT") {
-            self.expect(Tok::Eq)?;
-            format = Some(self.charset_name()?);
-        }
-        if !self.explainable() {
-            return Err(self.error());
-        }
-        let target = ExplainTarget::Statement(Box::new(self.nest(Self::statement)?));
-        Ok(Statement::Explain(Box::new(Explain { analyze: true, format, into: None, schema: None, target })))
-    }
-
-    /// CREATE DATABASE, with `CREATE [OR REPLACE] DATABASE` consumed.
-    pub(super) fn create_database(&mut self, or_replace: bool) -> Rule<Statement> {
-        let if_not_exists = self.if_not_exists();
-        let name = self.ident()?;
-        let options = self.database_options()?;
-        Ok(Statement::CreateDatabase(Box::new(CreateDatabase { or_replace, if_not_exists, name, options })))
-    }
-
-    /// The options of CREATE and ALTER DATABASE.
-    pub(super) fn database_options(&mut self) -> Rule<DatabaseOptions> {
-        let mut options = DatabaseOptions {
-            charset: None,
-            collation: None,
-            encryption: None,
-            read_only: None,
-            comment: None,
-        };
-        loop {
-            let mark = self.mark();
-            self.eat_kw(Kw::DEFAULT);
-            if let Some(charset) = self.type_charset()? {
-                if let Some(other) = options.charset.filter(|other| !same_charset(other, &charset)) {
-                    let message = format!(
-                        "Conflicting declarations: 'CHARACTER SET {other}' and 'CHARACTER SET {charset}'"
-                    );
-                    return Err(super::program::other(1302, "HY000", message));
-                }
-                options.charset = Some(charset);
-            } else if self.eat_kw(Kw::COLLATE) {
-                self.optional_eq();
-                options.collation = Some(self.charset_name()?);
-            } else if self.eat_word("ENCRYPTION") {
-                self.optional_eq();
-                options.encryption = Some(self.string()?);
-            } else if self.eat_words(&["READ", "ONLY"]) {
-                self.optional_eq();
-                options.read_only = if self.eat_kw(Kw::DEFAULT) { None } else { Some(self.number()? != 0) };
-            } else if self.eat_word("COMMENT") {
-                self.optional_eq();
-                options.comment = Some(self.string()?);
-            } else {
-                self.reset(mark);
-                return Ok(options);
-            }
+            p.reset(mark);
+            return Ok(options);
         }
     }
 }

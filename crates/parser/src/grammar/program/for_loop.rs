@@ -1,6 +1,7 @@
 //! MariaDB's FOR over numbers.
 
 use super::super::{Parser, Rule};
+use super::super::{expr, names, program};
 use crate::ast::{
     BinaryOp, Block, DataType, Declared, Expr, Ident, Literal, LoopKind, ProgramNode, TypeName,
 };
@@ -9,14 +10,14 @@ use crate::lexer::keyword::Kw;
 
 /// At FOR: MariaDB's `FOR i IN [REVERSE] low .. high DO .. END FOR`, as a block with the variable and the bound that ends it, each computed once.
 pub(super) fn for_node(p: &mut Parser<'_>, name: Option<Ident>) -> Rule<ProgramNode> {
-    let label = p.push_label(name.as_ref(), true);
+    let label = program::push_label(p, name.as_ref(), true);
     p.advance();
-    let variable = p.ident()?;
+    let variable = names::ident(p)?;
     p.expect_kw(Kw::IN)?;
     let reverse = p.eat_word("REVERSE");
-    let low = p.expr()?;
+    let low = expr::expr(p)?;
     p.expect(Tok::DotDot)?;
-    let high = p.expr()?;
+    let high = expr::expr(p)?;
     p.expect_word("DO")?;
     let (first, last) = if reverse { (high, low) } else { (low, high) };
     let Some(scopes) = &mut p.program else { return Err(p.error()) };
@@ -25,12 +26,12 @@ pub(super) fn for_node(p: &mut Parser<'_>, name: Option<Ident>) -> Rule<ProgramN
     scopes.visible.push((variable.clone(), number));
     // The bound is found by no name.
     scopes.variables.extend([(variable, true), (Ident::from(""), true)]);
-    let body = p.program_statements()?;
+    let body = program::program_statements(p)?;
     p.expect_words(&["END", "FOR"])?;
     if let Some(scopes) = &mut p.program {
         scopes.visible.truncate(seen);
     }
-    p.end_label(name.as_ref())?;
+    program::end_label(p, name.as_ref())?;
     let kind = counting(number, reverse);
     let body = vec![ProgramNode::Loop { label, kind, body }];
     let declared = |first, value| Declared { first, count: 1, ty: big_integer(), default: Some(value) };
