@@ -45,6 +45,11 @@ pub enum ParseError {
 }
 
 impl ParseError {
+    /// An error of MySQL's by its number.
+    pub(crate) fn other(code: u16, state: &'static str, message: impl std::fmt::Display) -> ParseError {
+        ParseError::Other { code, state, message: message.to_string() }
+    }
+
     /// The syntax error at a byte of a text: where a second statement starts that may not be there.
     pub fn at(sql: &[u8], offset: usize) -> Self {
         syntax_error(sql, offset)

@@ -36,7 +36,7 @@ use grammar::Parser;
 pub fn parse(sql: &[u8], options: &ParseOptions) -> Result<Vec<Spanned<Statement>>, ParseError> {
     let mut parser = parser(sql, 0, options)?;
     let mut statements = Vec::with_capacity(1);
-    while let Some(statement) = parser.next_statement()? {
+    while let Some(statement) = grammar::next_statement(&mut parser)? {
         statements.push(statement);
     }
     if statements.is_empty() { Err(ParseError::Empty) } else { Ok(statements) }
@@ -71,12 +71,12 @@ pub fn parse_first_asking(
     has_room: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(Spanned<Statement>, Option<usize>), ParseError> {
     let mut parser = parser(sql, 0, options)?.asking(has_room);
-    let parsed = parser.next_statement();
+    let parsed = grammar::next_statement(&mut parser);
     if !parser.ask() {
         return Err(ParseError::NoMemory);
     }
     let Some(statement) = parsed? else { return Err(ParseError::Empty) };
-    Ok((statement, parser.rest()))
+    Ok((statement, grammar::rest(&mut parser)))
 }
 
 /// Whether a word cannot be a name unless it is quoted.

@@ -2,8 +2,7 @@
 
 use super::create::Constraint;
 use super::{
-    Parser, Rule, column, create, event, index, load, names, options, routine, sequence, statement, user,
-    view,
+    Parser, Rule, column, create, event, index, names, options, routine, sequence, statement, user, view,
 };
 use crate::ParseError;
 use crate::ast::{
@@ -64,7 +63,7 @@ pub(super) fn alter(p: &mut Parser<'_>) -> Rule<Statement> {
         if p.peek_is_word("INNODB") {
             return rotate_master_key(p, Statement::RotateTableMasterKey);
         }
-        return Ok(load::unsupported(p, "ALTER INSTANCE", "alter_instance"));
+        return Ok(statement::unsupported(p, "ALTER INSTANCE", "alter_instance"));
     }
     for (word, what, kind) in [
         ("SERVER", "ALTER SERVER", "alter_server"),
@@ -76,7 +75,7 @@ pub(super) fn alter(p: &mut Parser<'_>) -> Rule<Statement> {
         ("SEQUENCE", "ALTER SEQUENCE", "alter_sequence"),
     ] {
         if p.is_word(word) {
-            return Ok(load::unsupported(p, what, kind));
+            return Ok(statement::unsupported(p, what, kind));
         }
     }
     Err(p.error())
@@ -95,7 +94,7 @@ fn rotate_master_key(p: &mut Parser<'_>, of: Statement) -> Rule<Statement> {
 /// At TABLE.
 fn alter_table(p: &mut Parser<'_>, ignore: bool) -> Rule<Statement> {
     p.expect_kw(Kw::TABLE)?;
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     let table = names::object_name(p)?;
     // MariaDB: WAIT n | NOWAIT
     if p.eat_word("WAIT") {
@@ -158,7 +157,7 @@ fn alter_item(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
 fn alter_word(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
     let action = if p.eat_word("MODIFY") {
         p.eat_kw(Kw::COLUMN);
-        let if_exists = p.if_exists();
+        let if_exists = names::if_exists(p);
         let name = names::ident(p)?;
         let column = Box::new(column::column_def(p, name)?);
         AlterAction::ModifyColumn { column, position: column_position(p)?, if_exists }
@@ -224,7 +223,7 @@ fn alter_add(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
         });
         return Ok(());
     }
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     if p.eat(Tok::LParen) {
         p.comma_list(|p| added_element(p, alter, if_not_exists))?;
         p.expect(Tok::RParen)?;
@@ -262,7 +261,7 @@ fn alter_drop(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
         }
         Kw::INDEX | Kw::KEY => {
             p.advance();
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             if p.eat_kw(Kw::PRIMARY) {
                 AlterAction::DropPrimaryKey
             } else {
@@ -277,7 +276,7 @@ fn alter_drop(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
         Kw::FOREIGN => {
             p.advance();
             p.expect_kw(Kw::KEY)?;
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             AlterAction::DropForeignKey { name: names::ident(p)?, if_exists }
         }
         Kw::CHECK => {
@@ -286,13 +285,13 @@ fn alter_drop(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
         }
         Kw::CONSTRAINT => {
             p.advance();
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             let name = if p.eat_kw(Kw::PRIMARY) { "PRIMARY".into() } else { names::ident(p)? };
             AlterAction::DropConstraint { name, if_exists }
         }
         _ => {
             p.eat_kw(Kw::COLUMN);
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             let name = names::ident(p)?;
             let _ = p.eat_kw(Kw::RESTRICT) || p.eat_kw(Kw::CASCADE);
             AlterAction::DropColumn { name, if_exists }
@@ -305,7 +304,7 @@ fn alter_drop(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
 fn alter_change(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
     p.advance();
     p.eat_kw(Kw::COLUMN);
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     let old = names::ident(p)?;
     let new = names::ident(p)?;
     let column = Box::new(column::column_def(p, new)?);
@@ -318,7 +317,7 @@ fn alter_change(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
 fn alter_alter(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
     p.advance();
     if p.eat_kw(Kw::INDEX) || p.eat_kw(Kw::KEY) {
-        p.if_exists();
+        names::if_exists(p);
         let name = names::ident(p)?;
         let invisible = visibility(p)?;
         alter.actions.push(AlterAction::SetIndexVisibility { name, invisible });
@@ -337,7 +336,7 @@ fn alter_alter(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
         return Ok(());
     }
     p.eat_kw(Kw::COLUMN);
-    p.if_exists();
+    names::if_exists(p);
     let column: Ident = names::ident(p)?;
     let action = if p.eat_words(&["DROP", "DEFAULT"]) {
         AlterAction::DropDefault { column }
@@ -366,12 +365,12 @@ fn visibility(p: &mut Parser<'_>) -> Rule<bool> {
 fn alter_rename(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
     p.advance();
     let action = if p.eat_kw(Kw::COLUMN) {
-        p.if_exists();
+        names::if_exists(p);
         let old = names::ident(p)?;
         p.expect_kw(Kw::TO)?;
         AlterAction::RenameColumn { old, new: names::ident(p)? }
     } else if p.eat_kw(Kw::INDEX) || p.eat_kw(Kw::KEY) {
-        p.if_exists();
+        names::if_exists(p);
         let old = names::ident(p)?;
         p.expect_kw(Kw::TO)?;
         AlterAction::RenameIndex { old, new: names::ident(p)? }
@@ -386,7 +385,7 @@ fn alter_rename(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
 fn alter_convert(p: &mut Parser<'_>, alter: &mut AlterTable) -> Rule<()> {
     p.advance();
     p.expect_kw(Kw::TO)?;
-    let Some(charset) = load::type_charset(p)? else { return Err(p.error()) };
+    let Some(charset) = column::type_charset(p)? else { return Err(p.error()) };
     let charset = (!charset.is("DEFAULT")).then_some(charset);
     let collation = if p.eat_kw(Kw::COLLATE) {
         names::optional_eq(p);

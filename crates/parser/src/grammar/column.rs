@@ -1,8 +1,7 @@
 //! Column types and column attributes, in any order.
 
 use super::names::parse_u64;
-use super::program::other;
-use super::{Parser, Rule, expr, index, load, names, primary};
+use super::{Parser, Rule, expr, index, names, primary};
 use crate::ParseError;
 use crate::ast::{
     Check, ColumnDef, DataType, DefaultValue, Expr, FunctionCall, Generated, Ident, Literal, TypeName,
@@ -64,7 +63,7 @@ pub(super) fn data_type(p: &mut Parser<'_>) -> Rule<DataType> {
         p.error()
     })?;
     match ty.name {
-        TypeName::Enum | TypeName::Set => ty.labels = p.paren_list(load::text_value)?,
+        TypeName::Enum | TypeName::Set => ty.labels = p.paren_list(names::text_value)?,
         _ => type_size(p, &mut ty)?,
     }
     type_attributes(p, &mut ty)?;
@@ -205,7 +204,7 @@ fn type_attributes(p: &mut Parser<'_>, ty: &mut DataType) -> Rule<()> {
             ty.binary = true;
         } else if number && p.is_word("SIGNED") {
             p.advance();
-        } else if text && let Some(charset) = load::type_charset(p)? {
+        } else if text && let Some(charset) = type_charset(p)? {
             ty.charset = Some(charset);
         } else if p.eat_kw(Kw::COLLATE) {
             ty.collation = Some(names::charset_name(p)?);
@@ -309,7 +308,7 @@ fn word_attribute(p: &mut Parser<'_>, column: &mut ColumnDef) -> Rule<bool> {
         names::optional_eq(p);
         names::string(p)?;
     } else if (is_text(column.ty.name) || p.options.mariadb)
-        && let Some(charset) = load::type_charset(p)?
+        && let Some(charset) = type_charset(p)?
     {
         column.ty.charset = Some(charset);
     } else {
@@ -452,7 +451,11 @@ fn is_text(name: TypeName) -> bool {
 }
 
 fn too_wide(column: &str) -> ParseError {
-    other(1439, "42000", format!("Display width out of range for column '{column}' (max = {})", u32::MAX))
+    ParseError::other(
+        1439,
+        "42000",
+        format!("Display width out of range for column '{column}' (max = {})", u32::MAX),
+    )
 }
 
 /// Whether a number is next that has more than 32 bits.
@@ -467,4 +470,18 @@ pub(super) fn type_width(parser: &mut Parser<'_>) -> Rule<u32> {
         true => Err(too_wide("cast as char")),
         false => names::number_u32(parser),
     }
+}
+
+/// `[CHARACTER SET cs | CHARSET cs]` and the short forms ASCII, UNICODE, BYTE.
+pub(super) fn type_charset(p: &mut Parser<'_>) -> Rule<Option<Ident>> {
+    if p.eat_words(&["CHARACTER", "SET"]) || p.eat_words(&["CHAR", "SET"]) || p.eat_word("CHARSET") {
+        names::optional_eq(p);
+        return names::charset_name(p).map(Some);
+    }
+    Ok(match p.eat_any(&["ASCII", "UNICODE", "BYTE"]) {
+        Some("ASCII") => Some("latin1".into()),
+        Some("UNICODE") => Some("ucs2".into()),
+        Some(_) => Some("binary".into()),
+        None => None,
+    })
 }

@@ -1,7 +1,7 @@
 //! SIGNAL, RESIGNAL and GET DIAGNOSTICS.
 
-use super::program::other;
 use super::{Parser, Rule, expr, names, program};
+use crate::ParseError;
 use crate::ast::{
     AssignTarget, Condition, ConditionItem, DiagnosticsPart, Expr, GetDiagnostics, Signal, Statement,
     StatementItem,
@@ -14,7 +14,7 @@ pub(super) fn condition_value(p: &mut Parser<'_>) -> Rule<Condition> {
     if p.is(Tok::Int) {
         return match u16::try_from(names::number(p)?) {
             Ok(code) if code != 0 => Ok(Condition::Code(code)),
-            _ => Err(other(1525, "HY000", "Incorrect CONDITION value: '0'")),
+            _ => Err(ParseError::other(1525, "HY000", "Incorrect CONDITION value: '0'")),
         };
     }
     sqlstate(p).map(Condition::State)
@@ -30,9 +30,9 @@ fn sqlstate(p: &mut Parser<'_>) -> Rule<[u8; 5]> {
         let known = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
         !state.starts_with(b"00") && state.iter().all(known)
     };
-    state
-        .filter(good)
-        .ok_or_else(|| other(1407, "42000", format!("Bad SQLSTATE: '{}'", String::from_utf8_lossy(&text))))
+    state.filter(good).ok_or_else(|| {
+        ParseError::other(1407, "42000", format!("Bad SQLSTATE: '{}'", String::from_utf8_lossy(&text)))
+    })
 }
 
 /// At SIGNAL or RESIGNAL.
@@ -45,7 +45,7 @@ pub(super) fn signal(p: &mut Parser<'_>) -> Rule<Statement> {
     } else if names::is_ident(p) {
         let Condition::State(named) = program::named_condition(p)? else {
             let message = "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
-            return Err(other(1646, "HY000", message));
+            return Err(ParseError::other(1646, "HY000", message));
         };
         state = Some(named);
     } else if !resignal {
@@ -60,7 +60,7 @@ pub(super) fn signal(p: &mut Parser<'_>) -> Rule<Statement> {
             }
             if items.iter().any(|(known, _)| *known == item) {
                 let message = format!("Duplicate condition information item '{}'", item.name());
-                return Err(other(1641, "42000", message));
+                return Err(ParseError::other(1641, "42000", message));
             }
             p.expect(Tok::Eq)?;
             items.push((item, plain_value(p)?));

@@ -1,7 +1,7 @@
 //! CREATE, DROP, RENAME: the dispatch, and CREATE TABLE.
 
 use super::{
-    Parser, Rule, column, event, index, load, names, options, query, routine, sequence, statement, user, view,
+    Parser, Rule, column, event, index, names, options, query, routine, sequence, statement, user, view,
 };
 use crate::ast::{
     CreateIndex, CreateTable, DropIndex, DropTable, Ident, OnDuplicate, OnlineOptions, ProgramKind, Statement,
@@ -26,7 +26,7 @@ pub(super) fn create(p: &mut Parser<'_>) -> Rule<Statement> {
             statement::create_database(p, or_replace)
         }
         Kw::SPATIAL if p.peek_is_word("REFERENCE") => {
-            Ok(load::unsupported(p, "CREATE SPATIAL REFERENCE SYSTEM", "create_srs"))
+            Ok(statement::unsupported(p, "CREATE SPATIAL REFERENCE SYSTEM", "create_srs"))
         }
         Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL | Kw::INDEX => create_index(p, or_replace),
         Kw::PROCEDURE | Kw::FUNCTION => routine::create_routine(p, or_replace, None),
@@ -39,7 +39,7 @@ pub(super) fn create(p: &mut Parser<'_>) -> Rule<Statement> {
 fn create_other(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
     if p.eat_word("TEMPORARY") {
         if p.options.mariadb && p.is_word("SEQUENCE") {
-            return Ok(load::unsupported(p, "CREATE TEMPORARY SEQUENCE", "create_sequence"));
+            return Ok(statement::unsupported(p, "CREATE TEMPORARY SEQUENCE", "create_sequence"));
         }
         return create_table(p, or_replace, true);
     }
@@ -72,7 +72,7 @@ fn create_other(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
 /// Kinds of object that are known and not had.
 fn create_unsupported(p: &mut Parser<'_>) -> Rule<Statement> {
     if p.eat_word("AGGREGATE") {
-        return Ok(load::unsupported(p, "CREATE FUNCTION", "create_function"));
+        return Ok(statement::unsupported(p, "CREATE FUNCTION", "create_function"));
     }
     for (word, what, kind) in [
         ("AGGREGATE", "CREATE FUNCTION", "create_function"),
@@ -86,7 +86,7 @@ fn create_unsupported(p: &mut Parser<'_>) -> Rule<Statement> {
         ("PACKAGE", "CREATE PACKAGE", "create_package"),
     ] {
         if p.is_word(word) {
-            return Ok(load::unsupported(p, what, kind));
+            return Ok(statement::unsupported(p, what, kind));
         }
     }
     Err(p.error())
@@ -95,7 +95,7 @@ fn create_unsupported(p: &mut Parser<'_>) -> Rule<Statement> {
 /// At TABLE.
 fn create_table(p: &mut Parser<'_>, or_replace: bool, temporary: bool) -> Rule<Statement> {
     p.expect_kw(Kw::TABLE)?;
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::object_name(p)?;
     let mut table = CreateTable {
         or_replace,
@@ -190,7 +190,7 @@ fn table_element(p: &mut Parser<'_>, table: &mut CreateTable) -> Rule<()> {
 fn create_index(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
     let kind = index::index_kind(p);
     p.expect_kw(Kw::INDEX)?;
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::ident(p)?;
     let algorithm = index::index_algorithm(p)?;
     p.expect_kw(Kw::ON)?;
@@ -232,12 +232,12 @@ pub(super) fn drop(p: &mut Parser<'_>) -> Rule<Statement> {
         Kw::TABLE => drop_table(p, false),
         Kw::DATABASE | Kw::SCHEMA => {
             p.advance();
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             Ok(Statement::DropDatabase { if_exists, name: names::ident(p)? })
         }
         Kw::INDEX => {
             p.advance();
-            let if_exists = p.if_exists();
+            let if_exists = names::if_exists(p);
             let name = if p.eat_kw(Kw::PRIMARY) { "PRIMARY".into() } else { names::ident(p)? };
             p.expect_kw(Kw::ON)?;
             let table = names::object_name(p)?;
@@ -274,11 +274,11 @@ fn drop_other(p: &mut Parser<'_>) -> Rule<Statement> {
         return Ok(Statement::Deallocate(names::ident(p)?));
     }
     if p.eat_word("USER") {
-        let if_exists = p.if_exists();
+        let if_exists = names::if_exists(p);
         return Ok(Statement::DropUser { if_exists, users: p.comma_list(names::user_name)? });
     }
     if p.eat_word("ROLE") {
-        let if_exists = p.if_exists();
+        let if_exists = names::if_exists(p);
         return Ok(Statement::DropRole { if_exists, roles: p.comma_list(names::user_or_role)? });
     }
     for (word, what, kind) in [
@@ -292,7 +292,7 @@ fn drop_other(p: &mut Parser<'_>) -> Rule<Statement> {
         ("PACKAGE", "DROP PACKAGE", "drop_package"),
     ] {
         if p.is_word(word) {
-            return Ok(load::unsupported(p, what, kind));
+            return Ok(statement::unsupported(p, what, kind));
         }
     }
     Err(p.error())
@@ -305,7 +305,7 @@ fn drop_table(p: &mut Parser<'_>, temporary: bool) -> Rule<Statement> {
 }
 
 fn drop_names(p: &mut Parser<'_>, temporary: bool) -> Rule<DropTable> {
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     let tables = p.comma_list(names::object_name)?;
     let _ = p.eat_kw(Kw::RESTRICT) || p.eat_kw(Kw::CASCADE);
     Ok(DropTable { temporary, if_exists, tables })

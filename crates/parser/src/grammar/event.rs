@@ -16,7 +16,7 @@ pub(super) fn create_event(
 ) -> Rule<Statement> {
     let start = p.token.start;
     p.expect_word("EVENT")?;
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::object_name(p)?;
     p.expect_words(&["ON", "SCHEDULE"])?;
     let schedule = schedule(p)?;

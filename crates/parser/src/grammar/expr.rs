@@ -85,7 +85,9 @@ pub(super) fn expr(p: &mut Parser<'_>) -> Rule<Expr> {
 /// An expression that is the whole text.
 pub(crate) fn whole_expr(p: &mut Parser<'_>) -> Rule<Expr> {
     let expr = expr(p)?;
-    p.expect_end()?;
+    if !p.is(Tok::Eof) {
+        return Err(p.error());
+    }
     Ok(expr)
 }
 

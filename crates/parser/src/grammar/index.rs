@@ -50,7 +50,7 @@ fn index_element(p: &mut Parser<'_>) -> Rule<IndexDef> {
     if kind == IndexKind::Primary && !word {
         return Err(p.error());
     }
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     // USING is reserved and TYPE is not: `KEY TYPE BTREE (a)` is not worth its ambiguity.
     let name = if names::is_ident(p) { Some(names::ident(p)?) } else { None };
     let algorithm = index_algorithm(p)?;
@@ -135,7 +135,7 @@ fn key_part(p: &mut Parser<'_>) -> Rule<KeyPart> {
 fn foreign_key(p: &mut Parser<'_>, constraint: Option<Ident>) -> Rule<ForeignKey> {
     p.advance();
     p.expect_kw(Kw::KEY)?;
-    p.if_not_exists();
+    names::if_not_exists(p);
     let name = if names::is_ident(p) { Some(names::ident(p)?) } else { None };
     let columns = key_columns(p)?;
     let references = references(p)?;

@@ -1,9 +1,7 @@
 //! LOAD DATA, and the FIELDS/LINES clauses it shares with SELECT .. INTO OUTFILE.
 
-use super::{Parser, Rule, dml, from, names, primary};
-use crate::ast::{
-    FileFormat, Ident, LoadData, LoadPriority, LoadTarget, OnDuplicate, Statement, Unsupported,
-};
+use super::{Parser, Rule, column, dml, from, names, statement};
+use crate::ast::{FileFormat, LoadData, LoadPriority, LoadTarget, OnDuplicate, Statement};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
 
@@ -12,7 +10,7 @@ pub(super) fn load(p: &mut Parser<'_>) -> Rule<Statement> {
     p.advance();
     if p.is_word("XML") || p.is_kw(Kw::INDEX) {
         let what = if p.is_word("XML") { "LOAD XML" } else { "LOAD INDEX INTO CACHE" };
-        return Ok(unsupported(p, what, "load"));
+        return Ok(statement::unsupported(p, what, "load"));
     }
     p.expect_word("DATA")?;
     let priority = if p.eat_kw(Kw::LOW_PRIORITY) {
@@ -36,7 +34,7 @@ pub(super) fn load(p: &mut Parser<'_>) -> Rule<Statement> {
     p.expect_kw(Kw::TABLE)?;
     let table = names::object_name(p)?;
     let partitions = from::partitions(p)?;
-    let charset = type_charset(p)?;
+    let charset = column::type_charset(p)?;
     let format = file_format(p)?;
     let ignore_lines = ignore_lines(p)?;
     let columns = load_targets(p)?;
@@ -84,34 +82,20 @@ fn load_targets(p: &mut Parser<'_>) -> Rule<Vec<LoadTarget>> {
     Ok(targets)
 }
 
-/// `[CHARACTER SET cs | CHARSET cs]` and the short forms ASCII, UNICODE, BYTE.
-pub(super) fn type_charset(p: &mut Parser<'_>) -> Rule<Option<Ident>> {
-    if p.eat_words(&["CHARACTER", "SET"]) || p.eat_words(&["CHAR", "SET"]) || p.eat_word("CHARSET") {
-        names::optional_eq(p);
-        return names::charset_name(p).map(Some);
-    }
-    Ok(match p.eat_any(&["ASCII", "UNICODE", "BYTE"]) {
-        Some("ASCII") => Some("latin1".into()),
-        Some("UNICODE") => Some("ucs2".into()),
-        Some(_) => Some("binary".into()),
-        None => None,
-    })
-}
-
 /// `[FIELDS ..] [LINES ..]`
 pub(super) fn file_format(p: &mut Parser<'_>) -> Rule<FileFormat> {
     let mut format = FileFormat::default();
     if p.eat_word("FIELDS") || p.eat_word("COLUMNS") {
         loop {
             if p.eat_words(&["TERMINATED", "BY"]) {
-                format.fields_terminated = Some(text_value(p)?);
+                format.fields_terminated = Some(names::text_value(p)?);
             } else if p.eat_words(&["OPTIONALLY", "ENCLOSED", "BY"]) {
                 format.fields_optionally = true;
-                format.fields_enclosed = Some(text_value(p)?);
+                format.fields_enclosed = Some(names::text_value(p)?);
             } else if p.eat_words(&["ENCLOSED", "BY"]) {
-                format.fields_enclosed = Some(text_value(p)?);
+                format.fields_enclosed = Some(names::text_value(p)?);
             } else if p.eat_words(&["ESCAPED", "BY"]) {
-                format.fields_escaped = Some(text_value(p)?);
+                format.fields_escaped = Some(names::text_value(p)?);
             } else {
                 break;
             }
@@ -120,35 +104,13 @@ pub(super) fn file_format(p: &mut Parser<'_>) -> Rule<FileFormat> {
     if p.eat_kw(Kw::LINES) {
         loop {
             if p.eat_words(&["TERMINATED", "BY"]) {
-                format.lines_terminated = Some(text_value(p)?);
+                format.lines_terminated = Some(names::text_value(p)?);
             } else if p.eat_words(&["STARTING", "BY"]) {
-                format.lines_starting = Some(text_value(p)?);
+                format.lines_starting = Some(names::text_value(p)?);
             } else {
                 break;
             }
         }
     }
     Ok(format)
-}
-
-/// A string, hex or bit literal's bytes.
-pub(super) fn text_value(p: &mut Parser<'_>) -> Rule<bytes::Bytes> {
-    if p.is(Tok::Str) {
-        return names::string(p);
-    }
-    match primary::special_literal(p)? {
-        crate::ast::Literal::Hex(b) | crate::ast::Literal::Bit(b) | crate::ast::Literal::National(b) => Ok(b),
-        _ => Err(p.error()),
-    }
-}
-
-/// A statement known by its first words: skips the rest of the text, which may hold `;` of its own.
-pub(super) fn unsupported(p: &mut Parser<'_>, what: &'static str, kind: &'static str) -> Statement {
-    while !matches!(p.token.kind, Tok::Eof | Tok::Invalid) {
-        p.advance();
-    }
-    if p.is(Tok::Invalid) {
-        p.token.kind = Tok::Eof;
-    }
-    Statement::Unsupported(Unsupported { what, kind })
 }

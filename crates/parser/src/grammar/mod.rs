@@ -26,6 +26,7 @@ mod primary;
 mod program;
 mod query;
 mod replication;
+mod room;
 mod routine;
 mod sequence;
 mod set;
@@ -36,11 +37,12 @@ mod user;
 mod view;
 
 pub(crate) use expr::whole_expr;
+pub(crate) use statement::{next_statement, rest};
 
 use bytes::Bytes;
 use omnibus_value::stack;
+use room::Room;
 
-use crate::ast::{Span, Spanned, Statement};
 use crate::lexer::keyword::Kw;
 use crate::lexer::{Lexer, Tok, Token};
 use crate::{ParseError, ParseOptions};
@@ -69,15 +71,8 @@ pub(crate) struct Parser<'a> {
     options: ParseOptions,
     /// The names in sight in the body of a stored program.
     program: Option<Box<program::Scopes>>,
-    /// Words that were taken and not asked for.
-    words: usize,
-    has_room: Option<&'a mut dyn FnMut(usize) -> bool>,
-    /// It had none: all that is left is an end.
-    refused: bool,
+    room: Room<'a>,
 }
-
-/// Words that are asked for at once.
-const WORDS: usize = 256;
 
 /// A place to come back to.
 #[derive(Clone, Copy)]
@@ -105,69 +100,24 @@ impl<'a> Parser<'a> {
             scratch: Vec::new(),
             options: *options,
             program: None,
-            words: 0,
-            has_room: None,
-            refused: false,
+            room: Room::default(),
         }
     }
 
     /// With somebody to ask for the memory of what it makes.
     pub(crate) fn asking(mut self, has_room: &'a mut dyn FnMut(usize) -> bool) -> Self {
-        self.has_room = Some(has_room);
+        self.room = Room::of(has_room);
         self
     }
 
-    /// Asks for what the words so far make. False if there was no room for it, or for what was before.
+    /// Asks for what the words so far make. False if there was no room for it, or for what was before: then all that is left is an end.
     #[cold]
     pub(crate) fn ask(&mut self) -> bool {
-        let words = std::mem::take(&mut self.words);
-        if !self.refused && self.has_room.as_mut().is_some_and(|has_room| !has_room(words)) {
-            self.refused = true;
-        }
-        if self.refused {
+        let granted = self.room.ask();
+        if !granted {
             self.lexer = Lexer::new(self.src, self.src.len(), &self.options);
         }
-        !self.refused
-    }
-
-    /// The statement that starts here, up to its `;` or the end; `None` when only `;` and blanks are left.
-    pub(crate) fn next_statement(&mut self) -> Rule<Option<Spanned<Statement>>> {
-        let mut from = self.last_end as usize;
-        while self.token.kind == Tok::Semicolon {
-            from = self.token.end as usize;
-            self.advance();
-        }
-        if self.token.kind == Tok::Eof {
-            return Ok(None);
-        }
-        self.params = 0;
-        let node = statement::statement(self)?;
-        if !matches!(self.token.kind, Tok::Semicolon | Tok::Eof) {
-            return Err(self.error());
-        }
-        let end = self.token.start as usize;
-        let text = &self.src[from.min(end)..end];
-        let start = from + (text.len() - text.trim_ascii_start().len());
-        let span = Span { start: start as u32, end: (start + text.trim_ascii().len()) as u32 };
-        self.last_end = self.token.start;
-        Ok(Some(Spanned { node, span, params: self.params }))
-    }
-
-    /// After a statement: where the next one's text starts, if any token follows the `;`.
-    pub(crate) fn rest(&mut self) -> Option<usize> {
-        let mut at = self.token.start as usize;
-        while self.token.kind == Tok::Semicolon {
-            at = self.token.end as usize;
-            self.advance();
-        }
-        let blank = self.src.get(at..).unwrap_or(&[]);
-        at += blank.len() - blank.trim_ascii_start().len();
-        (self.token.kind != Tok::Eof).then_some(at)
-    }
-
-    /// Nothing may be left.
-    pub(crate) fn expect_end(&mut self) -> Rule<()> {
-        if self.token.kind == Tok::Eof { Ok(()) } else { Err(self.error()) }
+        granted
     }
 
     #[inline]
@@ -175,8 +125,7 @@ impl<'a> Parser<'a> {
         let token = self.token;
         self.last_end = token.end;
         self.last_start = token.start;
-        self.words += 1;
-        if self.words == WORDS {
+        if self.room.is_due() {
             self.ask();
         }
         self.token = self.lexer.next();
@@ -287,14 +236,6 @@ impl<'a> Parser<'a> {
 
     fn expect_words(&mut self, words: &[&str]) -> Rule<()> {
         words.iter().try_for_each(|w| self.expect_word(w))
-    }
-
-    fn if_exists(&mut self) -> bool {
-        self.eat_words(&["IF", "EXISTS"])
-    }
-
-    fn if_not_exists(&mut self) -> bool {
-        self.eat_words(&["IF", "NOT", "EXISTS"])
     }
 
     /// `item, item, ...`

@@ -2,10 +2,9 @@
 
 use bytes::Bytes;
 
-use super::program::other;
-use super::{Parser, Rule};
+use super::{Parser, Rule, primary};
 use crate::ParseError;
-use crate::ast::{ColumnRef, Ident, ObjectName, Qualifier, UserName};
+use crate::ast::{ColumnRef, Ident, Literal, ObjectName, Qualifier, UserName};
 use crate::lexer::keyword::Kw;
 use crate::lexer::{Tok, Token, literal};
 
@@ -287,7 +286,7 @@ fn short_enough(name: &Ident, what: &str, max: usize) -> Rule<()> {
         return Ok(());
     }
     let message = format!("String '{name}' is too long for {what} name (should be no longer than {max})");
-    Err(other(1470, "HY000", message))
+    Err(ParseError::other(1470, "HY000", message))
 }
 
 /// Functions whose names are no names of anything where a parenthesis stands right behind them.
@@ -345,7 +344,7 @@ fn is_call(parser: &Parser<'_>) -> bool {
 /// The name of a procedure or function.
 pub(super) fn routine_name(parser: &mut Parser<'_>) -> Rule<ObjectName> {
     qualified_name(parser, |name| match name.is_empty() {
-        true => Err(other(1458, "42000", "Incorrect routine name ''")),
+        true => Err(ParseError::other(1458, "42000", "Incorrect routine name ''")),
         false => Ok(name),
     })
 }
@@ -362,7 +361,7 @@ fn qualified_name(parser: &mut Parser<'_>, not_empty: fn(Ident) -> Rule<Ident>) 
     let first = ident(parser)?;
     if parser.eat(Tok::Dot) {
         if first.is_empty() {
-            return Err(other(1102, "42000", "Incorrect database name ''"));
+            return Err(ParseError::other(1102, "42000", "Incorrect database name ''"));
         }
         let name = not_empty(ident_after_dot(parser)?)?;
         return Ok(ObjectName { schema: Some(first), name });
@@ -372,7 +371,7 @@ fn qualified_name(parser: &mut Parser<'_>, not_empty: fn(Ident) -> Rule<Ident>) 
 
 /// A table's name, which has letters.
 fn not_empty(name: Ident) -> Rule<Ident> {
-    if name.is_empty() { Err(other(1103, "42000", "Incorrect table name ''")) } else { Ok(name) }
+    if name.is_empty() { Err(ParseError::other(1103, "42000", "Incorrect table name ''")) } else { Ok(name) }
 }
 
 /// Decimal digits that fit 64 bits.
@@ -391,4 +390,25 @@ fn checked(text: &[u8], max: usize) -> Rule<Ident> {
         return Err(ParseError::IdentifierTooLong(text.to_owned()));
     }
     Ok(Ident::from(text))
+}
+
+/// A string, hex or bit literal's bytes.
+pub(super) fn text_value(p: &mut Parser<'_>) -> Rule<Bytes> {
+    if p.is(Tok::Str) {
+        return string(p);
+    }
+    match primary::special_literal(p)? {
+        Literal::Hex(b) | Literal::Bit(b) | Literal::National(b) => Ok(b),
+        _ => Err(p.error()),
+    }
+}
+
+/// Takes IF EXISTS, and says whether it was there.
+pub(super) fn if_exists(p: &mut Parser<'_>) -> bool {
+    p.eat_words(&["IF", "EXISTS"])
+}
+
+/// Takes IF NOT EXISTS, and says whether it was there.
+pub(super) fn if_not_exists(p: &mut Parser<'_>) -> bool {
+    p.eat_words(&["IF", "NOT", "EXISTS"])
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::names::parse_u64;
-use super::{Parser, Rule, load, names};
+use super::{Parser, Rule, column, names};
 use crate::ast::{Ident, TableOption};
 use crate::error::ParseError;
 use crate::lexer::Tok;
@@ -50,7 +50,7 @@ pub(super) fn table_option(p: &mut Parser<'_>) -> Rule<Option<TableOption>> {
     let mark = p.mark();
     let default = p.eat_kw(Kw::DEFAULT);
     if at_charset(p)
-        && let Some(charset) = load::type_charset(p)?
+        && let Some(charset) = column::type_charset(p)?
     {
         return Ok(Some(TableOption::Charset(charset)));
     }

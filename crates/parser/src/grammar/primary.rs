@@ -6,7 +6,7 @@ use omnibus_value::decimal::Decimal;
 use super::column::type_width;
 use super::expr::Interval;
 use super::names::parse_u64;
-use super::{Parser, Rule, expr, function, load, names, program, query, sequence};
+use super::{Parser, Rule, column, expr, function, names, program, query, sequence};
 use crate::ParseError;
 use crate::ast::{
     Case, CastType, ColumnRef, Expr, Ident, IntervalUnit, Literal, MatchAgainst, QueryBody, VarScope,
@@ -387,7 +387,7 @@ pub(super) fn cast_type(p: &mut Parser<'_>) -> Rule<CastType> {
         "CHAR" | "CHARACTER" | "VARCHAR" => {
             let length = optional_length(p)?;
             let mut binary = p.eat_kw(Kw::BINARY);
-            let charset = load::type_charset(p)?;
+            let charset = column::type_charset(p)?;
             binary |= p.eat_kw(Kw::BINARY);
             CastType::Char { length, charset, binary }
         }

@@ -45,11 +45,6 @@ struct Label {
     is_loop: bool,
 }
 
-/// An error of MySQL's.
-pub(super) fn other(code: u16, state: &'static str, message: impl std::fmt::Display) -> ParseError {
-    ParseError::Other { code, state, message: message.to_string() }
-}
-
 fn find<T: Copy>(list: &[(Ident, T)], name: &str) -> Option<T> {
     list.iter().rev().find(|(known, _)| known.is(name)).map(|(_, what)| *what)
 }
@@ -57,7 +52,7 @@ fn find<T: Copy>(list: &[(Ident, T)], name: &str) -> Option<T> {
 /// Fails if a name is twice in a block.
 fn once<T>(declared: &[(Ident, T)], name: &Ident, code: u16, what: &str) -> Rule<()> {
     if declared.iter().any(|(known, _)| known.is(name)) {
-        return Err(other(code, "42000", format!("Duplicate {what}: {name}")));
+        return Err(ParseError::other(code, "42000", format!("Duplicate {what}: {name}")));
     }
     Ok(())
 }
@@ -94,14 +89,14 @@ struct Sight(usize, usize, usize);
 pub(super) fn program(p: &mut Parser<'_>, scopes: Scopes) -> Rule<Program> {
     if scopes.kind == ProgramKind::Event && p.program.is_some() {
         let message = "Recursion of EVENT DDL statements is forbidden when body is present";
-        return Err(other(1576, "HY000", message));
+        return Err(ParseError::other(1576, "HY000", message));
     }
     let outer = p.program.replace(Box::new(scopes));
     if let Some(outer) = outer {
         let what = outer.kind.name();
         p.program = Some(outer);
         let message = format!("Can't create a {what} from within another stored routine");
-        return Err(other(1303, "2F003", message));
+        return Err(ParseError::other(1303, "2F003", message));
     }
     let start = p.token.start;
     let body = program_node(p);
@@ -149,7 +144,7 @@ pub(super) fn trigger_row(p: &Parser<'_>, name: &Ident) -> Rule<()> {
     };
     if missing {
         let message = format!("There is no {row} row in on {} trigger", event.name());
-        return Err(other(1363, "HY000", message));
+        return Err(ParseError::other(1363, "HY000", message));
     }
     Ok(())
 }
@@ -165,7 +160,7 @@ pub(super) fn new_column(p: &mut Parser<'_>, row: &Ident) -> Rule<Ident> {
         let row = row.to_ascii_uppercase();
         let when = if row == "OLD" { "" } else { "after " };
         let message = format!("Updating of {row} row is not allowed in {when}trigger");
-        return Err(other(1362, "HY000", message));
+        return Err(ParseError::other(1362, "HY000", message));
     }
     Ok(column)
 }
@@ -183,7 +178,7 @@ pub(super) fn target(p: &mut Parser<'_>) -> Rule<AssignTarget> {
     let name = names::ident(p)?;
     match variable_named(p, &name) {
         Some(number) => Ok(AssignTarget::Local(number)),
-        None => Err(other(1327, "42000", format!("Undeclared variable: {name}"))),
+        None => Err(ParseError::other(1327, "42000", format!("Undeclared variable: {name}"))),
     }
 }
 
@@ -272,7 +267,7 @@ fn labelled(p: &mut Parser<'_>) -> Rule<ProgramNode> {
     let name = names::ident(p)?;
     p.expect(Tok::Colon)?;
     if find_label(p, &name).is_some() {
-        return Err(other(1309, "42000", format!("Redefining label {name}")));
+        return Err(ParseError::other(1309, "42000", format!("Redefining label {name}")));
     }
     match p.token.kw {
         Kw::LOOP | Kw::WHILE | Kw::REPEAT => loop_node(p, Some(name)),
@@ -309,7 +304,7 @@ fn end_label(p: &mut Parser<'_>, name: Option<&Ident>) -> Rule<()> {
     let end = names::ident(p)?;
     match name {
         Some(name) if name.is(&end) => Ok(()),
-        _ => Err(other(1310, "42000", format!("End-label {end} without match"))),
+        _ => Err(ParseError::other(1310, "42000", format!("End-label {end} without match"))),
     }
 }
 
@@ -321,7 +316,7 @@ fn jump(p: &mut Parser<'_>, leave: bool) -> Rule<ProgramNode> {
         Some((number, true)) => Ok(ProgramNode::Iterate(number)),
         _ => {
             let what = if leave { "LEAVE" } else { "ITERATE" };
-            Err(other(1308, "42000", format!("{what} with no matching label: {name}")))
+            Err(ParseError::other(1308, "42000", format!("{what} with no matching label: {name}")))
         }
     }
 }
@@ -330,7 +325,7 @@ fn return_node(p: &mut Parser<'_>) -> Rule<ProgramNode> {
     p.advance();
     let Some(scopes) = &mut p.program else { return Err(p.error()) };
     if scopes.kind != ProgramKind::Function {
-        return Err(other(1313, "42000", "RETURN is only allowed in a FUNCTION"));
+        return Err(ParseError::other(1313, "42000", "RETURN is only allowed in a FUNCTION"));
     }
     scopes.has_return = true;
     Ok(ProgramNode::Return(expr::expr(p)?))
@@ -433,7 +428,7 @@ fn declare(p: &mut Parser<'_>, block: &mut Block, sight: &Sight) -> Rule<()> {
         let handler = handler_declaration(p, kind)?;
         let declared = |condition| block.handlers.iter().any(|other| other.conditions.contains(condition));
         if handler.conditions.iter().any(declared) {
-            return Err(other(1413, "42000", "Duplicate handler declared in the same block"));
+            return Err(ParseError::other(1413, "42000", "Duplicate handler declared in the same block"));
         }
         block.handlers.push(handler);
         return Ok(());
@@ -444,7 +439,7 @@ fn declare(p: &mut Parser<'_>, block: &mut Block, sight: &Sight) -> Rule<()> {
     }
     if !block.cursors.is_empty() || !block.handlers.is_empty() {
         let message = "Variable or condition declaration after cursor or handler declaration";
-        return Err(other(1337, "42000", message));
+        return Err(ParseError::other(1337, "42000", message));
     }
     if p.eat_kw(Kw::CONDITION) {
         p.expect_kw(Kw::FOR)?;
@@ -472,7 +467,7 @@ fn declare_variables(p: &mut Parser<'_>, first: Ident, block: &mut Block, sight:
     for name in names {
         once(&scopes.visible[sight.0..before], &name, 1331, "variable")?;
         if !own.insert(name.to_ascii_lowercase()) {
-            return Err(other(1331, "42000", format!("Duplicate variable: {name}")));
+            return Err(ParseError::other(1331, "42000", format!("Duplicate variable: {name}")));
         }
         scopes.visible.push((name.clone(), scopes.variables.len() as u32));
         scopes.variables.push((name, is_whole(ty.name)));
@@ -485,15 +480,15 @@ fn declare_variables(p: &mut Parser<'_>, first: Ident, block: &mut Block, sight:
 fn declare_cursor(p: &mut Parser<'_>, name: Ident, block: &mut Block, sight: &Sight) -> Rule<()> {
     p.advance();
     if !block.handlers.is_empty() {
-        return Err(other(1338, "42000", "Cursor declaration after handler declaration"));
+        return Err(ParseError::other(1338, "42000", "Cursor declaration after handler declaration"));
     }
     p.expect_kw(Kw::FOR)?;
     let rows = p.program.as_ref().is_some_and(|scopes| scopes.returns_rows);
     let query = inner_statement(p)?;
     match query.query() {
-        None => return Err(other(1322, "42000", "Cursor statement must be a SELECT")),
+        None => return Err(ParseError::other(1322, "42000", "Cursor statement must be a SELECT")),
         Some(query) if query.into.is_some() => {
-            return Err(other(1323, "42000", "Cursor SELECT must not have INTO"));
+            return Err(ParseError::other(1323, "42000", "Cursor SELECT must not have INTO"));
         }
         Some(_) => {}
     }
@@ -515,7 +510,7 @@ fn handler_declaration(p: &mut Parser<'_>, kind: HandlerKind) -> Rule<Handler> {
     loop {
         let condition = handled_condition(p)?;
         if conditions.contains(&condition) {
-            return Err(other(1413, "42000", "Duplicate handler declared in the same block"));
+            return Err(ParseError::other(1413, "42000", "Duplicate handler declared in the same block"));
         }
         conditions.push(condition);
         if !p.eat(Tok::Comma) {
@@ -555,13 +550,13 @@ fn handled_condition(p: &mut Parser<'_>) -> Rule<Condition> {
 pub(super) fn named_condition(p: &mut Parser<'_>) -> Rule<Condition> {
     let name = names::ident(p)?;
     let found = p.program.as_ref().and_then(|scopes| find(&scopes.conditions, &name));
-    found.ok_or_else(|| other(1319, "42000", format!("Undefined CONDITION: {name}")))
+    found.ok_or_else(|| ParseError::other(1319, "42000", format!("Undefined CONDITION: {name}")))
 }
 
 fn cursor(p: &mut Parser<'_>) -> Rule<u32> {
     let name = names::ident(p)?;
     let found = p.program.as_ref().and_then(|scopes| find(&scopes.visible_cursors, &name));
-    found.ok_or_else(|| other(1324, "42000", format!("Undefined CURSOR: {name}")))
+    found.ok_or_else(|| ParseError::other(1324, "42000", format!("Undefined CURSOR: {name}")))
 }
 
 /// At FETCH.

@@ -1,7 +1,6 @@
 //! Queries: SELECT, VALUES, TABLE, set operations and the clauses around them.
 
-use super::program::other;
-use super::{Parser, Rule, expr, from, function, hints, load, names, program};
+use super::{Parser, Rule, column, expr, from, function, hints, load, names, program};
 use crate::ParseError;
 use crate::ast::{
     CommonTable, Expr, Into, Limit, Literal, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody,
@@ -221,7 +220,7 @@ fn select_options(p: &mut Parser<'_>) -> Rule<SelectOptions> {
     let mut all = false;
     loop {
         if all && options.distinct {
-            return Err(other(1221, "HY000", "Incorrect usage of ALL and DISTINCT".to_owned()));
+            return Err(ParseError::other(1221, "HY000", "Incorrect usage of ALL and DISTINCT".to_owned()));
         }
         match p.token.kw {
             Kw::ALL => all = true,
@@ -390,7 +389,7 @@ fn into_clause(p: &mut Parser<'_>) -> Rule<Option<Box<Into>>> {
     }
     if p.eat_kw(Kw::OUTFILE) {
         let file = names::string(p)?;
-        let charset = load::type_charset(p)?;
+        let charset = column::type_charset(p)?;
         let format = load::file_format(p)?;
         return Ok(Some(Box::new(Into::Outfile { file, charset, format })));
     }
@@ -410,7 +409,7 @@ fn grouped(parser: &mut Parser<'_>) -> Rule<OrderItem> {
 
 fn misplaced_into() -> ParseError {
     let message = "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.";
-    other(3954, "42000", message)
+    ParseError::other(3954, "42000", message)
 }
 
 /// A query of a body alone.

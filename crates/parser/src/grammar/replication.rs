@@ -1,6 +1,6 @@
 //! CHANGE SOURCE, START/STOP REPLICA, PURGE, RESET.
 
-use super::{Parser, Rule, expr, load, names, show};
+use super::{Parser, Rule, expr, names, show, statement};
 use crate::ast::{ChangeSource, Ident, Purge, Reset, SourceValue, StartReplica, Statement, StopReplica};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -103,7 +103,7 @@ fn replica_threads(p: &mut Parser<'_>) -> Rule<(bool, bool)> {
 /// Behind START.
 pub(super) fn start_replica(p: &mut Parser<'_>) -> Rule<Statement> {
     if p.is_word("GROUP_REPLICATION") {
-        return Ok(load::unsupported(p, "START GROUP_REPLICATION", "group_replication_start"));
+        return Ok(statement::unsupported(p, "START GROUP_REPLICATION", "group_replication_start"));
     }
     let all = replica_word(p)?;
     let mut start = StartReplica { all, ..StartReplica::default() };
@@ -132,7 +132,7 @@ pub(super) fn start_replica(p: &mut Parser<'_>) -> Rule<Statement> {
 pub(super) fn stop(p: &mut Parser<'_>) -> Rule<Statement> {
     p.advance();
     if p.is_word("GROUP_REPLICATION") {
-        return Ok(load::unsupported(p, "STOP GROUP_REPLICATION", "group_replication_stop"));
+        return Ok(statement::unsupported(p, "STOP GROUP_REPLICATION", "group_replication_stop"));
     }
     let all = replica_word(p)?;
     let mut stop = StopReplica { all, ..StopReplica::default() };
@@ -164,7 +164,7 @@ pub(super) fn purge(p: &mut Parser<'_>) -> Rule<Statement> {
 pub(super) fn reset_statement(p: &mut Parser<'_>) -> Rule<Statement> {
     p.advance();
     if p.eat_word("PERSIST") {
-        let if_exists = p.if_exists();
+        let if_exists = names::if_exists(p);
         let name = if p.is(Tok::Word) || p.is(Tok::Quoted) { Some(names::ident_after_dot(p)?) } else { None };
         return Ok(Statement::Reset(vec![Reset::Persist { if_exists, name }]));
     }

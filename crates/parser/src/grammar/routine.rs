@@ -2,8 +2,9 @@
 
 use super::column::is_whole;
 use super::names::routine_name;
-use super::program::{Scopes, other};
-use super::{Parser, Rule, column, load, names, program, view};
+use super::program::Scopes;
+use super::{Parser, Rule, column, names, program, statement, view};
+use crate::ParseError;
 use crate::ast::{
     AlterRoutine, Characteristics, CreateRoutine, CreateTrigger, DataAccess, DropProgram, ParamMode,
     ProgramKind, RoutineParam, Statement, TriggerEvent, TriggerTime, UserName,
@@ -22,10 +23,10 @@ pub(super) fn create_routine(
         p.expect_kw(Kw::PROCEDURE)?;
     }
     let kind = if function { ProgramKind::Function } else { ProgramKind::Procedure };
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = routine_name(p)?;
     if function && !p.is(Tok::LParen) {
-        return Ok(load::unsupported(p, "CREATE FUNCTION ... SONAME", "create_function"));
+        return Ok(statement::unsupported(p, "CREATE FUNCTION ... SONAME", "create_function"));
     }
     let (params, params_text) = routine_params(p, function)?;
     let (mut returns, mut returns_text) = (None, bytes::Bytes::new());
@@ -72,7 +73,7 @@ fn routine_params(p: &mut Parser<'_>, function: bool) -> Rule<(Vec<RoutineParam>
         }
         let name = names::ident(p)?;
         if params.iter().any(|known| known.name.is(&name)) {
-            return Err(other(1330, "42000", format!("Duplicate parameter: {name}")));
+            return Err(ParseError::other(1330, "42000", format!("Duplicate parameter: {name}")));
         }
         let ty = column::data_type(p)?;
         params.push(RoutineParam { mode: mode.unwrap_or_default(), name, ty });
@@ -116,7 +117,7 @@ pub(super) fn create_trigger(
     definer: Option<UserName>,
 ) -> Rule<Statement> {
     p.expect_kw(Kw::TRIGGER)?;
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::object_name(p)?;
     let time = match p.eat_any(&["BEFORE", "AFTER"]) {
         Some("BEFORE") => TriggerTime::Before,
@@ -153,7 +154,7 @@ pub(super) fn create_trigger(
 /// At PROCEDURE, FUNCTION, TRIGGER or EVENT, behind DROP.
 pub(super) fn drop_program(p: &mut Parser<'_>, kind: ProgramKind) -> Rule<Statement> {
     p.advance();
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     Ok(Statement::DropProgram(DropProgram { kind, if_exists, name: names::object_name(p)? }))
 }
 

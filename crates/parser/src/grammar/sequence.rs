@@ -7,7 +7,7 @@ use crate::lexer::keyword::Kw;
 
 /// Behind CREATE [OR REPLACE] SEQUENCE.
 pub(super) fn create_sequence(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::object_name(p)?;
     let mut create = CreateSequence {
         or_replace,
@@ -29,7 +29,7 @@ pub(super) fn create_sequence(p: &mut Parser<'_>, or_replace: bool) -> Rule<Stat
 
 /// Behind ALTER SEQUENCE.
 pub(super) fn alter_sequence(p: &mut Parser<'_>) -> Rule<Statement> {
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     let name = names::object_name(p)?;
     let mut options = SequenceOptions::default();
     while sequence_option(p, &mut options)? {}

@@ -1,6 +1,6 @@
 //! SET.
 
-use super::{Parser, Rule, expr, load, names, primary, program, statement, user};
+use super::{Parser, Rule, expr, names, primary, program, statement, user};
 use crate::ast::{
     Expr, Ident, Isolation, PasswordValue, SetItem, SetStatement, SetValue, Statement, VarScope,
 };
@@ -14,7 +14,7 @@ pub(super) fn set(p: &mut Parser<'_>) -> Rule<Statement> {
         return set_for_statement(p);
     }
     if p.eat_words(&["RESOURCE", "GROUP"]) {
-        return Ok(load::unsupported(p, "SET RESOURCE GROUP", "set_resource_group"));
+        return Ok(statement::unsupported(p, "SET RESOURCE GROUP", "set_resource_group"));
     }
     if p.is_word("ROLE") || (p.is_kw(Kw::DEFAULT) && p.peek_is_word("ROLE")) {
         return user::set_role(p);

@@ -180,7 +180,7 @@ fn show_create(p: &mut Parser<'_>) -> Rule<Show> {
         "TABLE" => Show::CreateTable(names::object_name(p)?),
         "VIEW" => Show::CreateView(names::object_name(p)?),
         "DATABASE" | "SCHEMA" => {
-            let if_not_exists = p.if_not_exists();
+            let if_not_exists = names::if_not_exists(p);
             Show::CreateDatabase { if_not_exists, name: names::ident(p)? }
         }
         "USER" if matches!(p.token.kind, Tok::Eof | Tok::Semicolon) => {

@@ -1,12 +1,51 @@
 //! The first words of a statement choose its rule.
 
 use super::{
-    Parser, Rule, admin, alter, condition, create, dml, expr, load, names, query, replication, set, show,
-    transaction, user,
+    Parser, Rule, admin, alter, column, condition, create, dml, expr, load, names, query, replication, set,
+    show, transaction, user,
 };
-use crate::ast::{CreateDatabase, DatabaseOptions, Explain, ExplainTarget, Expr, PrepareSource, Statement};
+use crate::ParseError;
+use crate::ast::{
+    CreateDatabase, DatabaseOptions, Explain, ExplainTarget, Expr, PrepareSource, Span, Spanned, Statement,
+    Unsupported,
+};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
+
+/// The statement that starts here, up to its `;` or the end; `None` when only `;` and blanks are left.
+pub(crate) fn next_statement(p: &mut Parser<'_>) -> Rule<Option<Spanned<Statement>>> {
+    let mut from = p.last_end as usize;
+    while p.token.kind == Tok::Semicolon {
+        from = p.token.end as usize;
+        p.advance();
+    }
+    if p.token.kind == Tok::Eof {
+        return Ok(None);
+    }
+    p.params = 0;
+    let node = statement(p)?;
+    if !matches!(p.token.kind, Tok::Semicolon | Tok::Eof) {
+        return Err(p.error());
+    }
+    let end = p.token.start as usize;
+    let text = &p.src[from.min(end)..end];
+    let start = from + (text.len() - text.trim_ascii_start().len());
+    let span = Span { start: start as u32, end: (start + text.trim_ascii().len()) as u32 };
+    p.last_end = p.token.start;
+    Ok(Some(Spanned { node, span, params: p.params }))
+}
+
+/// After a statement: where the next one's text starts, if any token follows the `;`.
+pub(crate) fn rest(p: &mut Parser<'_>) -> Option<usize> {
+    let mut at = p.token.start as usize;
+    while p.token.kind == Tok::Semicolon {
+        at = p.token.end as usize;
+        p.advance();
+    }
+    let blank = p.src.get(at..).unwrap_or(&[]);
+    at += blank.len() - blank.trim_ascii_start().len();
+    (p.token.kind != Tok::Eof).then_some(at)
+}
 
 /// One statement, up to but not including its `;`.
 pub(super) fn statement(p: &mut Parser<'_>) -> Rule<Statement> {
@@ -109,11 +148,11 @@ fn word_statement(p: &mut Parser<'_>) -> Rule<Statement> {
             Ok(Statement::Help(bytes::Bytes::from(topic.into_string())))
         }
         b"HANDLER" => super::handler::statement(p),
-        b"INSTALL" => Ok(load::unsupported(p, "INSTALL PLUGIN", "install_plugin")),
-        b"UNINSTALL" => Ok(load::unsupported(p, "UNINSTALL PLUGIN", "uninstall_plugin")),
-        b"CLONE" => Ok(load::unsupported(p, "CLONE", "clone")),
-        b"IMPORT" => Ok(load::unsupported(p, "IMPORT TABLE", "import")),
-        b"CACHE" => Ok(load::unsupported(p, "CACHE INDEX", "assign_to_keycache")),
+        b"INSTALL" => Ok(unsupported(p, "INSTALL PLUGIN", "install_plugin")),
+        b"UNINSTALL" => Ok(unsupported(p, "UNINSTALL PLUGIN", "uninstall_plugin")),
+        b"CLONE" => Ok(unsupported(p, "CLONE", "clone")),
+        b"IMPORT" => Ok(unsupported(p, "IMPORT TABLE", "import")),
+        b"CACHE" => Ok(unsupported(p, "CACHE INDEX", "assign_to_keycache")),
         _ => Err(p.error()),
     }
 }
@@ -254,7 +293,7 @@ fn analyze(p: &mut Parser<'_>) -> Rule<Statement> {
 
 /// CREATE DATABASE, with `CREATE [OR REPLACE] DATABASE` consumed.
 pub(super) fn create_database(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let name = names::ident(p)?;
     let options = database_options(p)?;
     Ok(Statement::CreateDatabase(Box::new(CreateDatabase { or_replace, if_not_exists, name, options })))
@@ -267,12 +306,12 @@ pub(super) fn database_options(p: &mut Parser<'_>) -> Rule<DatabaseOptions> {
     loop {
         let mark = p.mark();
         p.eat_kw(Kw::DEFAULT);
-        if let Some(charset) = load::type_charset(p)? {
+        if let Some(charset) = column::type_charset(p)? {
             if let Some(other) = options.charset.filter(|other| !same_charset(other, &charset)) {
                 let message = format!(
                     "Conflicting declarations: 'CHARACTER SET {other}' and 'CHARACTER SET {charset}'"
                 );
-                return Err(super::program::other(1302, "HY000", message));
+                return Err(ParseError::other(1302, "HY000", message));
             }
             options.charset = Some(charset);
         } else if p.eat_kw(Kw::COLLATE) {
@@ -299,4 +338,15 @@ fn same_charset(one: &str, other: &str) -> bool {
     let full =
         |name: &str| if name.eq_ignore_ascii_case("utf8") { "utf8mb3".into() } else { name.to_lowercase() };
     full(one) == full(other)
+}
+
+/// A statement known by its first words: skips the rest of the text, which may hold `;` of its own.
+pub(super) fn unsupported(p: &mut Parser<'_>, what: &'static str, kind: &'static str) -> Statement {
+    while !matches!(p.token.kind, Tok::Eof | Tok::Invalid) {
+        p.advance();
+    }
+    if p.is(Tok::Invalid) {
+        p.token.kind = Tok::Eof;
+    }
+    Statement::Unsupported(Unsupported { what, kind })
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Parser, Rule, from, load, names, primary, replication};
+use super::{Parser, Rule, from, names, primary, replication, statement};
 use crate::ast::{Completion, Literal, StartTransaction, Statement, TableLock, Xa, XaId};
 use crate::lexer::Tok;
 use crate::lexer::keyword::Kw;
@@ -17,7 +17,7 @@ pub(super) fn transaction(p: &mut Parser<'_>) -> Rule<Statement> {
     }
     if p.eat_word("BEGIN") {
         if p.is_kw(Kw::NOT) {
-            return Ok(load::unsupported(p, "BEGIN NOT ATOMIC", "compound_sql"));
+            return Ok(statement::unsupported(p, "BEGIN NOT ATOMIC", "compound_sql"));
         }
         p.eat_word("WORK");
         return Ok(Statement::Begin(StartTransaction::default()));

@@ -1,6 +1,6 @@
 //! Accounts: CREATE USER, ALTER USER, GRANT, REVOKE.
 
-use super::{Parser, Rule, load, names};
+use super::{Parser, Rule, names};
 use crate::ParseError;
 use crate::ast::{
     Auth, AuthSecret, CreateRole, CreateUser, Grant, GrantTarget, GrantWhat, Ident, PasswordExpire,
@@ -19,14 +19,14 @@ const RESOURCES: &[&str] = &[
 
 /// Behind CREATE USER.
 pub(super) fn create_user(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
-    let if_clause = p.if_not_exists();
+    let if_clause = names::if_not_exists(p);
     let user = user_statement(p, or_replace, if_clause)?;
     Ok(Statement::CreateUser(Box::new(user)))
 }
 
 /// Behind ALTER USER.
 pub(super) fn alter_user(p: &mut Parser<'_>) -> Rule<Statement> {
-    let if_clause = p.if_exists();
+    let if_clause = names::if_exists(p);
     // USER() is the old way to say CURRENT_USER.
     let user = user_statement(p, false, if_clause)?;
     Ok(Statement::AlterUser(Box::new(user)))
@@ -80,7 +80,7 @@ pub(super) fn set_role(p: &mut Parser<'_>) -> Rule<Statement> {
 
 /// Behind CREATE ROLE.
 pub(super) fn create_role(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
-    let if_not_exists = p.if_not_exists();
+    let if_not_exists = names::if_not_exists(p);
     let roles = p.comma_list(names::user_name)?;
     let admin = match p.eat_kw(Kw::WITH) {
         true => {
@@ -231,7 +231,7 @@ fn auth(p: &mut Parser<'_>) -> Rule<Auth> {
     let secret = if p.eat_kw(Kw::BY) {
         by_secret(p)?
     } else if p.eat_kw(Kw::AS) {
-        AuthSecret::Stored(load::text_value(p)?)
+        AuthSecret::Stored(names::text_value(p)?)
     } else if p.eat_kw(Kw::USING) {
         if p.eat_word("PASSWORD") {
             p.expect(Tok::LParen)?;
@@ -239,7 +239,7 @@ fn auth(p: &mut Parser<'_>) -> Rule<Auth> {
             p.expect(Tok::RParen)?;
             AuthSecret::Clear(text)
         } else {
-            AuthSecret::Stored(load::text_value(p)?)
+            AuthSecret::Stored(names::text_value(p)?)
         }
     } else {
         AuthSecret::None
@@ -254,7 +254,7 @@ fn by_secret(p: &mut Parser<'_>) -> Rule<AuthSecret> {
     if p.eat_word("PASSWORD") {
         return Ok(AuthSecret::Stored(names::string(p)?));
     }
-    Ok(AuthSecret::Clear(load::text_value(p)?))
+    Ok(AuthSecret::Clear(names::text_value(p)?))
 }
 
 /// At GRANT.
@@ -301,7 +301,7 @@ pub(super) fn grant(p: &mut Parser<'_>) -> Rule<Statement> {
 /// At REVOKE.
 pub(super) fn revoke(p: &mut Parser<'_>) -> Rule<Statement> {
     p.advance();
-    let if_exists = p.if_exists();
+    let if_exists = names::if_exists(p);
     let admin_option_for = p.eat_words(&["ADMIN", "OPTION", "FOR"]);
     let (what, grant_option) = grant_what(p, Kw::FROM)?;
     p.expect_kw(Kw::FROM)?;

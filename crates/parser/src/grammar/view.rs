@@ -58,7 +58,7 @@ pub(super) fn view(
 ) -> Rule<Statement> {
     let security = security(p)?;
     p.expect_word("VIEW")?;
-    let if_not_exists = !alter && (p.options.mariadb || !or_replace) && p.if_not_exists();
+    let if_not_exists = !alter && (p.options.mariadb || !or_replace) && names::if_not_exists(p);
     let name = names::object_name(p)?;
     let columns = if p.is(Tok::LParen) { names::ident_list(p)? } else { Vec::new() };
     p.expect_kw(Kw::AS)?;
