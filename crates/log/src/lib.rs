@@ -22,7 +22,7 @@
 //! use omnibus_format::events::Xid;
 //! use omnibus_format::writer::write_final;
 //! use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
-//! use omnibus_log::{LogConfig, LogDir};
+//! use omnibus_log::{LogConfig, LogDir, LogWriter};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path();
@@ -31,7 +31,7 @@
 //! let description = FormatDescription::new("8.4.0-example", 0, Checksum::Crc32);
 //! write_final(&mut head, context, EventType::FORMAT_DESCRIPTION, 1, 4, Checksum::Crc32, |body| description.encode(body));
 //!
-//! let mut writer = LogDir::open(path, LogConfig::default())?.start(&head)?;
+//! let mut writer = LogWriter::start(LogDir::open(path, LogConfig::default())?, &head)?;
 //! let (at, out) = (writer.position().offset.0, writer.buffer().vec());
 //! write_final(out, context, EventType::XID, 0, at, Checksum::Crc32, |body| Xid(7).encode(body));
 //! let job = writer.seal();

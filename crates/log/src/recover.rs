@@ -94,20 +94,14 @@ struct Whole {
     groups: Option<GroupsEnd>,
 }
 
-impl LogDir {
-    /// Starts a scan of all events from the start of `from` on. `None` if the log has no such file or no file at all.
+impl<'d> RecoveryScan<'d> {
+    /// Starts a scan of all events of a log from the start of `from` on. `None` if the log has no such file or no file at all.
     ///
     /// # Errors
     /// The first file can not be opened.
-    pub fn recovery_scan(&self, from: FileSeq) -> Result<Option<RecoveryScan<'_>>, ReadError> {
-        let at = self.files.iter().position(|&seq| seq == from).unwrap_or(self.files.len());
-        RecoveryScan::new(self, &self.files[at..])
-    }
-}
-
-impl<'d> RecoveryScan<'d> {
-    fn new(dir: &'d LogDir, files: &'d [FileSeq]) -> Result<Option<RecoveryScan<'d>>, ReadError> {
-        let Some((&seq, rest)) = files.split_first() else { return Ok(None) };
+    pub fn new(dir: &'d LogDir, from: FileSeq) -> Result<Option<RecoveryScan<'d>>, ReadError> {
+        let at = dir.files.iter().position(|&seq| seq == from).unwrap_or(dir.files.len());
+        let Some((&seq, rest)) = dir.files[at..].split_first() else { return Ok(None) };
         let file = GroupedFile::new(dir.read(seq)?)?;
         let whole = Whole { groups: file.groups_end(), ..Whole::default() };
         Ok(Some(RecoveryScan { dir, rest, file, seq, whole, ended: false }))

@@ -44,17 +44,17 @@ pub struct LogWriter {
     sealed: u64,
 }
 
-impl LogDir {
-    /// Creates the next file, beginning with the events in `head` (FORMAT_DESCRIPTION, PREVIOUS_GTIDS; final bytes for
+impl LogWriter {
+    /// Creates the next file of a log, beginning with the events in `head` (FORMAT_DESCRIPTION, PREVIOUS_GTIDS; final bytes for
     /// offset 4), and hands the log over to the flush stage.
     ///
     /// # Errors
     /// The file or the index can not be written.
-    pub fn start(self, head: &[u8]) -> Result<LogWriter, OpenError> {
-        let seq = self.next_file().ok_or(OpenError::NumbersUsedUp)?;
+    pub fn start(dir: LogDir, head: &[u8]) -> Result<LogWriter, OpenError> {
+        let seq = dir.next_file().ok_or(OpenError::NumbersUsedUp)?;
         seq.warn_near_end();
-        let method = file::probe(&self.config.disk, &self.path, self.config.flush_method)?;
-        let catalog = Arc::new(Catalog::new(self, method, seq)?);
+        let method = file::probe(&dir.config.disk, &dir.path, dir.config.flush_method)?;
+        let catalog = Arc::new(Catalog::new(dir, method, seq)?);
         catalog.resume_removals();
         catalog.prepared.clear_taken()?;
         let for_start = Arc::clone(&catalog);
@@ -65,9 +65,7 @@ impl LogDir {
         catalog.start_background(writer.current());
         Ok(writer)
     }
-}
 
-impl LogWriter {
     /// Creates file `seq` with its header and names it in the index.
     fn begin(catalog: Arc<Catalog>, seq: FileSeq, head: &[u8]) -> Result<LogWriter, OpenError> {
         let shared = Arc::clone(&catalog.shared);

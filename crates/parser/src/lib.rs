@@ -12,7 +12,7 @@ mod grammar;
 mod lexer;
 mod options;
 mod params;
-mod print;
+pub mod print;
 mod redact;
 mod roles;
 mod template;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use omnibus_parser::ast::{Expr, Query, QueryBody, SelectItem, Statement};
+use omnibus_parser::print;
 use omnibus_parser::{ParseOptions, Stored, ViewText, parse, parse_expr};
 use std::collections::BTreeSet;
 
@@ -364,7 +365,7 @@ fn query(sql: &str, options: &ParseOptions) -> Result<Query, String> {
 }
 
 fn view_text(tree: &Query) -> String {
-    String::from_utf8(tree.to_view_sql(&ViewText::default()).0).unwrap()
+    String::from_utf8(print::view_sql(&tree, &ViewText::default()).0).unwrap()
 }
 
 /// A tree without the texts that name columns, and the ways that names of functions were written: those are of what was read.
@@ -464,7 +465,7 @@ fn every_query_parses_again() {
 /// Text literals of definitions have introducers, which the tree had not: only the text is compared.
 fn wrong_in_table(sql: &str, bytes: bool, options: &ParseOptions) -> Result<(), String> {
     let stored = Stored { table: "t", written: &|text| text.to_vec(), shown: false, bytes };
-    let print = |tree: &Expr| String::from_utf8(tree.to_stored_sql(&stored)).unwrap();
+    let print = |tree: &Expr| String::from_utf8(print::stored_sql(tree, &stored)).unwrap();
     let text = print(&parse_expr(sql.as_bytes(), options).map_err(|error| format!("{sql}: {error}"))?);
     let again = parse_expr(text.as_bytes(), &mysql()).map_err(|error| format!("{sql}: {text}: {error}"))?;
     if print(&again) == text { Ok(()) } else { Err(format!("{sql}: {text}: {}", print(&again))) }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use omnibus_parser::ast::*;
+use omnibus_parser::print;
 use omnibus_parser::{ParseOptions, parse};
 
 fn one(sql: &str) -> Statement {
@@ -131,9 +132,9 @@ fn command_line_clients_and_dumps() {
     assert_eq!(t.columns[3].on_update, Some(6));
     let generated = t.columns[4].generated.as_ref().unwrap();
     assert!(generated.stored);
-    assert_eq!(generated.expr.to_sql(), b"(`id` + 1)");
+    assert_eq!(print::sql(&generated.expr), b"(`id` + 1)");
     assert_eq!(t.foreign_keys[0].references.on_delete, Some(ReferenceAction::Cascade));
-    assert_eq!(t.checks[0].expr.to_sql(), b"(`d` > 0)");
+    assert_eq!(print::sql(&t.checks[0].expr), b"(`d` > 0)");
     assert_eq!(t.options[1], TableOption::AutoIncrement(5));
 }
 
@@ -463,7 +464,7 @@ fn from(sql: &str) -> String {
             TableRef::Join(j) => {
                 let on = match &j.condition {
                     JoinCondition::None => String::new(),
-                    JoinCondition::On(e) => format!(":{}", String::from_utf8_lossy(&e.to_sql())),
+                    JoinCondition::On(e) => format!(":{}", String::from_utf8_lossy(&print::sql(e))),
                     JoinCondition::Using(_) => ":using".into(),
                 };
                 format!("({} {:?} {}{})", show(&j.left), j.kind, show(&j.right), on.replace('`', ""))

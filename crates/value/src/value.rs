@@ -1,5 +1,7 @@
 //! One SQL value. Its type is not part of it: the column or expression type accompanies it.
 
+pub mod convert;
+
 use bytes::Bytes;
 
 /// A value as it is stored, computed, sent and binlogged.

@@ -65,7 +65,7 @@ impl LogEnv {
         let executed = Executed::new(state, recovered.elsewhere.clone());
         let first = recovered.last.next();
         let head = head(&identity, identity.server_id, checksum, first, &executed, recovered.groups_end);
-        let writer = dir.start(&head.bytes)?;
+        let writer = LogWriter::start(dir, &head.bytes)?;
         let gtids = Numbering::new(identity.uuid, identity.dialect, executed);
         let mut next = Next::default();
         gtids.count_anew(&mut next);

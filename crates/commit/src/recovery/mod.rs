@@ -20,6 +20,7 @@ use omnibus_format::{EventType, GtidSet, GtidState};
 use omnibus_log::mutant::{self, Mutant};
 use omnibus_log::{
     FileSeq, GroupsEnd, LogDir, LogOffset, LogPosition, Open, OpenError, ReadError, RecoveryItem,
+    RecoveryScan,
 };
 use std::time::{Duration, Instant};
 use walk::Walk;
@@ -176,7 +177,7 @@ pub fn recover(
         return Ok(Recovered::default());
     };
     let mut walk = Walk::new(engine, replay, applied, dir.names(), total_bytes(dir, first), started);
-    let Some(mut scan) = dir.recovery_scan(first)? else { return Ok(Recovered::default()) };
+    let Some(mut scan) = RecoveryScan::new(&dir, first)? else { return Ok(Recovered::default()) };
     let tail = loop {
         match scan.next().map_err(|error| damage::named(dir, error))? {
             RecoveryItem::Event { file, event, place } => {

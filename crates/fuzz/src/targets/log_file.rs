@@ -6,7 +6,7 @@ use omnibus_format::header::{HEADER_LEN, MAGIC};
 use omnibus_format::{
     Checksum, EventHeader, EventIter, EventType, LogPrivate, ScanRules, describe, parse_event, writer,
 };
-use omnibus_log::{LogConfig, LogDir, RecoveryItem};
+use omnibus_log::{LogConfig, LogDir, RecoveryItem, RecoveryScan};
 use omnibus_replication::changes::EventDecoder;
 
 /// The first byte says whether lengths alone count; the rest is a file, whose checksums need not be right.
@@ -59,7 +59,7 @@ fn recovered(folder: &Folder) -> Option<u64> {
     let config = LogConfig { extend_chunk: 0, extend_ahead: 0, ..LogConfig::default() };
     let dir = LogDir::open(folder.path(), config).ok()?;
     let first = *dir.files().first()?;
-    let mut scan = dir.recovery_scan(first).ok()??;
+    let mut scan = RecoveryScan::new(&dir, first).ok()??;
     let mut last = 0;
     loop {
         match scan.next().ok()? {

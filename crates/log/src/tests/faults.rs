@@ -16,7 +16,7 @@ fn life(path: &Path, faults: &Faults, prepared: bool) -> u64 {
     let mut acknowledged = 0;
     let mut log = None;
     let run = || -> Result<(), Box<dyn std::error::Error>> {
-        let mut writer = LogDir::open(path, config)?.start(&head())?;
+        let mut writer = LogWriter::start(LogDir::open(path, config)?, &head())?;
         log = Some(writer.handle());
         for gno in 1..=9 {
             commit(&mut writer, gno, 500)?;

@@ -113,7 +113,7 @@ fn config(method: FlushMethod) -> LogConfig {
 const METHODS: [FlushMethod; 3] = [FlushMethod::Fdatasync, FlushMethod::ODsync, FlushMethod::ODirectDsync];
 
 fn start(path: &Path, config: LogConfig) -> LogWriter {
-    LogDir::open(path, config).unwrap().start(&head()).unwrap()
+    LogWriter::start(LogDir::open(path, config).unwrap(), &head()).unwrap()
 }
 
 /// Appends a transaction.
@@ -167,7 +167,7 @@ fn recover(path: &Path) -> (Vec<u64>, Option<LogTail>) {
 }
 
 fn numbers(dir: &LogDir, first: FileSeq) -> (Vec<u64>, LogTail) {
-    let mut scan = dir.recovery_scan(first).unwrap().unwrap();
+    let mut scan = RecoveryScan::new(&dir, first).unwrap().unwrap();
     let (mut found, mut open) = (Vec::new(), None);
     loop {
         match scan.next().unwrap() {

@@ -91,7 +91,7 @@ fn life(path: &Path, faults: &Faults) -> u64 {
     let config = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
     let mut acknowledged = 0;
     let run = || -> Result<(), Box<dyn std::error::Error>> {
-        let mut writer = LogDir::open(path, config)?.start(&head())?;
+        let mut writer = LogWriter::start(LogDir::open(path, config)?, &head())?;
         for gno in 1..=5 {
             if gno % 2 == 0 {
                 promote(&mut writer, path, gno, 20_000)?;

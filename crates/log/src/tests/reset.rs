@@ -5,7 +5,7 @@ use super::*;
 /// Transactions 1 and 2 in two files, then a rotation and a reset to `first`, then transaction 3.
 fn life(path: &Path, faults: &Faults, first: u32) -> Result<(), Box<dyn std::error::Error>> {
     let settings = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
-    let mut writer = LogDir::open(path, settings)?.start(&head())?;
+    let mut writer = LogWriter::start(LogDir::open(path, settings)?, &head())?;
     let log = writer.handle();
     commit(&mut writer, 1, 1000)?;
     rotate(&mut writer)?;
@@ -128,7 +128,7 @@ fn a_pin_taken_during_a_reset_is_of_a_log_that_is_gone() {
 fn names_that_a_reset_gave_up_can_be_used_at_once() {
     let life = |path: &Path, faults: &Faults| -> Result<(), Box<dyn std::error::Error>> {
         let settings = LogConfig { faults: faults.clone(), ..config(FlushMethod::ODirectDsync) };
-        let mut writer = LogDir::open(path, settings)?.start(&head())?;
+        let mut writer = LogWriter::start(LogDir::open(path, settings)?, &head())?;
         commit(&mut writer, 1, 10)?;
         for gno in 2..4 {
             rotate_alone(&mut writer)?;

@@ -14,7 +14,7 @@ fn log_file(path: &Path) -> std::path::PathBuf {
 
 fn scan_tail(path: &Path) -> LogTail {
     let dir = LogDir::open(path, LogConfig::default()).unwrap();
-    dir.recovery_scan(FileSeq(1)).unwrap().unwrap().finish().unwrap()
+    RecoveryScan::new(&dir, FileSeq(1)).unwrap().unwrap().finish().unwrap()
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn damage_in_a_file_that_is_not_the_last_is_an_error_and_cuts_nothing() {
     let len = file.len().unwrap();
     file.write_all_at(b"?", first.offset.0 + 30).unwrap();
     let opened = LogDir::open(dir.path(), LogConfig::default()).unwrap();
-    let error = opened.recovery_scan(FileSeq(1)).unwrap().unwrap().finish().unwrap_err();
+    let error = RecoveryScan::new(&opened, FileSeq(1)).unwrap().unwrap().finish().unwrap_err();
     assert!(matches!(error, ReadError::Damaged { position, .. } if position == first), "{error}");
     assert!(opened.truncate_tail(FileSeq(1), first.offset).is_err(), "only the last file may be cut");
     assert_eq!(file.len().unwrap(), len);
@@ -165,7 +165,7 @@ fn a_private_group_whose_end_the_caller_knows_is_whole_or_gone() {
         bytes[before as usize..][..cut].copy_from_slice(&group[..cut]);
         fs::write(log_file(dir.path()), &bytes).unwrap();
         let opened = LogDir::open(dir.path(), LogConfig::default()).unwrap();
-        let mut scan = opened.recovery_scan(FileSeq(1)).unwrap().unwrap();
+        let mut scan = RecoveryScan::new(&opened, FileSeq(1)).unwrap().unwrap();
         let tail = loop {
             match scan.next().unwrap() {
                 RecoveryItem::Event { event, .. } if event.body == b"mark" => scan.hold(LogOffset(at)),

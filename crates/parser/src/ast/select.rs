@@ -16,6 +16,25 @@ pub struct Query {
     pub into: Option<Box<Into>>,
 }
 
+impl Query {
+    /// Whether the names of the outermost select list may be others: nothing refers to those it has.
+    pub fn takes_names(&self) -> bool {
+        let mut body = &self.body;
+        loop {
+            match body {
+                QueryBody::Select(select) => {
+                    return select
+                        .items
+                        .iter()
+                        .all(|item| !matches!(item, SelectItem::Expr { alias: Some(_), .. }));
+                }
+                QueryBody::SetOperation { left, .. } => body = left,
+                _ => return false,
+            }
+        }
+    }
+}
+
 /// The body of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {

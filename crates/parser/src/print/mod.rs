@@ -12,7 +12,7 @@ mod shown;
 mod view_names;
 
 pub use facts::Facts;
-pub use query::{Meaning, ViewText};
+pub use query::{Meaning, ViewText, view_sql};
 
 use bytes::Bytes;
 use omnibus_value::literal::{write_escaped, write_name};
@@ -21,41 +21,39 @@ use crate::ast::{
     BinaryOp, CastType, ColumnRef, Expr, FunctionCall, Ident, Literal, TrimSide, Truth, UnaryOp, VarScope,
 };
 
-impl Expr {
-    /// The expression as SQL bytes; string literals keep their own bytes.
-    pub fn to_sql(&self) -> Vec<u8> {
-        let mut printer = Printer::default();
-        printer.expr(self);
-        printer.out
-    }
+/// The expression as SQL bytes; string literals keep their own bytes.
+pub fn sql(expr: &Expr) -> Vec<u8> {
+    let mut printer = Printer::default();
+    printer.expr(expr);
+    printer.out
+}
 
-    /// The expression as a definition keeps it: it means the same whatever the session that reads it.
-    pub fn to_stored_sql(&self, stored: &Stored<'_>) -> Vec<u8> {
-        let mut printer = Printer { stored: Some(stored), ..Printer::default() };
-        printer.expr(self);
-        printer.out
-    }
+/// The expression as a definition keeps it: it means the same whatever the session that reads it.
+pub fn stored_sql(expr: &Expr, stored: &Stored<'_>) -> Vec<u8> {
+    let mut printer = Printer { stored: Some(stored), ..Printer::default() };
+    printer.expr(expr);
+    printer.out
+}
 
-    /// Whether `VALUES(column)` is in it, outside of subqueries.
-    pub fn reads_values(&self) -> bool {
-        let mut printer = Printer::default();
-        printer.expr(self);
-        printer.facts.values
-    }
+/// Whether `VALUES(column)` is in it, outside of subqueries.
+pub fn reads_values(expr: &Expr) -> bool {
+    let mut printer = Printer::default();
+    printer.expr(expr);
+    printer.facts.values
+}
 
-    /// Whether a part of it casts to an array.
-    pub fn has_array(&self) -> bool {
-        let mut printer = Printer::default();
-        printer.expr(self);
-        printer.facts.array
-    }
+/// Whether a part of it casts to an array.
+pub fn has_array(expr: &Expr) -> bool {
+    let mut printer = Printer::default();
+    printer.expr(expr);
+    printer.facts.array
+}
 
-    /// The names of the columns that it reads, outside of subqueries, once for each time.
-    pub fn column_names(&self) -> Vec<Ident> {
-        let mut printer = Printer::default();
-        printer.expr(self);
-        printer.columns
-    }
+/// The names of the columns that it reads, outside of subqueries, once for each time.
+pub fn column_names(expr: &Expr) -> Vec<Ident> {
+    let mut printer = Printer::default();
+    printer.expr(expr);
+    printer.columns
 }
 
 /// The context in which a stored expression was written.

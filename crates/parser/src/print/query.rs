@@ -85,30 +85,11 @@ pub struct ViewText<'a> {
     pub charset: Option<&'a str>,
 }
 
-impl Query {
-    /// The query as a view keeps it.
-    pub fn to_view_sql(&self, text: &ViewText<'_>) -> (Vec<u8>, Facts) {
-        let mut printer = Printer { view: Some(text), ..Printer::default() };
-        printer.query(self, true, text.columns);
-        (printer.out, printer.facts)
-    }
-
-    /// Whether the names of the outermost select list may be others: nothing refers to those it has.
-    pub fn takes_names(&self) -> bool {
-        let mut body = &self.body;
-        loop {
-            match body {
-                QueryBody::Select(select) => {
-                    return select
-                        .items
-                        .iter()
-                        .all(|item| !matches!(item, SelectItem::Expr { alias: Some(_), .. }));
-                }
-                QueryBody::SetOperation { left, .. } => body = left,
-                _ => return false,
-            }
-        }
-    }
+/// A query as a view keeps it.
+pub fn view_sql(query: &Query, text: &ViewText<'_>) -> (Vec<u8>, Facts) {
+    let mut printer = Printer { view: Some(text), ..Printer::default() };
+    printer.query(query, true, text.columns);
+    (printer.out, printer.facts)
 }
 
 impl Printer<'_> {

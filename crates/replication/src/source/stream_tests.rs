@@ -6,7 +6,7 @@ use super::parts::Unsent;
 use super::{BlockReader, BlockStep, DumpRequest, Peer, Stream};
 use omnibus_format::writer::write_final;
 use omnibus_format::{Checksum, EventContext, EventType, FormatDescription};
-use omnibus_log::{LogConfig, LogDir, LogPosition};
+use omnibus_log::{LogConfig, LogDir, LogPosition, LogWriter};
 use omnibus_wire::{InBuf, MAX_FRAME, OutBuf};
 
 /// A log with one event for each of these lengths; its events.
@@ -21,7 +21,7 @@ fn log_of(dir: &std::path::Path, lengths: &[usize]) -> (omnibus_log::LogWriter, 
     FormatDescription::new("8.4.0", 0, Checksum::Crc32).encode(&mut format);
     let config = LogConfig { preallocate: false, ..LogConfig::default() };
     let head = event(EventType::FORMAT_DESCRIPTION, 4, &format);
-    let mut writer = LogDir::open(dir, config).unwrap().start(&head).unwrap();
+    let mut writer = LogWriter::start(LogDir::open(dir, config).unwrap(), &head).unwrap();
     let mut events = Vec::new();
     for (n, length) in lengths.iter().enumerate() {
         let bytes = event(EventType::WRITE_ROWS, writer.position().offset.0, &vec![n as u8; length - 23]);

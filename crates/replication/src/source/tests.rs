@@ -121,7 +121,7 @@ mod tail {
     fn fed(pace: Duration, wake: impl Fn() + Send, body: impl FnOnce(&Hub, LogWriter)) {
         let dir = tempfile::tempdir().unwrap();
         let config = LogConfig { preallocate: false, ..LogConfig::default() };
-        let writer = LogDir::open(dir.path(), config).unwrap().start(&head()).unwrap();
+        let writer = LogWriter::start(LogDir::open(dir.path(), config).unwrap(), &head()).unwrap();
         let (log, hub, stop) = (writer.handle(), Hub::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             // A test that fails must end, too.

@@ -8,6 +8,7 @@ use crate::expr::charset;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::types::{BINARY, Coercibility, ExprType, Family, bytes, column_type, refuse_fixed};
 use omnibus_parser::ast::{self, CastType};
+use omnibus_parser::print;
 use omnibus_value::{ColumnKind, FixedKind, collation};
 
 /// The type of text of a given length, or of as much as the operand's has.
@@ -86,7 +87,7 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::DateTime(decimals) => ExprType::datetime(*decimals).nullable(true),
         CastType::DateTimeAt { .. } => return super::cast_at::bind(binder, operand, e, target),
         CastType::Decimal { precision, scale } => {
-            let written = || String::from_utf8_lossy(&operand.to_sql()).into_owned();
+            let written = || String::from_utf8_lossy(&print::sql(&operand)).into_owned();
             decimal_type(*precision, *scale).map_err(|error| named(error, &written()))?
         }
         CastType::Float(_) => {

@@ -16,6 +16,7 @@ use crate::expr::subquery::SubqueryKind;
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::nest::{Item, Nest};
 use omnibus_parser::ast::Select;
+use omnibus_parser::print;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -206,7 +207,7 @@ impl Dependencies {
         }
         for (at, column) in stored.columns().iter().enumerate() {
             let Some(generated) = &column.generated else { continue };
-            let mut reads = generated.expr.tree.column_names().into_iter();
+            let mut reads = print::column_names(&generated.expr.tree).into_iter();
             let is_known = |name: &str| {
                 stored.column_index(name).is_some_and(|at| known.contains(&(table.slot, at as u16)))
             };

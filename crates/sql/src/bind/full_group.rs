@@ -13,6 +13,7 @@ use crate::expr::{Expr, Kind};
 use crate::logical::nest::Nest;
 use crate::logical::window::Windows;
 use omnibus_parser::ast::OrderItem;
+use omnibus_parser::print;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -166,7 +167,7 @@ pub(super) fn check_distinct(
 
 /// The outputs that may be a part of an expression to sort by: columns, those of views too, and those that it names by an alias.
 fn pieces(scope: &BlockScope, outputs: &[Expr], written: Option<&OrderItem>) -> Vec<Expr> {
-    let names = written.map(|item| item.expr.column_names()).unwrap_or_default();
+    let names = written.map(|item| print::column_names(&item.expr)).unwrap_or_default();
     let of_view = |e: &Expr| {
         scope.scope.tables.iter().any(|table| match &table.source {
             Source::View(merged) => merged.exprs.iter().any(|own| own.same(e)),

@@ -22,6 +22,7 @@ use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
 use crate::plan::physical::OfStatement;
 use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
+use omnibus_parser::print;
 use std::sync::Arc;
 
 /// Binds a whole statement's query.
@@ -370,7 +371,7 @@ fn group_key(
     outputs: &[Expr],
 ) -> SqlResult<Expr> {
     let selected = |item: &SelectItem| matches!(item, SelectItem::Expr { expr, .. } if expr == e);
-    let refused = || SqlError::wrong_group_field(String::from_utf8_lossy(&e.to_sql()));
+    let refused = || SqlError::wrong_group_field(String::from_utf8_lossy(&print::sql(e)));
     let key = selected_expr(binder, e, outputs).map_err(|error| match (error.code, e) {
         (1111, _) if items.iter().any(selected) => refused(),
         (_, ast::Expr::Column(column)) => not_grouped(error, &column.name),

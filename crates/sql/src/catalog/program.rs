@@ -6,7 +6,7 @@ use super::{Definer, EventDef, charset};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ParseOptions;
-use omnibus_parser::ast::{CreateEvent, CreateRoutine, CreateTrigger, ProgramKind, Statement};
+use omnibus_parser::ast::{CreateEvent, CreateRoutine, CreateTrigger, Program, ProgramKind, Statement};
 use std::sync::{Arc, OnceLock};
 
 /// A program's place in its schema: its kind and its name in lower case. Triggers' names are told apart by case.
@@ -160,5 +160,16 @@ impl ProgramDef {
             charset::collation_name(self.connection),
             charset::collation_name(self.database),
         ]
+    }
+
+    /// An event's comment and program.
+    ///
+    /// # Errors
+    /// As `tree`.
+    pub(crate) fn event_parts(&self) -> SqlResult<(Bytes, Program)> {
+        let tree = self.event_tree()?;
+        let program =
+            tree.clauses.program.ok_or_else(|| SqlError::internal("a stored event without a body"))?;
+        Ok((tree.clauses.comment.unwrap_or_default(), program))
     }
 }

@@ -149,6 +149,12 @@ impl TableState {
             |known: &Arc<Statistics>| now / 2 <= known.rows.max(SMALL) && known.rows / 2 <= now.max(SMALL);
         !statistics.as_ref().is_some_and(counted) && !self.counting.load(Ordering::Acquire)
     }
+
+    /// ALTER TABLE AUTO_INCREMENT = next has been committed.
+    pub(crate) fn reset_auto_increment(&self, next: u64) {
+        self.auto_increment.store(next, Ordering::Release);
+        self.auto_covered.store(next, Ordering::Release);
+    }
 }
 
 /// Takes keys in order and keeps some of them at equal distances.

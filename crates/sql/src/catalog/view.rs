@@ -6,6 +6,7 @@ use omnibus_parser::ast::{
     CheckOption, CreateView, Expr, Ident, Query, QueryBody, Security, Select, SelectItem, Statement,
     UserName, ViewAlgorithm,
 };
+use omnibus_parser::print;
 use omnibus_parser::{Facts, ParseOptions, ViewText};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,7 +150,8 @@ impl ViewDef {
     #[must_use]
     pub fn query_text(&self, home: Option<&str>, shown: bool) -> String {
         let charset = Some(charset::charset_name(self.connection)).filter(|_| self.connection != 0);
-        let (text, _) = self.query.to_view_sql(&ViewText { home, shown, charset, ..ViewText::default() });
+        let (text, _) =
+            print::view_sql(&self.query, &ViewText { home, shown, charset, ..ViewText::default() });
         String::from_utf8_lossy(&text).into_owned()
     }
 
@@ -206,7 +208,7 @@ impl ViewDef {
     /// The tables and views that its query names: database and name, each once.
     #[must_use]
     pub fn tables(&self) -> Vec<(Ident, Ident)> {
-        let mut tables = self.query.to_view_sql(&ViewText::default()).1.tables;
+        let mut tables = print::view_sql(&self.query, &ViewText::default()).1.tables;
         tables.sort();
         tables.dedup();
         tables

@@ -10,6 +10,7 @@ use omnibus_parser::ast::{
     self, AlterAction, ColumnDef, ColumnPosition, CreateTable, DefaultValue, Ident, KeyTarget, ObjectName,
     TableOption,
 };
+use omnibus_parser::print;
 use std::sync::Arc;
 
 /// The tree being edited, and where each of its columns comes from.
@@ -269,7 +270,7 @@ impl Edit {
             Some(DefaultValue::Expression(expr)) => Some(expr),
             _ => None,
         };
-        generated.or(default).is_some_and(|now| now.column_names() == expr.tree.column_names())
+        generated.or(default).is_some_and(|now| print::column_names(&now) == print::column_names(&expr.tree))
     }
 
     pub(super) fn find_check(&self, name: &str) -> Option<usize> {

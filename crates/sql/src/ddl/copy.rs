@@ -20,6 +20,7 @@ use crate::storage::Storage;
 use crate::store::{CommitPort, KeyRange, auto_value, by_ref, duplicate_error, whole_index};
 use bytes::Bytes;
 use omnibus_engine::Snapshot;
+use omnibus_parser::print;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ fn column_stays(
             matches!(sources[base], ColumnSource::Old(from) if same(&old.columns[from].name, name));
         named_so && column_stays(old, new, sources, base, known)
     };
-    let named = column.generated.as_ref().map(|generated| generated.expr.tree.column_names());
+    let named = column.generated.as_ref().map(|generated| print::column_names(&generated.expr.tree));
     let stays = values_stay(&old.columns[from], column)
         && named.unwrap_or_default().iter().all(|name| base_stays(name));
     known[at] = Some(stays);

@@ -4,6 +4,7 @@
 use super::copy::ColumnSource;
 use crate::bind::scope::same;
 use crate::catalog::{Column, Index, IndexKind, TableDef};
+use omnibus_parser::print;
 
 /// Returns how many of the `rows` that were copied the reply counts: all if a copy was `asked` for.
 pub(super) fn counted(
@@ -24,7 +25,8 @@ fn is_copy(old: &TableDef, new: &TableDef, sources: &[ColumnSource], strict: boo
     let stored = |column: &Column| column.generated.as_ref().is_some_and(|generated| generated.stored);
     let reads_added = |column: &Column| {
         let generated = column.generated.as_ref().filter(|generated| generated.stored);
-        generated.is_some_and(|generated| generated.expr.tree.column_names().iter().any(|name| added(name)))
+        generated
+            .is_some_and(|generated| print::column_names(&generated.expr.tree).iter().any(|name| added(name)))
     };
     let changed = new.columns.iter().zip(sources).any(|(column, source)| match source {
         ColumnSource::Old(at) => {

@@ -12,6 +12,7 @@ use crate::expr::functions::{SESSION, VOLATILE};
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
 use omnibus_parser::ast::{self, ColumnDef, CreateTable};
+use omnibus_parser::print;
 use omnibus_parser::{ParseOptions, Stored, parse_expr};
 use std::sync::Arc;
 
@@ -29,11 +30,11 @@ pub(super) fn stored(
     writer: Writer,
     (code, owner): (u16, &dyn Fn() -> String),
 ) -> SqlResult<StoredExpr> {
-    if expr.reads_values() {
+    if print::reads_values(expr) {
         return Err(values_refused(code, &owner()));
     }
     let written = |text: &[u8]| of_client(text, writer.client).into_owned();
-    let print = |shown, bytes| expr.to_stored_sql(&Stored { table, written: &written, shown, bytes });
+    let print = |shown, bytes| print::stored_sql(expr, &Stored { table, written: &written, shown, bytes });
     let text = String::from_utf8_lossy(&print(writer.told, false)).into_owned();
     let tree = parse_expr(&print(false, true), &ParseOptions::default())
         .map_err(|_| SqlError::new(code, b"HY000", format!("{} contains a disallowed function.", owner())))?;
@@ -59,7 +60,7 @@ pub(super) fn build_checks(tree: &CreateTable, writer: Writer, mariadb: bool) ->
     let of_type = |column: &ColumnDef, check: &ast::Check| {
         mariadb
             && check.name.is_none()
-            && check.expr.to_sql() == format!("json_valid(`{}`)", column.name).into_bytes()
+            && print::sql(&check.expr) == format!("json_valid(`{}`)", column.name).into_bytes()
     };
     let of_columns = tree
         .columns
@@ -88,7 +89,7 @@ pub(super) fn build_checks(tree: &CreateTable, writer: Writer, mariadb: bool) ->
             return Err(SqlError::new(3822, b"HY000", message));
         }
         if let (Some(column), false) = (of_column(check), mariadb)
-            && !check.expr.column_names().iter().all(|read| same_name(read, &column.name))
+            && !print::column_names(&check.expr).iter().all(|read| same_name(read, &column.name))
         {
             let message = format!("Column check constraint '{name}' references other column.");
             return Err(SqlError::new(3813, b"HY000", message));
@@ -361,7 +362,7 @@ fn check_keys(def: &TableDef) -> SqlResult<()> {
 
 /// Whether an expression reads a column.
 pub(super) fn reads(expr: &StoredExpr, column: &str) -> bool {
-    expr.tree.column_names().iter().any(|read| same_name(read, column))
+    print::column_names(&expr.tree).iter().any(|read| same_name(read, column))
 }
 
 /// Fails if one of a table's own expressions is in the way of columns that go or get other names. A check of the dropped column alone goes
@@ -388,7 +389,7 @@ pub(super) fn check_dependents(old: &TableDef, edit: &mut Edit) -> SqlResult<()>
         }
         for check in old.checks.iter().filter(|check| reads(&check.expr, &column)) {
             let Some(at) = edit.find_check(&check.name) else { continue };
-            let alone = check.expr.tree.column_names().iter().all(|read| same_name(read, &column));
+            let alone = print::column_names(&check.expr.tree).iter().all(|read| same_name(read, &column));
             if alone && goes(&column) {
                 edit.tree.checks.remove(at);
                 continue;

@@ -14,6 +14,7 @@ use crate::bind::{Binder, Clause};
 use crate::catalog::{Column, HIDDEN, Schema, Table, charset, quote_ident, same_name, type_text};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{self, ColumnDef, CreateTable, Ident, IndexKind, KeyTarget};
+use omnibus_parser::print;
 use omnibus_value::{ColumnKind, ColumnType};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,9 +53,9 @@ pub(super) fn add_hidden_columns(ddl: &mut Ddl<'_>, edit: &mut Edit, table: &Tab
     let mut old: Vec<(usize, &Column)> =
         table.def.columns.iter().enumerate().filter(|(_, column)| column.is_hidden()).collect();
     for tree in &edit.tree.columns[edit.sources.len()..] {
-        let text = tree.generated.as_ref().map(|generated| generated.expr.to_sql());
+        let text = tree.generated.as_ref().map(|generated| print::sql(&generated.expr));
         let same = |(_, column): &(usize, &Column)| {
-            column.generated.as_ref().map(|generated| generated.expr.tree.to_sql()) == text
+            column.generated.as_ref().map(|generated| print::sql(&generated.expr.tree)) == text
         };
         edit.sources.push(match old.iter().position(same) {
             Some(at) => ColumnSource::Old(old.remove(at).0),
@@ -97,7 +98,7 @@ fn hide_columns(ddl: &mut Ddl<'_>, tree: &mut CreateTable, db: &str, schema: &Sc
 }
 
 fn generates_array(column: &ColumnDef) -> bool {
-    column.generated.as_ref().is_some_and(|generated| generated.expr.has_array())
+    column.generated.as_ref().is_some_and(|generated| print::has_array(&generated.expr))
 }
 
 fn misplaced_array() -> SqlError {
@@ -113,8 +114,8 @@ fn check_arrays(key: &ast::IndexDef) -> SqlResult<()> {
         _ => false,
     };
     let within = |part: &&ast::KeyPart| match &part.target {
-        KeyTarget::Expression(ast::Expr::Cast { expr, .. }) => expr.has_array(),
-        KeyTarget::Expression(expr) => expr.has_array(),
+        KeyTarget::Expression(ast::Expr::Cast { expr, .. }) => print::has_array(expr),
+        KeyTarget::Expression(expr) => print::has_array(expr),
         KeyTarget::Column { .. } => false,
     };
     if key.parts.iter().any(|part| within(&part)) {
@@ -192,7 +193,9 @@ fn refuse_gone(edit: &Edit) -> SqlResult<()> {
     let renamed = edit.renamed.iter().filter(|(from, to)| !same_name(from, to)).map(|(from, _)| from);
     for column in edit.dropped_columns.iter().chain(renamed) {
         let reads = |part: &ast::KeyPart| match &part.target {
-            KeyTarget::Expression(expr) => expr.column_names().iter().any(|read| same_name(read, column)),
+            KeyTarget::Expression(expr) => {
+                print::column_names(expr).iter().any(|read| same_name(read, column))
+            }
             KeyTarget::Column { .. } => false,
         };
         if edit.tree.indexes.iter().flat_map(|key| &key.parts).any(reads) {

@@ -15,6 +15,7 @@ use crate::logical::VirtualTables;
 use crate::state::SessionState;
 use crate::store::Names;
 use omnibus_parser::ast::{CreateView, DropTable, Query, QueryBody, Security, UserName, ViewAlgorithm};
+use omnibus_parser::print;
 use omnibus_parser::{Facts, Meaning, ViewText};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -163,7 +164,7 @@ fn logged_view(ddl: &Ddl<'_>, tree: &CreateView, def: &ViewDef) -> Vec<u8> {
 /// # Errors
 /// 1350, 1351.
 pub(crate) fn check_view_text(query: &Query) -> SqlResult<Facts> {
-    let (_, facts) = query.to_view_sql(&ViewText::default());
+    let (_, facts) = print::view_sql(&query, &ViewText::default());
     if facts.into {
         return Err(SqlError::view_select_derived_clause("INTO"));
     }
@@ -213,7 +214,7 @@ fn view_def(
         written: Some(&written),
         ..ViewText::default()
     };
-    let (text, _) = query.to_view_sql(&text);
+    let (text, _) = print::view_sql(&query, &text);
     let text = String::from_utf8_lossy(&text);
     let mut def = ViewDef {
         id: 0,

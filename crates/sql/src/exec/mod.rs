@@ -16,7 +16,7 @@ pub use reader::RowReader;
 use crate::api::RowSink;
 use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::expr::profile::Profile;
-use crate::expr::{Context, eval};
+use crate::expr::{Context, assign, eval};
 use crate::logical::Limit;
 use crate::plan::QueryPlan;
 use crate::rows::Flow;
@@ -139,7 +139,7 @@ fn into_variables(plan: &QueryPlan, cx: &mut Context<'_>) -> ExecResult<u64> {
         return Ok(0);
     };
     for ((target, value), ty) in plan.into.iter().zip(row).zip(&plan.types) {
-        cx.session.assign(target, value, &ty.column)?;
+        assign::to_target(cx.session, target, value, &ty.column)?;
     }
     Ok(1)
 }

@@ -9,7 +9,7 @@ use super::counters::{Counters, Covers};
 use super::range::KeyRange;
 use super::statement::StatementScope;
 use super::transaction::Transaction;
-use crate::catalog::{Table, TableState, persist};
+use crate::catalog::{Table, persist};
 use crate::error::{SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_engine::WriteSet;
@@ -247,14 +247,6 @@ impl Transaction {
         let key = persist::counter_key(table.def.id, next);
         self.writes.put(key.clone(), Bytes::new());
         self.covers.push(Covers { state: table.state.clone(), value: next, keys: [Some(key), old] });
-    }
-}
-
-impl TableState {
-    /// ALTER TABLE AUTO_INCREMENT = next has been committed.
-    pub(crate) fn reset_auto_increment(&self, next: u64) {
-        self.auto_increment.store(next, Ordering::Release);
-        self.auto_covered.store(next, Ordering::Release);
     }
 }
 

@@ -32,7 +32,7 @@ pub fn show_grants(account: &Account) -> Vec<String> {
     let who = account.backquoted();
     let set = account.grants.privileges;
     // MySQL spells the static privileges out; so do tools that compare grants.
-    let fixed = list(set.fixed(), Privileges(u128::MAX), false);
+    let fixed = list(fixed(set), Privileges(u128::MAX), false);
     let mut lines = vec![format!("GRANT {fixed} ON *.* TO {who}{}", with_grant(set))];
     let dynamic: Vec<_> = PRIVILEGES.iter().filter(|p| p.dynamic && set.has(p.bit)).map(|p| p.name).collect();
     if !dynamic.is_empty() {
@@ -184,11 +184,9 @@ pub fn privilege_rows(account: &Account, table: &str) -> Vec<Vec<Value>> {
     }
 }
 
-impl Privileges {
-    /// The part that is not dynamic.
-    fn fixed(self) -> Privileges {
-        Privileges(self.0 & grants::all_static().0)
-    }
+/// The part that is not dynamic.
+fn fixed(set: Privileges) -> Privileges {
+    Privileges(set.0 & grants::all_static().0)
 }
 
 /// SHOW CREATE USER. The stored hash is shown, as MySQL does to whoever may see `mysql.user`.

@@ -6,7 +6,7 @@ use super::run::Execution;
 use crate::api::{Mode, Outcome, Priv, ResultColumn, Routine, VariableScope};
 use crate::catalog::ProgramDef;
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
-use crate::expr::ExprType;
+use crate::expr::{ExprType, assign};
 use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{DefinerRole, Inside, Locals, SessionState, may_use_row};
 use crate::store::Trx;
@@ -160,7 +160,7 @@ impl Machine {
                 continue;
             };
             match out {
-                Out::Variable(target) => state.assign(target, value.clone(), &column.ty)?,
+                Out::Variable(target) => assign::to_target(state, target, value.clone(), &column.ty)?,
                 Out::Param(number) => self.to_client.push((*number, column.clone(), value.clone())),
             }
         }
@@ -334,7 +334,7 @@ fn take_arguments(
     }
     let mut memory = 0;
     for (at, (value, ty)) in args.into_iter().enumerate() {
-        locals.values[at] = state.as_column(value, &ty, &program.columns[at])?;
+        locals.values[at] = assign::as_column(state, value, &ty, &program.columns[at])?;
         memory += crate::state::local_memory(&locals.values[at]);
     }
     Ok(memory)

@@ -2,7 +2,7 @@
 
 use crate::api::Outcome;
 use crate::error::{Diagnostics, ExecResult, Interrupt, Level, SqlError, SqlResult};
-use crate::expr::{ExprType, convert};
+use crate::expr::{ExprType, assign, convert};
 use crate::session::{Call, StatementContext, evaluate};
 use crate::state::{SessionState, Signalled};
 use bytes::Bytes;
@@ -113,7 +113,7 @@ fn give_diagnostics(
                     StatementItem::Number => Value::Int(area.conditions().len() as i64),
                     StatementItem::RowCount => Value::Int(row_count),
                 };
-                cx.state.assign(target, value, &number)?;
+                assign::to_target(cx.state, target, value, &number)?;
             }
         }
         DiagnosticsPart::Condition(which, list) => {
@@ -130,7 +130,7 @@ fn give_diagnostics(
             };
             for (target, item) in list {
                 let (value, ty) = item_of(cx.state, *item, &error);
-                cx.state.assign(target, value, &ty)?;
+                assign::to_target(cx.state, target, value, &ty)?;
             }
         }
     }

@@ -7,7 +7,7 @@ use super::run::Execution;
 use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
 use crate::ddl::{Change, Ddl, check_name};
-use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::error::{ExecResult, Interrupt, SqlError};
 use crate::session::{Call, Nowhere, SqlSession, StatementContext, evaluate};
 use crate::state::Inside;
 use crate::store::Names;
@@ -370,18 +370,5 @@ impl ProgramDdl<'_, '_> {
         over.event = Some(event);
         self.put_event(&mut change, over)?;
         self.ddl.commit(change)
-    }
-}
-
-impl ProgramDef {
-    /// An event's comment and program.
-    ///
-    /// # Errors
-    /// As `tree`.
-    pub(super) fn event_parts(&self) -> SqlResult<(bytes::Bytes, Program)> {
-        let tree = self.event_tree()?;
-        let program =
-            tree.clauses.program.ok_or_else(|| SqlError::internal("a stored event without a body"))?;
-        Ok((tree.clauses.comment.unwrap_or_default(), program))
     }
 }

@@ -7,7 +7,7 @@ use super::cursor::CursorSink;
 use super::machine::{Frame, Machine, Scope, changes_nothing};
 use crate::api::{AccessCheck, Assignment, Mode, Outcome, Priv, RowSink};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
-use crate::expr::eval;
+use crate::expr::{assign, eval};
 use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{Inside, SessionState, may_use_row};
 use omnibus_parser::ast::{Expr, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope};
@@ -119,7 +119,7 @@ impl Execution<'_, '_> {
                     Some(value) => self.value_of(value, true)?,
                     None => (Value::Null, crate::expr::ExprType::null().column),
                 };
-                self.session.state.assign_local(*local, value, &ty)?;
+                assign::to_local(&mut self.session.state, *local, value, &ty)?;
             }
             Instruction::Keep { local, value } => {
                 let (value, ty) = self.value_of(value, false)?;
@@ -137,7 +137,7 @@ impl Execution<'_, '_> {
             Instruction::AssignNew { column, value } => {
                 may_use_row(&self.session.state, column, Priv::Update)?;
                 let (value, ty) = self.value_of(value, true)?;
-                self.session.state.assign_new(column, value, &ty)?;
+                assign::to_new(&mut self.session.state, column, value, &ty)?;
             }
             Instruction::Jump(to) => return Ok(Flow::To(*to)),
             Instruction::JumpUnless { condition, to, .. } => {
@@ -160,7 +160,7 @@ impl Execution<'_, '_> {
                     return Err(SqlError::sp_fetch_no_data().into());
                 };
                 for ((target, value), ty) in into.iter().zip(row).zip(&types) {
-                    self.session.state.assign(target, value, ty)?;
+                    assign::to_target(&mut self.session.state, target, value, ty)?;
                 }
             }
             Instruction::Close(cursor) => match frame.cursors.get_mut(*cursor as usize) {
@@ -171,7 +171,7 @@ impl Execution<'_, '_> {
                 let (value, ty) = self.value_of(value, true)?;
                 let Some(frame) = self.machine.frames.last() else { return Ok(Flow::Next) };
                 let Some(column) = frame.program.returns.clone() else { return Ok(Flow::Next) };
-                let value = self.session.state.as_column(value, &ty, &column)?;
+                let value = assign::as_column(&mut self.session.state, value, &ty, &column)?;
                 return Ok(Flow::Return(value));
             }
             Instruction::NoCase => return Err(SqlError::sp_case_not_found().into()),
@@ -326,7 +326,7 @@ fn assign_user(
     (value, ty): (Value, ColumnType),
     affected: &mut u64,
 ) -> SqlResult<()> {
-    state.assign_user(name, value, &ty)?;
+    assign::to_user(state, name, value, &ty)?;
     changes_nothing(state, affected);
     Ok(())
 }
