@@ -15,4 +15,12 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 pub(crate) fn give_back_soon() {
     // SAFETY: the option is one of the allocator's, and no other thread runs yet that reads it.
     unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, PURGE_DELAY_MS) };
+    omnibus_server::set_collector(collect);
+}
+
+/// Gives back at once what this thread and others have freed.
+#[allow(unsafe_code)]
+fn collect() {
+    // SAFETY: the call has no requirements.
+    unsafe { libmimalloc_sys::mi_collect(true) };
 }

@@ -69,6 +69,7 @@ pub use error_log::ErrorLog;
 pub use files::keep_files_private;
 pub use log_admin::{LogAdmin, LogEvent, LogFile, LogStatus};
 pub use net::{Listeners, Places, Reserved, TlsFiles, acceptor};
+pub use omnibus_sql::memory::set_collector;
 pub use options::{OptionError, ServerOptions};
 pub use serve::serve;
 pub use server::Server;

@@ -17,7 +17,7 @@ use crate::error::{ConditionMemory, KeptConditions, SqlError, SqlResult};
 use omnibus_value::Value;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Bytes that an account takes from its session at once, and a session from the server.
@@ -31,6 +31,17 @@ const BEYOND: u64 = 8;
 const MOST: u64 = 1 << 50;
 /// Bytes that an operator that has a temporary file may hold although a limit says no: with less it would write a file a row.
 const LEAST: u64 = 256 << 10;
+
+/// Bytes given back after which the allocator is asked to give the machine its own: a quarter of the server's limit, within these.
+const COLLECT_AFTER: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
+/// What makes the allocator of the process give back what nobody holds.
+static COLLECTOR: OnceLock<fn()> = OnceLock::new();
+
+/// Names what makes the process's allocator give the machine back what was freed. Allocators keep that for a while, and a process whose statements hold
+/// large memory by turns would have several times as much as is counted (MEMORY-1). The first call counts.
+pub fn set_collector(collect: fn()) {
+    let _ = COLLECTOR.set(collect);
+}
 
 /// For so long the session found to hold most is taken for it, if it holds more than who asks: 10,000 sessions are looked at no more often.
 const LARGEST_FOR: Duration = Duration::from_millis(1);
@@ -69,6 +80,8 @@ impl Clients {
 #[derive(Debug, Default)]
 pub struct ServerMemory {
     used: AtomicU64,
+    /// Bytes given back since the allocator was asked for them.
+    given_back: AtomicU64,
     clients: Mutex<Clients>,
     /// `Created_tmp_disk_tables`: groups, distinct rows and derived tables that outgrew memory.
     pub tmp_disk_tables: AtomicU64,
@@ -83,6 +96,25 @@ impl ServerMemory {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.given_back.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Has the allocator give back what was freed, before somebody takes more.
+    fn collect(&self, limit: u64) {
+        let enough = (limit / 4).clamp(*COLLECT_AFTER.start(), *COLLECT_AFTER.end());
+        let given_back = self.given_back.load(Ordering::Relaxed);
+        let mine =
+            || self.given_back.compare_exchange(given_back, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if given_back >= enough
+            && let Some(collect) = COLLECTOR.get()
+            && mine()
+        {
+            collect();
+        }
     }
 
     /// As SHOW STATUS names them.
@@ -171,6 +203,7 @@ impl SessionMemory {
         if used > own {
             return Err(SqlError::memory_exceeded(own, "connection_memory_limit"));
         }
+        self.server.collect(all);
         let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(CHUNK);
         let server = self.server.used.fetch_add(missing, Ordering::Relaxed) + missing;
         if server > all && (server - all > all / BEYOND || !self.may_go_beyond(used, all, need)) {
@@ -208,14 +241,15 @@ impl SessionMemory {
             self.reserved.compare_exchange(reserved, kept, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         if reserved > kept && exchange(kept) {
-            self.server.used.fetch_sub(reserved - kept, Ordering::Relaxed);
+            self.server.give_back(reserved - kept);
         }
     }
 }
 
 impl Drop for SessionMemory {
     fn drop(&mut self) {
-        self.server.used.fetch_sub(*self.reserved.get_mut(), Ordering::Relaxed);
+        let reserved = *self.reserved.get_mut();
+        self.server.give_back(reserved);
     }
 }
 

@@ -73,6 +73,7 @@ def refused(server, sql, codes=FULL):
     with connect(server, autocommit=True, local_infile=True, database="d").cursor() as cursor:
         code = error_code(lambda: cursor.execute(sql))
     expect(code in codes, f"{sql[:80]}: error {code} on a full disk\n{server.log_tail()}")
+    return code
 
 
 def statements(directory):
@@ -86,14 +87,19 @@ def statements(directory):
             for sql in (load, f"ALTER TABLE {engine} ADD COLUMN c VARCHAR(100) NOT NULL DEFAULT '{'c' * 90}' FIRST, ALGORITHM=COPY",
                         f"ALTER TABLE {engine} ADD INDEX (v, k)", f"CREATE TABLE copy_{engine} AS SELECT * FROM {engine}"):
                 disk.fill(left=MIB)
-                refused(server, sql)
+                # A B-tree's file has pages that the refused ones before gave back, and an index may fit those.
+                fits = engine == "BTREE" and "ADD INDEX" in sql
+                code = refused(server, sql, (0, *FULL) if fits else FULL)
                 # As much as was left is free again, so commits need not wait.
                 writer = Writer(server)
                 writer.start()
                 writer.goes_on()
                 disk.clear()
                 writer.check()
-                client(server, f"DELETE FROM d.small_LSM; DELETE FROM d.small_BTREE; CHECK TABLE d.{engine}")
+                client(server, f"DELETE FROM d.small_LSM; DELETE FROM d.small_BTREE")
+                expect(client(server, f"CHECK TABLE d.{engine}").split()[-1] == "OK", "a table is damaged")
+                if code == 0:
+                    client(server, f"DROP INDEX v ON d.{engine}")
                 count = client(server, f"SELECT COUNT(*), SUM(k), COUNT(DISTINCT k) FROM d.{engine}").split()
                 expect(count == [str(ROWS), str(ROWS * (ROWS - 1) // 2), str(ROWS)], f"after {sql[:60]}: {count}")
             client(server, f"ALTER TABLE d.{engine} ADD INDEX (v, k)")

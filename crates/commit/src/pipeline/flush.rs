@@ -170,20 +170,20 @@ impl<E: Env> Shared<E> {
             return completer.complete(Err(error));
         }
         flush.last = no;
-        self.numbered.store(no.0, Ordering::Release);
+        self.progress.numbered.store(no.0, Ordering::Release);
         self.stats.queue_us.record_us(at.elapsed());
         match request.staged.take() {
             None => self.env.install(no, std::mem::take(&mut request.writes)),
             Some(staged) => self.env.install_staged(no, *staged),
         }
-        self.installed.store(no.0, Ordering::Release);
+        self.progress.installed.store(no.0, Ordering::Release);
         if let Some(on_ordered) = request.on_ordered.take() {
             on_ordered(no);
         }
         let prepared = request.prepared_xid();
         let (logged, on_durable) = (request.logged, request.on_durable.take());
         flush.pending.push(Member { no, logged, completer, prepared, on_durable });
-        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.progress.pending.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Learns that a write failed: nothing is appended behind it.
@@ -221,7 +221,7 @@ impl<E: Env> Shared<E> {
             self.drop_pending(flush);
             return None;
         }
-        let limit = self.in_flight_limit();
+        let limit = self.pace.in_flight_limit(&self.settings);
         let in_flight = self.order.lock().in_flight();
         let writer = flush.writer.as_mut()?;
         if in_flight >= limit {
@@ -256,10 +256,10 @@ impl<E: Env> Shared<E> {
             flush.groups_since_sync = 0;
         }
         let members = std::mem::take(&mut flush.pending);
-        self.pending.store(0, Ordering::SeqCst);
+        self.progress.pending.store(0, Ordering::SeqCst);
         if !members.is_empty() {
             self.stats.group_size.record(members.len() as u64);
-            self.note_group_size(members.len() as u64);
+            self.pace.note_group(members.len() as u64);
         }
         let end = flush.writer.as_ref().map_or_else(|| self.published.place().1, |w| self.env.position(w));
         if mutant::is(Mutant::PublishEarly) {
@@ -272,7 +272,7 @@ impl<E: Env> Shared<E> {
 
     fn drop_pending(&self, flush: &mut Flush<E>) {
         let Some(reason) = &flush.failed else { return };
-        self.pending.store(0, Ordering::SeqCst);
+        self.progress.pending.store(0, Ordering::SeqCst);
         for member in flush.pending.drain(..) {
             member.completer.complete(Err(CommitError::LogFailed(reason.clone())));
         }

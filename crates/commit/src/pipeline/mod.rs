@@ -5,6 +5,8 @@
 //! - `flush`: under the flush lock: number, append, install; seal a group
 //! - `gate`: durable groups that wait for a replica
 //! - `order`: groups in flight, acknowledged strictly in order; the commit stage
+//! - `progress`: how far commits have come
+//! - `pace`: how quick the device is and how large groups are
 //! - `abort`: ends the process on a panic in any of these
 //! - `threads`: the log threads, and the committing thread as leader when the device is fast
 
@@ -12,12 +14,14 @@ mod abort;
 mod flush;
 mod gate;
 mod order;
+mod pace;
+mod progress;
 mod queue;
 mod threads;
 
 use super::published::Published;
 use super::sync;
-use super::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use super::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::sync::thread::JoinHandle;
 use super::sync::{Condvar, Mutex};
 use super::ticket::{self, Ticket};
@@ -30,6 +34,8 @@ use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
 use order::Order;
+use pace::Pace;
+use progress::Progress;
 use queue::FlushQueue;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,18 +59,8 @@ struct Shared<E: Env> {
     /// Signalled when a write in flight has been acknowledged.
     acknowledged: Condvar,
     idle: threads::Idle,
-    /// The newest number assigned; at most a group ahead of the published one.
-    numbered: AtomicU64,
-    /// The number up to which all commits are in the engines.
-    installed: AtomicU64,
-    /// The number up to which all commits are durable (COMMIT-2).
-    durable: AtomicU64,
-    /// Smoothed sync time, microseconds.
-    sync_us: AtomicU64,
-    /// Smoothed number of transactions in a group, in units of `threads::ONE`.
-    group_size: AtomicU64,
-    /// The number of transactions that are appended and not sealed.
-    pending: AtomicUsize,
+    progress: Progress,
+    pace: Pace,
     /// The log failed: nothing more is appended.
     poisoned: AtomicBool,
     /// See `gate`. Written under the order lock.
@@ -97,12 +93,8 @@ impl<E: Env> Pipeline<E> {
             order: Mutex::new(Order::default()),
             acknowledged: Condvar::new(),
             idle: threads::Idle::of(log_threads),
-            numbered: AtomicU64::new(last.0),
-            installed: AtomicU64::new(last.0),
-            durable: AtomicU64::new(last.0),
-            sync_us: AtomicU64::new(0),
-            group_size: AtomicU64::new(threads::ONE),
-            pending: AtomicUsize::new(0),
+            progress: Progress::new(last),
+            pace: Pace::new(),
             poisoned: AtomicBool::new(false),
             gate: AtomicU8::new(Gate::Open as u8),
             #[cfg(test)]
@@ -144,19 +136,19 @@ impl<E: Env> Pipeline<E> {
     /// The number up to which all commits are durable.
     #[must_use]
     pub fn durable(&self) -> CommitNo {
-        CommitNo(self.shared.durable.load(Ordering::Acquire))
+        CommitNo(self.shared.progress.durable.load(Ordering::Acquire))
     }
 
     /// The newest number assigned, published or not.
     #[must_use]
     pub fn numbered(&self) -> CommitNo {
-        CommitNo(self.shared.numbered.load(Ordering::Acquire))
+        CommitNo(self.shared.progress.numbered.load(Ordering::Acquire))
     }
 
     /// The number up to which all commits are in the engines. Those with a higher number are about to be.
     #[must_use]
     pub fn installed(&self) -> CommitNo {
-        CommitNo(self.shared.installed.load(Ordering::Acquire))
+        CommitNo(self.shared.progress.installed.load(Ordering::Acquire))
     }
 
     /// The published state, for snapshots.

@@ -94,11 +94,7 @@ impl<E: Env> Shared<E> {
         self.stats.sync_us.record_us(took);
         if sync {
             CommitStats::add(&self.stats.syncs, 1);
-            let old = self.sync_us.load(Ordering::Relaxed);
-            let new = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            // A quarter of the new value: follows a changed device within a few groups.
-            let smooth = if old == 0 { new } else { old - old / 4 + new / 4 };
-            self.sync_us.store(smooth.max(1), Ordering::Relaxed);
+            self.pace.note_sync(took);
         }
         match result {
             Ok(()) => self.acknowledge(written),
@@ -150,7 +146,7 @@ impl<E: Env> Shared<E> {
     /// order lock held, after the group is as durable as it has to be.
     pub(super) fn commit_stage(&self, _order: &mut Order, group: &mut WrittenGroup) {
         if group.synced {
-            self.durable.fetch_max(group.last.0, Ordering::AcqRel);
+            self.progress.durable.fetch_max(group.last.0, Ordering::AcqRel);
         }
         if self.settings.protocol.is_two_phase() && self.settings.order_commits.load(Ordering::Relaxed) {
             for member in &mut group.members {
@@ -231,13 +227,5 @@ impl<E: Env> Shared<E> {
         while order.in_flight() > 0 || !order.held.is_empty() {
             self.acknowledged.wait(&mut order);
         }
-    }
-
-    pub(super) fn in_flight_limit(&self) -> u64 {
-        let fast = self.settings.fast_sync_us.load(Ordering::Relaxed);
-        if self.sync_us.load(Ordering::Relaxed) <= fast {
-            return 1;
-        }
-        self.settings.max_in_flight.load(Ordering::Relaxed).max(1)
     }
 }

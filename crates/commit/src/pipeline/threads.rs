@@ -24,10 +24,6 @@ use std::time::{Duration, Instant};
 /// ends sooner.
 const FLUSH_AHEAD: usize = 16;
 
-/// The unit of `Shared::group_size`, and the mean group size above which no session leads inline.
-pub(super) const ONE: u64 = 1024;
-const ALONE: u64 = ONE + ONE / 10;
-
 /// The interval at which an idle thread looks for work; it bounds the data loss of `sync_binlog=0`.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -149,7 +145,7 @@ impl<E: Env> Shared<E> {
             self.turn_away(&request, completer, CommitError::ShuttingDown);
             return ticket;
         }
-        let last_seen = CommitNo(self.numbered.load(Ordering::Acquire));
+        let last_seen = CommitNo(self.progress.numbered.load(Ordering::Acquire));
         let (awaited, long, prepared) = (request.awaited, is_long(&request), request.prepared_xid());
         let inline = request.inline;
         let roll_back = prepared.map(|xid| {
@@ -173,7 +169,7 @@ impl<E: Env> Shared<E> {
             self.call_for_write();
         } else if awaited {
             self.flush_awaited();
-        } else if before == FLUSH_AHEAD && self.in_flight_limit() > 1 {
+        } else if before == FLUSH_AHEAD && self.pace.in_flight_limit(&self.settings) > 1 {
             self.call_for_flush();
         }
         ticket
@@ -200,7 +196,7 @@ impl<E: Env> Shared<E> {
     /// Returns whether a group sealed now could start at once. A stale answer causes a needless or a missing call; the
     /// thread whose write is in flight makes good for a missing one, because it looks at the queue after its write.
     fn may_write(&self) -> bool {
-        !self.env.is_stuck() && self.order.lock().has_place(self.in_flight_limit())
+        !self.env.is_stuck() && self.order.lock().has_place(self.pace.in_flight_limit(&self.settings))
     }
 
     /// Calls threads for transactions that arrived during a write and called nobody. For a thread that leads no group
@@ -213,36 +209,23 @@ impl<E: Env> Shared<E> {
 
     /// Calls a thread for the next write: one for each write that may be in flight is of use.
     fn call_for_write(&self) {
-        self.idle.call(self.in_flight_limit() as usize);
+        self.idle.call(self.pace.in_flight_limit(&self.settings) as usize);
     }
 
     /// Calls a thread for the flush stage while all places in flight are taken.
     fn call_for_flush(&self) {
-        self.idle.call((self.in_flight_limit() as usize).saturating_add(1));
+        self.idle.call((self.pace.in_flight_limit(&self.settings) as usize).saturating_add(1));
     }
 
     /// The number of transactions that no group in flight carries.
     fn waiting(&self) -> usize {
-        self.queue.len() + self.pending.load(Ordering::SeqCst)
-    }
-
-    /// Updates the mean group size, over about the last sixteen groups. With the flush lock held.
-    pub(super) fn note_group_size(&self, members: u64) {
-        let old = self.group_size.load(Ordering::Relaxed);
-        self.group_size.store(old - old / 16 + members.min(1024) * (ONE / 16), Ordering::Relaxed);
+        self.queue.len() + self.progress.pending.load(Ordering::SeqCst)
     }
 
     /// Does the whole commit on this thread if nobody else is committing and the device is fast. Not where groups
     /// usually have several members: the thread would block for a sync while their requests wait for it.
     fn lead_inline(&self) -> bool {
-        let sync_us = self.sync_us.load(Ordering::Relaxed);
-        if sync_us == 0 || sync_us > self.settings.fast_sync_us.load(Ordering::Relaxed) {
-            return false;
-        }
-        if self.group_size.load(Ordering::Relaxed) > ALONE {
-            return false;
-        }
-        if self.settings.sync_delay_us.load(Ordering::Relaxed) > 0 {
+        if !self.pace.suits_inline(&self.settings) || self.delay_wanted() {
             return false;
         }
         let Some(mut flush) = self.flush.try_lock() else { return false };
@@ -322,7 +305,7 @@ impl<E: Env> Shared<E> {
     /// With `sync_binlog` other than 1, makes written but unsynced bytes durable at a quiet moment: engines persist
     /// only what is durable (ENGINE-1).
     fn sync_stragglers(&self) {
-        let unsynced = self.durable.load(Ordering::Acquire) < self.published.number().0;
+        let unsynced = self.progress.durable.load(Ordering::Acquire) < self.published.number().0;
         if !unsynced || self.order.lock().in_flight() > 0 {
             return;
         }
