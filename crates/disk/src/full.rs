@@ -134,7 +134,7 @@ impl FullDisk {
         self.makers.load(Ordering::Acquire) > 0
     }
 
-    /// Something was removed: who waits and may have it need not wait longer.
+    /// Notes that a file was removed, so that writes that wait for room try again.
     pub fn room_was_made(&self) {
         self.made.fetch_add(1, Ordering::AcqRel);
     }

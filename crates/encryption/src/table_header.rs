@@ -28,7 +28,7 @@ const FIELDS: usize = 8 + 1 + 1 + 32 + CHECK;
 pub(crate) enum Way {
     /// Each byte once, from the beginning to the end.
     InOrder = 1,
-    /// Anywhere, and again.
+    /// Written at any offset, and overwritten.
     InPlace = 2,
 }
 

@@ -17,7 +17,7 @@ struct SpaceSets {
     /// Dropped at a number that some snapshot may still be below.
     pending: Vec<(u32, u64)>,
     gone: Arc<HashSet<u32>>,
-    /// Gone, but their keys have not been removed yet.
+    /// Dropped spaces whose keys have not been removed yet.
     fresh: Vec<u32>,
 }
 

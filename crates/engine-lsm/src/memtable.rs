@@ -37,9 +37,9 @@ pub(crate) struct Version {
 /// A walk over a range, forward, in place: of each key the newest version that a snapshot at `at`
 /// sees, deletions included.
 pub(crate) enum Cursor<'m> {
-    /// Over versions of several transactions.
+    /// A cursor over versions of several transactions.
     List(ListCursor<'m>),
-    /// Over those of one, which the snapshot sees.
+    /// A cursor over versions of one transaction, which the snapshot sees.
     Staged(Walk<'m>),
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | caller | functions | thread |
 //! |---|---|---|
-//! | start-up, recovery | [`LogDir::open`], [`LogDir::recovery_scan`], [`LogDir::truncate_tail`], [`LogDir::start`] | the main thread |
+//! | start-up, recovery | [`LogDir::open`], [`RecoveryScan::new`](crate::RecoveryScan::new), [`LogDir::truncate_tail`], [`LogWriter::start`](crate::LogWriter::start) | the main thread |
 //! | flush stage | [`LogWriter`] (one owner, `&mut self`) | the flush leader |
 //! | sync stage | [`WriteJob::run`] and its siblings | any thread |
 //! | sessions | [`LogHandle::list`], [`LogHandle::purge_to`], [`TailReader`] | any thread |

@@ -36,7 +36,7 @@ pub struct LogTail {
 pub struct TailGroups {
     /// The end of the last group that stays, for the next file's head.
     pub end: GroupsEnd,
-    /// The salt of the file's checksum chain, for `GroupedFile::groups_behind`.
+    /// The salt of the file's checksum chain, for `ReadFile::groups_behind`.
     pub salt: u64,
     /// A ROTATE or STOP follows.
     pub closed: bool,
@@ -69,7 +69,7 @@ pub enum RecoveryItem<'a> {
     Tail(LogTail),
 }
 
-/// The scan of a log by recovery; see the module. Made by [`LogDir::recovery_scan`].
+/// The scan of a log by recovery; see the module. Made by [`RecoveryScan::new`].
 #[derive(Debug)]
 pub struct RecoveryScan<'d> {
     dir: &'d LogDir,

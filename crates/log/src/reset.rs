@@ -55,7 +55,7 @@ impl LogWriter {
     }
 
     /// Drops every file, the active one included, and continues in file `first`, which begins with `head` as in
-    /// [`crate::LogDir::start`]. The caller has rotated with [`LogWriter::rotate_alone`], and nothing was appended
+    /// [`LogWriter::start`]. The caller has rotated with [`LogWriter::rotate_alone`], and nothing was appended
     /// since. Returns the position in the new file, which is then the durable end.
     ///
     /// # Errors

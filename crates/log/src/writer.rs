@@ -187,7 +187,7 @@ impl LogWriter {
 
     /// Switches to the next file. The caller has appended the ROTATE event (its name: [`LogWriter::next_file_name`]),
     /// and all jobs sealed before have run; bytes that are still in the buffer are written here. `head` is as in
-    /// [`crate::LogDir::start`]. Returns the position in the new file, which is then the durable end.
+    /// [`LogWriter::start`]. Returns the position in the new file, which is then the durable end.
     ///
     /// # Errors
     /// A job is still under way (nothing happened; call again), or the operating system failed (the log is poisoned).

@@ -81,7 +81,7 @@ pub fn nonexisting_routine_grant(user: impl Display, host: impl Display, name: i
         format!("There is no such grant defined for user '{user}' on host '{host}' on routine '{name}'");
     error(1403, b"42000", message)
 }
-/// 1698.
+/// Error 1698: an account that may not log in this way.
 #[must_use]
 pub fn access_denied_to(user: impl Display, host: impl Display) -> SqlError {
     error(1698, b"28000", format!("Access denied for user '{user}'@'{host}'"))
@@ -151,7 +151,7 @@ pub fn illegal_grant_for_table() -> SqlError {
 pub fn incorrect_usage(one: impl Display, other: impl Display) -> SqlError {
     error(1221, b"HY000", format!("Incorrect usage of {one} and {other}"))
 }
-/// 1370.
+/// Error 1370: a right on a routine is missing.
 #[must_use]
 pub fn routine_denied(
     command: &str,
@@ -184,7 +184,7 @@ pub fn words_of(code: u16, message: String, dialect: Dialect) -> String {
     }
 }
 
-/// 1142.
+/// Error 1142: a right on a table is missing.
 #[must_use]
 pub fn command_denied(command: &str, user: &str, host: &str, table: &str) -> SqlError {
     SqlError::tableaccess_denied(command, user, host, table)

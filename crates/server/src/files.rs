@@ -86,7 +86,7 @@ impl FileRule {
         let Some(parent) = root.join(below).parent().map(Path::to_owned) else { return };
         let depth = parent.strip_prefix(&root).map_or(usize::MAX, |parts| parts.components().count());
         if self.allows(&root) && depth <= 1 && !below.components().any(|part| part == Component::ParentDir) {
-            // What cannot be made is missed when the file is.
+            // A folder that can not be made is reported when the file in it can not be opened.
             for folder in [&root, &parent] {
                 let _ = std::fs::create_dir(folder);
             }

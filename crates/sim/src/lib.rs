@@ -1,6 +1,7 @@
 //! A simulation of log, pipeline and recovery on a model disk, whose crashes leave any legal state, from a seed.
 //!
 //! - `random`: numbers from a seed
+//! - `plan`: the settings and failures that a seed decides on
 //! - `schedule`: the scheduler of threads
 //! - `stillness`: detection of a process in which no thread has work
 //! - `disk`: the model disk, which knows what is durable, and the states that a crash leaves

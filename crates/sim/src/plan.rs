@@ -47,7 +47,7 @@ pub(crate) struct Settings {
     pub(crate) protocol: CommitProtocol,
     pub(crate) sync_binlog: u64,
     pub(crate) checksum: Checksum,
-    /// `binlog_fast_sync_us`: one write at a time below it, several above.
+    /// `CommitSettings::fast_sync_us`, microseconds: one write at a time below it, several above.
     fast: u64,
     in_flight: u64,
     method: FlushMethod,

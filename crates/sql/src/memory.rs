@@ -34,7 +34,7 @@ const LEAST: u64 = 256 << 10;
 
 /// Bytes given back after which the allocator is asked to give the machine its own: a quarter of the server's limit, within these.
 const COLLECT_AFTER: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
-/// What makes the allocator of the process give back what nobody holds.
+/// The function that makes the allocator of the process give back what nobody holds.
 static COLLECTOR: OnceLock<fn()> = OnceLock::new();
 
 /// Names what makes the process's allocator give the machine back what was freed. Allocators keep that for a while, and a process whose statements hold

@@ -92,7 +92,13 @@ def given_ids(s, server):
         cursor.execute("PREPARE p FROM 'INSERT INTO g.t (id) VALUES (8)'")
         cursor.execute("EXECUTE p")
     s.run("SET gtid_next = 'AUTOMATIC'")
-    s.is_value("SELECT @@gtid_executed", f"{OTHER}:7-12,{own}:1-3")
+    # A session's own tables commit nothing, and alone they are a transaction as others.
+    s.run(f"SET gtid_next = '{OTHER}:13'", "BEGIN", "INSERT INTO g.t (id) VALUES (9)", "CREATE TEMPORARY TABLE g.own (a INT)",
+          "INSERT INTO g.own VALUES (1)", "DROP TEMPORARY TABLE g.own", "COMMIT", f"SET gtid_next = '{OTHER}:14'",
+          "CREATE TEMPORARY TABLE g.own (a INT)")
+    s.fails("DROP TEMPORARY TABLE g.own", 1837)
+    s.run("SET gtid_next = 'AUTOMATIC'", "DROP TEMPORARY TABLE g.own")
+    s.is_value("SELECT @@gtid_executed", f"{OTHER}:7-14,{own}:1-3")
 
 
 def two_sessions(s, server):

@@ -79,7 +79,7 @@ impl Output {
         }
     }
 
-    /// A file begins.
+    /// Prints the FORMAT_DESCRIPTION with which a file begins.
     pub(super) fn format(&mut self, event: &RawEvent<'_>) {
         if let Form::List(list) | Form::Sql(_, list) = &mut self.form
             && event.header.event_type == EventType::FORMAT_DESCRIPTION

@@ -1,5 +1,6 @@
 //! The real environment of the pipeline: log files and the engine. It connects the numbering of ids (`numbering`), the
-//! bytes of a transaction's first event (`first_event`), and the log's append side (`appender`).
+//! bytes of a transaction's first event (`first_event`), and the log's append side (`appender`); `promote` is the
+//! flush stage of a large transaction.
 
 mod appender;
 mod first_event;

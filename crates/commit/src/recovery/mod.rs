@@ -28,7 +28,7 @@ use walk::Walk;
 /// An event of a transaction that is being replayed.
 #[derive(Clone, Debug)]
 pub struct ReplayEvent {
-    /// Its type.
+    /// The type of the event.
     pub event_type: EventType,
     /// Seconds since 1970 of its statement.
     pub timestamp: u32,

@@ -98,7 +98,7 @@ impl RunWriter {
         }
     }
 
-    /// Writes come in the order of a run.
+    /// Adds a write. Keys come in ascending order, the newest write of a key last.
     pub(super) fn push(&mut self, key: &[u8], write: Option<&[u8]>, number: u64) -> Result<()> {
         let is_new = self.last != key || self.blocks.is_empty();
         if self.blocks.is_empty() || self.block.len() >= BLOCK {

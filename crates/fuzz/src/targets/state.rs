@@ -26,7 +26,7 @@ impl Folder {
     }
 }
 
-/// The index, and behind a byte that no text has the list of files that a purge has yet to delete.
+/// Reads a log's index and its list of files to delete; the byte 0xff, which no text has, separates the two in the input.
 pub(super) fn log_index(input: &[u8]) {
     let mut parts = input.splitn(2, |byte| *byte == 0xff);
     let folder = Folder::new();

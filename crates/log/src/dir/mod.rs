@@ -1,8 +1,8 @@
 //! A log directory before the server writes to it. Lists and reads the files, cuts the torn tail, and then starts the
 //! writer with a new file.
 //!
-//! Order at start-up: [`LogDir::open`] (index, leftovers of an interrupted rotation), [`LogDir::recovery_scan`],
-//! [`LogDir::truncate_tail`] if the tail needs it, [`LogDir::start`]. A start always begins a new file, as the peers do:
+//! Order at start-up: [`LogDir::open`] (index, leftovers of an interrupted rotation), [`RecoveryScan::new`](crate::RecoveryScan::new),
+//! [`LogDir::truncate_tail`] if the tail needs it, [`LogWriter::start`](crate::LogWriter::start). A start always begins a new file, as the peers do:
 //! nothing is ever appended behind a place where a crash happened, so stale bytes can not follow new ones (LOG-2).
 //! The directory belongs to one process; see [`crate::DirLock`]. Main thread only.
 
@@ -122,7 +122,7 @@ impl LogDir {
         Ok(dropped)
     }
 
-    /// The file that [`LogDir::start`] will create; `None` once the numbers are used up.
+    /// The file that [`LogWriter::start`](crate::LogWriter::start) will create; `None` once the numbers are used up.
     #[must_use]
     pub fn next_file(&self) -> Option<FileSeq> {
         self.files.last().map_or(Some(FileSeq::FIRST), |last| last.next())

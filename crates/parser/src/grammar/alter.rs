@@ -81,7 +81,7 @@ pub(super) fn alter(p: &mut Parser<'_>) -> Rule<Statement> {
     Err(p.error())
 }
 
-/// At ROTATE.
+/// ALTER INSTANCE ROTATE .. MASTER KEY, from ROTATE on.
 fn rotate_master_key(p: &mut Parser<'_>, of: Statement) -> Rule<Statement> {
     p.advance();
     p.advance();

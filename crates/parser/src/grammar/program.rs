@@ -76,7 +76,7 @@ impl Scopes {
         }
     }
 
-    /// Of a trigger.
+    /// The names in sight in the body of a trigger.
     pub(super) fn of_trigger(time: TriggerTime, event: TriggerEvent) -> Scopes {
         Scopes { trigger: Some(((time, event), Vec::new())), ..Scopes::new(ProgramKind::Trigger, &[]) }
     }

@@ -30,7 +30,7 @@ pub(super) fn own_grammar(printer: &mut Printer<'_>, call: &FunctionCall) -> boo
             printer.put(" ");
             printer.put(unit.word());
         }
-        // MariaDB's. With a mere text as its path it would be MySQL's to whoever reads it.
+        // MariaDB's function has the path as an expression; a literal there would be read back as MySQL's form.
         ("json_value", [document, path @ Expr::Literal(Literal::Str(_))]) => {
             printer.put("(");
             printer.expr(document);

@@ -79,7 +79,7 @@ fn loaded_file<S: EventSink>(
     flags: u16,
     file: &dyn LoadedFile,
 ) -> Result<(), S::Error> {
-    // Told from other files whose statement has not come yet; those of one server never overlap in its log.
+    // The number tells this file from others whose statement has not come yet; files of one server never overlap in its log.
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let file_id = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut body = Vec::with_capacity(BLOCK + 4);

@@ -43,7 +43,7 @@ pub enum SourceError {
     TooLarge {
         /// The file.
         file: String,
-        /// Where it starts.
+        /// The offset of the event in its file, in bytes.
         position: u64,
         /// Its size.
         size: u64,

@@ -3,7 +3,8 @@
 //! - `credentials` is how an account proves who it is, `grants` what it has; `table` has the account and the immutable table
 //!   that every session checks against; a change makes a new one and swaps the `Arc`. - `rights` says what an account may with its roles, `roles`
 //!   which roles those are. - `store` is where accounts are kept (the `mysql` schema). - `statements` turns CREATE USER, GRANT and the like into
-//!   changes and prints SHOW. - `usage` counts what accounts use up. Each uses only those before it.
+//!   changes and prints SHOW. - `usage` counts what accounts use up. - `host` has the patterns of hosts,
+//!   `attributes` and `system_store` how accounts stand in the `mysql` schema.
 //!
 //! - ACCOUNT-1 No password, clear or hashed, reaches a log.
 

@@ -128,7 +128,7 @@ impl<'a> ReplySink<'a> {
         let write = crate::net::send(stream, bytes, self.format.write_timeout);
         let process = self.process;
         let sent = tokio::runtime::Handle::current().block_on(async {
-            // A client that does not read holds nobody who is to go.
+            // KILL and shutdown end a session whose client does not read.
             let killed = async {
                 match process {
                     Some(process) => process.interrupted(false).await,

@@ -5,6 +5,7 @@
 //! - `backup` copies the running server's data directory
 //! - `housekeeping` is one thread: it expires old files, keeps recovery short, and watches the engine
 //! - `keys` is the log's encryption
+//! - `verify` reads finished files again before somebody needs them
 //! - `failure` decides what a failed log means (`binlog_error_action`)
 //!
 //! Not here: how the log is written (`omnibus_commit`), nor the statements' syntax and privileges (`admin`).

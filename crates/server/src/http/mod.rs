@@ -5,7 +5,7 @@
 //! goes only to pages that this address itself has served (a foreign page can't read it under another host's name).
 //!
 //! - `metrics`: the text for Prometheus. - `history`: a few minutes of samples. - `page.html`: the page. - `state`: what the page shows
-//!   besides the plots.
+//!   besides the plots. - `activity`: its transactions, statements and digests.
 //!
 //! Tasks of the sessions' runtime; a request waits for no lock that a statement holds for long.
 

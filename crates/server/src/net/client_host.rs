@@ -10,7 +10,7 @@ pub struct ClientHost {
 }
 
 impl ClientHost {
-    /// A unix socket.
+    /// The host of a client at the unix socket.
     #[must_use]
     pub fn local() -> ClientHost {
         ClientHost { ip: None }

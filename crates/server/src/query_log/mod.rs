@@ -1,7 +1,7 @@
 //! The general query log and the slow query log, to files and to `mysql.general_log` and `mysql.slow_log`, in MySQL's formats; the audit
 //! log (`audit`).
 //!
-//! Sessions put entries into a bounded queue (`queue`); a thread of its own (`writer`) makes text or rows of them and writes. So a
+//! Sessions put entries into a bounded queue (`queue`); a thread of its own (`writer`) makes text or rows of them (`entry`) and writes to `files`. So a
 //! full or slow disk holds up no statement: what does not fit into the queue, or can't be written, is counted
 //! (`Omnibus_query_log_lost`) and gone. While a log is off, a statement costs it one relaxed load.
 //!

@@ -292,7 +292,7 @@ impl Channel {
         self.lanes.lock().clone()
     }
 
-    /// From where the source is asked.
+    /// The position or the set of ids from which the source is asked for events.
     fn resume(&self, config: &ChannelConfig) -> ResumeFrom {
         let (env, status) = (self.env.clone(), self.status.clone());
         let (auto, gtid_use) = (config.auto_position, config.gtid_use);

@@ -115,7 +115,7 @@ impl Statement {
     }
 }
 
-/// All of a connection.
+/// The prepared statements of a connection.
 pub(super) struct Statements {
     server: Arc<Server>,
     by_id: HashMap<u32, Statement>,

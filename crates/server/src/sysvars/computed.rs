@@ -12,7 +12,7 @@ pub struct LastStatement {
     pub errors: u64,
     /// LAST_INSERT_ID().
     pub insert_id: u64,
-    /// A transaction was open behind it.
+    /// Whether a transaction was open when it ended.
     pub in_transaction: bool,
 }
 

@@ -5,7 +5,7 @@ use omnibus_sql::api::DEFAULT_ENGINE;
 
 const MAX: u64 = u64::MAX;
 
-/// The family.
+/// Variables of engines, files and memory.
 pub static VARS: &[V] = &[
     V::both("ignore_unsupported_constraints", Kind::Bool, B(false)),
     V::both("default_storage_engine", Kind::Engine, S(DEFAULT_ENGINE)),

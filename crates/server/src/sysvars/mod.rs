@@ -1,8 +1,9 @@
 //! System variables: one table-driven registry, the server's values, and each session's.
 //!
-//! - `list_*` are the table, by family. - `store` holds values. - `coerce` turns what SET or an
+//! - `def` and `value` are a row of the table and a value; `list_*` are the table, by family. - `store` holds values. - `coerce` turns what SET or an
 //!   option gives into a value, with MySQL's errors. - `settings` turns a session's values into
-//!   the typed struct that the SQL layer reads. - `persisted`: SET PERSIST. - `computed` makes those that are made when read.
+//!   the typed struct that the SQL layer reads. - `persisted`: SET PERSIST. - `computed` makes those that are made when read. - `renamed` has the names
+//!   of other versions, `rights` the variables that ask for one, `about` a line of help on each, `recorded` compares the table with real servers'.
 //!
 //! A variable that is listed and that nothing acts upon is one that clients read (or set) by habit.
 

@@ -215,7 +215,7 @@ impl KillFlag {
         }
     }
 
-    /// The statement is over, or has no limit.
+    /// Takes the time limit away: the statement is over, or has none.
     pub fn clear_deadline(&self) {
         self.deadline_us.store(0, Ordering::Relaxed);
     }

@@ -301,7 +301,7 @@ pub struct SessionSettings {
     pub div_precision_increment: u8,
     /// `read_only`/`super_read_only` of the server: statements of this session may not write.
     pub server_read_only: bool,
-    /// `pseudo_thread_id`: whose statements these are, where a log is done again.
+    /// `pseudo_thread_id`: the connection whose statements are replayed from a log.
     pub pseudo_thread_id: Option<u32>,
     /// `server_id`, for events.
     pub server_id: u32,

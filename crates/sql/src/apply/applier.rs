@@ -111,7 +111,7 @@ enum Stage {
     Changed,
     /// The last of its changes is a statement's rows, and more of them may come.
     InRows,
-    /// It was a definition, which is a transaction of its own here: its commit.
+    /// The statement was a definition, which commits by itself; the ticket of that commit.
     Committed(Ticket),
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct Recursion {
     pub uses: usize,
     /// The blocks around its query.
     pub depth: usize,
-    /// `Binder::barred_sides` where its query stands.
+    /// `Around::barred_sides` where its query stands.
     pub sides: usize,
 }
 

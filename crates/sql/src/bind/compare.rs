@@ -365,7 +365,7 @@ fn in_members(binder: &mut Binder<'_>, e: Expr, members: Vec<Expr>, negated: boo
     Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), nullable) } else { any })
 }
 
-/// As `Binder::comparable`; `years`: a constant beside a YEAR is a year, too, which it is not among several.
+/// As `comparable`; `years`: a constant beside a YEAR is a year, too, which it is not among several.
 fn comparable_in(
     binder: &mut Binder<'_>,
     left: Expr,

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 pub(super) struct Group<'a> {
     scope: &'a BlockScope,
     keys: &'a [Expr],
-    /// The tables' joins, unless nothing follows from them.
+    /// The joins of the tables, where columns of one side determine columns of the other.
     nest: Option<&'a Nest>,
     /// The columns that the keys determine, once that is asked.
     determined: OnceCell<HashSet<Column>>,

@@ -1,4 +1,4 @@
-//! Binding of operators: arithmetic and its types, bits, logic, LIKE, IS. Comparisons are in `bind_compare`.
+//! Binding of operators: arithmetic and its types, bits, logic, LIKE, IS. Comparisons are in `compare`.
 
 use super::binder::Binder;
 use super::block::Clause;

@@ -40,7 +40,7 @@ pub struct Index {
     pub clustered: bool,
     /// INVISIBLE: not used by the planner.
     pub invisible: bool,
-    /// A foreign key got it, as there was none that would do: it goes when there is one.
+    /// Made for a foreign key that had no index to use; dropped when the table gets one that serves.
     pub of_foreign_key: bool,
     /// COMMENT.
     pub comment: Arc<str>,

@@ -28,7 +28,7 @@ fn routine(text: &str) -> Option<ProgramDef> {
     })
 }
 
-/// One of them.
+/// Finds a routine of `sys` by its name.
 pub(super) fn find(kind: ProgramKind, db: &str, name: &str) -> Option<&'static Arc<ProgramDef>> {
     if !db.eq_ignore_ascii_case(SYS) {
         return None;

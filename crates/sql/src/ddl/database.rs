@@ -129,7 +129,7 @@ pub(crate) fn drop_database(ddl: &mut Ddl<'_>, name: &str, if_exists: bool) -> E
     Ok(outcome)
 }
 
-/// Takes a database and its tables out of the catalog to be; the number of tables.
+/// Takes a database and its tables out of the next catalog, and returns the number of tables.
 fn take_out(ddl: &mut Ddl<'_>, change: &mut Change, name: &str) -> SqlResult<u64> {
     for table in change.next.schemas.get(name).into_iter().flat_map(|schema| schema.tables.values()) {
         super::table::refuse_to_drop(ddl, change, table, |child| *child.table.def.db == *name)?;

@@ -52,7 +52,7 @@ pub fn cast(e: &Expr, ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> 
             }
             match value {
                 Value::Int(_) if e.is_truth() => json::to_value(&json::member(e, &value)),
-                // Bytes are no text of a document, as bits are no number.
+                // Binary strings and bits become members of a document as they are; they are not read as its text.
                 Value::Bytes(_) | Value::Bit(_) if json::is_bytes(e) => {
                     json::to_value(&json::member(e, &value))
                 }

@@ -1,6 +1,6 @@
 //! Values as what they are compared with: the table of MySQL's rules for comparing operands of unlike types.
 //!
-//! The binder (`bind_compare`) wraps an operand in [`Kind::Comparable`](super::Kind) where the other one asks for it, so that
+//! The binder (`bind::compare`) wraps an operand in [`Kind::Comparable`](super::Kind) where the other one asks for it, so that
 //! comparing two values needs nothing but their tags, and an index, a WHERE clause and a CASE all see the same operand.
 //!
 //! | one side | other side | compared as |
@@ -37,9 +37,9 @@ pub enum As {
     Double,
     /// A number or text as a year.
     Year,
-    /// Text or a TIME as date and time, and the number that a parameter or a variable is, if it is one.
+    /// Converts text, a TIME, and the number that a parameter or a variable has, to date and time.
     DateTime,
-    /// Text as a time.
+    /// Converts text to a time.
     Time,
     /// Text or bytes as a UUID or an address.
     Fixed(FixedKind),

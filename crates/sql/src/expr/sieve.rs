@@ -99,7 +99,7 @@ impl<'p> Sieve<'p> {
         (!asked.is_empty()).then_some(Sieve { conditions: asked, whole, slot })
     }
 
-    /// Asks them of a stored row of the table. `pads`: CHAR columns are shown with their padding.
+    /// Asks the conditions of a stored row of the table. `pads`: CHAR columns are shown with their padding.
     pub(crate) fn ask(&self, table: &Table, image: &[u8], frame: &[Slot], pads: bool) -> Verdict {
         let shown = Shown { slot: self.slot, table, image, frame, pads };
         for condition in &self.conditions {

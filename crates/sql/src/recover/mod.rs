@@ -216,7 +216,7 @@ impl Replayer {
         }
         let at = table.def.indexes.iter().position(|index| u64::from(index.space.0) == space);
         let at = at.ok_or_else(|| contradiction(format!("index {space} to build is not in its table")))?;
-        // A part of it may be there, as of some time while it was built beside writers.
+        // An index that was built beside writers when the server stopped has some of its entries.
         let range = whole_index(&table, at);
         for pair in applied.latest.scan(by_ref(&range.from), by_ref(&range.to), false) {
             applied.writes.write(pair?.0, None)?;
@@ -248,7 +248,7 @@ impl Replayer {
                 continue;
             }
             match applied.row(&table, &change, &event.body, id) {
-                // It may have lost the row since.
+                // A later change in the log may have deleted the row.
                 Err(_) if self.is_there(&table) => {}
                 done => done?,
             }

@@ -13,7 +13,7 @@ use crate::store::tables_are_locked;
 use bytes::Bytes;
 use omnibus_commit::Ticket;
 use omnibus_parser::ast::{
-    Completion, CreateTable, CreateView, ProgramKind, StartTransaction, Statement, TableOption,
+    Commits, Completion, CreateTable, CreateView, ProgramKind, StartTransaction, Statement, TableOption,
 };
 
 impl SqlSession {
@@ -263,7 +263,7 @@ pub(super) fn starts_transaction(tree: &CreateTable) -> bool {
 
 /// Whether a statement commits what is open before it does anything.
 pub(super) fn commits_implicitly(statement: &Statement) -> bool {
-    matches!(statement, Statement::Begin(_)) || statement.is_definition()
+    statement.traits().commits == Commits::First
 }
 
 /// 1792 where transactions only read by default, as what is a transaction of its own is one of them. What was said for the

@@ -108,9 +108,9 @@ pub enum NewInsertId {
     /// No number was made since one was asked for.
     #[default]
     None,
-    /// It was not asked for.
+    /// A number was made that no statement has asked for.
     Fresh,
-    /// The running statement has.
+    /// The running statement has asked for it.
     Asked,
 }
 

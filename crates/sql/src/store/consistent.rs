@@ -150,7 +150,7 @@ impl ConsistentRead<'_> {
         Ok(self.value(key)?.ok_or_else(|| dangling(table, index))?)
     }
 
-    /// As many of the rows from `begin` on as there is room for. The entry of the last one if that are not all. Some of them are there.
+    /// Reads rows from `begin` on until the room is used up. Returns the entry of the last one if there are more. Rows that are read already stay.
     fn first_rows(
         &mut self,
         table: &Table,

@@ -88,7 +88,7 @@ pub struct ProxyGrant {
 }
 
 impl ProxyGrant {
-    /// Whether it is about this account.
+    /// Whether the grant belongs to this account.
     #[must_use]
     pub fn is(&self, (user, host): &(String, String)) -> bool {
         self.user == *user && self.host == *host

@@ -158,7 +158,7 @@ fn check_grantor(grantor: &Account, place: &GrantLevel, listed: &Listed) -> SqlR
 /// The change that GRANT or REVOKE makes to a set.
 type Change = fn(Privileges, Privileges) -> Privileges;
 
-/// Changes what an account has at a place; whether it had anything there.
+/// Changes the rights of an account at a level, and says whether it had any there.
 fn change(account: &mut Account, place: &GrantLevel, listed: &Listed, f: Change) -> bool {
     let set = listed.set;
     match place {

@@ -12,7 +12,7 @@ use bytes::{Buf, Bytes};
 use omnibus_value::Value;
 use omnibus_value::temporal::UTC;
 
-/// The column is younger than the form.
+/// Stands for a column that was added after the form was stored.
 const ADDED: u16 = u16::MAX;
 
 /// Reads and writes rows of today's form.

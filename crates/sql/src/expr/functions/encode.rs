@@ -25,7 +25,7 @@ pub(super) const DEFS: &[Def] = &[
     Def::new("BIN_TO_UUID", 1, 2, ty::ascii::<36>, bin_to_uuid),
 ];
 
-/// The longest sequence of weights of a character has 18, of two bytes.
+/// The type of WEIGHT_STRING: a character has at most 18 weights of two bytes.
 fn weights_type(args: &[Expr], cx: &crate::expr::BindContext<'_>) -> crate::error::SqlResult<ExprType> {
     let padded = args.get(1).and_then(Expr::as_const).map_or(0, |length| match length {
         Value::Int(n) => u32::try_from(*n).unwrap_or(u32::MAX),

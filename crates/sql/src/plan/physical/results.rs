@@ -70,7 +70,7 @@ pub struct Sort {
 /// Gives some of the results, by their number. It stands below no other operator.
 #[derive(Debug)]
 pub struct Limited {
-    /// How many, and after how many.
+    /// The number of rows, and how many are left out before them.
     pub limit: Limit,
     /// The results.
     pub input: ResultOperator,

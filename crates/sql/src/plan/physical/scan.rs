@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One table instance being read.
 #[derive(Debug)]
 pub struct Scan {
-    /// Its slot.
+    /// The slot of the frame that its row is in.
     pub slot: u16,
     /// Its name in EXPLAIN.
     pub alias: Arc<str>,

@@ -6,7 +6,7 @@
 //! run (SET of system variables, accounts) suspends a procedure with [`crate::Interrupt::Server`] and goes on with its
 //! result. `function` runs a program inside a statement, on a session of its own that has the caller's transaction and state for that time.
 //! `conditions` is SIGNAL, RESIGNAL and GET DIAGNOSTICS, which exist outside of programs, too. `define` is CREATE, ALTER and DROP, `event` the same
-//! of events.
+//! of events, `show` their SHOW. `call` gives a procedure its arguments and takes results, `cursor` reads rows for FETCH, `trigger` runs what a row fires.
 //!
 //! A procedure runs where it may block, so each of its statements waits and reruns by itself. A statement that calls a
 //! function or fires a trigger moves to such a thread before it does so.

@@ -307,7 +307,7 @@ impl Execution<'_, '_> {
 
     fn truth_of(&mut self, expr: &Expr) -> ExecResult<bool> {
         let (value, _) = self.value_of(expr, false)?;
-        // As IF() has it: a document is the number that it is.
+        // The condition is judged as in IF(): a document counts as the number in it.
         if let Value::Json(document) = &value {
             return Ok(
                 omnibus_value::convert::document::to_f64(&crate::expr::json::decode(document)).value != 0.0
