@@ -34,7 +34,7 @@
 //!
 //! # Invariants
 //! - COMMIT-1: numbering, appending and installing are one loop under the flush lock.
-//! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::order`, and nowhere else. A
+//! - COMMIT-2: publishing and waking are behind the sync, in `pipeline::in_flight`, and nowhere else. A
 //!   locking read may see installed versions before; its reply waits ([`Pipeline::wait_published`]).
 //!   What is published only grows: one function publishes, under the order lock, and nothing passes what the gate holds.
 //! - COMMIT-3: a group's events become part of the log only as whole transactions; recovery cuts at the
@@ -85,10 +85,10 @@
 //! }
 //! ```
 
+mod background_drop;
 mod cache;
 mod coordinator;
 mod deletes;
-mod elsewhere;
 mod env;
 mod error;
 mod executed;
@@ -112,12 +112,12 @@ mod ticket;
 
 use omnibus_sync as sync;
 
+pub use background_drop::drop_elsewhere;
 pub use cache::{CacheError, CacheMark, CacheSettings, CompressionStats, LargeSettings, Naming, TrxCache};
 pub use coordinator::{
     Blocking, Coordinator, GtidModeError, GtidWait, Gtids, ResetLogError, SetGtidsError, just_block,
 };
 pub use deletes::DeletedFloor;
-pub use elsewhere::drop_elsewhere;
 pub use env::{AppendError, Env};
 pub use error::{CommitError, Refusal};
 pub use head::LogIdentity;

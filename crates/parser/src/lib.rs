@@ -4,7 +4,6 @@
 //! precedence is MySQL's own table. Called by sessions on their own thread. No input can make it panic or
 //! overflow the stack: nesting is bounded (`ParseError::TooDeep`).
 
-mod aside;
 pub mod ast;
 mod digest;
 mod error;
@@ -16,8 +15,8 @@ pub mod print;
 mod redact;
 mod roles;
 mod template;
+mod version_comments;
 
-pub use aside::{OWN_VERSION, set_engines_aside, set_histograms_aside};
 pub use digest::Digest;
 pub use error::ParseError;
 pub use options::ParseOptions;
@@ -26,6 +25,7 @@ pub use print::{Facts, Meaning, Stored, ViewText};
 pub use redact::{redact, redact_with};
 pub use roles::{accounts_and_roles, name_current_role};
 pub use template::{Constant, Template};
+pub use version_comments::{OWN_VERSION, set_engines_aside, set_histograms_aside};
 
 use ast::{Spanned, Statement};
 use grammar::Parser;

@@ -248,7 +248,7 @@ fn fill_in(globals: &GlobalVars, options: &ServerOptions, datadir: &DataDir) {
     default("basedir", base.unwrap_or_else(|| "/".into()));
     if globals.named("global_connection_memory_limit").as_u64() == 0 {
         // The other half is the engines', the log's, and what nobody counts.
-        let half = crate::machine::memory().map_or(u64::MAX, |bytes| bytes / 2);
+        let half = crate::machine_memory::memory().map_or(u64::MAX, |bytes| bytes / 2);
         globals.set_named("global_connection_memory_limit", VarValue::UInt(half));
     }
     let limit = globals.named("global_connection_memory_limit").as_u64();

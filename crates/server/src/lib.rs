@@ -34,7 +34,7 @@ pub mod gtid;
 mod held_locks;
 mod http;
 mod log_admin;
-mod machine;
+mod machine_memory;
 mod monitoring;
 mod net;
 mod old_versions;

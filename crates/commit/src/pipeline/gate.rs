@@ -7,7 +7,7 @@
 use super::Shared;
 use super::abort::AbortOnPanic;
 use super::flush::WrittenGroup;
-use super::order::Order;
+use super::in_flight::Order;
 use super::sync::MutexGuard;
 use super::sync::atomic::Ordering;
 use super::sync::now;

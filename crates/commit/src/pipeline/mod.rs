@@ -4,7 +4,7 @@
 //! - `queue`: lock-free entry; the first into an empty queue calls for a leader
 //! - `flush`: under the flush lock: number, append, install; seal a group
 //! - `gate`: durable groups that wait for a replica
-//! - `order`: groups in flight, acknowledged strictly in order; the commit stage
+//! - `in_flight`: groups in flight, acknowledged strictly in order; the commit stage
 //! - `progress`: how far commits have come
 //! - `pace`: how quick the device is and how large groups are
 //! - `abort`: ends the process on a panic in any of these
@@ -13,7 +13,7 @@
 mod abort;
 mod flush;
 mod gate;
-mod order;
+mod in_flight;
 mod pace;
 mod progress;
 mod queue;
@@ -30,10 +30,10 @@ use crate::{CommitError, CommitRequest, CommitSettings, CommitStats};
 use abort::AbortOnPanic;
 use flush::Flush;
 pub use gate::{Gate, Released};
+use in_flight::Order;
 use omnibus_engine::CommitNo;
 use omnibus_log::LogPosition;
 use omnibus_log::mutant::{self, Mutant};
-use order::Order;
 use pace::Pace;
 use progress::Progress;
 use queue::FlushQueue;

@@ -1,7 +1,7 @@
 //! The parts of a connection, one object for each thing that lives as long: no statements and no commands, which are `session`'s and
 //! `admin`'s and are handed the parts that they touch.
 //!
-//! - `client`: the socket, the entry in the process list; with `replies`, `settle`, `local_file`: what goes over it. - `login`: whose it is, with
+//! - `client`: the socket, the entry in the process list; with `replies`, `reply_floor`, `local_file`: what goes over it. - `login`: whose it is, with
 //!   `access` and `rule`: what the account may do. - `admission`: its place among the connections. - `settings`: its variables as they act; `host`,
 //!   `hints` and `assign`: what the SQL layer asks of variables and the server. - `evaluate`: values without a statement. - `told`: what
 //!   the client is told of the session's state. - `sink`: rows to packets.
@@ -16,9 +16,9 @@ mod host;
 mod local_file;
 mod login;
 mod replies;
+mod reply_floor;
 mod rule;
 mod settings;
-mod settle;
 mod sink;
 mod told;
 

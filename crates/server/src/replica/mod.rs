@@ -14,13 +14,13 @@ mod gtid_rules;
 mod host;
 mod jobs;
 mod keys;
-mod ordered;
 mod show;
 mod statements;
 mod store;
 mod tables;
 mod threads;
 mod worker;
+mod worker_target;
 
 pub(crate) use store::{FILE as PASSWORDS, check_passwords};
 

@@ -5,9 +5,9 @@
 
 use super::applying::Applying;
 use super::jobs::{Done, Job, Reached, Task};
-use super::ordered::{Interrupted, Ordered};
 use super::statements::changed_tables;
 use super::threads::Lane;
+use super::worker_target::{Interrupted, Ordered};
 use crate::errors;
 use omnibus_commit::{GtidGuard, Ownership, Ticket};
 use omnibus_replication::changes::{ApplyError, ApplyTarget, EventDecoder, Position, Step};

@@ -75,7 +75,7 @@ impl Session {
         result
     }
 
-    /// Runs a job until it is done and what it commits is durable (SESSION-1; what it saw is waited for in `settle`). Rows are in the output buffer; on an error
+    /// Runs a job until it is done and what it commits is durable (SESSION-1; what it saw is waited for in `reply_floor`). Rows are in the output buffer; on an error
     /// nothing of it is, unless some of it was sent already.
     pub(super) async fn drive(&mut self, mut job: Job<'_>) -> SqlResult<Outcome> {
         let mut mark = self.client.packets.out.mark();

@@ -4,10 +4,10 @@
 //! knows. What the two definitions have in common keeps its spaces: new indexes are built, removed
 //! ones dropped. What each clause does to the tree is in `alter_edit`. Only when rows themselves change are they copied (`copy`).
 
+use super::affected_rows::counted;
 use super::alter_edit::{Added, Edit};
 use super::build::{BuildContext, build_table, pick_engine, refuse_conflicts};
 use super::copy::{self, ColumnSource};
-use super::counted::counted;
 use super::exec::{Change, Ddl, ids};
 use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::foreign_keys::{check_columns, check_indexes, named_parents, rename_own};

@@ -1,11 +1,11 @@
 //! Definitions: from statements to catalog changes, each one transaction of its own.
 
+mod affected_rows;
 pub(crate) mod alter;
 mod alter_edit;
 mod background;
 mod build;
 mod copy;
-mod counted;
 pub(crate) mod database;
 mod defaults;
 mod exec;

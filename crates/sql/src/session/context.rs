@@ -4,7 +4,7 @@
 //! programs is the session's own (`run`, `prepared`, `programs`).
 
 use super::attempt::Attempt;
-use super::given::NextGtid;
+use super::next_gtid::NextGtid;
 use super::session::{NextTransaction, Replayed};
 use super::{Call, Database, SqlSession};
 use crate::api::{Isolation, Outcome, Priv};

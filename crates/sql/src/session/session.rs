@@ -5,7 +5,7 @@ use super::ReadText;
 use super::attempt::Attempt;
 use super::binlog::BinlogInput;
 use super::evaluate;
-use super::given::{Given, NextGtid};
+use super::next_gtid::{Given, NextGtid};
 use super::statements::StatementCache;
 use crate::api::{AccessCheck, Budget, Isolation, KillFlag, SessionSettings};
 use crate::error::{ExecResult, SqlError, SqlResult};
@@ -252,7 +252,7 @@ impl SqlSession {
         self.state.row_count = 0;
         self.state.found_rows = 0;
         self.next.forget();
-        self.attempt.resumed = false;
+        self.attempt.give_up();
         self.programs.suspended.clear();
         self.programs.answer = None;
     }

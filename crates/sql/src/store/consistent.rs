@@ -1,10 +1,10 @@
 //! Consistent reads: what the snapshot has, with the transaction's own writes laid over it. They lock nothing.
 
 use super::auto::whole_index;
-use super::near::Near;
 use super::overlay::{Room, is_current, may_have_written, read_batch, read_entries};
 use super::range::{KeyRange, RowAt, by_ref};
 use super::read::dangling;
+use super::read_ahead::Near;
 use super::snapshot::SnapshotView;
 use crate::catalog::Table;
 use crate::error::{ExecResult, SqlResult};

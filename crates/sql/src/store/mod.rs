@@ -3,7 +3,6 @@
 //!
 //! One [`Trx`] belongs to one session and is used on its thread only.
 
-mod ahead;
 mod applied;
 mod auto;
 mod backup_lock;
@@ -18,16 +17,17 @@ mod floor;
 mod foreign_keys;
 pub(crate) mod kept_statistics;
 mod lock;
+mod locking_scan;
 mod log;
 mod lookup;
-mod matches;
 mod memory;
-mod near;
 mod overlay;
 mod port;
 mod private_events;
 mod range;
 mod read;
+mod read_ahead;
+mod read_committed;
 pub(crate) mod samples;
 mod savepoint;
 mod sequence;

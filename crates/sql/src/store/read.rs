@@ -5,8 +5,8 @@
 //! have changed. At REPEATABLE READ and above a locking scan first locks its whole range against
 //! inserts, so that nothing appears behind it.
 
-use super::ahead::LockingRead;
 use super::consistent::ConsistentRead;
+use super::locking_scan::LockingRead;
 use super::range::{KeyRange, RowAt, by_ref};
 use super::trx::Trx;
 use crate::catalog::Table;

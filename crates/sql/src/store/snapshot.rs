@@ -1,9 +1,9 @@
 //! The view of a transaction: the snapshot of its consistent reads, and the floor that its replies wait for.
 
 use super::floor::Floor;
-use super::near::Near;
 use super::port::SnapshotHold;
 use super::range::{KeyRange, RowAt};
+use super::read_ahead::Near;
 use super::statement::StatementScope;
 use super::trx::{TrxContext, need_replan};
 use crate::api::Budget;

@@ -10,7 +10,7 @@ use super::events::Logging;
 use super::foreign_keys::ForeignKeys;
 use super::lock::{Patience, Waits};
 use super::memory::Room;
-use super::near::Near;
+use super::read_ahead::Near;
 use crate::api::{Mode, SessionSettings};
 use bytes::Bytes;
 
@@ -20,7 +20,7 @@ pub(crate) struct StatementScope {
     pub(super) attempt: Attempt,
     /// The snapshot that it reads is older than the statement.
     pub(super) snapshot_is_older: bool,
-    /// The lock that an attempt ended for, if it may be given back (`matches`).
+    /// The lock that an attempt ended for, if it may be given back (`read_committed`).
     pub(super) awaited: Option<Bytes>,
     /// AUTO_INCREMENT values: table, how many, first.
     pub(super) auto: Taken<(u64, u64, u64)>,

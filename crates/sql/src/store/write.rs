@@ -4,9 +4,9 @@
 //! that disappears is locked too (so that nobody reuses its value before the commit). All checks
 //! come before the first write: a refused row leaves nothing behind.
 
-use super::ahead::LockingRead;
 use super::foreign_keys;
 use super::lock::LockSet;
+use super::locking_scan::LockingRead;
 use super::range::RowAt;
 use super::statement::{Attempt, StatementScope};
 use super::temp::Parts;

@@ -4,7 +4,7 @@
 //! each of the others, and of each set only the cheapest order is kept; beyond that the cheapest next member is taken each time.
 //! What a member costs depends on what was read before it only through how many rows that gave and which slots are known.
 
-use super::late;
+use super::late_conditions;
 use super::node::{Node, joined};
 use super::scan::{Step, Stored, keep_joined};
 use crate::error::SqlResult;
@@ -117,12 +117,12 @@ impl Planner<'_> {
         mut missing: SlotSet,
         outside: Option<f64>,
     ) -> SqlResult<(FrameOperator, f64)> {
-        let late = late::take(&mut nest);
+        let late = late_conditions::take(&mut nest);
         let order = self.order(&nest, &missing, outside)?;
         let Nest { items, mut conditions, .. } = nest;
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut nodes: Vec<Node> = Vec::with_capacity(items.len());
-        let mut steps: Vec<late::Step> = Vec::with_capacity(items.len());
+        let mut steps: Vec<late_conditions::Step> = Vec::with_capacity(items.len());
         let mut rows = 1.0;
         let mut equated = Equated::default();
         for (number, at) in order.iter().enumerate() {
@@ -155,10 +155,10 @@ impl Planner<'_> {
                 }
             }
             rows = rows.max(1.0 / outside.unwrap_or(1.0).max(1.0));
-            steps.push(late::Step { missing: missing.clone(), rows });
+            steps.push(late_conditions::Step { missing: missing.clone(), rows });
         }
         rows *= ANYTHING.powi(late.len() as i32);
-        late::place(late, &steps, &mut nodes);
+        late_conditions::place(late, &steps, &mut nodes);
         Ok((joined(nodes), rows))
     }
 

@@ -4,8 +4,8 @@
 //! So a row that does not match is never locked, whoever has it; and a row that is there all the time is found, wherever in
 //! an index others move it to while the statement runs, because all candidates are of one moment.
 
-use super::ahead::LockingRead;
 use super::lock::{LockSet, space_of};
+use super::locking_scan::LockingRead;
 use super::statement::StatementScope;
 use super::transaction::Characteristics;
 use crate::api::Isolation;
