@@ -24,10 +24,10 @@ impl<'a> Room<'a> {
         self.words == WORDS
     }
 
-    /// Asks for the words that were counted since it last asked. A refusal stands.
+    /// Asks for the words that were counted since it last asked. A refusal stands, and nobody is asked after it.
     pub(super) fn ask(&mut self) -> bool {
         let words = std::mem::take(&mut self.words);
-        self.refused |= self.has_room.as_mut().is_some_and(|has_room| !has_room(words));
+        self.refused = self.refused || self.has_room.as_mut().is_some_and(|has_room| !has_room(words));
         !self.refused
     }
 }
