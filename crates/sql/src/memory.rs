@@ -492,6 +492,26 @@ mod tests {
 
     /// MEMORY-1.
     #[test]
+    fn the_allocator_is_asked_for_what_was_given_back_before_more_is_taken() {
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        set_collector(|| {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+        });
+        let asked = || ASKED.swap(0, Ordering::Relaxed);
+        let server = Arc::new(ServerMemory::default());
+        let (session, limits) = (Arc::new(SessionMemory::of(server)), settings(u64::MAX, 64 << 20));
+        let take = |bytes: u64| Account::new(&session).grow(bytes as usize, &limits).unwrap();
+        take(10 << 20);
+        take(10 << 20);
+        assert_eq!(asked(), 0, "a quarter of the limit was not given back yet");
+        take(1);
+        assert_eq!(asked(), 1, "before the next one takes anything");
+        take(10 << 20);
+        assert_eq!(asked(), 0, "once for what was given back");
+    }
+
+    /// MEMORY-1.
+    #[test]
     fn who_holds_little_goes_on_beyond_the_servers_limit_and_who_holds_much_does_not() {
         let server = Arc::new(ServerMemory::default());
         let limits = settings(u64::MAX, 64 * CHUNK);
