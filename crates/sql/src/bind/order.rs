@@ -8,6 +8,7 @@ use super::query::{position, set_aggregates};
 use super::windows;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::Expr;
+use crate::logical::{SortBy, SortKey};
 use omnibus_parser::ast::Query;
 
 /// Binds ORDER BY of the block, whose outputs are known; whether each descends.
@@ -48,4 +49,20 @@ pub(super) fn order_by(
 /// Whether an aggregate of the block has been bound.
 fn has_aggregates(binder: &Binder<'_>) -> bool {
     binder.blocks.last().is_some_and(|block| !block.aggregates.is_empty())
+}
+
+/// How a query sorts by an expression: by the output column that is the same, where there is one.
+pub(super) fn sort_key(
+    binder: &Binder<'_>,
+    e: Expr,
+    descending: bool,
+    outputs: &[Expr],
+) -> SqlResult<SortKey> {
+    binder.session.budget.spend_plan(outputs.len() as u32)?;
+    let collation = e.ty.column.collation;
+    let expr = match outputs.iter().position(|output| output.same(&e)) {
+        Some(at) => SortBy::Output(at),
+        None => SortBy::Expr(e),
+    };
+    Ok(SortKey { expr, descending, collation })
 }

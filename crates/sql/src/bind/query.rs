@@ -18,7 +18,7 @@ use crate::expr::types::{Family, NOT_FIXED};
 use crate::expr::{Expr, ExprType, Kind, SlotSet, functions};
 use crate::logical::hints::{HintPlace, name_indexes};
 use crate::logical::nest::Nest;
-use crate::logical::{self, Block, Body, Grouping, Limit, SortBy, SortKey};
+use crate::logical::{self, Block, Body, Grouping, Limit};
 use crate::plan::physical::OfStatement;
 use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
@@ -560,7 +560,7 @@ fn finish_block(
         rolled_up = Some(slot);
     }
     let sorted = order.into_iter().filter(|(e, _)| e.as_const().is_none());
-    let order = sorted.map(|(e, descending)| sort_key(binder, e, descending, &outputs));
+    let order = sorted.map(|(e, descending)| order::sort_key(binder, e, descending, &outputs));
     let order = order.collect::<SqlResult<_>>()?;
     binder.last_scope = scope.scope;
     let (keys, aggregates, slot) = (group, scope.aggregates, scope.aggregate_slot);
@@ -579,16 +579,6 @@ fn finish_block(
         hints: select.hints.clone(),
     };
     Ok(logical::Query::new(Body::Block(Box::new(block)), columns, types))
-}
-
-fn sort_key(binder: &Binder<'_>, e: Expr, descending: bool, outputs: &[Expr]) -> SqlResult<SortKey> {
-    binder.session.budget.spend_plan(outputs.len() as u32)?;
-    let collation = e.ty.column.collation;
-    let expr = match outputs.iter().position(|output| output.same(&e)) {
-        Some(at) => SortBy::Output(at),
-        None => SortBy::Expr(e),
-    };
-    Ok(SortKey { expr, descending, collation })
 }
 
 /// Plans a query that has been bound.
