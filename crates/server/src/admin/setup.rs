@@ -1,7 +1,7 @@
 //! UPDATE of the tables that say what `performance_schema` collects.
 //!
 //! Monitors switch on with it what they want, at their start, and give up where it is refused. What is collected here needs no switch:
-//! the tables have no rows, and none is changed.
+//! `setup_consumers` says what there is, the others have no rows, and none is changed.
 
 use super::flush::PERFORMANCE_SCHEMA;
 use crate::account::{Account, Privileges};
@@ -9,7 +9,7 @@ use crate::errors;
 use omnibus_parser::ast::{TableRef, Update};
 use omnibus_sql::{SqlError, SqlResult};
 
-/// Those of MySQL that may be updated and are empty here.
+/// Those of MySQL that may be updated.
 const TABLES: [&str; 8] = [
     "setup_actors",
     "setup_consumers",

@@ -21,6 +21,26 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
+/// MySQL's consumers, and whether the tables that they fill have rows here.
+const CONSUMERS: [(&str, bool); 16] = [
+    ("events_stages_current", true),
+    ("events_stages_history", false),
+    ("events_stages_history_long", false),
+    ("events_statements_cpu", false),
+    ("events_statements_current", true),
+    ("events_statements_history", false),
+    ("events_statements_history_long", false),
+    ("events_transactions_current", true),
+    ("events_transactions_history", true),
+    ("events_transactions_history_long", false),
+    ("events_waits_current", false),
+    ("events_waits_history", false),
+    ("events_waits_history_long", false),
+    ("global_instrumentation", true),
+    ("thread_instrumentation", true),
+    ("statements_digest", true),
+];
+
 pub(crate) type Row = Vec<(&'static str, Value)>;
 
 pub(crate) fn text(text: impl AsRef<str>) -> Value {
@@ -94,6 +114,7 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "session_connect_attrs" | "session_account_connect_attrs" => {
             lines().iter().flat_map(|(_, line)| attributes(line)).collect()
         }
+        "setup_consumers" => consumers(server.globals.named("performance_schema").as_bool()),
         "persisted_variables" => {
             let row = |(name, kept): (String, crate::sysvars::persisted::Kept)| {
                 vec![("VARIABLE_NAME", text(name)), ("VARIABLE_VALUE", text(kept.value))]
@@ -102,6 +123,13 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         }
         _ => Vec::new(),
     }
+}
+
+fn consumers(counts: bool) -> Vec<Row> {
+    let row = |(name, on): &(&str, bool)| {
+        vec![("NAME", text(name)), ("ENABLED", text(if *on && counts { "YES" } else { "NO" }))]
+    };
+    CONSUMERS.iter().map(row).collect()
 }
 
 fn attributes(line: &ProcessLine) -> Vec<Row> {

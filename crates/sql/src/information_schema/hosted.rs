@@ -56,6 +56,7 @@ hosted! {
     persisted_variables
     session_account_connect_attrs
     session_connect_attrs
+    setup_consumers
     threads
 }
 
