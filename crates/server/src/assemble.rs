@@ -309,13 +309,13 @@ fn open_storage(
     starting: &Starting,
 ) -> Result<Storage, StartError> {
     let config = log_config(globals)?;
-    let encryption = log_encryption(globals, datadir, disk)?;
-    check_log_keys(&encryption, datadir, &config)?;
-    let tables = table_encryption(globals, options, datadir, disk)?;
     if globals.named("binlog_encryption").as_bool() && keyring_path(globals, datadir).is_none() {
         let why = "binlog_encryption=ON needs keyring_file_data, the file that the keys are kept in";
         return Err(StartError(why.into()));
     }
+    let encryption = log_encryption(globals, datadir, disk)?;
+    check_log_keys(globals, &encryption, datadir, &config)?;
+    let tables = table_encryption(globals, options, datadir, disk)?;
     let full_disk = Arc::new(FullDisk::patient());
     let disks = EngineDisks::new(disk, &tables, &full_disk);
     let engine = engines::open(&engine_settings(globals), &datadir.path, &disks)
@@ -398,9 +398,17 @@ fn log_encryption(
 
 /// Looks for the keys of all log files. Called before anything is made or written anew: a start that is refused for want of a key leaves
 /// the data directory as it is.
-fn check_log_keys(encryption: &Encryption, datadir: &DataDir, config: &LogConfig) -> Result<(), StartError> {
+fn check_log_keys(
+    globals: &GlobalVars,
+    encryption: &Encryption,
+    datadir: &DataDir,
+    config: &LogConfig,
+) -> Result<(), StartError> {
+    let keyring = keyring_path(globals, datadir);
+    let keyring = keyring.map_or_else(String::new, |path| format!(" ({})", path.display()));
     for path in omnibus_log::listed_files(&datadir.path, config).map_err(step("opening the binary log"))? {
-        let lacking = |error| StartError(format!("{}: {error}. Nothing was changed", path.display()));
+        let lacking =
+            |error| StartError(format!("{}: {error}{keyring}. Nothing was changed", path.display()));
         encryption.check_key(&path).map_err(lacking)?;
     }
     Ok(())
