@@ -58,7 +58,8 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
     }
     let _lock = DirLock::look(datadir).map_err(|error| error.to_string())?;
     let mut whole = !omnibus_server::backup::is_one(datadir) || backup(datadir);
-    let damaged = omnibus_server::damaged_small_files(datadir);
+    let rows = args.keys.tables(datadir, Overlay::disk());
+    let damaged = omnibus_server::damaged_small_files(datadir, rows.as_ref().ok());
     whole &= damaged.is_empty();
     damaged.iter().for_each(|line| println!("{:<20} DAMAGED\n  {line}", "small files"));
     let disk = args.keys.over(Overlay::disk())?;
@@ -76,7 +77,7 @@ fn check(args: &CheckArgs) -> Result<bool, String> {
         let name = dir.names().log(file);
         println!("{name:<20} {:>12} {:>12} {end:>14}  {state}", report.events, report.transactions);
     }
-    let rows = args.keys.tables(datadir, Overlay::disk())?;
+    let rows = rows?;
     for (engine, damage) in engines(datadir, &rows)? {
         whole &= damage.is_empty();
         println!("{engine:<20} {}", if damage.is_empty() { "whole" } else { "DAMAGED" });

@@ -4,6 +4,8 @@
 //! forward to the position printed here.
 
 use clap::Args;
+use omnibus_encryption::{Encryption, TableEncryption};
+use omnibus_log::Disk;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,16 +54,29 @@ fn of_backup(args: &RestoreArgs) -> Result<(), String> {
     let info = omnibus_server::backup::restore(Path::new(&args.from), &args.datadir)
         .map_err(|error| error.to_string())?;
     let (files, bytes) = (info.files.len(), info.bytes());
+    let encrypted = is_encrypted(&args.datadir, &info.file).map_err(|error| error.to_string())?;
     if args.json {
         let line = json!({"type": "done", "files": files, "bytes": bytes, "file": info.file, "position": info.position,
-                          "gtid_executed": info.gtid_executed});
+                          "gtid_executed": info.gtid_executed, "encrypted": encrypted});
         println!("{line}");
         return Ok(());
     }
     println!("restored {files} files, {bytes} bytes, to {}", args.datadir.display());
     println!("position {}:{}", info.file, info.position);
     println!("gtid_executed {}", info.gtid_executed);
+    if encrypted {
+        println!(
+            "encrypted: a start needs --keyring-file-data with the keyring of when the backup was taken"
+        );
+    }
     Ok(())
+}
+
+/// Returns whether a data directory's tables are encrypted, or the log file `log` is.
+fn is_encrypted(datadir: &Path, log: &str) -> std::io::Result<bool> {
+    let disk = Disk::default();
+    Ok(TableEncryption::is_used(&disk, datadir)?
+        || Encryption::over(disk, None).is_encrypted(&datadir.join(log))?)
 }
 
 #[cfg(feature = "archive")]

@@ -119,6 +119,15 @@ impl Encryption {
         self.header(path).map(|header| header.is_some())
     }
 
+    /// Looks for the key of a file, if that is there and encrypted.
+    ///
+    /// # Errors
+    /// The header cannot be read, or the keyring does not have its key.
+    pub fn check_key(&self, path: &Path) -> io::Result<()> {
+        let Some(header) = self.header(path)? else { return Ok(()) };
+        self.check_beginning(path, &header, &self.password(&header)?)
+    }
+
     /// Returns whether a file is encrypted under another key than the master key.
     ///
     /// # Errors

@@ -39,4 +39,4 @@ pub use key::{FileKey, MasterKey, Password};
 pub use keyring::{Keyring, KeyringError};
 pub use table_header::{TABLE_HEADER, TABLE_MAGIC};
 pub use table_key::{TABLE_KEY_FILE, damaged_table_key};
-pub use tables::{Survey, TableEncryption, TableKeyError};
+pub use tables::{REPLICA_PASSWORDS, Survey, TableEncryption, TableKeyError};

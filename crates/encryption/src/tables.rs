@@ -24,6 +24,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The file with what a replica logs in with at its sources, in a data directory: it is encrypted as the engines' files are.
+pub const REPLICA_PASSWORDS: &str = "replica_passwords";
+
 /// Why a data directory's table key is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -149,6 +152,14 @@ impl TableEncryption {
         Ok(Arc::new(TableEncryption { files, keys: Arc::new(keys) }))
     }
 
+    /// Returns whether a data directory has a table key, and files that are encrypted.
+    ///
+    /// # Errors
+    /// A folder or file can not be read.
+    pub fn is_used(files: &Disk, datadir: &Path) -> io::Result<bool> {
+        Ok(files.exists(&place(datadir))? && !nothing_encrypted(files, datadir)?)
+    }
+
     /// The same over another file system.
     #[must_use]
     pub fn over(&self, files: Disk) -> Disk {
@@ -179,7 +190,7 @@ impl TableEncryption {
         wrap(&self.files, &self.keys.datadir, ring, key).map(|()| true)
     }
 
-    /// Counts the engines' files of the data directory by their form.
+    /// Counts the engines' files of the data directory, and [`REPLICA_PASSWORDS`], by their form.
     ///
     /// # Errors
     /// A folder or file can not be read.
@@ -263,27 +274,29 @@ fn wrap(files: &Disk, datadir: &Path, ring: &Keyring, key: &Password) -> Result<
     wrapped.map_err(|source| TableKeyError::Io { path: place(datadir), source })
 }
 
-/// Looks at all files of engines, and names the encrypted ones.
+/// Looks at all files that are encrypted as tables are, and names the encrypted ones.
 fn survey(files: &Disk, datadir: &Path, encrypted: &mut dyn FnMut(&Path)) -> io::Result<Survey> {
-    let mut found = Survey::default();
+    let mut paths = vec![datadir.join(REPLICA_PASSWORDS)];
     for folder in ["lsm/tree/tables", "lsm/redo", "btree", "btree/redo"] {
         let folder = datadir.join(folder);
         let names = match files.list(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             names => names?,
         };
-        for path in names.into_iter().map(|name| folder.join(name)) {
-            let mut first = [0; TABLE_MAGIC.len()];
-            // A table that a compaction replaced goes at any time.
-            let Ok(about) = files.metadata(&path) else { continue };
-            let Some(file) = files.open(&path, Open::Read).ok().filter(|_| about.is_file) else { continue };
-            if file.read_at(&mut first, 0)? == first.len() && first == TABLE_MAGIC {
-                found.encrypted += 1;
-                encrypted(&path);
-            } else {
-                found.plain += 1;
-                found.plain_bytes += about.len;
-            }
+        paths.extend(names.into_iter().map(|name| folder.join(name)));
+    }
+    let mut found = Survey::default();
+    for path in paths {
+        let mut first = [0; TABLE_MAGIC.len()];
+        // A table that a compaction replaced goes at any time.
+        let Ok(about) = files.metadata(&path) else { continue };
+        let Some(file) = files.open(&path, Open::Read).ok().filter(|_| about.is_file) else { continue };
+        if file.read_at(&mut first, 0)? == first.len() && first == TABLE_MAGIC {
+            found.encrypted += 1;
+            encrypted(&path);
+        } else {
+            found.plain += 1;
+            found.plain_bytes += about.len;
         }
     }
     Ok(found)

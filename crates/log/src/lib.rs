@@ -92,7 +92,7 @@ pub use buffer::{AlignedBuf, BLOCK};
 pub use clip::clip_file;
 pub use clock::now_us;
 pub use config::{FlushMethod, LogConfig, Room};
-pub use dir::LogDir;
+pub use dir::{LogDir, listed_files};
 pub use durable::DurableEnd;
 pub use error::{
     IndexError, IoFailure, LockError, OpenError, PrepareError, PurgeError, ReadError, ResetError,

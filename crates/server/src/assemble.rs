@@ -108,17 +108,15 @@ pub(crate) fn assemble(
     let (disk, file_uses) =
         if counted { Disk::default().counted() } else { (Disk::default(), Arc::default()) };
     omnibus_log::room_to_start(&disk, &datadir.path).map_err(step("looking for room"))?;
-    let full_disk = Arc::new(FullDisk::patient());
-    let (tables, engine) = open_engines(&globals, &options, &datadir, (&disk, &full_disk))?;
     let whom: Arc<OnceLock<Weak<Server>>> = Arc::new(OnceLock::new());
     let failures = watch_failures(whom.clone());
-    let (coordinator, encryption) =
-        open_log(&globals, &datadir, engine, (disk, full_disk), &failures, starting)?;
+    let Storage { tables, encryption, coordinator } =
+        open_storage(&globals, &options, &datadir, &disk, &failures, starting)?;
     show_log_names(&globals, &coordinator);
     let database = Database::open(coordinator.clone()).map_err(step("opening the database"))?;
     let limits = Arc::new(LogLimits::default());
-    let log =
-        CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone(), encryption, tables);
+    let keys = tables.clone();
+    let log = CoordinatorAdmin::new(coordinator.clone(), limits.clone(), failures.clone(), encryption, keys);
     let log = Arc::new(log);
     log.apply_all(|name| Registry::get().find(name).map(|id| globals.get(id)));
     if coordinator.settings().protocol == CommitProtocol::None {
@@ -144,7 +142,7 @@ pub(crate) fn assemble(
     }
     let server = Arc::new(server);
     let _ = whom.set(Arc::downgrade(&server));
-    let replicas = Replicas::open(shared, coordinator.clone(), server.parts())
+    let replicas = Replicas::open(shared, coordinator.clone(), tables, server.parts())
         .map_err(step("reading the replication channels"))?;
     let _ = server.replicas.set(replicas);
     let settings = HousekeepingSettings::default();
@@ -295,17 +293,44 @@ fn log_config(globals: &GlobalVars) -> Result<LogConfig, StartError> {
     })
 }
 
-fn open_engines(
+/// The engines and the log, and what encrypts their files.
+struct Storage {
+    tables: Arc<TableEncryption>,
+    encryption: Arc<Encryption>,
+    coordinator: Arc<Coordinator>,
+}
+
+fn open_storage(
     globals: &GlobalVars,
     options: &ServerOptions,
     datadir: &DataDir,
-    (disk, full_disk): (&Disk, &Arc<FullDisk>),
-) -> Result<(Arc<TableEncryption>, Arc<dyn Engine>), StartError> {
+    disk: &Disk,
+    failures: &Arc<FailureWatch>,
+    starting: &Starting,
+) -> Result<Storage, StartError> {
+    let config = log_config(globals)?;
+    if globals.named("binlog_encryption").as_bool() && keyring_path(globals, datadir).is_none() {
+        let why = "binlog_encryption=ON needs keyring_file_data, the file that the keys are kept in";
+        return Err(StartError(why.into()));
+    }
+    let encryption = log_encryption(globals, datadir, disk)?;
+    check_log_keys(globals, &encryption, datadir, &config)?;
     let tables = table_encryption(globals, options, datadir, disk)?;
-    let disks = EngineDisks::new(disk, &tables, full_disk);
+    let full_disk = Arc::new(FullDisk::patient());
+    let disks = EngineDisks::new(disk, &tables, &full_disk);
     let engine = engines::open(&engine_settings(globals), &datadir.path, &disks)
         .map_err(step("opening the storage engines"))?;
-    Ok((tables, engine))
+    if globals.named("binlog_encryption").as_bool() {
+        turn_on(globals, &encryption)?;
+    }
+    let config = LogConfig {
+        disk: Disk::new(encryption.clone()),
+        room: Room { full_disk, reserve: reserve(globals) },
+        ..config
+    };
+    let coordinator = open_log(globals, datadir, engine, config, failures, starting)?;
+    crate::coordination::end_key_rotation(&encryption, coordinator.log().files());
+    Ok(Storage { tables, encryption, coordinator })
 }
 
 /// The keyring's file, if there is to be one.
@@ -315,14 +340,21 @@ fn keyring_path(globals: &GlobalVars, datadir: &DataDir) -> Option<PathBuf> {
 }
 
 /// The encryption between the engines' rows and the disk. Tables that are encrypted ask for an encrypted log, too, unless its own option
-/// says otherwise.
+/// says otherwise. Those of an encrypted data directory stay encrypted until the option says OFF: one that was forgotten decrypts nothing.
 fn table_encryption(
     globals: &GlobalVars,
     options: &ServerOptions,
     datadir: &DataDir,
     disk: &Disk,
 ) -> Result<Arc<TableEncryption>, StartError> {
-    let on = globals.named("default_table_encryption").as_bool();
+    const OPTION: &str = "default_table_encryption";
+    if !options.given(OPTION) && TableEncryption::is_used(disk, &datadir.path).map_err(step(OPTION))? {
+        tracing::info!(
+            "the data directory is encrypted: default_table_encryption stays ON, and is OFF if that is given"
+        );
+        globals.set_named(OPTION, VarValue::Bool(true));
+    }
+    let on = globals.named(OPTION).as_bool();
     let keyring = keyring_path(globals, datadir);
     let keyring = keyring.map(|path| Keyring::open_for_tables(&path, &datadir.uuid.to_string())).transpose();
     let keyring = keyring.map_err(step("keyring_file_data"))?;
@@ -353,22 +385,43 @@ fn table_encryption(
     Ok(tables)
 }
 
-/// The encryption between the log and the disk. The master key is there, and the new one if one was asked for, before the log's next file is.
-fn encryption(globals: &GlobalVars, datadir: &DataDir, disk: Disk) -> Result<Arc<Encryption>, StartError> {
+/// The encryption between the log and the disk; not turned on.
+fn log_encryption(
+    globals: &GlobalVars,
+    datadir: &DataDir,
+    disk: &Disk,
+) -> Result<Arc<Encryption>, StartError> {
     let keyring = keyring_path(globals, datadir);
     let keyring = keyring.map(|path| Keyring::open(&path, &datadir.uuid.to_string())).transpose();
-    let encryption = Encryption::over(disk, keyring.map_err(step("keyring_file_data"))?);
-    if globals.named("binlog_encryption").as_bool() {
-        let had_key = encryption.has_master_key();
-        if !encryption.turn_on().map_err(step("binlog_encryption"))? {
-            let why = "binlog_encryption=ON needs keyring_file_data, the file that the keys are kept in";
-            return Err(StartError(why.into()));
-        }
-        if had_key && globals.named("binlog_rotate_encryption_master_key_at_startup").as_bool() {
-            encryption.new_master_key().map_err(step("binlog_rotate_encryption_master_key_at_startup"))?;
-        }
+    Ok(Encryption::over(disk.clone(), keyring.map_err(step("keyring_file_data"))?))
+}
+
+/// Looks for the keys of all log files. Called before anything is made or written anew: a start that is refused for want of a key leaves
+/// the data directory as it is.
+fn check_log_keys(
+    globals: &GlobalVars,
+    encryption: &Encryption,
+    datadir: &DataDir,
+    config: &LogConfig,
+) -> Result<(), StartError> {
+    let keyring = keyring_path(globals, datadir);
+    let keyring = keyring.map_or_else(String::new, |path| format!(" ({})", path.display()));
+    for path in omnibus_log::listed_files(&datadir.path, config).map_err(step("opening the binary log"))? {
+        let lacking =
+            |error| StartError(format!("{}: {error}{keyring}. Nothing was changed", path.display()));
+        encryption.check_key(&path).map_err(lacking)?;
     }
-    Ok(encryption)
+    Ok(())
+}
+
+/// Has new log files encrypted. The master key is there, and the new one if one was asked for, before the log's next file is.
+fn turn_on(globals: &GlobalVars, encryption: &Encryption) -> Result<(), StartError> {
+    let had_key = encryption.has_master_key();
+    encryption.turn_on().map_err(step("binlog_encryption"))?;
+    if had_key && globals.named("binlog_rotate_encryption_master_key_at_startup").as_bool() {
+        encryption.new_master_key().map_err(step("binlog_rotate_encryption_master_key_at_startup"))?;
+    }
+    Ok(())
 }
 
 /// Opens the log, brings the engine to its end, and starts committing behind it.
@@ -376,16 +429,10 @@ fn open_log(
     globals: &GlobalVars,
     datadir: &DataDir,
     engine: Arc<dyn Engine>,
-    (disk, full_disk): (Disk, Arc<FullDisk>),
+    config: LogConfig,
     failures: &Arc<FailureWatch>,
     starting: &Starting,
-) -> Result<(Arc<Coordinator>, Arc<Encryption>), StartError> {
-    let encryption = encryption(globals, datadir, disk)?;
-    let config = LogConfig {
-        disk: Disk::new(encryption.clone()),
-        room: Room { full_disk, reserve: reserve(globals) },
-        ..log_config(globals)?
-    };
+) -> Result<Arc<Coordinator>, StartError> {
     let dir = LogDir::open(&datadir.path, config).map_err(step("opening the binary log"))?;
     // A folder that is there whatever options say, on a disk that has room for the log.
     let folder = TempFolder::new(&datadir.path, globals.named("default_table_encryption").as_bool());
@@ -419,8 +466,7 @@ fn open_log(
     let coordinator = Coordinator::start(engine, env, appender, &recovered, settings, Arc::new(caches))
         .map(|coordinator| coordinator.with_blocking(|work| crate::net::blocking(work)))
         .map_err(step("starting the commit pipeline"))?;
-    crate::coordination::end_key_rotation(&encryption, coordinator.log().files());
-    Ok((Arc::new(coordinator), encryption))
+    Ok(Arc::new(coordinator))
 }
 
 fn show_log_names(globals: &GlobalVars, coordinator: &Coordinator) {

@@ -19,12 +19,23 @@ pub fn compact_stamp(us: i64) -> String {
     format!("{year:02}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// `2026-11-21 20:02:31`, UTC.
+/// `2026-11-21 20:02:31`, UTC, of microseconds as [`now_us`] has them.
 #[must_use]
-pub fn utc_text(unix: i64) -> String {
+pub fn utc_text(us: i64) -> String {
     let mut out = Vec::new();
-    if let Some(t) = DateTime::from_unix(unix, 0) {
+    if let Some(t) = DateTime::from_unix(us.div_euclid(1_000_000), 0) {
         t.write_text(0, &mut out);
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_texts_to_the_second() {
+        assert_eq!(utc_text(1_795_295_751_999_999), "2026-11-21 21:15:51");
+        assert_eq!(utc_text(now_us()).len(), "2026-11-21 21:15:51".len());
+    }
 }

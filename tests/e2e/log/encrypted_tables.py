@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import Omnibus, Scratch, Session, binary, connect, expect, wait_for  # noqa: E402
 
 SECRET = b"SECRETSECRET"
-ON = "--default-table-encryption=ON"
+ON, OFF = "--default-table-encryption=ON", "--default-table-encryption=OFF"
 KEY = "encryption.key"
 
 
@@ -162,6 +162,10 @@ def in_the_files(scratch):
     fill(session)
     session("FLUSH TABLES")
     nothing_shows(server, "after the first rows")
+    session("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1, SOURCE_USER='SECRETSECRET', SOURCE_PASSWORD='SECRETSECRET'")
+    passwords = server.datadir / "replica_passwords"
+    expect(SECRET.hex().encode() not in passwords.read_bytes(), "a source's password is in clear text")
+    expect(passwords.stat().st_mode & 0o77 == 0, "only the server may read passwords")
     temporary_files(server, session)
     load_data(server, scratch)
     session.run("ALTER TABLE e.lsm ADD COLUMN more VARCHAR(30) DEFAULT 'SECRETSECRET', ALGORITHM=COPY", "ALTER TABLE e.btree ADD INDEX (k, n)",
@@ -206,12 +210,13 @@ def in_the_files(scratch):
 
 def restored(scratch, keyring, backup, before):
     """A backup of before the last master key, elsewhere, with the keyring."""
-    server = Omnibus(scratch / "restored", f"--keyring-file-data={keyring}", ON)
+    server = Omnibus(scratch / "restored", f"--keyring-file-data={keyring}")
     server.directory.mkdir()
     nothing = [path for path in backup.rglob("*") if path.is_file() and SECRET in path.read_bytes()]
     expect(not nothing, f"the backup shows rows: {nothing}")
     omnibus("check", backup, f"--keyring-file-data={keyring}")
-    omnibus("restore", "--from", backup, "--datadir", server.datadir)
+    said = omnibus("restore", "--from", backup, "--datadir", server.datadir)
+    expect("--keyring-file-data" in said, f"restore does not say what a start needs: {said}")
     server.start()
     expect(digest(server) == before, f"the backup has other rows: {digest(server)} {before}")
     Session(server).run("INSERT INTO e.btree VALUES (1000000, 'SECRETSECRET', 'SECRETSECRET')", "ALTER INSTANCE ROTATE INNODB MASTER KEY")
@@ -227,8 +232,9 @@ def refusals(server, keyring, scratch):
         files = [path for path in server.datadir.rglob("*") if path.is_file() and path.name != "omnibus.lock"]
         return {path: hashlib.sha256(path.read_bytes()).digest() for path in files}
 
-    def refused(what, keys, *words):
-        server.options = [option for option in options if not option.startswith("--keyring")]
+    def refused(what, keys, *words, switch=ON):
+        server.options = [option for option in options if not option.startswith("--keyring") and option != ON]
+        server.options += [switch] * (switch is not None)
         server.options += [f"--keyring-file-data={keys}"] * (keys is not None)
         before = contents()
         try:
@@ -239,8 +245,16 @@ def refusals(server, keyring, scratch):
             expect(False, f"{what}: it starts")
         expect(contents() == before, f"{what}: {set(contents().items()) ^ set(before.items())} changed")
 
-    refused("no keyring", None, KEY, "INNODBKey-", "--keyring-file-data")
-    refused("an empty keyring", scratch / "empty-keys", KEY, "not in the keyring")
+    refused("no keyring", None, "binlog.0", "MySQLReplicationKey_", "--keyring-file-data")
+    refused("an empty keyring", scratch / "empty-keys", "binlog.0", "MySQLReplicationKey_", "not in the keyring")
+    for kept, *words in (("INNODBKey-", "binlog.0", "MySQLReplicationKey_"), ("MySQLReplicationKey_", KEY, "INNODBKey-")):
+        part, text = scratch / f"keys-{kept}", json.loads(keyring.read_text())
+        text["elements"] = [element for element in text["elements"] if element["data_id"].startswith(kept)]
+        part.write_text(json.dumps(text))
+        part.chmod(0o600)
+        # A start with OFF would write the B-tree's file anew in clear text.
+        for switch in (ON, OFF, None):
+            refused(f"{kept} only, {switch}", part, *words, "not in the keyring", switch=switch)
     other, text = scratch / "other-keys", json.loads(keyring.read_text())
     for element in text["elements"]:
         if element["data_id"].startswith("INNODBKey-"):
@@ -298,12 +312,24 @@ def on_and_off(scratch):
     wait_for(lambda: counts(server)["Encryption_plain_files"] == 0, f"none in clear text: {counts(server)}", every=1)
     Session(server)("PURGE BINARY LOGS BEFORE NOW()")
     server.kill()
+    # An option that is forgotten decrypts nothing, and what follows is encrypted.
     server.options.remove(ON)
+    server.start()
+    expect(Session(server)("SELECT @@default_table_encryption, @@binlog_encryption, @@innodb_redo_log_encrypt") == ((1, 1, 1),), "it stays on")
+    expect(digest(server) == before, "a forgotten option loses rows")
+    Session(server).run("INSERT INTO e.lsm VALUES (300000, 'SECRETSECRET', 'SECRETSECRET')", "FLUSH TABLES", "DELETE FROM e.lsm WHERE n = 300000")
+    expect(counts(server)["Encryption_plain_files"] == 0 and not tables_show(), f"{counts(server)} {tables_show()}")
+    server.kill()
+    server.options.append(OFF)
     server.start()
     expect(digest(server) == before, "OFF loses rows")
     wait_for(lambda: counts(server)["Encryption_files"] == 0, f"none encrypted: {counts(server)}", every=1)
     server.stop()
     omnibus("check", "--datadir", server.datadir, f"--keyring-file-data={keyring}")
+    server.options.remove(OFF)
+    server.start()
+    expect(Session(server).value("SELECT @@default_table_encryption") == 0, "nothing is encrypted any more, and stays so")
+    server.stop()
     server.options.append(ON)
     server.start()
     wait_for(lambda: not tables_show(), "old tables being written anew")

@@ -42,6 +42,8 @@ def tables(server):
         expect(tuple(name.split(".")) in listed, f"{name} is not in TABLES")
     for name in POLLED:
         expect(isinstance(run(c, f"SELECT * FROM {name}"), tuple), name)
+    consumers = {row["NAME"]: row["ENABLED"] for row in query(server, "SELECT NAME, ENABLED FROM performance_schema.setup_consumers")}
+    expect(len(consumers) == 16 and consumers["events_statements_current"] == "YES" and consumers["events_waits_current"] == "NO", consumers)
     expect(run(c, "SELECT * FROM information_schema.nothing") == 1109 and run(c, "SELECT * FROM performance_schema.nothing") == 1146, "what is not there")
     described = {(row["COLUMN_NAME"], row["DATA_TYPE"]) for row in query(server, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS "
                  "WHERE TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'PARAMETERS'")}

@@ -122,6 +122,9 @@ class Watched:
         """The lines of SHOW ENGINE INNODB STATUS that are about transactions, with numbers as N."""
         kind, name, text = self.look("SHOW ENGINE INNODB STATUS")[0]
         kept = [f"Type {kind}, Name '{name}'"]
+        date = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d "
+        expect(re.search(rf"^{date}\w+ INNODB MONITOR OUTPUT$", text, re.M), f"no time: {text[:200]}")
+        expect(re.search(rf"^LATEST DETECTED DEADLOCK\n-+\n{date}\w+$", text, re.M) or "DEADLOCK" not in text, f"no time of the deadlock: {text[:600]}")
         for line in text.splitlines():
             line = re.sub(r"\bMySQL thread id (\d+)|\bMariaDB thread id (\d+)", lambda m: f"thread {self.names.get(int(m[1] or m[2]), '?')}", line)
             if re.match(r"(---TRANSACTION|TRANSACTION) \d+, ACTIVE|LOCK WAIT|\*\*\* |thread [abcd],|update |LATEST|END OF|RECORD LOCKS|------- TRX HAS", line):

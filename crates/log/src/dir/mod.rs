@@ -31,6 +31,22 @@ pub struct LogDir {
     pub(crate) leftovers: Vec<FileSeq>,
 }
 
+/// Returns the paths of the files that the index of the log in `path` names; none without an index. Changes nothing.
+///
+/// # Errors
+/// The index is unreadable.
+pub fn listed_files(path: &Path, config: &LogConfig) -> Result<Vec<PathBuf>, IndexError> {
+    let names = FileNames::new(config.basename.clone());
+    let index = Index {
+        dir: path.to_owned(),
+        names: names.clone(),
+        disk: config.disk.clone(),
+        faults: config.faults.clone(),
+    };
+    let files = index.read()?.unwrap_or_default();
+    Ok(files.into_iter().map(|seq| path.join(names.log(seq))).collect())
+}
+
 impl LogDir {
     /// Reads the index of the log in `path` and brings directory and index to agreement after an interrupted rotation.
     /// Creates the directory if there is none. Changes no event of a file that the index names.

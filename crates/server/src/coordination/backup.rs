@@ -155,7 +155,7 @@ fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
         let wanted = name == crate::datadir::AUTO
             || name == omnibus_encryption::TABLE_KEY_FILE
             || name == crate::sysvars::persisted::FILE
-            || name == crate::replica::PASSWORDS
+            || name == omnibus_encryption::REPLICA_PASSWORDS
             || Path::new(&name).extension().is_some_and(|end| end == "pem");
         if wanted && entry.path().is_file() {
             let to = root.join(&name);

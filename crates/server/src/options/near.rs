@@ -17,7 +17,15 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
 
 /// The nearest of `names`, if any is near enough to be worth saying.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.len() / 3 + 1;
+    within(name.len() / 3 + 1, name, names)
+}
+
+/// The nearest of `names`, if it is so near that nothing else can be meant: two letters at most differ.
+pub fn mistyped<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    within(2, name, names)
+}
+
+fn within<'a>(limit: usize, name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let best = names.map(|n| (distance(name.as_bytes(), n.as_bytes()), n)).min()?;
     (best.0 <= limit).then_some(best.1)
 }

@@ -4,11 +4,11 @@
 //! be preceded by `skip-`, `disable-`, `enable-` (switches) and `loose-` (ignored if unknown).
 
 use super::file::{self, FileOption};
-use super::near::nearest;
+use super::near::{mistyped, nearest};
 use super::{ServerOptions, Task};
 use crate::sysvars::persisted;
 use crate::sysvars::{
-    Change, Given, Kind, Registry, VarDef, VarId, VarValue, coerce, in_other_unit, refuse_unsupported,
+    Change, Given, Kind, Registry, VarDef, VarId, VarValue, about, coerce, in_other_unit, refuse_unsupported,
 };
 use std::path::PathBuf;
 
@@ -19,6 +19,10 @@ pub struct OptionError(pub String);
 
 const NO_RANDOM_PASSWORD: &str =
     "--initialize: no random password is made here; give --initialize-insecure, and root a password then";
+
+/// Options that are not variables, and say what to do.
+const TASKS: &[&str] =
+    &["help", "version", "initialize_insecure", "defaults_file", "defaults_extra_file", "no_defaults"];
 
 /// Options that are not variables: accepted, and of no effect here.
 const IGNORED: &[&str] = &["console", "user", "log_warnings", "symbolic_links", "standalone", "daemonize"];
@@ -182,9 +186,15 @@ fn takes_value(name: &str) -> bool {
     }
 }
 
-/// Options that are no variables and are accepted all the same.
+/// Options that are no variables and are accepted all the same. One that is a slip of the pen from an option that acts is not: it would be
+/// missed.
 fn is_accepted(name: &str) -> bool {
-    IGNORED.contains(&name) || is_of_plugin(name)
+    let acting = || names().filter(|name| about(name).is_some());
+    IGNORED.contains(&name) || is_of_plugin(name) && mistyped(name, acting()).is_none()
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    Registry::get().iter().map(|(_, def)| def.name)
 }
 
 fn apply(options: &mut ServerOptions, option: &FileOption) -> Result<(), OptionError> {
@@ -342,7 +352,7 @@ fn allowed(def: &VarDef) -> String {
 
 fn unknown(name: &str, option: &FileOption) -> OptionError {
     let shown = option.name.trim_start_matches("--");
-    let near = nearest(name, Registry::get().iter().map(|(_, def)| def.name));
+    let near = nearest(name, names().chain(TASKS.iter().copied()));
     let hint = near.map_or_else(String::new, |n| format!("; did you mean '--{}'?", n.replace('_', "-")));
     OptionError(format!("{}: unknown option '--{shown}'{hint}", option.place))
 }

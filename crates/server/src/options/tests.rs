@@ -41,6 +41,16 @@ fn plugins_that_are_not_here_have_no_effect() {
     assert_eq!(o.warnings.len(), 5, "{:?}", o.warnings);
     assert!(run(&["--mysqlxy=0"]).is_err());
     assert!(run(&["--innodb-lock-wait-timeout=20"]).unwrap().warnings.is_empty(), "one that is here");
+    let told = run(&["--innodb-lock-wait-timeot=20"]).unwrap_err().0;
+    assert!(
+        told.ends_with("'--innodb-lock-wait-timeot'; did you mean '--innodb-lock-wait-timeout'?"),
+        "{told}"
+    );
+    assert_eq!(
+        run(&["--innodb-lock-schedule-algorithm=fcfs"]).unwrap().warnings.len(),
+        1,
+        "near nothing that acts"
+    );
 }
 
 #[test]
@@ -83,6 +93,7 @@ fn mistakes_are_named() {
         message(&["--sync-binlgo=1"]),
         "command line: unknown option '--sync-binlgo'; did you mean '--sync-binlog'?"
     );
+    assert!(message(&["--hlep"]).ends_with("did you mean '--help'?"));
     assert!(message(&["--gtid-mode=YES"]).contains("one of OFF, OFF_PERMISSIVE, ON_PERMISSIVE, ON"));
     assert!(message(&["--enforce-gtid-consistency=OFF"]).contains("enforce_gtid_consistency=ON"));
     assert!(run(&["--enforce-gtid-consistency=WARN", "--gtid-mode=ON_PERMISSIVE"]).is_ok());

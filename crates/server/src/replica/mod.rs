@@ -22,7 +22,7 @@ mod threads;
 mod worker;
 mod worker_target;
 
-pub(crate) use store::{FILE as PASSWORDS, check_passwords};
+pub(crate) use store::check_passwords;
 
 use crate::account::Accounts;
 use crate::log_admin::LogAdmin;
@@ -31,6 +31,7 @@ use crate::sysvars::GlobalVars;
 use channel::Channel;
 use filters::Rules;
 use omnibus_commit::Coordinator;
+use omnibus_encryption::TableEncryption;
 use omnibus_replication::limit::EventLimit;
 use omnibus_replication::replica::ChannelConfig;
 use omnibus_sql::{Database, SqlError, SqlResult};
@@ -63,6 +64,8 @@ pub(crate) struct Env {
     pub coordinator: Arc<Coordinator>,
     /// The data directory.
     pub folder: Arc<Path>,
+    /// The encryption of its files.
+    pub tables: Arc<TableEncryption>,
     /// The rest of the server.
     pub server: Parts,
 }
@@ -85,11 +88,12 @@ impl Replicas {
     pub(crate) fn open(
         database: Arc<Database>,
         coordinator: Arc<Coordinator>,
+        tables: Arc<TableEncryption>,
         server: Parts,
     ) -> SqlResult<Arc<Replicas>> {
         let folder = Path::new(server.globals.named("datadir").as_str()).into();
         let filters = Rules::from_options(&server.globals);
-        let env = Env { database, coordinator, folder, server };
+        let env = Env { database, coordinator, folder, tables, server };
         let mut channels = BTreeMap::new();
         for (name, config) in store::load(&env)? {
             channels.insert(name.clone(), Channel::open(env.clone(), name, config, filters.for_channel())?);

@@ -292,7 +292,7 @@ pub struct ServerCounters {
     /// The most there ever were.
     pub max_used: AtomicU64,
     /// When `max_used` was reached, seconds since the epoch.
-    pub max_used_time: AtomicU64,
+    pub max_used_us: AtomicU64,
     /// Prepared statements at present.
     pub prepared: AtomicU64,
     /// Start, microseconds since the epoch.
@@ -319,8 +319,7 @@ impl ServerCounters {
     pub fn connect(&self) -> u64 {
         let now = self.connected.fetch_add(1, Ordering::Relaxed) + 1;
         if self.max_used.fetch_max(now, Ordering::Relaxed) < now {
-            let seconds = crate::clock::now_us() / 1_000_000;
-            self.max_used_time.store(seconds.unsigned_abs(), Ordering::Relaxed);
+            self.max_used_us.store(crate::clock::now_us().unsigned_abs(), Ordering::Relaxed);
         }
         now
     }

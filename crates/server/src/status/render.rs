@@ -55,7 +55,7 @@ pub fn render(sources: &StatusSources<'_>) -> Vec<(String, String)> {
     put("Connections", load(&s.connections));
     put("Connection_errors_max_connections", load(&s.refused_max));
     put("Max_used_connections", load(&s.max_used));
-    put("Max_used_connections_time", clock::utc_text(s.max_used_time.load(Ordering::Relaxed) as i64));
+    put("Max_used_connections_time", clock::utc_text(s.max_used_us.load(Ordering::Relaxed) as i64));
     put("Prepared_stmt_count", load(&s.prepared));
     put("Threads_cached", "0".into());
     put("Threads_connected", load(&s.connected));

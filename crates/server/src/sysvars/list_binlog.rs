@@ -1,4 +1,4 @@
-//! The binary log, commit.
+//! The binary log, commit, encryption.
 
 use super::def::{Fixed::*, Kind, VarDef as V};
 use omnibus_format::Dialect::{Mariadb, Mysql};
@@ -54,6 +54,7 @@ pub static VARS: &[V] = &[
     V::global("binlog_encryption", Kind::Bool, B(false)),
     V::fixed("binlog_rotate_encryption_master_key_at_startup", Kind::Bool, B(false)),
     V::fixed("keyring_file_data", Kind::Text, S("")),
+    V::both("default_table_encryption", Kind::Bool, B(false)),
     V::fixed(
         "commit_protocol",
         Kind::Enum(&["serialized", "group", "group-redo", "one-sync", "none"]),

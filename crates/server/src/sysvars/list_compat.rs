@@ -14,7 +14,6 @@ pub static VARS: &[V] = &[
     V::both("auto_generate_invisible_key", Kind::Bool, B(false)),
     V::both("new", Kind::Bool, B(false)),
     V::both("max_delayed_threads", Kind::UInt(0, 16_384, 1), U(20)),
-    V::both("check_constraint_checks", Kind::Bool, B(true)),
     V::both("system_versioning_insert_history", Kind::Bool, B(false)),
     V::both("sql_if_exists", Kind::Bool, B(false)),
     V::both("keep_files_on_create", Kind::Bool, B(false)),
@@ -22,10 +21,8 @@ pub static VARS: &[V] = &[
     V::both("xa_detach_on_prepare", Kind::Bool, B(true)),
     // What dumps and printed logs of these servers set before and after what they have to say.
     V::global("innodb_stats_auto_recalc", Kind::Bool, B(true)),
-    V::both("default_table_encryption", Kind::Bool, B(false)),
     V::both("note_verbosity", Kind::Set(&["basic", "unknown_variables", "explain"]), S("basic,explain"))
         .only(Mariadb),
-    V::both("max_statement_time", Kind::Double(0.0, 31_536_000.0), D(0.0)).only(Mariadb),
     // Of MySQL 8.4: what tunes threads, caches and formats that are not here.
     V::fixed("core_file", Kind::Bool, B(false)),
     V::global("delayed_insert_limit", Kind::UInt(1, u64::MAX, 1), U(100)),
@@ -56,7 +53,6 @@ pub static VARS: &[V] = &[
     V::both("select_into_disk_sync", Kind::Bool, B(false)),
     V::both("select_into_disk_sync_delay", Kind::UInt(0, 31_536_000, 1), U(0)),
     V::global("regexp_stack_limit", Kind::UInt(0, 2_147_483_647, 1), U(8_000_000)),
-    V::global("regexp_time_limit", Kind::UInt(0, 2_147_483_647, 1), U(32)),
     V::global("slow_launch_time", Kind::UInt(0, 31_536_000, 1), U(2)),
     V::both(
         "optimizer_trace_features",

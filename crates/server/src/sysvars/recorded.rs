@@ -193,6 +193,25 @@ fn variables_without_effect_are_documented() {
     assert!(missing.is_empty(), "neither inert nor acting: {missing:?}");
 }
 
+/// A variable that acts is on no row of that page, or its family's row says that it acts.
+#[test]
+fn variables_that_act_are_not_said_to_have_no_effect() {
+    let page = include_str!("../../../../docs/use/sql.md");
+    let named = named_on(page);
+    let by_name = |def: &&VarDef| named.contains(&def.name) || super::about(def.name).is_some();
+    let acting: Vec<&str> = acting().into_iter().filter(by_name).map(|def| def.name).collect();
+    let rows = include_str!("../../../../docs/use/variables.md").lines();
+    for (names, what) in rows.filter_map(|row| row.strip_prefix("| `")?.split_once(" | ")) {
+        let (names, what) = (format!("`{names}"), named_on(what));
+        let names = named_on(&names);
+        let wrong: Vec<_> = acting
+            .iter()
+            .filter(|name| is_named(name, &names) && (names.contains(*name) || !what.contains(*name)))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:?} act, and are said to have no effect");
+    }
+}
+
 /// Sources that list names of variables and do not read their values.
 const LISTS: &[&str] = &[
     "bind/uses.rs",
