@@ -1,3 +1,5 @@
+//! The accountant with one session, and with several beyond the limit of all.
+
 use super::*;
 
 fn settings(own: u64, all: u64) -> SessionSettings {
