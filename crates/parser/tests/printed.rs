@@ -365,7 +365,7 @@ fn query(sql: &str, options: &ParseOptions) -> Result<Query, String> {
 }
 
 fn view_text(tree: &Query) -> String {
-    String::from_utf8(print::view_sql(&tree, &ViewText::default()).0).unwrap()
+    String::from_utf8(print::view_sql(tree, &ViewText::default()).0).unwrap()
 }
 
 /// A tree without the texts that name columns, and the ways that names of functions were written: those are of what was read.

@@ -177,7 +177,7 @@ pub fn recover(
         return Ok(Recovered::default());
     };
     let mut walk = Walk::new(engine, replay, applied, dir.names(), total_bytes(dir, first), started);
-    let Some(mut scan) = RecoveryScan::new(&dir, first)? else { return Ok(Recovered::default()) };
+    let Some(mut scan) = RecoveryScan::new(dir, first)? else { return Ok(Recovered::default()) };
     let tail = loop {
         match scan.next().map_err(|error| damage::named(dir, error))? {
             RecoveryItem::Event { file, event, place } => {

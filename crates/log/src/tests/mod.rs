@@ -167,7 +167,7 @@ fn recover(path: &Path) -> (Vec<u64>, Option<LogTail>) {
 }
 
 fn numbers(dir: &LogDir, first: FileSeq) -> (Vec<u64>, LogTail) {
-    let mut scan = RecoveryScan::new(&dir, first).unwrap().unwrap();
+    let mut scan = RecoveryScan::new(dir, first).unwrap().unwrap();
     let (mut found, mut open) = (Vec::new(), None);
     loop {
         match scan.next().unwrap() {

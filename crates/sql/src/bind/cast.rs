@@ -87,7 +87,7 @@ pub(super) fn cast(binder: &mut Binder<'_>, operand: &ast::Expr, target: &CastTy
         CastType::DateTime(decimals) => ExprType::datetime(*decimals).nullable(true),
         CastType::DateTimeAt { .. } => return super::cast_at::bind(binder, operand, e, target),
         CastType::Decimal { precision, scale } => {
-            let written = || String::from_utf8_lossy(&print::sql(&operand)).into_owned();
+            let written = || String::from_utf8_lossy(&print::sql(operand)).into_owned();
             decimal_type(*precision, *scale).map_err(|error| named(error, &written()))?
         }
         CastType::Float(_) => {

@@ -270,7 +270,7 @@ impl Edit {
             Some(DefaultValue::Expression(expr)) => Some(expr),
             _ => None,
         };
-        generated.or(default).is_some_and(|now| print::column_names(&now) == print::column_names(&expr.tree))
+        generated.or(default).is_some_and(|now| print::column_names(now) == print::column_names(&expr.tree))
     }
 
     pub(super) fn find_check(&self, name: &str) -> Option<usize> {

@@ -164,7 +164,7 @@ fn logged_view(ddl: &Ddl<'_>, tree: &CreateView, def: &ViewDef) -> Vec<u8> {
 /// # Errors
 /// 1350, 1351.
 pub(crate) fn check_view_text(query: &Query) -> SqlResult<Facts> {
-    let (_, facts) = print::view_sql(&query, &ViewText::default());
+    let (_, facts) = print::view_sql(query, &ViewText::default());
     if facts.into {
         return Err(SqlError::view_select_derived_clause("INTO"));
     }
