@@ -18,12 +18,12 @@ const ALL: [(&str, bool); 16] = [
     ("events_waits_current", false),
     ("events_waits_history", false),
     ("events_waits_history_long", false),
-    (GLOBAL, true),
+    ("global_instrumentation", true),
     ("thread_instrumentation", true),
-    (DIGEST, true),
+    ("statements_digest", true),
 ];
-const GLOBAL: &str = "global_instrumentation";
-const DIGEST: &str = "statements_digest";
+/// The bits of `global_instrumentation` and `statements_digest`, without either of which no digest is counted.
+const DIGESTS: u32 = 1 << 13 | 1 << 15;
 
 /// Those that are off, a bit each.
 #[derive(Debug)]
@@ -43,9 +43,7 @@ impl Consumers {
 
     /// Whether statements are counted by digest.
     pub(crate) fn digests(&self) -> bool {
-        let on =
-            |name: &str| ALL.iter().position(|(other, _)| *other == name).is_none_or(|at| self.is_on(at));
-        on(GLOBAL) && on(DIGEST)
+        self.0.load(Ordering::Relaxed) & DIGESTS == 0
     }
 
     /// All, and whether they are on.
@@ -61,5 +59,24 @@ impl Consumers {
             false => self.0.fetch_or(1 << at, Ordering::Relaxed),
         };
         (before >> at & 1 == 0) != on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_counted_unless_they_or_all_are_switched_off() {
+        for (name, _) in ALL {
+            let consumers = Consumers::default();
+            assert!(consumers.digests());
+            consumers.switch(name, false);
+            assert_eq!(
+                consumers.digests(),
+                !matches!(name, "global_instrumentation" | "statements_digest"),
+                "{name}"
+            );
+        }
     }
 }
