@@ -5,6 +5,7 @@
 //! header is durable. INDEX-2: a file is named before the first transaction goes into it. A name is taken out before
 //! its file is deleted; the files still to delete are kept in a list of their own until they are gone.
 
+use crate::config::LogConfig;
 use crate::error::{IndexError, IoFailure, failed};
 use crate::fault::{Faults, Point};
 use crate::io;
@@ -22,6 +23,16 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// The index of the log in `dir`.
+    pub(crate) fn new(dir: &Path, config: &LogConfig) -> Index {
+        Index {
+            dir: dir.to_owned(),
+            names: FileNames::new(config.basename.clone()),
+            disk: config.disk.clone(),
+            faults: config.faults.clone(),
+        }
+    }
+
     /// The files named, oldest first; `None` if there is no index.
     pub(crate) fn read(&self) -> Result<Option<Vec<FileSeq>>, IndexError> {
         let path = self.dir.join(self.names.index());

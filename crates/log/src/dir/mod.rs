@@ -36,15 +36,9 @@ pub struct LogDir {
 /// # Errors
 /// The index is unreadable.
 pub fn listed_files(path: &Path, config: &LogConfig) -> Result<Vec<PathBuf>, IndexError> {
-    let names = FileNames::new(config.basename.clone());
-    let index = Index {
-        dir: path.to_owned(),
-        names: names.clone(),
-        disk: config.disk.clone(),
-        faults: config.faults.clone(),
-    };
+    let index = Index::new(path, config);
     let files = index.read()?.unwrap_or_default();
-    Ok(files.into_iter().map(|seq| path.join(names.log(seq))).collect())
+    Ok(files.into_iter().map(|seq| path.join(index.names.log(seq))).collect())
 }
 
 impl LogDir {
@@ -58,13 +52,8 @@ impl LogDir {
         config.disk.create_dir_all(&path).map_err(failed("create", &path))?;
         // Asserts RECOVER-3: a kill may have come between a new index and the sync of its name, and files are removed by it.
         config.disk.sync_dir(&path).map_err(failed("sync", &path))?;
-        let names = FileNames::new(config.basename.clone());
-        let index = Index {
-            dir: path.clone(),
-            names: names.clone(),
-            disk: config.disk.clone(),
-            faults: config.faults.clone(),
-        };
+        let index = Index::new(&path, &config);
+        let names = index.names.clone();
         let mut dir = LogDir { path, names, config, index, files: Vec::new(), leftovers: Vec::new() };
         let there = dir.directory_listing()?;
         dir.leftovers = dir.index.read_purge_list()?;

@@ -105,6 +105,25 @@ pub struct DataType {
     pub implied: bool,
 }
 
+impl DataType {
+    /// The type of a name alone, without parameters and attributes.
+    #[must_use]
+    pub fn of(name: TypeName) -> DataType {
+        DataType {
+            name,
+            length: None,
+            scale: None,
+            unsigned: false,
+            zerofill: false,
+            labels: Vec::new(),
+            charset: None,
+            collation: None,
+            binary: false,
+            implied: false,
+        }
+    }
+}
+
 /// The value of `DEFAULT`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefaultValue {

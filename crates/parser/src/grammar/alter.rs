@@ -65,7 +65,7 @@ pub(super) fn alter(p: &mut Parser<'_>) -> Rule<Statement> {
         }
         return Ok(statement::unsupported(p, "ALTER INSTANCE", "alter_instance"));
     }
-    for (word, what, kind) in [
+    let known = [
         ("SERVER", "ALTER SERVER", "alter_server"),
         ("TABLESPACE", "ALTER TABLESPACE", "alter_tablespace"),
         ("UNDO", "ALTER UNDO TABLESPACE", "alter_tablespace"),
@@ -73,12 +73,8 @@ pub(super) fn alter(p: &mut Parser<'_>) -> Rule<Statement> {
         ("RESOURCE", "ALTER RESOURCE GROUP", "alter_resource_group"),
         ("INSTANCE", "ALTER INSTANCE", "alter_instance"),
         ("SEQUENCE", "ALTER SEQUENCE", "alter_sequence"),
-    ] {
-        if p.is_word(word) {
-            return Ok(statement::unsupported(p, what, kind));
-        }
-    }
-    Err(p.error())
+    ];
+    statement::unsupported_of(p, &known)
 }
 
 /// ALTER INSTANCE ROTATE .. MASTER KEY, from ROTATE on.

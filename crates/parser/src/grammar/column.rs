@@ -42,18 +42,7 @@ pub(super) fn data_type(p: &mut Parser<'_>) -> Rule<DataType> {
     let at = p.mark();
     let word = names::upper_word(p)?;
     let behind = p.token.start;
-    let mut ty = DataType {
-        name: TypeName::Int,
-        length: None,
-        scale: None,
-        unsigned: false,
-        zerofill: false,
-        labels: Vec::new(),
-        charset: None,
-        collation: None,
-        binary: false,
-        implied: false,
-    };
+    let mut ty = DataType::of(TypeName::Int);
     ty.name = type_name(p, &word, &mut ty).map_err(|error| {
         // A word that is no type is at fault itself.
         if p.token.start != behind {

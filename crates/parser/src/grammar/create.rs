@@ -71,10 +71,7 @@ fn create_other(p: &mut Parser<'_>, or_replace: bool) -> Rule<Statement> {
 
 /// Kinds of object that are known and not had.
 fn create_unsupported(p: &mut Parser<'_>) -> Rule<Statement> {
-    if p.eat_word("AGGREGATE") {
-        return Ok(statement::unsupported(p, "CREATE FUNCTION", "create_function"));
-    }
-    for (word, what, kind) in [
+    let known = [
         ("AGGREGATE", "CREATE FUNCTION", "create_function"),
         ("SERVER", "CREATE SERVER", "create_server"),
         ("TABLESPACE", "CREATE TABLESPACE", "alter_tablespace"),
@@ -84,12 +81,8 @@ fn create_unsupported(p: &mut Parser<'_>) -> Rule<Statement> {
         ("RESOURCE", "CREATE RESOURCE GROUP", "create_resource_group"),
         ("SEQUENCE", "CREATE SEQUENCE", "create_sequence"),
         ("PACKAGE", "CREATE PACKAGE", "create_package"),
-    ] {
-        if p.is_word(word) {
-            return Ok(statement::unsupported(p, what, kind));
-        }
-    }
-    Err(p.error())
+    ];
+    statement::unsupported_of(p, &known)
 }
 
 /// At TABLE.
@@ -281,7 +274,7 @@ fn drop_other(p: &mut Parser<'_>) -> Rule<Statement> {
         let if_exists = names::if_exists(p);
         return Ok(Statement::DropRole { if_exists, roles: p.comma_list(names::user_or_role)? });
     }
-    for (word, what, kind) in [
+    let known = [
         ("SERVER", "DROP SERVER", "drop_server"),
         ("TABLESPACE", "DROP TABLESPACE", "alter_tablespace"),
         ("UNDO", "DROP UNDO TABLESPACE", "alter_tablespace"),
@@ -290,12 +283,8 @@ fn drop_other(p: &mut Parser<'_>) -> Rule<Statement> {
         ("SPATIAL", "DROP SPATIAL REFERENCE SYSTEM", "drop_srs"),
         ("SEQUENCE", "DROP SEQUENCE", "drop_sequence"),
         ("PACKAGE", "DROP PACKAGE", "drop_package"),
-    ] {
-        if p.is_word(word) {
-            return Ok(statement::unsupported(p, what, kind));
-        }
-    }
-    Err(p.error())
+    ];
+    statement::unsupported_of(p, &known)
 }
 
 /// At TABLE.

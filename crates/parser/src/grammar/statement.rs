@@ -350,3 +350,14 @@ pub(super) fn unsupported(p: &mut Parser<'_>, what: &'static str, kind: &'static
     }
     Statement::Unsupported(Unsupported { what, kind })
 }
+
+/// A kind of object that is known by its word and not had: of `(word, what it is called, its kind)` the one that is next.
+pub(super) fn unsupported_of(
+    p: &mut Parser<'_>,
+    known: &[(&str, &'static str, &'static str)],
+) -> Rule<Statement> {
+    match known.iter().find(|(word, ..)| p.is_word(word)) {
+        Some((_, what, kind)) => Ok(unsupported(p, what, kind)),
+        None => Err(p.error()),
+    }
+}

@@ -134,7 +134,7 @@ fn equality<'e>(condition: &'e Expr, own: &SlotSet) -> Option<(&'e Expr, &'e Exp
     Some((sides.0, sides.1, *collation))
 }
 
-fn has_no_subquery(e: &Expr) -> bool {
+pub(super) fn has_no_subquery(e: &Expr) -> bool {
     let mut none = true;
     e.walk(&mut |e| none &= !matches!(e.kind, Kind::Subquery(_)));
     none

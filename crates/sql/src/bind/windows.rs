@@ -5,6 +5,7 @@
 
 use super::binder::Binder;
 use super::calls;
+use super::exists::has_no_subquery;
 use crate::catalog::first_double;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::aggregate::{self, AggregateSpec};
@@ -465,7 +466,7 @@ fn bound(
             return Err(said.refused(3589, why));
         }
         let amount = binder.expr(amount)?;
-        if !amount.slots().is_empty() || has_subquery(&amount) {
+        if !amount.slots().is_empty() || !has_no_subquery(&amount) {
             return Err(said.refused(3590, NOT_CONSTANT));
         }
         if !binder.session.settings.mariadb && goes_back(binder, &amount, unit) {
@@ -513,12 +514,6 @@ fn goes_back(binder: &mut Binder<'_>, amount: &Expr, unit: IntervalUnit) -> bool
         Some(Value::DateTime(at)) => at < epoch,
         _ => true,
     }
-}
-
-fn has_subquery(e: &Expr) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind, Kind::Subquery(_)));
-    found
 }
 
 /// Puts the values of parameters, if they are known, into the places of these: the plan is for these values then.

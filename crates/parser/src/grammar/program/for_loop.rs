@@ -34,7 +34,8 @@ pub(super) fn for_node(p: &mut Parser<'_>, name: Option<Ident>) -> Rule<ProgramN
     program::end_label(p, name.as_ref())?;
     let kind = counting(number, reverse);
     let body = vec![ProgramNode::Loop { label, kind, body }];
-    let declared = |first, value| Declared { first, count: 1, ty: big_integer(), default: Some(value) };
+    let declared =
+        |first, value| Declared { first, count: 1, ty: DataType::of(TypeName::BigInt), default: Some(value) };
     let variables = vec![declared(number, first), declared(number + 1, last)];
     Ok(ProgramNode::Block(Box::new(Block { variables, body, ..Block::default() })))
 }
@@ -47,20 +48,5 @@ fn counting(number: u32, reverse: bool) -> LoopKind {
         variable: number,
         next: binary(step, Expr::Local(number), Expr::Literal(Literal::Int(1))),
         condition: binary(compare, Expr::Local(number), Expr::Local(number + 1)),
-    }
-}
-
-fn big_integer() -> DataType {
-    DataType {
-        name: TypeName::BigInt,
-        length: None,
-        scale: None,
-        unsigned: false,
-        zerofill: false,
-        labels: Vec::new(),
-        charset: None,
-        collation: None,
-        binary: false,
-        implied: false,
     }
 }
