@@ -33,7 +33,9 @@ const MOST: u64 = 1 << 50;
 const LEAST: u64 = 256 << 10;
 
 /// Bytes given back after which the allocator is asked to give the machine its own: a quarter of the server's limit, within these.
-const COLLECT_AFTER: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
+const COLLECT_AFTER: (u64, u64) = (8 << 20, 64 << 20);
+/// Less than this, given back at once, is what short statements take by turns, and the allocator soon uses it again: it does not count there.
+const MUCH: u64 = 1 << 20;
 /// The function that makes the allocator of the process give back what nobody holds.
 static COLLECTOR: OnceLock<fn()> = OnceLock::new();
 
@@ -100,12 +102,14 @@ impl ServerMemory {
 
     fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
-        self.given_back.fetch_add(bytes, Ordering::Relaxed);
+        if bytes >= MUCH {
+            self.given_back.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Has the allocator give back what was freed, before somebody takes more.
     fn collect(&self, limit: u64) {
-        let enough = (limit / 4).clamp(*COLLECT_AFTER.start(), *COLLECT_AFTER.end());
+        let enough = (limit / 4).clamp(COLLECT_AFTER.0, COLLECT_AFTER.1);
         let given_back = self.given_back.load(Ordering::Relaxed);
         let mine =
             || self.given_back.compare_exchange(given_back, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();

@@ -47,6 +47,8 @@ fn the_allocator_is_asked_for_what_was_given_back_before_more_is_taken() {
     assert_eq!(asked(), 1, "before the next one takes anything");
     take(10 << 20);
     assert_eq!(asked(), 0, "once for what was given back");
+    (0..1000).for_each(|_| take(CHUNK));
+    assert_eq!(asked(), 0, "short statements are a thousand chunks, which the allocator uses again");
 }
 
 /// MEMORY-1.
