@@ -22,7 +22,7 @@ pub struct AllocArgs {
     #[arg(long, value_name = "N")]
     end_suffix: u32,
     /// Size of each file in bytes; K, M, G and T are understood. Best the server's max_binlog_size.
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = omnibus_log::parse_size)]
     binlog_size: u64,
     /// The path of the files without their number, normally DATADIR/pre-allocated-binlog/empty.
     #[arg(long, value_name = "PATH")]
@@ -122,25 +122,6 @@ impl Bar {
     }
 }
 
-/// A number of bytes with an optional unit of 1024: `4096`, `512K`, `2G`.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let (digits, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
-        Some(b'K') => (&text[..text.len() - 1], 10),
-        Some(b'M') => (&text[..text.len() - 1], 20),
-        Some(b'G') => (&text[..text.len() - 1], 30),
-        Some(b'T') => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let number: u64 =
-        digits.parse().map_err(|_| format!("{text:?} is no size; write 4096, 512K, 100M, 2G"))?;
-    match number.checked_mul(1 << shift) {
-        Some(0) => Err("a size of 0 prepares nothing".to_owned()),
-        Some(size) if i64::try_from(size).is_ok() => Ok(size),
-        _ => Err(format!("{text} is more than any file can hold")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -153,17 +134,6 @@ mod tests {
             binlog_size: 10_000,
             binlog_name: dir.join("pre-allocated-binlog/empty"),
             reserve_only: false,
-        }
-    }
-
-    #[test]
-    fn sizes_have_units_and_bounds() {
-        assert_eq!(parse_size("4096"), Ok(4096));
-        assert_eq!(parse_size("512k"), Ok(512 << 10));
-        assert_eq!(parse_size("2G"), Ok(2 << 30));
-        for bad in ["", "G", "2X", "-1", "1.5G", "0", "0M", "99999999999T", "18446744073709551615", "\u{e9}"]
-        {
-            assert!(parse_size(bad).is_err(), "{bad}");
         }
     }
 

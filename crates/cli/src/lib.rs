@@ -6,23 +6,17 @@ mod allocator;
 mod archive;
 mod binlog;
 mod check;
-mod device;
 mod hidden;
 mod import;
 mod keyring_args;
 #[cfg(not(all(feature = "archive", feature = "stream")))]
 mod not_built;
-mod preallocbench;
-mod protocolbench;
-mod responder;
 mod restore;
 mod serve;
 mod server_args;
 #[cfg(feature = "stream")]
 mod stream;
-mod syncbench;
 mod version;
-mod wakeupbench;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,7 +40,7 @@ enum Command {
     Alloc(alloc::AllocArgs),
     /// Measure this machine.
     #[command(subcommand)]
-    Bench(Bench),
+    Bench(omnibus_bench::Bench),
     Check(check::CheckArgs),
     #[cfg(feature = "archive")]
     Archive(Box<archive::ArchiveArgs>),
@@ -62,16 +56,6 @@ enum Command {
     Import(Box<import::ImportArgs>),
 }
 
-#[derive(Subcommand)]
-enum Bench {
-    /// Measure the duration of a durable write on your disk, by file preparation, method and size.
-    Sync(syncbench::SyncBenchArgs),
-    Preallocation(preallocbench::PreallocationArgs),
-    Protocols(protocolbench::ProtocolArgs),
-    Wakeup(wakeupbench::WakeupArgs),
-    Responder(responder::ResponderArgs),
-}
-
 /// Runs the command that the process was given.
 #[must_use]
 pub fn run() -> ExitCode {
@@ -83,11 +67,7 @@ pub fn run() -> ExitCode {
         Command::Binlog(args) => binlog::run(&args),
         Command::Replay(args) => binlog::replay::run(args),
         Command::Alloc(args) => alloc::run(args),
-        Command::Bench(Bench::Sync(args)) => syncbench::run(args),
-        Command::Bench(Bench::Preallocation(args)) => preallocbench::run(args),
-        Command::Bench(Bench::Protocols(args)) => protocolbench::run(args),
-        Command::Bench(Bench::Wakeup(args)) => wakeupbench::run(args),
-        Command::Bench(Bench::Responder(args)) => responder::run(args),
+        Command::Bench(bench) => omnibus_bench::run(bench),
         Command::Check(args) => check::run(args),
         #[cfg(feature = "archive")]
         Command::Archive(args) => archive::run(&args),

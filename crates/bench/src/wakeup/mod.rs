@@ -9,7 +9,7 @@
 
 mod usage;
 
-use crate::protocolbench::{load::quantile, report::aligned};
+use crate::protocols::{load::quantile, report::aligned};
 use clap::Args;
 use omnibus_commit::{CommitResult, ticket_to_complete};
 use parking_lot::{Condvar, Mutex};

@@ -10,7 +10,7 @@ pub(crate) mod load;
 pub(crate) mod report;
 mod world;
 
-use crate::syncbench::progress;
+use crate::sync::progress;
 use clap::Args;
 use load::Sample;
 use omnibus_commit::CommitProtocol;

@@ -8,10 +8,10 @@ mod client;
 mod commits;
 mod syncs;
 
-use crate::alloc::parse_size;
 use crate::device::Device;
-use crate::syncbench::progress;
+use crate::sync::progress;
 use clap::Args;
+use omnibus_log::parse_size;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
