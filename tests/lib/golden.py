@@ -20,6 +20,8 @@ LONGEST = 500
 SAME_CODE, ONLY_PEER = {1916: 1292, 3020: 1365}, 1105
 # MySQL always rounds fractions of seconds. MariaDB keeps a subquery's answers by collation, whatever it does with the text.
 LIKE_MYSQL = "SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL'), optimizer_switch = 'subquery_cache=off'"
+# MySQL's default collation is another one than ours.
+LIKE_OURS = "SET default_collation_for_utf8mb4 = utf8mb4_general_ci, collation_connection = utf8mb4_general_ci, collation_database = utf8mb4_general_ci"
 
 
 @dataclass
@@ -107,20 +109,20 @@ def letter(column):
 
 
 class Runner:
-    """Runs scripts against one server. `engine`: where tables go; None for MariaDB."""
+    """Runs scripts against one server. `engine`: where tables go; None for a peer, which `like` makes as much like ours as it can be."""
 
-    def __init__(self, server, engine=None):
-        self.server, self.engine, self.sessions, self.count = server, engine, {}, 0
+    def __init__(self, server, engine=None, like=LIKE_MYSQL):
+        self.server, self.engine, self.like, self.sessions, self.count = server, engine, like, {}, 0
 
     def session(self, name):
         if name not in self.sessions:
             db = connect(self.server, autocommit=True, conv={}, charset="utf8mb4", use_unicode=False, init_command=f"SET sql_mode='{MODE}'")
             cursor = db.cursor()
             cursor.execute("SET NAMES utf8mb4, time_zone = '+00:00', timestamp = 1700000000, default_storage_engine = " + (self.engine or "InnoDB"))
-            cursor.execute("CREATE DATABASE IF NOT EXISTS golden")
+            cursor.execute("CREATE DATABASE IF NOT EXISTS golden COLLATE utf8mb4_general_ci")
             cursor.execute("USE golden")
             if not self.engine:
-                cursor.execute(LIKE_MYSQL)
+                cursor.execute(self.like)
             self.sessions[name] = cursor
         return self.sessions[name]
 
@@ -147,7 +149,7 @@ class Runner:
             rows = cursor.fetchall() if cursor.description else None
             warnings = self.warnings(cursor) if result.warning_count else ""
             if not self.engine and sql.startswith("SET sql_mode"):
-                cursor.execute(LIKE_MYSQL)
+                cursor.execute(self.like)
             if rows is None:
                 return "ok", cursor.rowcount, warnings
             nulls = [bool(rows) and all(row[at] is None for row in rows) for at in range(len(result.fields))]

@@ -5,6 +5,7 @@ Operands have matching types, but for the conversions that MySQL and MariaDB agr
 """
 
 import random
+import re
 import unicodedata
 
 import expressions
@@ -210,6 +211,20 @@ def unmixed(sql, outcomes):
     return any(outcome[0] == "error" and outcome[1] in COLLATIONS for outcome in outcomes) and expressions.ASCII.search(sql)
 
 
+# MySQL 9.7 compares an integer with a list of DOUBLE constants as integers, has modes of its own for weeks with a negative one, takes '2'
+# for a member's number where an index of an ENUM is read, and cuts what REPLACE makes longer in a temporary table. CHAR(.. USING utf8mb4)
+# has its own default collation. Of equal texts GREATEST and LEAST give either.
+ODD = re.compile(r"IN \([^()]*\de|WEEK\(.*, -\d\)|\be (=|<=>|IN) |REPLACE\(|USING utf8mb4|(GREATEST|LEAST)\([^()]*SPACE")
+
+
+def excused(peer, sql, outcomes):
+    """Whether a difference is the peer's own."""
+    if peer == "MariaDB":
+        return unmixed(sql, outcomes)
+    # 9.7 has MD5 and SHA1 in a component only, 8.4 as we do.
+    return ODD.search(sql) or any(outcome[:2] == ("error", 1305) for outcome in outcomes)
+
+
 def shown(answer, answers):
     """What of an answer is not in all of them."""
     for at, (kind, rest) in enumerate(answer):
@@ -222,8 +237,9 @@ def shown(answer, answers):
 
 
 def compare(runners, number, seed):
-    """Runs statements against all runners; prints what differs. How many differ."""
+    """Runs statements against all runners, the peer's last; prints what differs. How many differ."""
     generator, failed = Generator(seed), 0
+    peer = list(runners)[-1]
     for runner in runners.values():
         runner.session("").execute("DROP DATABASE IF EXISTS golden")
         runner.close()
@@ -238,7 +254,7 @@ def compare(runners, number, seed):
         raw = {name: outcomes(runner, several) for name, runner in runners.items()}
         answers = {name: [rows_of(here(sql), outcome) for sql, outcome in zip(several, each)] for name, each in raw.items()}
         sql = ";\n".join(map(here, several))
-        if any(answer != answers["MariaDB"] for answer in answers.values()) and not unmixed(sql, raw["MariaDB"]):
+        if any(answer != answers[peer] for answer in answers.values()) and not excused(peer, sql, raw[peer]):
             failed += 1
             if failed == 1:
                 print(*setup, sep=";\n", end=";\n")

@@ -152,7 +152,7 @@ class Run:
         try:
             self.code = 0
             act(self.sessions[at])
-        except (OSError, IndexError, AttributeError, struct.error):
+        except (OSError, IndexError, AttributeError, struct.error, pymysql.err.InterfaceError):
             self.code = 2013  # What a reply that ended early, or none, looks like to the library.
         except pymysql.err.OperationalError as error:
             expect(error.args[0] in (2006, 2013), f"{act.__name__}: {error}")

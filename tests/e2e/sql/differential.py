@@ -4,7 +4,8 @@
     differential.py                      every golden script in testdata/differential, against all three
     differential.py FILE..               these
     differential.py --update FILE..      writes what MariaDB answers (and ours, where a record says `@differs`) into the files
-    differential.py --generate N --seed S    N generated statements, compared; S is fixed unless said
+    differential.py --generate N --seed S    N generated statements, compared with a MariaDB by ours in its dialect; S is fixed unless said
+    differential.py --generate N --peer mysql    the same with the real MySQL that `scripts/peers` has (needs root)
 
 The format is in testdata/differential/README.md.
 
@@ -22,6 +23,7 @@ import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import golden
+import real_peers
 import seeds  # noqa: E402
 from omnibus import ROOT, MariaDB, Omnibus, Scratch, expect
 
@@ -154,25 +156,34 @@ def main():
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--generate", type=int, default=0)
+    parser.add_argument("--peer", choices=("mariadb", "mysql"), default="mariadb")
     seeds.add_to(parser)
     options = parser.parse_args()
     with Scratch() as scratch:
         folder = pathlib.Path(scratch)
-        servers = {}
-        for name in ("lsm", "btree"):
-            (folder / name).mkdir()
-            servers[name] = Omnibus(folder / name, "--skip-networking", "--sync-binlog=0", PACKET)
-        peer = MariaDB(folder, *PEER_OPTIONS)
-        for server in (peer, *servers.values()):
+        # Scripts have a record for each dialect; what is generated has none, so its peer is one of the same dialect.
+        dialect = ["--dialect=mariadb"] if options.generate and options.peer == "mariadb" else []
+        servers = []
+        targets = {}
+        for engine in ("LSM", "BTREE"):
+            (folder / engine).mkdir()
+            servers.append(Omnibus(folder / engine, "--skip-networking", "--sync-binlog=0", PACKET, *dialect))
+            targets[engine] = (types.SimpleNamespace(socket=servers[-1].socket), engine)
+        if options.peer == "mysql":
+            targets["MySQL"] = (types.SimpleNamespace(socket=real_peers.started("mysql")), None, golden.LIKE_OURS)
+        else:
+            peer = MariaDB(folder, *PEER_OPTIONS)
+            servers.append(peer)
+            targets["MariaDB"] = (types.SimpleNamespace(socket=peer.socket), None)
+        for server in servers:
             server.start()
-        load_zones(peer)
-        where = {name: types.SimpleNamespace(socket=server.socket) for name, server in [*servers.items(), ("peer", peer)]}
-        targets = {"LSM": (where["lsm"], "LSM"), "BTREE": (where["btree"], "BTREE"), "MariaDB": (where["peer"], None)}
+        if options.peer == "mariadb":
+            load_zones(peer)
         if options.generate:
             failure = generate(targets, options.generate, options.seed)
         else:
             failure = compare(options.files or sorted(FOLDER.glob("*.test")), targets, options.update)
-        for server in (*servers.values(), peer):
+        for server in servers:
             server.stop()
     expect(not failure, failure)
 

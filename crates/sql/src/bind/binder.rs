@@ -21,6 +21,7 @@ use crate::api::{AllowAll, Columns, ResultColumn, Rights};
 use crate::catalog::{Catalog, Definer, Table, View};
 use crate::error::{Interrupt, SqlError, SqlResult};
 use crate::expr::context::Context;
+use crate::expr::functions;
 use crate::expr::node::{Expr, Kind};
 use crate::expr::types::{BindContext, Coercibility, ExprType, Family};
 use crate::logical::hints::HintPlace;
@@ -452,6 +453,14 @@ impl<'a> Binder<'a> {
     /// it must do so when the statement runs.
     pub(crate) fn fold(&mut self, expr: Expr) -> Expr {
         if matches!(expr.kind, Kind::Const(_)) || !expr.is_foldable() {
+            return expr;
+        }
+        // What IF and CASE of decimals show is the branch's own, in a result column.
+        let decimals = |e: &Expr| e.ty.column.decimals;
+        if expr.ty.family() == Family::Decimal
+            && functions::branches(&expr).into_iter().any(|branch| decimals(branch) != decimals(&expr))
+            && !self.session.settings.mariadb
+        {
             return expr;
         }
         let truth = expr.is_truth();
