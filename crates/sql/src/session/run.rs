@@ -11,7 +11,7 @@ use crate::state::Inside;
 use crate::store::wait_failure;
 use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, SelectItem, Spanned, Statement};
+use omnibus_parser::ast::{Expr, InnerStatement, Spanned, Statement};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -190,7 +190,7 @@ fn execute_plain(
     let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
     let Call { mode, access, params, .. } = *call;
     let mut call = Call { mode, access, sink: &mut *call.sink, text, params, inner: None };
-    session.context().begin(text, keeps_diagnostics(&statement.node));
+    session.context().begin(text, statement.node.traits().keeps_diagnostics);
     session.hinted(&statement.node, access, |session| execute_begun(session, statement, &mut call))
 }
 
@@ -224,27 +224,6 @@ fn given_args(args: &[Expr], using: &[Expr]) -> Vec<Expr> {
         arg => arg.clone(),
     };
     args.iter().map(given).collect()
-}
-
-/// Statements that show what the statement before left.
-fn keeps_diagnostics(statement: &Statement) -> bool {
-    use omnibus_parser::ast::Show;
-    match statement {
-        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
-        Statement::GetDiagnostics(_) => true,
-        Statement::Signal(signal) => signal.resignal,
-        Statement::Select(query) => match &query.body {
-            QueryBody::Select(select) => select.from.is_empty() && select.items.iter().any(counts_conditions),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// `@@warning_count` and `@@error_count`.
-fn counts_conditions(item: &SelectItem) -> bool {
-    let SelectItem::Expr { expr: Expr::SysVar { name, .. }, .. } = item else { return false };
-    name.is("warning_count") || name.is("error_count")
 }
 
 impl SqlSession {
@@ -292,7 +271,7 @@ impl SqlSession {
     ) -> ExecResult<Outcome> {
         let node = &statement.node;
         let mut begin_and_run = |session: &mut SqlSession| {
-            session.context().begin(call.text, keeps_diagnostics(node));
+            session.context().begin(call.text, node.traits().keeps_diagnostics);
             session.hinted(node, call.access, |session| run_hinted(session, statement, inside, call))
         };
         match inside {

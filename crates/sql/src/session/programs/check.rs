@@ -158,13 +158,3 @@ fn steers_replication(statement: &Statement) -> bool {
             | Statement::StopReplica(_)
     )
 }
-
-/// Whether a statement that the SQL layer runs has a result set for the client.
-pub(super) fn gives_rows(statement: &Statement) -> bool {
-    match statement {
-        Statement::Select(query) => query.into.is_none(),
-        Statement::Insert(insert) => !insert.returning.is_empty(),
-        Statement::Delete(delete) => !delete.returning.is_empty(),
-        _ => false,
-    }
-}

@@ -205,7 +205,7 @@ impl Execution<'_, '_> {
             }
             return Ok(Flow::Server(inner.clone()));
         }
-        if self.session.state.programs.inside == Inside::Statement && check::gives_rows(node) {
+        if self.session.state.programs.inside == Inside::Statement && node.traits().gives_rows {
             return Err(SqlError::sp_no_retset("function").into());
         }
         let program = frame.program.clone();
