@@ -2,7 +2,7 @@
 //!
 //! Only what SHOW CREATE VIEW and `information_schema` show; what is kept is what was written. Each form here reads back as what it stands for.
 
-use super::Printer;
+use super::{Printer, calls};
 use crate::ast::{
     Aggregate, AggregateKind, BinaryOp, CastType, Expr, FrameBound, FunctionCall, IntervalUnit, Like,
     Literal, Quantifier, Query, QueryBody, Truth, UnaryOp, WindowFrame, WindowSpec,
@@ -364,7 +364,7 @@ fn shown_aggregate(printer: &mut Printer<'_>, call: &Aggregate) -> bool {
         }
         _ => return false,
     }
-    printer.aggregate(&other);
+    calls::aggregate(printer, &other);
     true
 }
 
