@@ -95,6 +95,23 @@ impl Reader<'_, '_> {
         self.cx.session.budget.spend(u32::try_from(rows.len() + 1).unwrap_or(u32::MAX))
     }
 
+    /// The rows that `each` makes of the stored tables that are asked for and that the account may know of, counted a table at a time.
+    ///
+    /// # Errors
+    /// As `made`.
+    pub fn of_tables(
+        &mut self,
+        mut each: impl FnMut(&Self, &Table, &mut Vec<Vec<Value>>),
+    ) -> ExecResult<Vec<Vec<Value>>> {
+        let mut rows = Vec::new();
+        for table in self.tables() {
+            let from = rows.len();
+            each(self, &table, &mut rows);
+            self.made(&rows[from..])?;
+        }
+        Ok(rows)
+    }
+
     /// Whether the account may know of a table (or, without one, of a schema).
     pub fn sees(&self, db: &str, table: Option<&str>) -> bool {
         self.cx.session.host.may_see(db, table)
