@@ -12,7 +12,7 @@ use crate::prepared_place::StatementPlace;
 use crate::process::Process;
 use crate::query_log::{Class, Entry, Operation, Record};
 use crate::server::Server;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use crate::sysvars::renamed;
 use crate::sysvars::{
     Change, ComputedContext, LastStatement, Registry, Scope, SessionVars, VarId, VarValue, computed,
@@ -36,7 +36,7 @@ pub struct SessionShared {
     process: Arc<Process>,
     /// The session's variables.
     pub vars: Mutex<SessionVars>,
-    transport: Transport,
+    transport: TransportStatus,
     account: Mutex<Arc<Account>>,
     proxy: Mutex<Option<Arc<str>>>,
     rights_version: AtomicU64,
@@ -77,7 +77,7 @@ impl SessionShared {
         server: Arc<Server>,
         process: Arc<Process>,
         access: &SessionAccess,
-        transport: Transport,
+        transport: TransportStatus,
     ) -> SessionShared {
         let vars = SessionVars::new(&server.globals);
         let max_packet = vars.named("max_allowed_packet").as_u64();
@@ -103,7 +103,7 @@ impl SessionShared {
 
     /// The transport of its bytes.
     #[must_use]
-    pub fn transport(&self) -> &Transport {
+    pub fn transport(&self) -> &TransportStatus {
         &self.transport
     }
 

@@ -33,7 +33,7 @@ use crate::net::{Arrival, ClientHost, PacketStream};
 use crate::process::Process;
 use crate::query_log::Operation;
 use crate::server::Server;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use omnibus_sql::{SessionState, SqlError, SqlSession};
 use omnibus_wire::Capability;
 use statements::Statements;
@@ -117,7 +117,7 @@ impl Session {
             server.clone(),
             process.clone(),
             &access,
-            Transport { tls: packets.stream.tls_names(), compression: login.compression },
+            TransportStatus { tls: packets.stream.tls_names(), compression: login.compression },
         ));
         shared.set_login_collation(login.collation);
         shared.start_idle_clock(packets.caps.has(Capability::INTERACTIVE));

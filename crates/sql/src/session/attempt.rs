@@ -17,7 +17,7 @@ const WAITS: u8 = 3;
 
 /// How far a statement is that interrupts end and that is run again.
 #[derive(Default)]
-pub(super) struct Attempt {
+pub(super) struct Attempts {
     /// It is being run again after an interrupt: it began at the first attempt.
     pub(super) resumed: bool,
     /// How often it has met a lock.
@@ -26,7 +26,7 @@ pub(super) struct Attempt {
     pub(super) load_input: Option<LoadInput>,
 }
 
-impl Attempt {
+impl Attempts {
     /// An attempt has ended with this; what to do about it. Dropping a wait withdraws the request: the blocking run asks again.
     fn end<T>(&mut self, result: ExecResult<T>) -> ExecResult<T> {
         match result {
@@ -47,7 +47,7 @@ impl Attempt {
 
     /// It will not be run again.
     pub(super) fn give_up(&mut self) {
-        *self = Attempt::default();
+        *self = Attempts::default();
     }
 }
 
@@ -55,7 +55,7 @@ impl StatementContext<'_> {
     /// Readies the session's state for a statement, before its first attempt and before each further one.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         let outside = self.state.programs.inside == Inside::Nothing;
-        if !self.attempt.resumed {
+        if !self.attempts.resumed {
             // Who runs statements forgets a KILL of the one before, before it parses this one.
             if outside {
                 self.state.budget.kill().clear_deadline();
@@ -68,7 +68,7 @@ impl StatementContext<'_> {
                 None => omnibus_commit::now_us() as i64,
             };
         }
-        match (keep_diagnostics, self.attempt.resumed) {
+        match (keep_diagnostics, self.attempts.resumed) {
             (false, false) => self.state.diagnostics.clear(),
             (true, false) if outside => self.state.diagnostics.keep(),
             _ => {}
@@ -78,7 +78,7 @@ impl StatementContext<'_> {
             self.state.held.locked = None;
         }
         self.state.last_insert_id_set = None;
-        if self.state.new_insert_id == NewInsertId::Asked && !self.attempt.resumed {
+        if self.state.new_insert_id == NewInsertId::Asked && !self.attempts.resumed {
             self.state.new_insert_id = NewInsertId::None;
         }
         self.state.statement = text.clone();
@@ -87,7 +87,7 @@ impl StatementContext<'_> {
     /// Starts the time that a statement may take.
     pub(super) fn bound_time(&self, statement: &Statement) {
         // The time of a program's statements is the program's.
-        if self.attempt.resumed || self.state.programs.inside != Inside::Nothing {
+        if self.attempts.resumed || self.state.programs.inside != Inside::Nothing {
             return;
         }
         let settings = &self.state.settings;
@@ -153,7 +153,7 @@ impl StatementContext<'_> {
     }
 
     pub(super) fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
-        self.attempt.resumed = false;
+        self.attempts.resumed = false;
         self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
             if self.state.programs.inside == Inside::Nothing {
@@ -163,7 +163,7 @@ impl StatementContext<'_> {
                 self.state.settings.insert_id = None;
             }
             self.state.conditions_before = None;
-            self.attempt.load_input = None;
+            self.attempts.load_input = None;
         }
         match &result {
             Ok(outcome) if outcome.result_set => self.state.row_count = -1,
@@ -174,9 +174,9 @@ impl StatementContext<'_> {
                 self.state.row_count = -1;
                 self.state.diagnostics.push(Level::Error, error.clone());
             }
-            Err(_) => self.attempt.resumed = true,
+            Err(_) => self.attempts.resumed = true,
         }
-        self.attempt.end(result)
+        self.attempts.end(result)
     }
 
     /// Readies the transaction for changes that no statement of ours makes, as `begin` and `run` do for a statement. `text` is as much as is

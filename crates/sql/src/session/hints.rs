@@ -59,7 +59,7 @@ impl SqlSession {
         if self.state.settings.timestamp_us != before.timestamp_us {
             self.state.now_us = self.state.settings.timestamp_us.unwrap_or(self.state.now_us);
         }
-        if !self.attempt.resumed {
+        if !self.attempts.resumed {
             warnings.into_iter().chain(wrong).for_each(|warning| self.state.diagnostics.warn(warning));
         }
         let result = body(self);

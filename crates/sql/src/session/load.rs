@@ -67,7 +67,7 @@ pub(super) fn load_data(
     tree: &LoadData,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
-    let supplied = cx.attempt.load_input.clone();
+    let supplied = cx.attempts.load_input.clone();
     if tree.local && supplied.is_none() && !cx.state.settings.local_infile {
         return Err(SqlError::local_files_disabled().into());
     }

@@ -64,7 +64,7 @@ impl SqlSession {
         let mut replans = 0;
         let result = loop {
             let before = self.state.checkpoint();
-            let again = self.attempt.resumed || replans > 0;
+            let again = self.attempts.resumed || replans > 0;
             match (self.state.programs.inside, call.mode) {
                 (Inside::Nothing, mode) | (_, mode @ Mode::Inline) => self.state.budget.begin(mode, again),
                 (_, Mode::Blocking) => self.state.budget.go_on(again),
@@ -172,7 +172,7 @@ impl SqlSession {
 
     /// A statement that was interrupted will not be run again.
     pub fn give_up(&mut self, error: &SqlError) {
-        self.attempt.give_up();
+        self.attempts.give_up();
         self.state.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
         self.gtid.failed(&mut self.trx);

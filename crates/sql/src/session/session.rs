@@ -2,7 +2,7 @@
 
 use super::Database;
 use super::ReadText;
-use super::attempt::Attempt;
+use super::attempt::Attempts;
 use super::binlog::BinlogInput;
 use super::evaluate;
 use super::next_gtid::{Given, NextGtid};
@@ -33,7 +33,7 @@ pub struct SqlSession {
     /// SET TRANSACTION: for the next transaction only.
     pub(super) next: NextTransaction,
     /// The running statement.
-    pub(super) attempt: Attempt,
+    pub(super) attempts: Attempts,
     /// How changes are run that others logged.
     pub(crate) replayed: Replayed,
     /// Stored programs.
@@ -118,7 +118,7 @@ impl SqlSession {
             statements: StatementCache::new(&kill),
             gtid: NextGtid::default(),
             next: NextTransaction::default(),
-            attempt: Attempt::default(),
+            attempts: Attempts::default(),
             replayed: Replayed::default(),
             programs: Programs { interpreter, suspended: Vec::new(), answer: None },
         }
@@ -196,7 +196,7 @@ impl SqlSession {
     /// The file for the LOAD DATA that is executed next, whatever file it names: a client's, or one
     /// that comes with a replicated statement.
     pub fn supply_file(&mut self, input: LoadInput) {
-        self.attempt.load_input = Some(input);
+        self.attempts.load_input = Some(input);
     }
 
     /// Takes the server's result of the statement that a CALL waits for.
@@ -252,7 +252,7 @@ impl SqlSession {
         self.state.row_count = 0;
         self.state.found_rows = 0;
         self.next.forget();
-        self.attempt.give_up();
+        self.attempts.give_up();
         self.programs.suspended.clear();
         self.programs.answer = None;
     }
