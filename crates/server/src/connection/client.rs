@@ -59,7 +59,7 @@ impl Client {
     pub(crate) fn set_up(&mut self, shared: &SessionShared, state: &SessionState) {
         self.packets.timeouts = shared.timeouts();
         self.packets.messages = state.settings.collation_results;
-        self.packets.count_with(&state.memory, MemoryLimits::of(&state.settings));
+        self.packets.count_with(&state.connection.memory, MemoryLimits::of(&state.settings));
     }
 
     /// The next command of at most `max` bytes, or nothing if the connection was killed while idle.

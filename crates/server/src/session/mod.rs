@@ -128,7 +128,7 @@ impl Session {
         let waiter = sql.watch();
         process.set_kill_hook(Box::new(move || waiter.kill()));
         process.set_transaction(sql.watch());
-        process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
+        process.set_counted(sql.state.connection.memory.clone(), sql.state.budget.progress.clone());
         let mut client = Client::new(server.clone(), packets, process, sql.trx().floor().clone());
         client.set_up(&shared, &sql.state);
         client.told.begin(&mut shared.vars.lock());
@@ -232,12 +232,12 @@ fn fill_in(
     host_name: String,
     host: Arc<SessionShared>,
 ) {
-    state.user = user.to_owned();
-    state.host_name = host_name;
-    state.account = account.plain();
-    state.host = host;
+    state.login.user = user.to_owned();
+    state.login.host_name = host_name;
+    state.login.account = account.plain();
+    state.connection.host = host;
     let mut seed = [0; 16];
     crate::random::random_bytes(&mut seed);
     let n = u128::from_le_bytes(seed);
-    state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
+    state.connection.rand = ((n as u32).into(), ((n >> 64) as u32).into());
 }

@@ -219,7 +219,7 @@ impl Observer<'_> {
             rows_examined: done.examined,
             rows_affected: self.client.replies.rows_affected,
             database: self.sql.state.database.clone(),
-            last_insert_id: self.sql.state.last_insert_id_set.unwrap_or(0),
+            last_insert_id: self.sql.state.results.last_insert_id_set.unwrap_or(0),
             text: text.map(|text| text()).unwrap_or_default(),
             command: command.text(),
         })));

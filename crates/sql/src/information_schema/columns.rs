@@ -118,7 +118,7 @@ fn own_rights(reader: &Reader<'_, '_>, row: &mut [Value]) -> bool {
         Value::Bytes(name) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),
     };
-    let rights = reader.cx.session.host.column_rights(&name(1), &name(2), &name(3));
+    let rights = reader.cx.session.connection.host.column_rights(&name(1), &name(2), &name(3));
     let seen = !rights.is_empty();
     row[PRIVILEGES] = text(&rights);
     seen

@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
 
     /// Whether the account may know of a table (or, without one, of a schema).
     pub fn sees(&self, db: &str, table: Option<&str>) -> bool {
-        self.cx.session.host.may_see(db, table)
+        self.cx.session.connection.host.may_see(db, table)
     }
 
     /// Every stored schema, in order.
@@ -193,7 +193,7 @@ impl Reader<'_, '_> {
     /// The rights in force: those of the program that runs, or of the session.
     pub fn access(&self) -> Arc<dyn AccessCheck> {
         let session = &self.cx.session;
-        let access = session.programs.access.clone().or_else(|| session.host.own_access());
+        let access = session.programs.access.clone().or_else(|| session.connection.host.own_access());
         access.unwrap_or_else(|| Arc::new(AllowAll))
     }
 
@@ -351,11 +351,11 @@ impl VirtualTable for Computed {
 
 impl Computed {
     fn compute(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
-        let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
+        let catalog = cx.session.statement.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let name = self.def.name;
         let names = Names::of(self.def, asked);
-        let account = Account::new(&cx.session.memory);
+        let account = Account::new(&cx.session.connection.memory);
         let mut reader =
             Reader { names, name, catalog: &catalog, shared: &self.shared, engines, account, cx };
         let mut rows = (self.def.rows)(&mut reader)?;

@@ -61,9 +61,9 @@ impl StatementContext<'_> {
                 self.state.budget.kill().clear_deadline();
             }
             if self.state.programs.inside != Inside::Statement {
-                self.state.conditions_before = Some(self.state.diagnostics.counts());
+                self.state.statement.conditions_before = Some(self.state.diagnostics.counts());
             }
-            self.state.now_us = match self.state.settings.timestamp_us {
+            self.state.statement.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => omnibus_commit::now_us() as i64,
             };
@@ -77,11 +77,11 @@ impl StatementContext<'_> {
         if self.state.held.locked.is_some() && !self.trx.locks.has_locked_tables() {
             self.state.held.locked = None;
         }
-        self.state.last_insert_id_set = None;
-        if self.state.new_insert_id == NewInsertId::Asked && !self.attempts.resumed {
-            self.state.new_insert_id = NewInsertId::None;
+        self.state.results.last_insert_id_set = None;
+        if self.state.results.new_insert_id == NewInsertId::Asked && !self.attempts.resumed {
+            self.state.results.new_insert_id = NewInsertId::None;
         }
-        self.state.statement = text.clone();
+        self.state.command.text = text.clone();
     }
 
     /// Starts the time that a statement may take.
@@ -162,16 +162,16 @@ impl StatementContext<'_> {
             if self.trx.statement.take_forced() {
                 self.state.settings.insert_id = None;
             }
-            self.state.conditions_before = None;
+            self.state.statement.conditions_before = None;
             self.attempts.load_input = None;
         }
         match &result {
-            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
-            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+            Ok(outcome) if outcome.result_set => self.state.results.row_count = -1,
+            Ok(outcome) => self.state.results.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
             Err(Interrupt::Error(error)) => {
                 // Hardly an error tells nothing of a definition that is there, or is not.
                 self.trx.floor().see_definitions();
-                self.state.row_count = -1;
+                self.state.results.row_count = -1;
                 self.state.diagnostics.push(Level::Error, error.clone());
             }
             Err(_) => self.attempts.resumed = true,

@@ -83,7 +83,7 @@ impl Group {
 pub(super) fn run(group: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     match group.grouping.method {
         GroupMethod::All | GroupMethod::First => {
-            let mut account = Account::new(&cx.session.memory);
+            let mut account = Account::new(&cx.session.connection.memory);
             single(group, &mut account, cx)?.enter(&group.grouping, cx)?;
             each(cx)
         }
@@ -140,7 +140,7 @@ impl Groups {
         Groups {
             places: HashMap::default(),
             groups: Vec::new(),
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session.connection.memory),
             later: None,
             level,
             record: Vec::new(),

@@ -62,7 +62,7 @@ pub(super) fn run(of: &GroupBy, slot: u16, cx: &mut Context<'_>, each: &mut Join
         }
         (open.keys, open.parts) = (keys, parts);
         while open.groups.len() <= grouping.keys.len() {
-            open.groups.push((Group::start(grouping, cx), Account::new(&cx.session.memory)));
+            open.groups.push((Group::start(grouping, cx), Account::new(&cx.session.connection.memory)));
         }
         for (group, account) in &mut open.groups {
             group.add(grouping, account, cx)?;
@@ -71,7 +71,7 @@ pub(super) fn run(of: &GroupBy, slot: u16, cx: &mut Context<'_>, each: &mut Join
     if open.groups.is_empty() && !cx.session.settings.mariadb {
         // MySQL sums up nothing, too; MariaDB does not.
         open.keys = grouping.keys.iter().map(|_| Value::Null).collect();
-        open.groups.push((Group::of_nothing(grouping, cx), Account::new(&cx.session.memory)));
+        open.groups.push((Group::of_nothing(grouping, cx), Account::new(&cx.session.connection.memory)));
     }
     open.end(0, grouping, slot, cx, each)
 }

@@ -29,8 +29,8 @@ pub(super) fn run(of: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> 
         if current.is_none() {
             std::mem::swap(&mut key, &mut last);
         }
-        let (group, account) =
-            current.get_or_insert_with(|| (Group::start(grouping, cx), Account::new(&cx.session.memory)));
+        let (group, account) = current
+            .get_or_insert_with(|| (Group::start(grouping, cx), Account::new(&cx.session.connection.memory)));
         group.add(grouping, account, cx)?;
         Ok(Flow::Continue)
     })?;

@@ -34,7 +34,7 @@ pub(super) fn variables(state: &SessionState, program: &Program) -> SqlResult<()
         let Statement::Set(items) = statement else { return Ok(()) };
         for item in items {
             let SetItem::System { name, .. } = item else { continue };
-            match state.host.variable(VariableScope::Either, name) {
+            match state.connection.host.variable(VariableScope::Either, name) {
                 Err(error) if error.code == 1193 => return Err(error),
                 _ => {}
             }
