@@ -44,13 +44,14 @@ fn over(does: Does, below: Vec<Line>) -> Line {
 fn changing(change: &TableChange<'_>, out: &mut Outliner<'_>) -> Line {
     let id = out.numbers.next_id();
     change.exprs.iter().for_each(|e| number_inside(e, &mut out.numbers));
-    let below = match (change.path, change.query) {
-        (Some((path, sorted)), _) => {
-            path.filter.iter().chain(&path.implied).for_each(|e| number_inside(e, &mut out.numbers));
-            let needed = Needed::default();
-            let table =
-                paths::Read { table: change.table, alias: &change.table.def.name, slot: change.slot, path };
-            let read = table.line(&needed, Actual::Unknown, out);
+    let below = match (change.rows, change.query) {
+        (Some((rows, sorted)), _) => {
+            rows.expressions(&mut |clause, e| {
+                if clause != Clause::Inside {
+                    number_inside(e, &mut out.numbers);
+                }
+            });
+            let read = frame(rows, &Needed::default(), out);
             let sort = Does::Sort { keys: Vec::new(), most: None };
             if sorted { over(sort, vec![read]) } else { read }
         }
