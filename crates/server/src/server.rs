@@ -13,7 +13,7 @@ use crate::process::Processes;
 use crate::query_log::{QueryLog, ROTATE_NOW, default_name};
 use crate::refusals::Refusals;
 use crate::replica::{Parts, Replicas};
-use crate::status::{ServerCounters, SessionCounters, StatusSources, Transport, render};
+use crate::status::{ServerCounters, SessionCounters, StatusSources, TransportStatus, render};
 use crate::supervisor::Supervisor;
 use crate::sysvars::persisted::Persisted;
 use crate::sysvars::{GlobalVars, Registry, VarId, VarValue, in_other_unit};
@@ -288,7 +288,7 @@ impl Server {
     pub(crate) fn status_lines(
         &self,
         own: Option<&SessionCounters>,
-        transport: &Transport,
+        transport: &TransportStatus,
     ) -> Vec<(String, String)> {
         let processes = self.processes.clients();
         let coordinator = self.log.coordinator().map(|coordinator| &**coordinator);

@@ -204,7 +204,7 @@ impl SessionHost for Host {
 #[test]
 fn the_host_gives_variables_and_hides_tables() {
     let mut client = client();
-    client.session.state.host = Arc::new(Host);
+    client.session.state.connection.host = Arc::new(Host);
     assert_eq!(client.rows("SHOW VARIABLES"), [["autocommit", "session"], ["version", "8.4.0"]]);
     assert_eq!(client.rows("SHOW GLOBAL VARIABLES LIKE 'AUTO%'"), [["autocommit", "global"]]);
     assert_eq!(client.rows("SHOW VARIABLES WHERE Variable_name IN ('version','x')"), [["version", "8.4.0"]]);

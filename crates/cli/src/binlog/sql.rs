@@ -15,7 +15,7 @@ use omnibus_format::events::{
 use omnibus_format::header::{FLAG_IN_USE, FLAGS_OFFSET};
 use omnibus_format::{DecodeError, EventHeader, EventType, MAX_EVENT_SIZE, RawEvent};
 use omnibus_replication::changes::{
-    EventStatement, Payload, StatementContext, mariadb_xa_start, plain_event,
+    EventStatement, Payload, StatementVariables, mariadb_xa_start, plain_event,
 };
 
 use super::BinlogArgs;
@@ -327,7 +327,7 @@ impl SqlPrinter {
         query: &Query<'_>,
         out: &mut impl Write,
     ) -> Result<(), Failure> {
-        let context = StatementContext::default();
+        let context = StatementVariables::default();
         let database = self.rewritten(query.database).to_vec();
         let query = &Query { database: &database, ..*query };
         let view = EventStatement::new(event.header, *query, &context, self.mariadb)?;

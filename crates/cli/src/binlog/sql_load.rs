@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use omnibus_format::RawEvent;
 use omnibus_format::cursor::Reader;
 use omnibus_format::events::{ExecuteLoadQuery, OldLoad, Query};
-use omnibus_replication::changes::{EventStatement, StatementContext};
+use omnibus_replication::changes::{EventStatement, StatementVariables};
 
 use super::sql::{Failure, SqlPrinter};
 
@@ -108,7 +108,7 @@ impl SqlPrinter {
         if !self.wants(&database) {
             return Ok(());
         }
-        let context = StatementContext::default();
+        let context = StatementVariables::default();
         let query = Query { database: &database, ..load.query };
         let view = EventStatement::new(event.header, query, &context, self.mariadb)?;
         self.context.set(&view, self.in_transaction, out)?;

@@ -77,6 +77,19 @@ pub struct Flush {
     pub targets: Vec<FlushTarget>,
 }
 
+impl Flush {
+    /// Whether it locks tables for its session.
+    pub fn takes_locks(&self) -> bool {
+        let locks = |target: &FlushTarget| {
+            matches!(
+                target,
+                FlushTarget::Tables { read_lock: true, .. } | FlushTarget::Tables { for_export: true, .. }
+            )
+        };
+        self.targets.iter().any(locks)
+    }
+}
+
 /// The target of FLUSH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushTarget {

@@ -231,7 +231,7 @@ fn inner_statement(p: &mut Parser<'_>) -> Rule<Arc<InnerStatement>> {
         return Err(ParseError::at(p.src, start as usize));
     }
     let span = Span { start, end: p.last_end };
-    let rows = super::routine::gives_rows(&node);
+    let rows = node.traits().gives_rows;
     let mut locals = Vec::new();
     if let Some(scopes) = &mut p.program {
         scopes.returns_rows |= rows;

@@ -168,18 +168,3 @@ pub(super) fn alter_routine(p: &mut Parser<'_>, kind: ProgramKind) -> Rule<State
     }
     Ok(Statement::AlterRoutine(Box::new(AlterRoutine { kind, name, characteristics })))
 }
-
-/// Whether a statement has a result set for the client.
-pub(super) fn gives_rows(statement: &Statement) -> bool {
-    match statement {
-        Statement::Select(query) => query.into.is_none(),
-        Statement::Insert(insert) => !insert.returning.is_empty(),
-        Statement::Delete(delete) => !delete.returning.is_empty(),
-        Statement::Show(_)
-        | Statement::Describe { .. }
-        | Statement::Explain(_)
-        | Statement::Help(_)
-        | Statement::Maintenance(_) => true,
-        _ => false,
-    }
-}

@@ -1,6 +1,6 @@
 //! Calls back to SQL: aggregates, windows, casts, and functions with a grammar of their own.
 
-use super::Printer;
+use super::{Printer, windows};
 use crate::ast::{Aggregate, CastType, Expr, FunctionCall, Literal, WindowCall};
 use omnibus_value::literal::write_escaped;
 
@@ -50,7 +50,7 @@ pub(super) fn window(printer: &mut Printer<'_>, call: &WindowCall) {
     printer.put("(");
     printer.list(args);
     printer.put(if *ignore_nulls { ") ignore nulls" } else { ")" });
-    printer.over(over);
+    windows::over(printer, over);
 }
 
 /// A type in the form in which MySQL shows that of an array and of JSON_VALUE.
@@ -62,80 +62,78 @@ pub(super) fn told_type(printer: &mut Printer<'_>, ty: &CastType) {
         CastType::Char { length, charset: Some(charset), binary: false }
             if super::shown::is_shown(printer) =>
         {
-            printer.cast_type(&CastType::Char { length: *length, charset: None, binary: false });
+            cast_type(printer, &CastType::Char { length: *length, charset: None, binary: false });
             printer.put(&format!(" character set {charset}"));
         }
-        ty => printer.cast_type(ty),
+        ty => cast_type(printer, ty),
     }
 }
 
-impl Printer<'_> {
-    pub(super) fn aggregate(&mut self, call: &Aggregate) {
-        let Aggregate { kind, distinct, star, args, order_by, separator, limit, over } = call;
-        self.facts.aggregate = true;
-        self.put(kind.name());
-        self.put("(");
-        self.put(if *distinct { "distinct " } else { "" });
-        self.put(if *star { "*" } else { "" });
-        self.list(args);
-        self.order_by(" order by ", order_by);
-        self.put(if super::shown::is_shown(self) && order_by.last().is_some_and(|item| !item.descending) {
-            " ASC"
-        } else {
-            ""
-        });
-        if let Some(separator) = separator {
-            self.put(" separator ");
-            write_escaped(separator, &mut self.out);
-        }
-        self.limit(limit.as_ref());
-        self.put(")");
-        if let Some(over) = over {
-            self.over(over);
-        }
+pub(super) fn aggregate(printer: &mut Printer<'_>, call: &Aggregate) {
+    let Aggregate { kind, distinct, star, args, order_by, separator, limit, over } = call;
+    printer.facts.aggregate = true;
+    printer.put(kind.name());
+    printer.put("(");
+    printer.put(if *distinct { "distinct " } else { "" });
+    printer.put(if *star { "*" } else { "" });
+    printer.list(args);
+    printer.order_by(" order by ", order_by);
+    printer.put(if super::shown::is_shown(printer) && order_by.last().is_some_and(|item| !item.descending) {
+        " ASC"
+    } else {
+        ""
+    });
+    if let Some(separator) = separator {
+        printer.put(" separator ");
+        write_escaped(separator, &mut printer.out);
     }
+    printer.limit(limit.as_ref());
+    printer.put(")");
+    if let Some(over) = over {
+        windows::over(printer, over);
+    }
+}
 
-    pub(super) fn cast_type(&mut self, ty: &CastType) {
-        let sized = |word: &str, length: Option<u32>| match length {
-            Some(n) => format!("{word}({n})"),
-            None => word.to_owned(),
-        };
-        let text = match ty {
-            CastType::Signed => "signed".into(),
-            CastType::Unsigned => "unsigned".into(),
-            CastType::Binary(n) => sized("binary", *n),
-            CastType::Char { length, charset, binary } => {
-                let mut text = sized("char", *length);
-                if let Some(charset) = charset {
-                    text += &format!(" charset {charset}");
-                }
-                if *binary {
-                    text += " binary";
-                }
-                text
+pub(super) fn cast_type(printer: &mut Printer<'_>, ty: &CastType) {
+    let sized = |word: &str, length: Option<u32>| match length {
+        Some(n) => format!("{word}({n})"),
+        None => word.to_owned(),
+    };
+    let text = match ty {
+        CastType::Signed => "signed".into(),
+        CastType::Unsigned => "unsigned".into(),
+        CastType::Binary(n) => sized("binary", *n),
+        CastType::Char { length, charset, binary } => {
+            let mut text = sized("char", *length);
+            if let Some(charset) = charset {
+                text += &format!(" charset {charset}");
             }
-            CastType::NChar(n) => sized("nchar", *n),
-            CastType::Date => "date".into(),
-            CastType::Time(n) => sized("time", (*n > 0).then_some(u32::from(*n))),
-            CastType::DateTime(n) | CastType::DateTimeAt { decimals: n, .. } => {
-                sized("datetime", (*n > 0).then_some(u32::from(*n)))
+            if *binary {
+                text += " binary";
             }
-            CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-            CastType::Float(Some(25..)) if super::shown::is_shown(self) => "double".into(),
-            CastType::Float(_) if super::shown::is_shown(self) => "float".into(),
-            CastType::Float(n) => sized("float", n.map(u32::from)),
-            CastType::Double => "double".into(),
-            CastType::Year => "year".into(),
-            CastType::Json => "json".into(),
-            CastType::Array(member) => {
-                self.facts.array = true;
-                told_type(self, member);
-                " array".into()
-            }
-            CastType::Uuid => "uuid".into(),
-            CastType::Inet4 => "inet4".into(),
-            CastType::Inet6 => "inet6".into(),
-        };
-        self.put(&text);
-    }
+            text
+        }
+        CastType::NChar(n) => sized("nchar", *n),
+        CastType::Date => "date".into(),
+        CastType::Time(n) => sized("time", (*n > 0).then_some(u32::from(*n))),
+        CastType::DateTime(n) | CastType::DateTimeAt { decimals: n, .. } => {
+            sized("datetime", (*n > 0).then_some(u32::from(*n)))
+        }
+        CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+        CastType::Float(Some(25..)) if super::shown::is_shown(printer) => "double".into(),
+        CastType::Float(_) if super::shown::is_shown(printer) => "float".into(),
+        CastType::Float(n) => sized("float", n.map(u32::from)),
+        CastType::Double => "double".into(),
+        CastType::Year => "year".into(),
+        CastType::Json => "json".into(),
+        CastType::Array(member) => {
+            printer.facts.array = true;
+            told_type(printer, member);
+            " array".into()
+        }
+        CastType::Uuid => "uuid".into(),
+        CastType::Inet4 => "inet4".into(),
+        CastType::Inet6 => "inet6".into(),
+    };
+    printer.put(&text);
 }

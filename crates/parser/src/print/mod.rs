@@ -1,5 +1,5 @@
 //! Expressions back to SQL, the way MySQL prints stored ones: names in backquotes, operators in
-//! parentheses, function names in lower case. Used for DEFAULT expressions, generated columns and CHECK; with `query` for the
+//! parentheses, function names in lower case. Used for DEFAULT expressions, generated columns and CHECK; with `query`, `from` and `windows` for the
 //! queries of views.
 //!
 //! The output parses back to the same tree under default options (a long AND/OR chain may be
@@ -7,9 +7,12 @@
 
 mod calls;
 mod facts;
+mod from;
+mod json;
 mod query;
 mod shown;
 mod view_names;
+mod windows;
 
 pub use facts::Facts;
 pub use query::{Meaning, ViewText, view_sql};
@@ -139,7 +142,7 @@ impl Printer<'_> {
             }
             Expr::SysVar { scope, name } => {
                 self.facts.variable = true;
-                self.system_variable(*scope, name);
+                system_variable(self, *scope, name);
             }
             Expr::AssignUserVar(pair) => {
                 self.facts.variable = true;
@@ -161,7 +164,7 @@ impl Printer<'_> {
             Expr::Binary { op: op @ (BinaryOp::JsonExtract | BinaryOp::JsonUnquote), left, right }
                 if self.stored.is_some() || self.view.is_some() =>
             {
-                self.arrow(*op == BinaryOp::JsonUnquote, left, right);
+                arrow(self, *op == BinaryOp::JsonUnquote, left, right);
             }
             Expr::Binary { op, left, right } => self.infix(left, op.word(), right),
             Expr::Row(members) => {
@@ -170,7 +173,7 @@ impl Printer<'_> {
                 self.put(")");
             }
             Expr::Function(call) => self.call(call),
-            Expr::Aggregate(call) => self.aggregate(call),
+            Expr::Aggregate(call) => calls::aggregate(self, call),
             Expr::Window(call) => calls::window(self, call),
             Expr::Subquery(query) => self.subquery(query),
             Expr::Exists(query) => {
@@ -239,7 +242,7 @@ impl Printer<'_> {
                 shown::put_unit(self, *unit);
                 self.put(")");
             }
-            Expr::JsonValue(call) => self.json_value(call),
+            Expr::JsonValue(call) => json::json_value(self, call),
             Expr::Trim(trim) => {
                 self.put("trim(");
                 self.put(match trim.side {
@@ -360,15 +363,6 @@ impl Printer<'_> {
         self.put(")");
     }
 
-    /// `->` and `->>` as functions, which is how MySQL keeps them: the path of an arrow can have no introducer.
-    fn arrow(&mut self, unquoted: bool, document: &Expr, path: &Expr) {
-        self.put(if unquoted { "json_unquote(json_extract(" } else { "json_extract(" });
-        self.expr(document);
-        self.put(",");
-        self.expr(path);
-        self.put(if unquoted { "))" } else { ")" });
-    }
-
     fn unary(&mut self, op: UnaryOp, expr: &Expr) {
         let word = match op {
             // `- -1` must not become a comment.
@@ -423,9 +417,9 @@ impl Printer<'_> {
                 bytes.iter().for_each(|b| self.put(&format!("{b:08b}")));
                 self.put("'");
             }
-            Literal::Date(text) => self.temporal("DATE", text),
-            Literal::Time(text) => self.temporal("TIME", text),
-            Literal::Timestamp(text) => self.temporal("TIMESTAMP", text),
+            Literal::Date(text) => temporal(self, "DATE", text),
+            Literal::Time(text) => temporal(self, "TIME", text),
+            Literal::Timestamp(text) => temporal(self, "TIMESTAMP", text),
         }
     }
 
@@ -437,11 +431,6 @@ impl Printer<'_> {
         } else {
             write_escaped(text, &mut self.out);
         }
-    }
-
-    fn temporal(&mut self, word: &str, text: &[u8]) {
-        self.put(word);
-        write_escaped(text, &mut self.out);
     }
 
     fn column(&mut self, column: &ColumnRef) {
@@ -470,24 +459,6 @@ impl Printer<'_> {
         self.put(")");
     }
 
-    fn system_variable(&mut self, scope: Option<VarScope>, name: &Ident) {
-        self.put(match scope {
-            None => "@@",
-            Some(VarScope::Global) => "@@global.",
-            Some(VarScope::Session) => "@@session.",
-            Some(VarScope::Persist) => "@@persist.",
-            Some(VarScope::PersistOnly) => "@@persist_only.",
-        });
-        match name.split_once('.') {
-            Some((component, part)) => {
-                self.ident(component);
-                self.put(".");
-                self.ident(part);
-            }
-            None => self.ident(name),
-        }
-    }
-
     fn call(&mut self, call: &FunctionCall) {
         let stored = call.written.quoted
             || self.view.is_some_and(|view| view.meaning.is_some_and(|meaning| meaning.is_stored(call)));
@@ -511,7 +482,7 @@ impl Printer<'_> {
     }
 }
 
-fn cast(printer: &mut Printer, expr: &Expr, ty: &CastType) {
+fn cast(printer: &mut Printer<'_>, expr: &Expr, ty: &CastType) {
     printer.put("cast(");
     printer.expr(expr);
     if let CastType::DateTimeAt { zone, .. } = ty {
@@ -521,6 +492,38 @@ fn cast(printer: &mut Printer, expr: &Expr, ty: &CastType) {
         write_escaped(zone.as_bytes(), &mut printer.out);
     }
     printer.put(" as ");
-    printer.cast_type(ty);
+    calls::cast_type(printer, ty);
     printer.put(")");
+}
+
+/// `->` and `->>` as functions, which is how MySQL keeps them: the path of an arrow can have no introducer.
+fn arrow(printer: &mut Printer<'_>, unquoted: bool, document: &Expr, path: &Expr) {
+    printer.put(if unquoted { "json_unquote(json_extract(" } else { "json_extract(" });
+    printer.expr(document);
+    printer.put(",");
+    printer.expr(path);
+    printer.put(if unquoted { "))" } else { ")" });
+}
+
+fn system_variable(printer: &mut Printer<'_>, scope: Option<VarScope>, name: &Ident) {
+    printer.put(match scope {
+        None => "@@",
+        Some(VarScope::Global) => "@@global.",
+        Some(VarScope::Session) => "@@session.",
+        Some(VarScope::Persist) => "@@persist.",
+        Some(VarScope::PersistOnly) => "@@persist_only.",
+    });
+    match name.split_once('.') {
+        Some((component, part)) => {
+            printer.ident(component);
+            printer.put(".");
+            printer.ident(part);
+        }
+        None => printer.ident(name),
+    }
+}
+
+fn temporal(printer: &mut Printer<'_>, word: &str, text: &[u8]) {
+    printer.put(word);
+    write_escaped(text, &mut printer.out);
 }

@@ -3,16 +3,14 @@
 //! The binder of a query says what its names mean ([`Meaning`]), by the places of the tree's nodes in memory; with that, the text
 //! means the same wherever it is read: tables and columns have their databases, `*` is a list, NATURAL and USING are conditions.
 
-use super::Printer;
 use super::facts::Facts;
 use super::shown::{self, is_bare};
+use super::{Printer, from, windows};
 use crate::ast::{
-    CastType, ColumnRef, Derived, Expr, FrameBound, FunctionCall, Ident, IndexHintKind, IndexHintScope, Join,
-    JoinCondition, JoinKind, JsonColumn, JsonInstead, JsonPlace, JsonTable, JsonValue, JsonValueInstead,
-    Limit, LockStrength, LockWait, ObjectName, OrderItem, Over, Query, QueryBody, Select, SelectItem, SetOp,
-    TableFactor, TableRef, WindowSpec, With,
+    ColumnRef, Expr, FunctionCall, Ident, Join, Limit, LockStrength, LockWait, ObjectName, OrderItem, Query,
+    QueryBody, Select, SelectItem, SetOp, TableFactor, With,
 };
-use omnibus_value::literal::{doubled, write_escaped, write_name};
+use omnibus_value::literal::write_name;
 use std::collections::{HashMap, HashSet};
 
 /// The meaning of a query's names. Good for one tree, as long as that stays where it is.
@@ -21,8 +19,8 @@ pub struct Meaning {
     columns: HashMap<usize, ColumnRef>,
     /// Of select lists: the columns that `*` gives, or the one name that a member has.
     pub(super) items: HashMap<usize, Vec<(Option<ColumnRef>, Ident)>>,
-    joins: HashMap<usize, Vec<(ColumnRef, ColumnRef)>>,
-    tables: HashMap<usize, Ident>,
+    pub(super) joins: HashMap<usize, Vec<(ColumnRef, ColumnRef)>>,
+    pub(super) tables: HashMap<usize, Ident>,
     stored: HashSet<usize>,
 }
 
@@ -123,7 +121,7 @@ impl Printer<'_> {
         self.put(")");
     }
 
-    fn query(&mut self, query: &Query, named: bool, names: &[Ident]) {
+    pub(super) fn query(&mut self, query: &Query, named: bool, names: &[Ident]) {
         self.facts.into |= query.into.is_some();
         self.with(query.with.as_deref());
         self.body(&query.body, named, names);
@@ -145,7 +143,7 @@ impl Printer<'_> {
     }
 
     /// ` (a,b)`, or nothing.
-    fn name_list(&mut self, names: &[Ident]) {
+    pub(super) fn name_list(&mut self, names: &[Ident]) {
         for (at, name) in names.iter().enumerate() {
             self.put(if at > 0 { "," } else { " (" });
             self.ident(name);
@@ -290,7 +288,7 @@ impl Printer<'_> {
     fn select_tail(&mut self, select: &Select) {
         if !select.from.is_empty() {
             self.put(" from ");
-            self.tables(&select.from);
+            from::list_of_tables(self, &select.from);
         }
         if let Some(filter) = &select.filter {
             self.put(" where ");
@@ -306,267 +304,15 @@ impl Printer<'_> {
             self.put(if at > 0 { "," } else { " window " });
             self.ident(name);
             self.put(if shown::is_shown(self) { " AS " } else { " as " });
-            self.window(spec);
+            windows::window(self, spec);
         }
-    }
-
-    /// A comma is a join.
-    fn tables(&mut self, tables: &[TableRef]) {
-        if tables.len() > 1 {
-            (1..tables.len()).for_each(|_| self.put("("));
-        }
-        for (at, table) in tables.iter().enumerate() {
-            self.put(if at > 0 { " join " } else { "" });
-            self.table(table);
-            self.put(if at > 0 { ")" } else { "" });
-        }
-    }
-
-    fn table(&mut self, table: &TableRef) {
-        match table {
-            TableRef::Table(factor) => self.factor(factor),
-            TableRef::Derived(derived) => self.derived(derived),
-            TableRef::JsonTable(table) => self.json_table(table),
-            TableRef::Group(members) => self.tables(members),
-            TableRef::Join(join) => self.join(join),
-        }
-    }
-
-    fn factor(&mut self, factor: &TableFactor) {
-        let meant = self.view.and_then(|view| view.meaning?.tables.get(&place(factor)));
-        let schema = meant.or(factor.name.schema.as_ref());
-        if let Some(schema) = schema {
-            self.facts.tables.push((schema.clone(), factor.name.name.clone()));
-            if !self.is_home(schema) {
-                self.ident(schema);
-                self.put(".");
-            }
-        }
-        self.ident(&factor.name.name);
-        for (at, partition) in factor.partitions.iter().enumerate() {
-            self.put(if at > 0 { "," } else { " PARTITION (" });
-            self.ident(partition);
-        }
-        self.put(if factor.partitions.is_empty() { "" } else { ")" });
-        if let Some(alias) = &factor.alias {
-            self.put(" ");
-            self.ident(alias);
-        }
-        for hint in &factor.hints {
-            self.put(match hint.kind {
-                IndexHintKind::Use => " use index ",
-                IndexHintKind::Force => " force index ",
-                IndexHintKind::Ignore => " ignore index ",
-                // Stands in comments alone.
-                IndexHintKind::NoRange => continue,
-            });
-            self.put(match hint.scope {
-                IndexHintScope::All => "(",
-                IndexHintScope::Join => "for join (",
-                IndexHintScope::OrderBy => "for order by (",
-                IndexHintScope::GroupBy => "for group by (",
-            });
-            for (at, index) in hint.indexes.iter().enumerate() {
-                self.put(if at > 0 { "," } else { "" });
-                self.ident(index);
-            }
-            self.put(")");
-        }
-    }
-
-    fn derived(&mut self, derived: &Derived) {
-        self.put(if derived.lateral { "lateral (" } else { "(" });
-        self.query(&derived.query, true, &[]);
-        self.put(")");
-        if let Some(alias) = &derived.alias {
-            self.put(" ");
-            self.ident(alias);
-        }
-        self.name_list(&derived.columns);
-    }
-
-    fn json_table(&mut self, table: &JsonTable) {
-        self.put("json_table(");
-        self.expr(&table.doc);
-        self.put(", ");
-        self.json_text(&table.path);
-        self.json_columns(&table.columns);
-        self.put(")");
-        if let Some(alias) = &table.alias {
-            self.put(" ");
-            self.ident(alias);
-        }
-    }
-
-    fn json_text(&mut self, text: &[u8]) {
-        self.put("'");
-        self.put(&doubled(&String::from_utf8_lossy(text)));
-        self.put("'");
-    }
-
-    pub(super) fn json_value(&mut self, call: &JsonValue) {
-        self.put("json_value(");
-        self.expr(&call.doc);
-        self.put(", ");
-        let told = super::shown::is_shown(self);
-        self.put(if told && self.stored.is_some() { "_utf8mb4" } else { "" });
-        if told {
-            write_escaped(&call.path, &mut self.out)
-        } else {
-            self.json_text(&call.path)
-        }
-        self.put(" returning ");
-        let text = CastType::Char { length: Some(512), charset: None, binary: false };
-        super::calls::told_type(self, call.ty.as_ref().unwrap_or(&text));
-        for (instead, event) in [(&call.on_empty, " on empty"), (&call.on_error, " on error")] {
-            match instead {
-                JsonValueInstead::Null => continue,
-                JsonValueInstead::Error => self.put(" error"),
-                JsonValueInstead::Default(value) => {
-                    self.put(" default ");
-                    self.expr(value);
-                }
-            }
-            self.put(event);
-        }
-        self.put(")");
-    }
-
-    fn json_columns(&mut self, columns: &[JsonColumn]) {
-        self.put(" columns (");
-        for (at, column) in columns.iter().enumerate() {
-            self.put(if at > 0 { ", " } else { "" });
-            match column {
-                JsonColumn::Ordinality(name) => {
-                    self.ident(name);
-                    self.put(" for ordinality");
-                }
-                JsonColumn::Nested { path, columns } => {
-                    self.put("nested path ");
-                    self.json_text(path);
-                    self.json_columns(columns);
-                }
-                JsonColumn::Place(place) => self.json_place(place),
-            }
-        }
-        self.put(")");
-    }
-
-    fn json_place(&mut self, place: &JsonPlace) {
-        self.ident(&place.name);
-        self.put(" ");
-        let ty = String::from_utf8_lossy(&place.ty_text);
-        let told = shown::is_shown(self) && !ty.contains(['\'', '"', '`']);
-        self.put(&if told { ty.to_ascii_lowercase().into() } else { ty });
-        self.put(if place.exists { " exists path " } else { " path " });
-        self.json_text(&place.path);
-        for (instead, event) in [(&place.on_empty, " on empty"), (&place.on_error, " on error")] {
-            match instead {
-                JsonInstead::Null => continue,
-                JsonInstead::Error => self.put(" error"),
-                JsonInstead::Default(text) => {
-                    self.put(" default ");
-                    self.json_text(text);
-                }
-            }
-            self.put(event);
-        }
-    }
-
-    /// A RIGHT join is a LEFT one from the other side.
-    fn join(&mut self, join: &Join) {
-        let (left, word, right) = match join.kind {
-            JoinKind::Inner => (&join.left, " join ", &join.right),
-            JoinKind::Straight => (&join.left, " straight_join ", &join.right),
-            JoinKind::Left => (&join.left, " left join ", &join.right),
-            JoinKind::Right => (&join.right, " left join ", &join.left),
-        };
-        self.put("(");
-        self.table(left);
-        self.put(word);
-        self.table(right);
-        let outer = matches!(join.kind, JoinKind::Left | JoinKind::Right);
-        let pairs = self.view.and_then(|view| view.meaning?.joins.get(&place(join)));
-        match (&join.condition, pairs) {
-            (JoinCondition::On(condition), _) => {
-                self.put(" on");
-                self.grouped(condition);
-            }
-            (_, Some(pairs)) if !pairs.is_empty() => {
-                self.put(" on(");
-                for (at, (a, b)) in pairs.iter().enumerate() {
-                    self.put(if at > 0 { " and (" } else { "(" });
-                    self.column(a);
-                    self.put(" = ");
-                    self.column(b);
-                    self.put(")");
-                }
-                self.put(")");
-            }
-            _ if outer => self.put(" on(true)"),
-            _ => {}
-        }
-        self.put(")");
     }
 
     /// An expression in one pair of parentheses at least.
-    fn grouped(&mut self, expr: &Expr) {
+    pub(super) fn grouped(&mut self, expr: &Expr) {
         self.put("(");
         shown::condition(self, expr);
         self.put(")");
-    }
-
-    pub(super) fn over(&mut self, over: &Over) {
-        self.facts.aggregate = true;
-        self.put(if shown::is_shown(self) { " OVER " } else { " over " });
-        match over {
-            _ if self.view.is_none() => self.put("(...)"),
-            Over::Name(name) => self.ident(name),
-            Over::Spec(spec) => self.window(spec),
-        }
-    }
-
-    fn window(&mut self, spec: &WindowSpec) {
-        if shown::is_shown(self) {
-            return shown::shown_window(self, spec);
-        }
-        self.put("(");
-        if let Some(base) = &spec.base {
-            self.ident(base);
-        }
-        if !spec.partition_by.is_empty() {
-            self.put(" partition by ");
-            self.list(&spec.partition_by);
-        }
-        self.order_by(" order by ", &spec.order_by);
-        if let Some(frame) = &spec.frame {
-            self.put(if frame.rows { " rows " } else { " range " });
-            if let Some(end) = &frame.end {
-                self.put("between ");
-                self.bound(&frame.start);
-                self.put(" and ");
-                self.bound(end);
-            } else {
-                self.bound(&frame.start);
-            }
-        }
-        self.put(")");
-    }
-
-    fn bound(&mut self, bound: &FrameBound) {
-        match bound {
-            FrameBound::CurrentRow => self.put("current row"),
-            FrameBound::UnboundedPreceding => self.put("unbounded preceding"),
-            FrameBound::UnboundedFollowing => self.put("unbounded following"),
-            FrameBound::Preceding(expr) => {
-                self.expr(expr);
-                self.put(" preceding");
-            }
-            FrameBound::Following(expr) => {
-                self.expr(expr);
-                self.put(" following");
-            }
-        }
     }
 
     fn object(&mut self, name: &ObjectName) {

@@ -2,24 +2,12 @@
 //!
 //! Only what SHOW CREATE VIEW and `information_schema` show; what is kept is what was written. Each form here reads back as what it stands for.
 
-use super::Printer;
+use super::{Printer, calls};
 use crate::ast::{
     Aggregate, AggregateKind, BinaryOp, CastType, Expr, FrameBound, FunctionCall, IntervalUnit, Like,
     Literal, Quantifier, Query, QueryBody, Truth, UnaryOp, WindowFrame, WindowSpec,
 };
 use std::borrow::Cow;
-
-/// Functions that give a truth value.
-const TRUTHS: [&str; 8] = [
-    "isnull",
-    "json_valid",
-    "json_contains",
-    "json_contains_path",
-    "json_overlaps",
-    "regexp_like",
-    "is_ipv4",
-    "is_ipv6",
-];
 
 /// Functions by another name, and the name that MySQL shows.
 const NAMES: [(&str, &str); 9] = [
@@ -54,43 +42,14 @@ fn zero() -> Expr {
     Expr::Literal(Literal::Int(0))
 }
 
-fn is_truth(expr: &Expr) -> bool {
-    use BinaryOp as B;
-    match expr {
-        Expr::Binary { op, .. } => matches!(
-            op,
-            B::Or
-                | B::Xor
-                | B::And
-                | B::Eq
-                | B::NullSafeEq
-                | B::Ne
-                | B::Lt
-                | B::Le
-                | B::Gt
-                | B::Ge
-                | B::SoundsLike
-        ),
-        Expr::Unary { op, .. } => *op == UnaryOp::Not,
-        Expr::Function(call) => call.schema.is_none() && TRUTHS.iter().any(|name| call.name.is(name)),
-        Expr::Literal(_)
-        | Expr::Between { .. }
-        | Expr::In { .. }
-        | Expr::InSubquery { .. }
-        | Expr::Exists(_)
-        | Expr::Quantified { .. }
-        | Expr::Like(_)
-        | Expr::Regexp { .. }
-        | Expr::IsNull { .. }
-        | Expr::IsTruth { .. }
-        | Expr::MemberOf { .. } => true,
-        _ => false,
-    }
+/// Whether an operand is asked as it is.
+fn is_asked_plainly(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(_)) || expr.is_truth()
 }
 
 /// An operand that is asked whether it is true.
 fn asked(expr: &Expr) -> Expr {
-    if is_truth(expr) { expr.clone() } else { binary(BinaryOp::Ne, zero(), expr.clone()) }
+    if is_asked_plainly(expr) { expr.clone() } else { binary(BinaryOp::Ne, zero(), expr.clone()) }
 }
 
 /// XOR asks constants, too.
@@ -137,7 +96,7 @@ fn negation(expr: &Expr) -> Option<Expr> {
         }
         Expr::Unary { op: UnaryOp::Not, expr } => Some(asked(expr)),
         Expr::Between { .. } | Expr::In { .. } | Expr::IsNull { .. } => Some(flipped(expr.clone())),
-        expr if !is_truth(expr) => Some(binary(BinaryOp::Eq, zero(), expr.clone())),
+        expr if !is_asked_plainly(expr) => Some(binary(BinaryOp::Eq, zero(), expr.clone())),
         _ => None,
     }
 }
@@ -211,7 +170,7 @@ fn instead(expr: &Expr) -> Option<Expr> {
         Expr::IsTruth { expr, truth: Truth::Unknown, negated } => {
             Expr::IsNull { expr: expr.clone(), negated: *negated }
         }
-        Expr::IsTruth { expr, truth, negated } if !is_truth(expr) => {
+        Expr::IsTruth { expr, truth, negated } if !is_asked_plainly(expr) => {
             Expr::IsTruth { expr: Box::new(asked(expr)), truth: *truth, negated: *negated }
         }
         Expr::Function(call) if call.schema.is_none() && !call.written.quoted => instead_of_call(call)?,
@@ -364,7 +323,7 @@ fn shown_aggregate(printer: &mut Printer<'_>, call: &Aggregate) -> bool {
         }
         _ => return false,
     }
-    printer.aggregate(&other);
+    calls::aggregate(printer, &other);
     true
 }
 

@@ -8,7 +8,7 @@ use super::borders::{Borders, Class, Word, mariadb_xa_start};
 use super::compressed;
 use super::load::{EventFile, LoadFiles, OldStatement};
 use super::tables::Tables;
-use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementContext};
+use super::{ApplyError, ApplyTarget, EventRows, EventStatement, Position, StatementVariables};
 use crate::limit::EventLimit;
 use crate::model::TrxHeader;
 use omnibus_format::cursor::Reader;
@@ -42,7 +42,7 @@ pub struct EventDecoder {
     /// The transaction that the target has begun.
     trx: Option<TrxHeader>,
     tables: Tables,
-    context: StatementContext,
+    context: StatementVariables,
     files: LoadFiles,
     /// Statements of CREATE_FILE events (MySQL 4), by file.
     old_loads: HashMap<u32, OldStatement>,
@@ -170,7 +170,7 @@ impl EventDecoder {
         self.tables.end();
         self.files.clear();
         self.old_loads.clear();
-        self.context = StatementContext::default();
+        self.context = StatementVariables::default();
         self.text = None;
     }
 

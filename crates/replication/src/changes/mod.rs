@@ -25,7 +25,7 @@ pub use decoder::{EventDecoder, Step};
 pub use json::{BadLine, JsonReplay, JsonRows};
 pub use omnibus_format::payload::Payload;
 pub use rows::{EventRows, EventTable};
-pub use statement::{EventStatement, StatementContext};
+pub use statement::{EventStatement, StatementVariables};
 
 pub(crate) use tables::Tables;
 

@@ -12,7 +12,7 @@ const UTF8MB4_GENERAL: u16 = 45;
 
 /// The context from the events before a statement.
 #[derive(Clone, Debug, Default)]
-pub struct StatementContext {
+pub struct StatementVariables {
     last_insert_id: Option<u64>,
     insert_id: Option<u64>,
     rand: Option<(u64, u64)>,
@@ -20,7 +20,7 @@ pub struct StatementContext {
     user_variables: Vec<Vec<u8>>,
 }
 
-impl StatementContext {
+impl StatementVariables {
     /// Takes an INTVAR event.
     pub(super) fn intvar(&mut self, body: &[u8]) -> Result<(), DecodeError> {
         let var = IntVar::decode(body)?;
@@ -52,7 +52,7 @@ pub struct EventStatement<'a> {
     query: Query<'a>,
     vars: StatusVars,
     header: EventHeader,
-    context: &'a StatementContext,
+    context: &'a StatementVariables,
     file: Option<&'a dyn LoadedFile>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> EventStatement<'a> {
     pub fn new(
         header: EventHeader,
         query: Query<'a>,
-        context: &'a StatementContext,
+        context: &'a StatementVariables,
         mariadb: bool,
     ) -> Result<EventStatement<'a>, DecodeError> {
         let mut vars = query.status_vars()?;

@@ -25,7 +25,7 @@ pub enum DumpStart {
 
 /// The parameters of a dump.
 #[derive(Clone, Debug)]
-pub struct DumpRequest {
+pub struct DumpOptions {
     /// The server id of this server.
     pub server_id: u32,
     /// The start of the dump.
@@ -58,7 +58,7 @@ impl Connection {
     ///
     /// # Errors
     /// The connection's error.
-    pub fn start_dump(&mut self, request: &DumpRequest) -> Result<(), ClientError> {
+    pub fn start_dump(&mut self, request: &DumpOptions) -> Result<(), ClientError> {
         match &request.start {
             DumpStart::File { file, position } => {
                 let position = u32::try_from(*position).map_err(|_| {
@@ -120,7 +120,7 @@ impl Remote {
     }
 }
 
-fn put_dump(out: &mut Vec<u8>, request: &DumpRequest, position: u32, file: &str) {
+fn put_dump(out: &mut Vec<u8>, request: &DumpOptions, position: u32, file: &str) {
     out.push(COM_BINLOG_DUMP);
     out.extend_from_slice(&position.to_le_bytes());
     let flags = if request.annotate { FLAG_ANNOTATE } else { 0 };

@@ -7,7 +7,7 @@
 //! its changes.
 
 use super::connection::{Connection, Endpoint};
-use super::dump::{DumpRequest, DumpStart};
+use super::dump::{DumpOptions, DumpStart};
 use super::error::ClientError;
 use super::introduce::Reader;
 use omnibus_format::events::{FormatDescription, Rotate};
@@ -81,7 +81,7 @@ impl LogSource {
     fn dump(&self, file: &str, position: u64) -> Result<(Connection, ScanRules), ClientError> {
         let mut connection = self.connect()?;
         let checksum = connection.introduce_reader(self.reader)?;
-        connection.start_dump(&DumpRequest {
+        connection.start_dump(&DumpOptions {
             server_id: self.server_id,
             start: DumpStart::File { file: file.to_owned(), position },
             annotate: true,

@@ -22,7 +22,7 @@ mod transport;
 pub use back_off::{BackOff, Pause};
 pub use compressing::{CompressionChoice, NoAlgorithm};
 pub use connection::{Connection, Endpoint, Row};
-pub use dump::{DumpPacket, DumpRequest, DumpStart};
+pub use dump::{DumpOptions, DumpPacket, DumpStart};
 pub use error::ClientError;
 pub use introduce::{Introduction, Reader, SourceFacts};
 pub use log_stream::{LogSource, LogStream, Said, StreamError};

@@ -15,7 +15,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use query::{StatementContext, begin, commit, ddl, xa, xa_prepare, xid};
+pub use query::{QueryContext, begin, commit, ddl, xa, xa_prepare, xid};
 pub use rows::{GenerateError, RowImageMode, RowsBuilder, RowsOptions};
 pub use sink::{EventSink, VecSink};
 pub use statement::statement;

@@ -9,14 +9,14 @@ use super::sink::EventSink;
 /// The session state that QUERY carries, with its status variables encoded once; made anew when
 /// one of the session's variables changes.
 #[derive(Clone, Debug)]
-pub struct StatementContext {
+pub struct QueryContext {
     /// Connection id.
     pub thread_id: u32,
     status: Vec<u8>,
     body: Vec<u8>,
 }
 
-impl StatementContext {
+impl QueryContext {
     /// Creates a context with these status variables; `catalog` is filled in if absent.
     pub fn new(thread_id: u32, vars: &StatusVars) -> Self {
         let mut vars = vars.clone();
@@ -52,7 +52,7 @@ impl StatementContext {
 /// # Errors
 /// The sink's error.
 pub fn begin<S: EventSink>(
-    context: &mut StatementContext,
+    context: &mut QueryContext,
     sink: &mut S,
     database: &[u8],
 ) -> Result<(), S::Error> {
@@ -64,7 +64,7 @@ pub fn begin<S: EventSink>(
 /// # Errors
 /// The sink's error.
 pub fn commit<S: EventSink>(
-    context: &mut StatementContext,
+    context: &mut QueryContext,
     sink: &mut S,
     database: &[u8],
 ) -> Result<(), S::Error> {
@@ -76,7 +76,7 @@ pub fn commit<S: EventSink>(
 /// # Errors
 /// The sink's error.
 pub fn xa<S: EventSink>(
-    context: &mut StatementContext,
+    context: &mut QueryContext,
     sink: &mut S,
     database: &[u8],
     sql: &[u8],
@@ -101,7 +101,7 @@ pub fn xa_prepare<S: EventSink>(sink: &mut S, event: &XaPrepare<'_>) -> Result<(
 /// # Errors
 /// The sink's error.
 pub fn ddl<S: EventSink>(
-    context: &mut StatementContext,
+    context: &mut QueryContext,
     sink: &mut S,
     database: &[u8],
     sql: &[u8],

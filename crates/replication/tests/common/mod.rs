@@ -12,7 +12,7 @@ use omnibus_format::events::{FormatDescription, Gtid, GtidTimes, PreviousGtids, 
 use omnibus_format::header::{FLAG_IGNORABLE, MAGIC};
 use omnibus_format::writer::{finish_cached, finished_len, write_final};
 use omnibus_format::{Checksum, EventContext, EventType, GtidSet, HEADER_LEN, ServerUuid, private};
-use omnibus_replication::generate::{self, RowsBuilder, RowsOptions, StatementContext, TableDef, VecSink};
+use omnibus_replication::generate::{self, QueryContext, RowsBuilder, RowsOptions, TableDef, VecSink};
 use omnibus_value::{ColumnKind, ColumnType, Value, temporal};
 
 pub const CONTEXT: EventContext = EventContext { timestamp: 1_700_000_000, server_id: 1 };
@@ -74,7 +74,7 @@ impl File {
     }
 }
 
-pub fn context() -> StatementContext {
+pub fn context() -> QueryContext {
     let vars = StatusVars {
         flags2: Some(0),
         sql_mode: Some(0x4020_0000),
@@ -86,7 +86,7 @@ pub fn context() -> StatementContext {
         sql_require_primary_key: Some(0),
         ..StatusVars::default()
     };
-    StatementContext::new(9, &vars)
+    QueryContext::new(9, &vars)
 }
 
 fn ty(kind: ColumnKind, length: u32, decimals: u8, collation: u16) -> ColumnType {

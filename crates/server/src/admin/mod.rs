@@ -26,7 +26,7 @@ use crate::connection::{Client, Login, Settings};
 use crate::parsed::Parsed;
 use crate::query_log::Class;
 use crate::server::Server;
-use omnibus_parser::ast::{Flush, FlushTarget, RoleSet, Show, Statement};
+use omnibus_parser::ast::{RoleSet, Show, Statement};
 use omnibus_sql::{AccessCheck, Outcome, SqlResult, SqlSession};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Admin<'_> {
             Statement::Set(items) => set_statement(self, items).await,
             Statement::Kill(kill) => kill::kill_statement(self, kill).await,
             // The locks are the SQL layer's.
-            Statement::Flush(flush) if !takes_locks(flush) => flush::flush(self, flush).await,
+            Statement::Flush(flush) if !flush.takes_locks() => flush::flush(self, flush).await,
             Statement::Truncate(table) if flush::is_host_cache(table) => {
                 flush::truncate_host_cache(self.server, self.login.account())
             }
@@ -127,16 +127,6 @@ impl Admin<'_> {
     pub(crate) fn apply_settings(&mut self) {
         self.settings.apply(self.client, &self.login.access, self.sql);
     }
-}
-
-pub(super) fn takes_locks(flush: &Flush) -> bool {
-    let locks = |target: &FlushTarget| {
-        matches!(
-            target,
-            FlushTarget::Tables { read_lock: true, .. } | FlushTarget::Tables { for_export: true, .. }
-        )
-    };
-    flush.targets.iter().any(locks)
 }
 
 fn is_ours(show: &Show) -> bool {

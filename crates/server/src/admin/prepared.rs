@@ -1,6 +1,6 @@
 //! Prepared statements of the server's own kind: SET, KILL and their like run as the text that their parameters make of them.
 
-use super::{Admin, takes_locks};
+use super::Admin;
 use crate::parsed::{Parsed, filled, parse, parse_to_prepare};
 use bytes::Bytes;
 use omnibus_parser::ast::{Expr, Literal, Spanned, Statement};
@@ -14,7 +14,7 @@ pub(crate) async fn administration_with(
     parsed: &Arc<Parsed>,
     params: &[Value],
 ) -> Option<SqlResult<()>> {
-    if params.is_empty() || !is_administration(&parsed.statement.node) {
+    if params.is_empty() || !parsed.statement.node.traits().filled {
         return admin.run(parsed, false).await;
     }
     let text = filled(admin.sql, &parsed.text, params);
@@ -55,7 +55,7 @@ pub(crate) async fn named_administration(
         _ => return None,
     };
     let (inner, _) = parse_to_prepare(admin.sql, &text).ok()?;
-    if !is_administration(&inner.statement.node) {
+    if !inner.statement.node.traits().filled {
         return None;
     }
     if using.len() != inner.statement.params as usize {
@@ -74,17 +74,4 @@ async fn filled_using(admin: &mut Admin<'_>, text: &Bytes, using: &[Expr]) -> Sq
     }
     let text = filled(admin.sql, text, &params);
     Ok(parse(admin.sql, &text)?.0)
-}
-
-/// Whether the server runs it, and not the SQL layer. Statements about accounts keep to their text, which is logged.
-fn is_administration(statement: &Statement) -> bool {
-    match statement {
-        Statement::Set(_)
-        | Statement::SetRole(_)
-        | Statement::Kill(_)
-        | Statement::Purge(_)
-        | Statement::Reset(_) => true,
-        Statement::Flush(flush) => !takes_locks(flush),
-        _ => false,
-    }
 }

@@ -226,7 +226,7 @@ fn assign_session(admin: &mut Admin<'_>, id: VarId, def: &VarDef, value: VarValu
             admin.settings.shared.set_with_companions(id, def, value);
         }
         "last_insert_id" => {
-            admin.sql.state.last_insert_id = n;
+            admin.sql.state.results.last_insert_id = n;
             let in_transaction = admin.sql.in_transaction();
             admin.settings.shared.statement_ended(LastStatement {
                 insert_id: n,
@@ -234,8 +234,8 @@ fn assign_session(admin: &mut Admin<'_>, id: VarId, def: &VarDef, value: VarValu
                 ..LastStatement::default()
             });
         }
-        "rand_seed1" => admin.sql.state.rand.0 = n,
-        "rand_seed2" => admin.sql.state.rand.1 = n,
+        "rand_seed1" => admin.sql.state.connection.rand.0 = n,
+        "rand_seed2" => admin.sql.state.connection.rand.1 = n,
         _ => admin.settings.shared.set_with_companions(id, def, value),
     }
 }

@@ -119,7 +119,7 @@ async fn own(admin: &mut Admin<'_>, gtid: AnyGtid) -> SqlResult<GivenGtid> {
 }
 
 fn give(admin: &mut Admin<'_>, given: GivenGtid, shown: &str) -> SqlResult<()> {
-    admin.sql.give_gtid(given)?;
+    admin.sql.gtid_next().give(given)?;
     admin.settings.shared.vars.lock().set_named("gtid_next", VarValue::Str(shown.into()));
     admin.apply_settings();
     Ok(())

@@ -306,13 +306,13 @@ async fn put_password(
 
 /// `gtid_next` may have something against the statement, or `false`: its transaction is here already.
 pub(super) fn enter_given(admin: &mut Admin<'_>) -> SqlResult<bool> {
-    admin.sql.enter_server_statement()
+    admin.sql.gtid_next().enter_server_statement()
 }
 
 /// Where nothing has changed, a transaction with a given id is empty, and logged all the same.
 pub(super) fn leave_given(admin: &mut Admin<'_>, result: SqlResult<()>) -> SqlResult<()> {
     let failed = result.is_err();
-    let left = admin.sql.leave_server_statement(failed);
+    let left = admin.sql.gtid_next().leave_server_statement(failed);
     result?;
     if left { admin.commit_now() } else { Ok(()) }
 }

@@ -1,5 +1,6 @@
 //! Whether the session's account may do something.
 
+use super::acting::ActingAccount;
 use super::rule::{self, Rule};
 use crate::account::{
     self, Account, AccountName, Accounts, COLUMN_PRIVILEGES, Privileges, RoleContext, TABLE_PRIVILEGES,
@@ -10,7 +11,6 @@ use omnibus_format::Dialect;
 use omnibus_parser::ast::{RoleSet, Statement, VarScope};
 use omnibus_sql::{AccessCheck, ColumnGrants, Columns, Definer, Priv, Routine, SqlError, SqlResult};
 use omnibus_wire::Command;
-use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct SessionAccess {
     accounts: Arc<Accounts>,
     /// The account that proved itself, where this is another one, as error messages quote it.
     proxy: Option<Arc<str>>,
+    /// Where it acts when a program of it asks the server, if that is known.
+    acting: Option<Arc<ActingAccount>>,
 }
 
 impl SessionAccess {
@@ -47,6 +49,7 @@ impl SessionAccess {
             host: host.into(),
             accounts: accounts.clone(),
             proxy: None,
+            acting: None,
         };
         access.stamp();
         access
@@ -77,6 +80,11 @@ impl SessionAccess {
     #[must_use]
     pub fn of_version(self, version: u64) -> SessionAccess {
         SessionAccess { version, ..self }
+    }
+
+    /// The rights in a program of a session whose questions come from this account.
+    pub(super) fn acting_in(self, acting: &Arc<ActingAccount>) -> SessionAccess {
+        SessionAccess { acting: Some(acting.clone()), ..self }
     }
 
     /// Puts the roles in force that are so after login.
@@ -355,7 +363,7 @@ impl AccessCheck for SessionAccess {
         match self.accounts.table().exact(user, host) {
             Some(account) => {
                 let access = SessionAccess::new(account, user, host, &self.accounts);
-                let access = SessionAccess { generation, ..access };
+                let access = SessionAccess { generation, acting: self.acting.clone(), ..access };
                 Ok(Arc::new(if definer.role().is_some() { access.of_role() } else { access.logged_in() }))
             }
             // Others need not know which accounts there are.
@@ -416,8 +424,11 @@ impl AccessCheck for SessionAccess {
         self.version
     }
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+    fn asks_during(&self, work: &mut dyn FnMut()) {
+        match &self.acting {
+            Some(acting) => acting.during(self, work),
+            None => work(),
+        }
     }
 
     fn columns(&self, db: &str, table: &str, privilege: Priv) -> SqlResult<Columns> {

@@ -57,10 +57,9 @@ impl Client {
 
     /// Follows settings that packets depend on; what they take is the session's.
     pub(crate) fn set_up(&mut self, shared: &SessionShared, state: &SessionState) {
-        self.packets.write_timeout = shared.write_timeout();
-        self.packets.read_timeout = shared.read_timeout();
+        self.packets.timeouts = shared.timeouts();
         self.packets.messages = state.settings.collation_results;
-        self.packets.count_with(&state.memory, MemoryLimits::of(&state.settings));
+        self.packets.count_with(&state.connection.memory, MemoryLimits::of(&state.settings));
     }
 
     /// The next command of at most `max` bytes, or nothing if the connection was killed while idle.

@@ -43,7 +43,7 @@ pub(crate) fn evaluate_plain(
             Some(shared.variable(scope, name))
         }
         Expr::UserVar(name) => {
-            let known = state.user_variables.get(&name.to_ascii_lowercase());
+            let known = state.values.get(&name.to_ascii_lowercase());
             Some(Ok(known.cloned().unwrap_or((Value::Null, text_type(0)))))
         }
         _ => None,

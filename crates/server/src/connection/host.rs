@@ -2,17 +2,19 @@
 //!
 //! Shared between the session's task and the SQL layer by `Arc`; its locks are never contended.
 
+use super::acting::ActingAccount;
 use super::{SessionAccess, access};
-use crate::account::{self, Account, AccountName, Privileges};
+use crate::account::{self, Account, Privileges};
 use crate::charset;
 use crate::errors;
 use crate::files::FileRule;
 use crate::gtid;
+use crate::net::Timeouts;
 use crate::prepared_place::StatementPlace;
 use crate::process::Process;
 use crate::query_log::{Class, Entry, Operation, Record};
 use crate::server::Server;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use crate::sysvars::renamed;
 use crate::sysvars::{
     Change, ComputedContext, LastStatement, Registry, Scope, SessionVars, VarId, VarValue, computed,
@@ -36,26 +38,28 @@ pub struct SessionShared {
     process: Arc<Process>,
     /// The session's variables.
     pub vars: Mutex<SessionVars>,
-    transport: Transport,
-    account: Mutex<Arc<Account>>,
-    proxy: Mutex<Option<Arc<str>>>,
-    rights_version: AtomicU64,
-    /// The roles in force.
-    roles: Mutex<Vec<AccountName>>,
+    transport: TransportStatus,
+    acting: Arc<ActingAccount>,
+    /// The outcome of the last statement.
     last: Mutex<LastStatement>,
+    running: RunningNotes,
     max_packet: AtomicU64,
-    /// The statement has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
-    waited: AtomicU64,
     /// The values of variables before hints set them: one list for each statement that runs with hints.
     pub(super) hinted: Mutex<Vec<Vec<(VarId, VarValue)>>>,
-    /// A function or trigger has changed the session's variables.
-    changed_inside: AtomicBool,
-    /// The statement's definitions, or changes of accounts, are in the audit log.
-    pub(crate) audited: AtomicBool,
     /// The number of the session's last commit.
     last_commit: AtomicU64,
     /// Where the open transaction's snapshot is in the log, and the `gtid_executed` of there.
     snapshot: Mutex<Option<SnapshotPlace>>,
+}
+
+/// Notes about the running statement.
+struct RunningNotes {
+    /// It has waited for what it asks for: how many events went by; `u64::MAX` if it has not.
+    waited: AtomicU64,
+    /// A function or trigger of it has changed the session's variables.
+    changed_inside: AtomicBool,
+    /// Its definitions, or changes of accounts, are in the audit log.
+    audited: AtomicBool,
 }
 
 /// Where a snapshot is in the log.
@@ -77,7 +81,7 @@ impl SessionShared {
         server: Arc<Server>,
         process: Arc<Process>,
         access: &SessionAccess,
-        transport: Transport,
+        transport: TransportStatus,
     ) -> SessionShared {
         let vars = SessionVars::new(&server.globals);
         let max_packet = vars.named("max_allowed_packet").as_u64();
@@ -86,16 +90,15 @@ impl SessionShared {
             process,
             vars: Mutex::new(vars),
             transport,
-            account: Mutex::new(access.account().clone()),
-            proxy: Mutex::new(access.proxy()),
-            rights_version: AtomicU64::new(access.version()),
-            roles: Mutex::new(access.roles().to_vec()),
+            acting: Arc::new(ActingAccount::new(access)),
             last: Mutex::default(),
             max_packet: AtomicU64::new(max_packet),
-            waited: AtomicU64::new(u64::MAX),
+            running: RunningNotes {
+                waited: AtomicU64::new(u64::MAX),
+                changed_inside: AtomicBool::new(false),
+                audited: AtomicBool::new(false),
+            },
             hinted: Mutex::new(Vec::new()),
-            changed_inside: AtomicBool::new(false),
-            audited: AtomicBool::new(false),
             last_commit: AtomicU64::new(0),
             snapshot: Mutex::new(None),
         }
@@ -103,7 +106,7 @@ impl SessionShared {
 
     /// The transport of its bytes.
     #[must_use]
-    pub fn transport(&self) -> &Transport {
+    pub fn transport(&self) -> &TransportStatus {
         &self.transport
     }
 
@@ -137,7 +140,7 @@ impl SessionShared {
         if !was_on {
             return;
         }
-        self.audited.store(true, Ordering::Relaxed);
+        self.running.audited.store(true, Ordering::Relaxed);
         let identity = self.process.identity.lock().clone();
         if !log.audit.has(Class::of(statement), &identity.user) {
             return;
@@ -165,7 +168,7 @@ impl SessionShared {
     /// The settings anew, while a program runs under some of its own: what belongs to the connection or to the program stays.
     /// The session follows when the statement has ended.
     pub(crate) fn settings_again(&self, now: &SessionSettings) -> SessionSettings {
-        self.changed_inside.store(true, Ordering::Relaxed);
+        self.running.changed_inside.store(true, Ordering::Relaxed);
         SessionSettings {
             sql_mode: now.sql_mode,
             collation_client: now.collation_client,
@@ -177,9 +180,19 @@ impl SessionShared {
         }
     }
 
+    /// A statement begins that nothing is in the audit log of.
+    pub(crate) fn begin_audit(&self) {
+        self.running.audited.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the statement's definitions, or changes of accounts, are in the audit log.
+    pub(crate) fn is_audited(&self) -> bool {
+        self.running.audited.load(Ordering::Relaxed)
+    }
+
     /// Whether a program has changed variables since the last time.
     pub(crate) fn take_changed_inside(&self) -> bool {
-        self.changed_inside.swap(false, Ordering::Relaxed)
+        self.running.changed_inside.swap(false, Ordering::Relaxed)
     }
 
     /// Starts the idle clock: `interactive_timeout` rules for interactive clients.
@@ -192,16 +205,12 @@ impl SessionShared {
         self.process.start_idle_clock(vars.named("wait_timeout").as_u64());
     }
 
-    /// `net_write_timeout`.
+    /// How long the client may keep the server waiting.
     #[must_use]
-    pub fn write_timeout(&self) -> std::time::Duration {
-        std::time::Duration::from_secs(self.vars.lock().named("net_write_timeout").as_u64())
-    }
-
-    /// `net_read_timeout`.
-    #[must_use]
-    pub fn read_timeout(&self) -> std::time::Duration {
-        std::time::Duration::from_secs(self.vars.lock().named("net_read_timeout").as_u64())
+    pub fn timeouts(&self) -> Timeouts {
+        let vars = self.vars.lock();
+        let seconds = |name: &str| std::time::Duration::from_secs(vars.named(name).as_u64());
+        Timeouts { read: seconds("net_read_timeout"), write: seconds("net_write_timeout") }
     }
 
     /// `max_allowed_packet`, in bytes.
@@ -230,7 +239,7 @@ impl SessionShared {
 
     /// See `gtid::functions`.
     pub fn set_waited(&self, waited: Option<u64>) {
-        self.waited.store(waited.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.running.waited.store(waited.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// The session has committed.
@@ -246,10 +255,7 @@ impl SessionShared {
 
     /// The session's account, or its privileges, changed.
     pub fn set_account(&self, access: &SessionAccess) {
-        *self.account.lock() = access.account().clone();
-        *self.proxy.lock() = access.proxy();
-        self.rights_version.store(access.version(), Ordering::Relaxed);
-        *self.roles.lock() = access.roles().to_vec();
+        self.acting.set(access);
     }
 
     /// The rule about files of the server that statements may touch.
@@ -278,7 +284,7 @@ impl SessionShared {
             return value;
         }
         if def.name == "proxy_user" {
-            return self.proxy.lock().as_deref().map_or(VarValue::Null, |name| VarValue::Str(name.into()));
+            return self.acting.proxy().map_or(VarValue::Null, |name| VarValue::Str((&*name).into()));
         }
         if def.name == "gtid_purged" {
             return VarValue::Str(self.server.log.gtid_purged().into());
@@ -322,11 +328,12 @@ const COLUMN_RIGHTS: [(Privileges, &str); 4] = [
 
 impl SessionHost for SessionShared {
     fn own_access(&self) -> Option<Arc<dyn AccessCheck>> {
-        let account = self.account.lock().clone();
+        let account = self.acting.account();
         let identity = self.process.identity.lock();
         let host = identity.host.rsplit_once(':').map_or(&*identity.host, |(host, _)| host);
         let access = SessionAccess::new(account, &identity.user, host, &self.server.accounts);
-        Some(Arc::new(access.of_version(self.rights_version.load(Ordering::Relaxed))))
+        let access = access.of_version(self.acting.version());
+        Some(Arc::new(access.acting_in(&self.acting)))
     }
 
     fn assign(&self, assignment: &Assignment<'_>) -> SqlResult<(SessionSettings, Option<SqlError>)> {
@@ -455,40 +462,29 @@ impl SessionHost for SessionShared {
             slave_pos: &|| self.slave_position(),
             replicas: self.server.replicas.get().map(|replicas| &**replicas),
             kill: &self.process.kill,
-            waited: Some(self.waited.load(Ordering::Relaxed)).filter(|events| *events != u64::MAX),
+            waited: Some(self.running.waited.load(Ordering::Relaxed)).filter(|events| *events != u64::MAX),
         };
         gtid::call(&context, name, args)
     }
 
-    fn in_name_of(&self, access: &dyn AccessCheck, work: &mut dyn FnMut()) {
-        let Some(acting) = access.as_any().and_then(|access| access.downcast_ref::<SessionAccess>()) else {
-            return work();
-        };
-        let account = std::mem::replace(&mut *self.account.lock(), acting.account().clone());
-        let roles = std::mem::replace(&mut *self.roles.lock(), acting.roles().to_vec());
-        work();
-        *self.account.lock() = account;
-        *self.roles.lock() = roles;
-    }
-
     fn may(&self, db: &str, table: &str, privilege: omnibus_sql::Priv) -> bool {
-        access::has(&self.account.lock(), db, table, privilege)
+        access::has(&self.acting.account(), db, table, privilege)
     }
 
     fn column_rights(&self, db: &str, table: &str, column: &str) -> String {
-        let rights = self.account.lock().rights().on_column(db, table, column);
+        let rights = self.acting.account().rights().on_column(db, table, column);
         let held = COLUMN_RIGHTS.iter().filter(|(right, _)| rights.has(*right));
         held.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
     }
 
     fn may_see(&self, db: &str, table: Option<&str>) -> bool {
         let hidden = table.is_some_and(|table| access::is_system_table(db, table));
-        let account = self.account.lock();
+        let account = self.acting.account();
         !hidden && access::may_see(&account, db, table)
     }
 
     fn replication(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
-        let account = self.account.lock().clone();
+        let account = self.acting.account();
         let readers = Privileges::SELECT.with(Privileges::REPLICATION_CLIENT).with(Privileges::SUPER);
         let schema = if table.starts_with("gtid_") { "mysql" } else { "performance_schema" };
         if !account.rights().on_table(schema, table).any(readers) {
@@ -505,7 +501,7 @@ impl SessionHost for SessionShared {
     }
 
     fn current_role(&self) -> Option<String> {
-        let roles = self.roles.lock();
+        let roles = self.acting.roles();
         if self.server.log.dialect() == Dialect::Mariadb {
             return roles.first().map(|(user, _)| user.clone());
         }
@@ -514,7 +510,7 @@ impl SessionHost for SessionShared {
     }
 
     fn system_table(&self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
-        let own = self.account.lock().clone();
+        let own = self.acting.account();
         if !own.rights().on_table("mysql", table).has(Privileges::SELECT) {
             return Err(SqlError::tableaccess_denied("SELECT", &own.user, own.host.as_str(), table));
         }
@@ -522,7 +518,7 @@ impl SessionHost for SessionShared {
     }
 
     fn monitoring(&self, table: &str) -> SqlResult<Vec<Vec<(&'static str, Value)>>> {
-        let account = self.account.lock().clone();
+        let account = self.acting.account();
         let all = account.grants.privileges.any(Privileges::PROCESS);
         let readers = Privileges::SELECT.with(Privileges::PROCESS).with(Privileges::SUPER);
         let own_account = table == "session_account_connect_attrs";
@@ -546,9 +542,9 @@ impl SessionHost for SessionShared {
     }
 
     fn privileges(&self, table: &str) -> Vec<Vec<Value>> {
-        let own = self.account.lock().clone();
+        let own = self.acting.account();
         let (accounts, rules, roles) =
-            (self.server.accounts.table(), self.server.accounts.rules(), self.roles.lock().clone());
+            (self.server.accounts.table(), self.server.accounts.rules(), self.acting.roles());
         if let Some(rows) = account::role_rows(&accounts, &own, &rules, &roles, table) {
             return rows;
         }
@@ -559,7 +555,7 @@ impl SessionHost for SessionShared {
     }
 
     fn user_attributes(&self) -> Vec<[Value; 3]> {
-        let own = self.account.lock().clone();
+        let own = self.acting.account();
         let readers = Privileges::SELECT.with(Privileges::UPDATE);
         let all = own.rights().on_database("mysql").any(readers)
             || own.grants.privileges.has(Privileges::CREATE_USER);
@@ -572,7 +568,7 @@ impl SessionHost for SessionShared {
 
     fn processlist(&self) -> Vec<[Value; 8]> {
         let now = crate::clock::now_us();
-        let account = self.account.lock().clone();
+        let account = self.acting.account();
         let all = account.grants.privileges.any(Privileges::PROCESS);
         let text = |s: &str| Value::Bytes(Bytes::copy_from_slice(s.as_bytes()));
         let lines = self.server.processes.all().into_iter().map(|p| p.line(now));

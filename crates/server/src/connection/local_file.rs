@@ -55,7 +55,7 @@ impl Client {
             out.extend_from_slice(name);
         });
         self.packets.flush().await?;
-        let limit = shared.read_timeout();
+        let limit = shared.timeouts().read;
         let max = shared.max_allowed_packet();
         let folder = crate::sysvars::temp_folder(&self.server.globals);
         let mut file = Collected { spool: Spool::in_folder(&folder), ..Collected::default() };

@@ -2,11 +2,12 @@
 //! `admin`'s and are handed the parts that they touch.
 //!
 //! - `client`: the socket, the entry in the process list; with `replies`, `reply_floor`, `local_file`: what goes over it. - `login`: whose it is, with
-//!   `access` and `rule`: what the account may do. - `admission`: its place among the connections. - `settings`: its variables as they act; `host`,
+//!   `access` and `rule`: what the account may do, `acting`: whose rights count in a program. - `admission`: its place among the connections. - `settings`: its variables as they act; `host`,
 //!   `hints` and `assign`: what the SQL layer asks of variables and the server. - `evaluate`: values without a statement. - `told`: what
 //!   the client is told of the session's state. - `sink`: rows to packets.
 
 mod access;
+mod acting;
 mod admission;
 mod assign;
 mod client;

@@ -86,7 +86,7 @@ impl Client {
             binary,
             collation: sql.state.settings.collation_results,
             status: status(sql),
-            write_timeout: self.packets.write_timeout,
+            write_timeout: self.packets.timeouts.write,
         }
     }
 

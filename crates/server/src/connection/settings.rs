@@ -116,7 +116,7 @@ impl Settings {
             self.shared.vars.lock().put_named("insert_id", VarValue::UInt(0));
         }
         // `gtid_seq_no` is for one transaction.
-        if self.sequence_given && !sql.gtid_waits() {
+        if self.sequence_given && !sql.gtid_next().waits() {
             self.sequence_given = false;
             self.shared.vars.lock().put_named("gtid_seq_no", VarValue::UInt(0));
         }
@@ -139,6 +139,6 @@ impl Settings {
                 ..Origin::default()
             }),
         };
-        sql.give_gtid(given)
+        sql.gtid_next().give(given)
     }
 }

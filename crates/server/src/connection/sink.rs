@@ -48,10 +48,7 @@ pub struct RowFormat {
 pub struct ReplySink<'a> {
     out: &'a mut OutBuf,
     format: RowFormat,
-    types: Vec<ColumnType>,
-    /// Columns whose characters the client wants in another set.
-    conversions: Vec<(usize, Charset, Charset)>,
-    converted: Vec<Value>,
+    columns: ResultShape,
     /// Where to send in blocking mode.
     stream: Option<&'a mut Stream>,
     /// Where what was not sent is counted.
@@ -68,7 +65,24 @@ pub struct ReplySink<'a> {
     pub rows: u64,
     /// The client could not be written to: a packet may be torn, and the connection must end.
     pub broken: bool,
-    /// Where the results of a procedure end that are complete.
+    /// The results of a procedure.
+    pub results: ProcedureResults,
+}
+
+/// The columns of the running result.
+#[derive(Default)]
+struct ResultShape {
+    types: Vec<ColumnType>,
+    /// Those whose characters the client wants in another set.
+    conversions: Vec<(usize, Charset, Charset)>,
+    /// A row with these.
+    converted: Vec<Value>,
+}
+
+/// The results of a procedure, which has several.
+#[derive(Default)]
+pub struct ProcedureResults {
+    /// Where those end that are complete.
     pub complete: Option<OutMark>,
     /// Bytes that had left when the running one began, and whether it has begun.
     began: (u64, bool),
@@ -80,9 +94,7 @@ impl<'a> ReplySink<'a> {
         ReplySink {
             out,
             format,
-            types: Vec::new(),
-            conversions: Vec::new(),
-            converted: Vec::new(),
+            columns: ResultShape::default(),
             stream,
             room: None,
             floor: None,
@@ -91,8 +103,7 @@ impl<'a> ReplySink<'a> {
             flushed: 0,
             rows: 0,
             broken: false,
-            complete: None,
-            began: (0, false),
+            results: ProcedureResults::default(),
         }
     }
 
@@ -261,8 +272,8 @@ fn definition(column: &ResultColumn, result_collation: u16) -> ColumnDef<'_> {
 
 impl RowSink for ReplySink<'_> {
     fn result_begins(&mut self) {
-        self.complete = Some(self.out.mark());
-        self.began = (self.flushed, false);
+        self.results.complete = Some(self.out.mark());
+        self.results.began = (self.flushed, false);
     }
 
     fn result_ends(&mut self, warnings: u16, out: bool) -> SqlResult<()> {
@@ -274,25 +285,25 @@ impl RowSink for ReplySink<'_> {
         } else {
             self.out.packet(|packet_out| encode_eof(packet_out, warnings, status));
         }
-        self.complete = Some(self.out.mark());
+        self.results.complete = Some(self.out.mark());
         Ok(())
     }
 
     fn result_fails(&mut self) -> bool {
-        let (flushed, begun) = self.began;
+        let (flushed, begun) = self.results.began;
         if begun && flushed == self.flushed {
-            if let Some(mark) = self.complete {
+            if let Some(mark) = self.results.complete {
                 self.out.rollback(mark);
             }
-            self.began.1 = false;
+            self.results.began.1 = false;
         }
         flushed == self.flushed
     }
 
     fn columns(&mut self, columns: &[ResultColumn]) -> SqlResult<()> {
-        self.began.1 = true;
-        self.types = columns.iter().map(|c| c.ty.clone()).collect();
-        self.conversions = conversions(&self.types, self.format.collation);
+        self.results.began.1 = true;
+        self.columns.types = columns.iter().map(|c| c.ty.clone()).collect();
+        self.columns.conversions = conversions(&self.columns.types, self.format.collation);
         self.out.packet(|out| put_lenenc(out, columns.len() as u64));
         for column in columns {
             put_column(self.out, column, self.format.collation);
@@ -306,7 +317,7 @@ impl RowSink for ReplySink<'_> {
 
     fn row(&mut self, values: &[Value]) -> SqlResult<()> {
         self.rows += 1;
-        let mut converted = std::mem::take(&mut self.converted);
+        let mut converted = std::mem::take(&mut self.columns.converted);
         let plain = |(i, ..): &(usize, Charset, Charset)| match values.get(*i) {
             Some(Value::Bytes(text)) => text.is_ascii(),
             Some(Value::Enum(_) | Value::Set(_)) => false,
@@ -314,13 +325,13 @@ impl RowSink for ReplySink<'_> {
         };
         self.ask(values.iter().map(shown).sum())?;
         // Every character set here has ASCII as it is, and most text is ASCII.
-        let values = if self.conversions.iter().all(plain) {
+        let values = if self.columns.conversions.iter().all(plain) {
             values
         } else {
-            convert(values, &self.types, &self.conversions, &mut converted);
+            convert(values, &self.columns.types, &self.columns.conversions, &mut converted);
             &converted
         };
-        let types = &self.types;
+        let types = &self.columns.types;
         let binary = self.format.binary;
         self.out.packet(|out| {
             if binary {
@@ -329,7 +340,7 @@ impl RowSink for ReplySink<'_> {
                 put_text_row(out, values, types.iter());
             }
         });
-        self.converted = converted;
+        self.columns.converted = converted;
         if self.out.bytes().len() > FLUSH_AT { self.full() } else { Ok(()) }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::now_us;
 use crate::server::Server;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl History {
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            let mut sample = take(&server.status_lines(None, &Transport::default()), &mut before);
+            let mut sample = take(&server.status_lines(None, &TransportStatus::default()), &mut before);
             sample.statements = statements(server.digests.latencies(), &mut told);
             let mut kept = self.0.lock();
             if kept.len() == KEPT {

@@ -6,7 +6,7 @@
 use super::activity::Room;
 use crate::server::Server;
 use crate::starting::Starting;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use omnibus_commit::Progress;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -81,7 +81,7 @@ pub(super) fn text(server: &Server) -> String {
     let version = server.globals.named("version");
     head(&mut out, "omnibus_build_info", "gauge", "The version that runs");
     let _ = writeln!(out, "omnibus_build_info{{version=\"{}\"}} 1", label(version.as_str()));
-    lines(&server.status_lines(None, &Transport::default()), &mut out);
+    lines(&server.status_lines(None, &TransportStatus::default()), &mut out);
     statements(server, &mut out);
     room(server, &mut out);
     super::state::lag(server, &mut out);

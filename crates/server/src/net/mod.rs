@@ -24,7 +24,7 @@ pub use compressed::broken_frame;
 pub use driver::Driver;
 pub use hosts::{Doors, HalfOpen, NotLetIn};
 pub use listen::{Listeners, Places, Reserved};
-pub use packet_stream::{NetError, PacketStream, send, send_rest};
+pub use packet_stream::{NetError, PacketStream, Timeouts, send, send_rest};
 pub use room::Room;
 pub use stream::{Stream, Transport, Twin};
 pub use tls::{TlsFiles, acceptor};

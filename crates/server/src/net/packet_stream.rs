@@ -94,10 +94,17 @@ pub struct PacketStream {
     pub outgoing: Option<Room>,
     /// The number that compressed frames begin again with behind what is sent next.
     restart: Option<u8>,
-    /// `net_read_timeout`: how long the rest of a packet may take to go on.
-    pub read_timeout: Duration,
-    /// `net_write_timeout`: how long the peer may leave a reply unread.
-    pub write_timeout: Duration,
+    /// How long the peer may keep it waiting.
+    pub timeouts: Timeouts,
+}
+
+/// How long a peer may keep a connection waiting.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// `net_read_timeout`: the rest of a packet, until it goes on.
+    pub read: Duration,
+    /// `net_write_timeout`: a reply, until it is read.
+    pub write: Duration,
 }
 
 impl PacketStream {
@@ -116,8 +123,7 @@ impl PacketStream {
             incoming: None,
             outgoing: None,
             restart: None,
-            read_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(60),
+            timeouts: Timeouts { read: Duration::from_secs(30), write: Duration::from_secs(60) },
         }
     }
 
@@ -156,9 +162,9 @@ impl PacketStream {
             let begun = self.input.pending() > 0;
             let read = come(&mut self.stream, self.input.writable(room));
             // What has come of a packet takes memory, which nobody has for as long as he likes.
-            let n = if begun { in_time(self.read_timeout, read).await? } else { read.await? };
+            let n = if begun { in_time(self.timeouts.read, read).await? } else { read.await? };
             let Some(n) = n else {
-                send_rest(&mut self.stream, self.write_timeout).await?;
+                send_rest(&mut self.stream, self.timeouts.write).await?;
                 continue;
             };
             if n == 0 {
@@ -191,7 +197,7 @@ impl PacketStream {
             }
             let room = self.input.wanted();
             let Some(n) = come(&mut self.stream, self.input.writable(room)).await? else {
-                send_rest(&mut self.stream, self.write_timeout).await?;
+                send_rest(&mut self.stream, self.timeouts.write).await?;
                 continue;
             };
             if n == 0 {
@@ -235,7 +241,7 @@ impl PacketStream {
             self.sent += self.out.bytes().len() as u64;
             let (stream, bytes) = (&mut self.stream, self.out.bytes());
             if !poll_fn(|cx| Poll::Ready(stream.post(cx, bytes))).await {
-                send(stream, bytes, self.write_timeout).await?;
+                send(stream, bytes, self.timeouts.write).await?;
             }
             self.out.sent();
         }
@@ -263,7 +269,7 @@ impl PacketStream {
             }
             if stream.keeps_back() { stream.flush().await } else { Ok(()) }
         };
-        in_time(self.write_timeout, write).await?;
+        in_time(self.timeouts.write, write).await?;
         self.collected_is_sent();
         Ok(())
     }
@@ -302,7 +308,7 @@ impl PacketStream {
 
     /// Sends what was collected and ends the connection; failures to do so do not matter.
     pub async fn close(&mut self) {
-        if self.flush().await.is_ok() && send_rest(&mut self.stream, self.write_timeout).await.is_ok() {
+        if self.flush().await.is_ok() && send_rest(&mut self.stream, self.timeouts.write).await.is_ok() {
             let _ = self.stream.shutdown().await;
         }
     }

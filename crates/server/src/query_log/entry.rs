@@ -71,7 +71,7 @@ impl Entry {
 }
 
 /// How entries are written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Style {
     /// `log_timestamps` is SYSTEM.
     pub local_time: bool,

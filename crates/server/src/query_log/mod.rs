@@ -20,6 +20,7 @@ pub(crate) use files::default_name;
 pub(crate) use writer::Writer;
 
 use crate::sysvars::{AUDIT_PREFIX, GlobalVars, VarValue};
+use entry::Style;
 use files::{LogFile, LogKind};
 use omnibus_sql::SqlResult;
 use parking_lot::Mutex;
@@ -50,10 +51,7 @@ pub struct QueryLog {
     to_tables: AtomicBool,
     unindexed: AtomicBool,
     admin: AtomicBool,
-    raw: AtomicBool,
-    local_time: AtomicBool,
-    mariadb: AtomicBool,
-    server_id: AtomicU64,
+    style: Mutex<Style>,
     lost: AtomicU64,
     /// The audit log.
     pub(crate) audit: Audit,
@@ -155,10 +153,12 @@ impl QueryLog {
         set(&self.to_tables, wanted.to_tables);
         set(&self.unindexed, flag("log_queries_not_using_indexes"));
         set(&self.admin, flag("log_slow_admin_statements"));
-        set(&self.raw, flag("log_raw"));
-        set(&self.local_time, get(globals, change, "log_timestamps").as_str() == "SYSTEM");
-        set(&self.mariadb, globals.named("dialect").as_str() == "mariadb");
-        self.server_id.store(globals.named("server_id").as_u64(), Ordering::Relaxed);
+        *self.style.lock() = Style {
+            raw: flag("log_raw"),
+            local_time: get(globals, change, "log_timestamps").as_str() == "SYSTEM",
+            mariadb: globals.named("dialect").as_str() == "mariadb",
+            server_id: globals.named("server_id").as_u64(),
+        };
         let somewhere = wanted.to_files || wanted.to_tables;
         set(&self.general, wanted.on[LogKind::General as usize] && somewhere);
         set(&self.slow, wanted.on[LogKind::Slow as usize] && somewhere);

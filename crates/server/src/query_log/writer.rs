@@ -87,12 +87,7 @@ impl Work {
             if entries.is_empty() {
                 return;
             }
-            let style = Style {
-                local_time: self.log.local_time.load(Ordering::Relaxed),
-                mariadb: self.log.mariadb.load(Ordering::Relaxed),
-                raw: self.log.raw.load(Ordering::Relaxed),
-                server_id: self.log.server_id.load(Ordering::Relaxed),
-            };
+            let style = *self.log.style.lock();
             self.write_audit(&entries, style);
             if self.log.to_files.load(Ordering::Relaxed) {
                 self.write_files(&entries, style);

@@ -43,8 +43,9 @@ pub(super) fn run(applying: &Applying, slot: usize, done: &SyncSender<Done>) {
     let _ = own.waiter.set(Box::new(move || {
         waiter.kill();
     }));
-    session.state.user = "system user".into();
-    session.state.host = std::sync::Arc::new(super::host::ApplierHost(applying.env.server.clone()));
+    session.state.login.user = "system user".into();
+    session.state.connection.host =
+        std::sync::Arc::new(super::host::ApplierHost(applying.env.server.clone()));
     let globals = &applying.env.server.globals;
     let vars = crate::sysvars::SessionVars::new(globals);
     session.state.settings = crate::sysvars::session_settings(&vars, globals, false, true);

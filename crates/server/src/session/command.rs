@@ -120,7 +120,7 @@ impl Session {
             Ok(split) => split,
             Err(error) => {
                 self.client.packets.error(&error);
-                self.sql.state.command_over();
+                self.sql.state.command.end();
                 return GO_ON;
             }
         };
@@ -129,7 +129,7 @@ impl Session {
         let flow = match command {
             Command::Query(_) => {
                 let text = Bytes::copy_from_slice(without_nul(text));
-                self.sql.state.query_attributes = attributes;
+                self.sql.state.command.attributes = attributes;
                 ended = self.query(text, now).await;
                 GO_ON
             }
@@ -151,7 +151,7 @@ impl Session {
             }
         };
         self.client.settle(&mut self.sql, start).await;
-        self.sql.state.command_over();
+        self.sql.state.command.end();
         self.client.process.end(ended.unwrap_or_else(crate::clock::now_us));
         if self.settings.leaves {
             self.client.flush().await?;
@@ -341,8 +341,8 @@ impl Session {
             (identity.user, identity.account) = (user.clone(), account.plain());
         }
         let state = &mut self.sql.state;
-        state.user = user.clone();
-        state.account = account.plain();
+        state.login.user = user.clone();
+        state.login.account = account.plain();
         self.login.user = user;
     }
 }

@@ -61,7 +61,7 @@ impl Session {
                 self.sql.execute_prepared(prepared, params, mode, access, &mut sink)
             }
         };
-        *sink_state = (sink.overflow, sink.flushed, sink.complete);
+        *sink_state = (sink.overflow, sink.flushed, sink.results.complete);
         let rows = sink.rows;
         if sink.broken {
             // Nothing more may be sent: the client would read the rest of a torn packet in it.

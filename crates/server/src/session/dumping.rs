@@ -99,7 +99,7 @@ pub(super) async fn binlog_dump(
 
 /// The attributes that the client sent at its login.
 fn peer(state: &SessionState) -> Peer {
-    let variables = &state.user_variables;
+    let variables = &state.values;
     Peer::from_variables(|name| {
         let (value, ty) = variables.get(name)?;
         let mut text = Vec::new();

@@ -101,7 +101,7 @@ pub(super) fn passes_over(account: &Account, sql: &mut SqlSession, statement: &S
     let state = &sql.state;
     let head = !state.settings.foreign_key_checks && !state.settings.unique_checks;
     // Both programs keep the client's character set there around each definition, with `--compact`, too.
-    if !head && !state.user_variables.contains_key("saved_cs_client") {
+    if !head && state.values.get("saved_cs_client").is_none() {
         return false;
     }
     let in_mysql = state.database.as_deref().is_some_and(|db| db.eq_ignore_ascii_case("mysql"));

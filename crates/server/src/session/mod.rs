@@ -33,7 +33,7 @@ use crate::net::{Arrival, ClientHost, PacketStream};
 use crate::process::Process;
 use crate::query_log::Operation;
 use crate::server::Server;
-use crate::status::Transport;
+use crate::status::TransportStatus;
 use omnibus_sql::{SessionState, SqlError, SqlSession};
 use omnibus_wire::Capability;
 use statements::Statements;
@@ -117,7 +117,7 @@ impl Session {
             server.clone(),
             process.clone(),
             &access,
-            Transport { tls: packets.stream.tls_names(), compression: login.compression },
+            TransportStatus { tls: packets.stream.tls_names(), compression: login.compression },
         ));
         shared.set_login_collation(login.collation);
         shared.start_idle_clock(packets.caps.has(Capability::INTERACTIVE));
@@ -128,7 +128,7 @@ impl Session {
         let waiter = sql.watch();
         process.set_kill_hook(Box::new(move || waiter.kill()));
         process.set_transaction(sql.watch());
-        process.set_counted(sql.state.memory.clone(), sql.state.budget.progress.clone());
+        process.set_counted(sql.state.connection.memory.clone(), sql.state.budget.progress.clone());
         let mut client = Client::new(server.clone(), packets, process, sql.trx().floor().clone());
         client.set_up(&shared, &sql.state);
         client.told.begin(&mut shared.vars.lock());
@@ -232,12 +232,12 @@ fn fill_in(
     host_name: String,
     host: Arc<SessionShared>,
 ) {
-    state.user = user.to_owned();
-    state.host_name = host_name;
-    state.account = account.plain();
-    state.host = host;
+    state.login.user = user.to_owned();
+    state.login.host_name = host_name;
+    state.login.account = account.plain();
+    state.connection.host = host;
     let mut seed = [0; 16];
     crate::random::random_bytes(&mut seed);
     let n = u128::from_le_bytes(seed);
-    state.rand = ((n as u32).into(), ((n >> 64) as u32).into());
+    state.connection.rand = ((n as u32).into(), ((n >> 64) as u32).into());
 }

@@ -13,7 +13,6 @@ use bytes::Bytes;
 use omnibus_sql::api::Tallied;
 use omnibus_sql::{Level, SqlError, SqlSession};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Statements that are no queries: logged as slow under `log_slow_admin_statements` only.
 const ADMIN: [&str; 7] =
@@ -77,7 +76,7 @@ impl Session {
     /// A statement begins.
     pub(super) fn begin_observed(&mut self, at_us: i64) -> Begun {
         self.client.replies.rows_affected = 0;
-        self.settings.shared.audited.store(false, Ordering::Relaxed);
+        self.settings.shared.begin_audit();
         Begun { at_us, tally: self.sql.state.budget.tally.read(), rows_sent: self.client.replies.rows_sent }
     }
 }
@@ -153,7 +152,7 @@ impl Observer<'_> {
 
     fn audit_statement(&self, statement: &Statement<'_>) {
         let class = Class::of(&statement.parsed.statement.node);
-        let told = class.is_told_inside() && self.settings.shared.audited.load(Ordering::Relaxed);
+        let told = class.is_told_inside() && self.settings.shared.is_audited();
         if told || !self.server.query_log.audit.has(class, &self.login.user) {
             return;
         }
@@ -220,7 +219,7 @@ impl Observer<'_> {
             rows_examined: done.examined,
             rows_affected: self.client.replies.rows_affected,
             database: self.sql.state.database.clone(),
-            last_insert_id: self.sql.state.last_insert_id_set.unwrap_or(0),
+            last_insert_id: self.sql.state.results.last_insert_id_set.unwrap_or(0),
             text: text.map(|text| text()).unwrap_or_default(),
             command: command.text(),
         })));

@@ -73,7 +73,8 @@ impl Session {
         let prepared = plan_prepared(&mut self.sql, &self.login.access, &parsed)?;
         let params = parsed.statement.params as usize;
         let columns = prepared.columns.clone();
-        let id = self.prepared.add(Statement::new(parsed, prepared, place, &self.sql.state.memory));
+        let id =
+            self.prepared.add(Statement::new(parsed, prepared, place, &self.sql.state.connection.memory));
         reply_prepare(&mut self.client, &self.sql, id, params, &columns);
         Ok(())
     }
@@ -258,7 +259,7 @@ fn decode_execute(
         return (id, Err(error));
     }
     match attributes {
-        Ok(attributes) => sql.state.query_attributes = attributes,
+        Ok(attributes) => sql.state.command.attributes = attributes,
         Err(error) => return (id, Err(error)),
     }
     (id, values)

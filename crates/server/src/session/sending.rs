@@ -145,7 +145,7 @@ impl Dump<'_> {
             if s.reader.is_some() {
                 let (server, process) = (self.server.clone(), self.client.process.clone());
                 let turn = unless_killed(&process, server.dumps.turn_to_block()).await?;
-                let limit = self.client.packets.write_timeout;
+                let limit = self.client.packets.timeouts.write;
                 let sent = send_rest(&mut self.client.packets.stream, limit);
                 unless_killed(&process, sent).await?.map_err(NetError::from)?;
                 let caught_up = crate::net::blocking(|| self.catch_up(s))?;

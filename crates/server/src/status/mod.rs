@@ -7,4 +7,4 @@ mod counters;
 mod render;
 
 pub use counters::{COM_NAMES, Counter, ServerCounters, SessionCounters, com_index};
-pub use render::{StatusSources, Transport, render};
+pub use render::{StatusSources, TransportStatus, render};

@@ -21,12 +21,12 @@ pub struct StatusSources<'a> {
     /// The SQL layer's counters.
     pub sql: Vec<(String, String)>,
     /// The session's.
-    pub transport: &'a Transport,
+    pub transport: &'a TransportStatus,
 }
 
 /// The transport of a session's bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Transport {
+pub struct TransportStatus {
     /// TLS version and cipher.
     pub tls: Option<(String, String)>,
     /// Compression, and the level that the client asked for.

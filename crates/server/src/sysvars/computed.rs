@@ -21,7 +21,7 @@ impl LastStatement {
     #[must_use]
     pub fn of(sql: &SqlSession) -> LastStatement {
         let (warnings, errors) = sql.state.diagnostics.counts();
-        let insert_id = sql.state.last_insert_id;
+        let insert_id = sql.state.results.last_insert_id;
         LastStatement { warnings, errors, insert_id, in_transaction: sql.in_transaction() }
     }
 }

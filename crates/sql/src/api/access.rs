@@ -6,7 +6,6 @@ use crate::catalog::Definer;
 use crate::error::{SqlError, SqlResult};
 use omnibus_format::Dialect;
 use omnibus_parser::ast::{ProgramKind, Statement, VarScope};
-use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -245,9 +244,9 @@ pub trait AccessCheck: Send + Sync {
         0
     }
 
-    /// As the server's own type, for its host.
-    fn as_any(&self) -> Option<&dyn Any> {
-        None
+    /// Does something during which it is this account that asks the session's host, as in a program it is its definer.
+    fn asks_during(&self, work: &mut dyn FnMut()) {
+        work();
     }
 }
 

@@ -141,10 +141,6 @@ pub trait SessionHost: Send + Sync {
     fn system_table(&self, _table: &str) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
-    /// Does something in which it is the account of `access` that asks, as in a program it is its definer.
-    fn in_name_of(&self, _access: &dyn AccessCheck, work: &mut dyn FnMut()) {
-        work();
-    }
     /// Whether the account has a privilege on a table.
     fn may(&self, _db: &str, _table: &str, _privilege: super::Priv) -> bool {
         true

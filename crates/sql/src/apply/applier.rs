@@ -394,7 +394,7 @@ impl ApplyTarget for Applier {
         self.over();
         self.ongoing.header = Some(*trx);
         let state = &mut self.session.state;
-        state.now_us = i64::from(trx.timestamp) * 1_000_000;
+        state.statement.now_us = i64::from(trx.timestamp) * 1_000_000;
         state.settings.server_id = trx.server_id;
         state.settings.skip_replication = trx.skip;
         // Another dialect's GTID counts for having one: such a source does not know anonymous transactions.
@@ -427,7 +427,7 @@ impl ApplyTarget for Applier {
     fn rows(&mut self, view: &dyn RowsView) -> Result<(), ApplyError> {
         self.open();
         let state = &mut self.session.state;
-        state.now_us = view.timestamp_us();
+        state.statement.now_us = view.timestamp_us();
         state.settings.foreign_key_checks = view.foreign_key_checks();
         state.settings.unique_checks = view.unique_checks();
         if !matches!(std::mem::replace(&mut self.ongoing.stage, Stage::InRows), Stage::InRows) {

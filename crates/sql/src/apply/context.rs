@@ -45,12 +45,12 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
     let saved = Saved {
         settings: state.settings.clone(),
         database: state.database.take(),
-        connection_id: state.connection_id,
-        rand: state.rand,
-        last_insert_id: state.last_insert_id,
-        new_insert_id: state.new_insert_id,
-        now_us: state.now_us,
-        account: state.account.clone(),
+        connection_id: state.connection.id,
+        rand: state.connection.rand,
+        last_insert_id: state.results.last_insert_id,
+        new_insert_id: state.results.new_insert_id,
+        now_us: state.statement.now_us,
+        account: state.login.account.clone(),
     };
     set_settings(state, view);
     if let (Some(name), Some(zone)) = (view.time_zone(), zone) {
@@ -61,16 +61,16 @@ pub(super) fn enter(session: &mut SqlSession, view: &dyn StatementView) -> SqlRe
         state.database = Some(String::from_utf8_lossy(view.database()).into());
     }
     if let Some((user, host)) = view.invoker() {
-        state.account = format!("{}@{}", String::from_utf8_lossy(user), String::from_utf8_lossy(host));
+        state.login.account = format!("{}@{}", String::from_utf8_lossy(user), String::from_utf8_lossy(host));
     }
-    state.connection_id = view.thread_id();
-    state.last_insert_id = view.last_insert_id().unwrap_or(0);
+    state.connection.id = view.thread_id();
+    state.results.last_insert_id = view.last_insert_id().unwrap_or(0);
     // The log has it only for statements that ask.
-    state.new_insert_id = view.last_insert_id().map_or(NewInsertId::None, |_| NewInsertId::Fresh);
+    state.results.new_insert_id = view.last_insert_id().map_or(NewInsertId::None, |_| NewInsertId::Fresh);
     if let Some(seeds) = view.rand_seeds() {
-        state.rand = seeds;
+        state.connection.rand = seeds;
     }
-    state.set_user_variables(Arc::new(variables.into_iter().collect()));
+    state.values.replace(Arc::new(variables.into_iter().collect()), &state.settings);
     Ok(saved)
 }
 
@@ -156,13 +156,13 @@ pub(super) fn leave(session: &mut SqlSession, saved: Saved) {
     let state = &mut session.state;
     state.settings = saved.settings;
     state.database = saved.database;
-    state.connection_id = saved.connection_id;
-    state.rand = saved.rand;
-    state.last_insert_id = saved.last_insert_id;
-    state.new_insert_id = saved.new_insert_id;
-    state.now_us = saved.now_us;
-    state.account = saved.account;
-    state.set_user_variables(Arc::default());
+    state.connection.id = saved.connection_id;
+    state.connection.rand = saved.rand;
+    state.results.last_insert_id = saved.last_insert_id;
+    state.results.new_insert_id = saved.new_insert_id;
+    state.statement.now_us = saved.now_us;
+    state.login.account = saved.account;
+    state.values.replace(Arc::default(), &state.settings);
     state.diagnostics.clear();
 }
 

@@ -200,7 +200,7 @@ impl<'a> Binder<'a> {
             around: Around { hint_place: HintPlace::Inner, ..Around::default() },
             collected: Collected::default(),
             last_scope: Scope::default(),
-            limits: Limits { depth: Depth::default(), stars: Account::new(&session.memory) },
+            limits: Limits { depth: Depth::default(), stars: Account::new(&session.connection.memory) },
             scratch: None,
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! `EXISTS (SELECT * FROM u WHERE u.a = t.a AND u.b > 3)` is true for the rows of `t` for which `t.a IN (SELECT a FROM u WHERE b > 3)`
 //! is. Both are planned: by itself EXISTS looks `u` up for each row of `t`; as a set it costs all of `u` once and next to nothing for
-//! each row, and an index of `t` may find its rows. Which is better depends on how many rows of `t` come by, and that is known when the
-//! statement runs (`expr::subquery`).
+//! each row, and an index of `t` may find its rows. Which is better depends on how many rows of `t` come by: the planner says from how
+//! many on (`plan::set_instead`), and the statement counts as it runs (`expr::subquery`).
 
 use super::binder::Binder;
 use super::block::BlockScope;
@@ -12,19 +12,14 @@ use super::subquery;
 use crate::error::SqlResult;
 use crate::expr::is_volatile;
 use crate::expr::node::CompareOp;
-use crate::expr::subquery::{Member, RowSet, Subplan, Subquery, SubqueryKind, Visited};
+use crate::expr::subquery::{Member, RowSet, Subquery, SubqueryKind};
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
 use crate::logical::nest::{Item, ItemSource, Nest};
 use crate::logical::{self, Block, Body};
-use crate::plan::{Reader, cost};
+use crate::plan::{Reader, SetInstead, set_instead};
 use crate::storage::LockMode;
 use omnibus_parser::ast::Select;
 use std::sync::Arc;
-
-/// Bytes that a member of a set takes, roughly.
-const MEMBER_BYTES: f64 = 128.0;
-/// How often EXISTS may cost what the set costs before the set is made: guesses of either may be wrong.
-const PATIENCE: f64 = 2.0;
 
 /// An EXISTS that is bound, and what has been found of it.
 pub(crate) struct Sought {
@@ -151,13 +146,8 @@ pub(super) fn row_set(
 ) -> SqlResult<Option<Box<RowSet>>> {
     let Found { query, operands, members } = found;
     let plan = planned(binder, query, Reader::Query)?;
-    let settings = &binder.session.settings;
-    let room = settings.tmp_table_size as f64;
-    if plan.volatile || plan.rows * MEMBER_BYTES > room {
-        return Ok(None);
-    }
-    let once = plan.cost(&mut Visited::default()) + plan.rows * cost::HASH_BUILD;
-    let each = exists.plan.cost(&mut Visited::default());
+    let room = binder.session.settings.tmp_table_size;
+    let Some(SetInstead { after, cost }) = set_instead(&*exists.plan, &plan, room) else { return Ok(None) };
     let slot = binder.new_slot();
     let kind = SubqueryKind::In { negated: false };
     let ty = ExprType::boolean().nullable(true);
@@ -172,6 +162,5 @@ pub(super) fn row_set(
     };
     let members = members.into_iter().enumerate().map(member).collect();
     let list = Subquery { operands, members, slot, ..*list };
-    let after = (PATIENCE * once / each.max(cost::POINT)).ceil() as u64;
-    Ok(list.is_list().then(|| Box::new(RowSet { list, after, cost: once })))
+    Ok(list.is_list().then(|| Box::new(RowSet { list, after, cost })))
 }

@@ -153,7 +153,7 @@ impl<'q> From<'q> {
         }
         let state = binder.session;
         let what = "SELECT with locking clause";
-        Err(SqlError::tableaccess_denied(what, &state.user, &state.host_name, table))
+        Err(SqlError::tableaccess_denied(what, &state.login.user, &state.login.host_name, table))
     }
 
     fn factor(

@@ -54,7 +54,7 @@ pub(super) fn trigger_column(binder: &Binder<'_>, row: &str, name: &str) -> Opti
 pub(super) fn user_variable(binder: &mut Binder<'_>, name: &str) -> Expr {
     let name = name.to_lowercase();
     binder.note(|noted| noted.variable(&name));
-    let ty = match binder.session.user_variables.get(&name) {
+    let ty = match binder.session.values.get(&name) {
         Some((value, column)) => {
             let mut ty = value_type(value, binder.collation());
             if let Value::Bytes(text) = value {

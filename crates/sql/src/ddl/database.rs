@@ -22,7 +22,7 @@ pub(crate) fn create_database(ddl: &mut Ddl<'_>, tree: &CreateDatabase) -> ExecR
     check_name(name).map_err(|_| SqlError::wrong_db_name(name))?;
     ddl.check(name, None, Priv::Create)?;
     if is_system(name) {
-        return Err(SqlError::dbaccess_denied(&ddl.state.user, &ddl.state.host_name, name).into());
+        return Err(SqlError::dbaccess_denied(&ddl.state.login.user, &ddl.state.login.host_name, name).into());
     }
     let mut change = ddl.begin(match tree.or_replace {
         true => Names::Database(name),
@@ -55,7 +55,7 @@ fn check_options(ddl: &mut Ddl<'_>, options: &DatabaseOptions) -> SqlResult<()> 
         return Err(SqlError::not_supported_yet("READ ONLY databases"));
     }
     let asks = options.encryption.as_ref().is_some_and(|value| value.eq_ignore_ascii_case(b"Y"));
-    if !asks || tables_are_encrypted(&*ddl.state.host) {
+    if !asks || tables_are_encrypted(&*ddl.state.connection.host) {
         return Ok(());
     }
     if !ddl.state.settings.ignore_unsupported_constraints {
@@ -110,7 +110,7 @@ pub(crate) fn alter_database(ddl: &mut Ddl<'_>, tree: &AlterDatabase) -> ExecRes
 pub(crate) fn drop_database(ddl: &mut Ddl<'_>, name: &str, if_exists: bool) -> ExecResult<Outcome> {
     ddl.check(name, None, Priv::Drop)?;
     if is_system(name) || name == "mysql" {
-        return Err(SqlError::dbaccess_denied(&ddl.state.user, &ddl.state.host_name, name).into());
+        return Err(SqlError::dbaccess_denied(&ddl.state.login.user, &ddl.state.login.host_name, name).into());
     }
     let mut change = ddl.begin(Names::Database(name))?;
     if !change.next.schemas.contains_key(name) {

@@ -111,7 +111,7 @@ impl Ddl<'_> {
                 told: !self.state.settings.mariadb,
             },
             default_engine: self.state.settings.default_storage_engine,
-            created: (self.state.now_us / 1_000_000) as u64,
+            created: (self.state.statement.now_us / 1_000_000) as u64,
             diagnostics: &mut self.state.diagnostics,
         }
     }

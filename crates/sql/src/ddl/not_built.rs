@@ -88,7 +88,7 @@ pub(super) fn without_encryption<'t>(
         }
         let options = &mut out.to_mut().options;
         options.retain(|other| other != option);
-        if !asks || tables_are_encrypted(&*state.host) {
+        if !asks || tables_are_encrypted(&*state.connection.host) {
             continue;
         }
         if !state.settings.ignore_unsupported_constraints {

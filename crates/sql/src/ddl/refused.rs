@@ -2,25 +2,7 @@
 
 use crate::catalog::{Check, TableDef, same_name};
 use crate::error::{SqlError, SqlResult};
-use omnibus_parser::ast::{BinaryOp, Expr, Literal, UnaryOp};
 use omnibus_value::ColumnKind;
-
-/// Functions whose result is a truth value in MySQL.
-const TRUTHS: &[&str] = &[
-    "is_ipv4",
-    "is_ipv4_compat",
-    "is_ipv4_mapped",
-    "is_ipv6",
-    "is_uuid",
-    "isnull",
-    "json_contains",
-    "json_contains_path",
-    "json_overlaps",
-    "json_schema_valid",
-    "json_valid",
-    "regexp_like",
-    "strcmp",
-];
 
 /// Checks what a definition has that `old` has not.
 ///
@@ -42,7 +24,7 @@ pub(super) fn refuse(new: &TableDef, old: Option<&TableDef>) -> SqlResult<()> {
             .any(|known| same_name(&known.name, &check.name) && known.expr.text == check.expr.text)
     };
     let added = |check: &&Check| !old.is_some_and(|old| stays(check, old));
-    match new.checks.iter().filter(added).find(|check| !is_condition(&check.expr.tree)) {
+    match new.checks.iter().filter(added).find(|check| !check.expr.tree.is_truth()) {
         Some(check) => {
             let message = format!(
                 "An expression of non-boolean type specified to a check constraint '{}'.",
@@ -51,37 +33,5 @@ pub(super) fn refuse(new: &TableDef, old: Option<&TableDef>) -> SqlResult<()> {
             Err(SqlError::new(3812, b"HY000", message))
         }
         None => Ok(()),
-    }
-}
-
-fn is_condition(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(literal) => matches!(literal, Literal::True | Literal::False),
-        Expr::Unary { op, .. } => matches!(op, UnaryOp::Not),
-        Expr::Binary { op, .. } => matches!(
-            op,
-            BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::And
-                | BinaryOp::Eq
-                | BinaryOp::NullSafeEq
-                | BinaryOp::Ne
-                | BinaryOp::Lt
-                | BinaryOp::Le
-                | BinaryOp::Gt
-                | BinaryOp::Ge
-        ),
-        Expr::Between { .. }
-        | Expr::In { .. }
-        | Expr::InSubquery { .. }
-        | Expr::Exists(_)
-        | Expr::Quantified { .. }
-        | Expr::Like(_)
-        | Expr::Regexp { .. }
-        | Expr::IsNull { .. }
-        | Expr::IsTruth { .. }
-        | Expr::MemberOf { .. } => true,
-        Expr::Function(call) => TRUTHS.iter().any(|name| call.name.is(name)),
-        _ => false,
     }
 }

@@ -164,7 +164,7 @@ fn like(
     }
     def.db = Arc::from(db);
     def.name = Arc::from(name);
-    def.created = (ddl.state.now_us / 1_000_000) as u64;
+    def.created = (ddl.state.statement.now_us / 1_000_000) as u64;
     def.foreign_keys.clear();
     rename_checks(&source.def, &mut def)?;
     if let Some(column) = def.columns.iter().find(|column| has_zero_default(&ddl.state.settings, column)) {

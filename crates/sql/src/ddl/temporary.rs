@@ -69,7 +69,7 @@ fn account_of(ddl: &Ddl<'_>, def: &TableDef) -> SqlResult<Account> {
     let columns: usize =
         def.columns.iter().map(|column| COLUMN + column.comment.len() + labels(column)).sum();
     let others = def.indexes.len() + def.checks.len() + def.options.len();
-    let mut account = Account::new(&ddl.state.memory);
+    let mut account = Account::new(&ddl.state.connection.memory);
     account.grow_exactly(DEFINITION + columns + COLUMN * others, MemoryLimits::of(&ddl.state.settings))?;
     Ok(account)
 }
@@ -89,7 +89,7 @@ fn temporary_like(ddl: &mut Ddl<'_>, source: &ObjectName, db: &str, name: &str) 
     super::build::check_name(name)?;
     let source = table_to_copy(ddl, source)?;
     super::primary_key::refuse_without(ddl, super::primary_key::is_keyed(&source.def))?;
-    let created = (ddl.state.now_us / 1_000_000) as u64;
+    let created = (ddl.state.statement.now_us / 1_000_000) as u64;
     let own = (Arc::from(db), Arc::from(name));
     let mut def = TableDef { db: own.0, name: own.1, created, ..source.def.of_new_rows() };
     def.foreign_keys.clear();

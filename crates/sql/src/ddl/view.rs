@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The account of a session as the definer of what it makes.
 fn own_account(state: &SessionState) -> Definer {
-    let (user, host) = state.account.rsplit_once('@').unwrap_or((&state.account, ""));
+    let (user, host) = state.login.account.rsplit_once('@').unwrap_or((&state.login.account, ""));
     Definer { user: Arc::from(user), host: Arc::from(host) }
 }
 
@@ -228,7 +228,7 @@ fn view_def(
         check: tree.check,
         client,
         connection: ddl.state.settings.collation_connection,
-        created: (ddl.state.now_us / 1_000_000) as u64,
+        created: (ddl.state.statement.now_us / 1_000_000) as u64,
     };
     check_view(ddl, &mut def, catalog, virtuals)?;
     Ok(def)

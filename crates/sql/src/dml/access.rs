@@ -15,7 +15,7 @@ use crate::logical::nest::column_of;
 use crate::plan::access::{Wanted, choose};
 use crate::plan::cost::Known;
 use crate::plan::order::delivers;
-use crate::plan::physical::{Access, TableAccess};
+use crate::plan::physical::{Access, FrameOperator, Scan, Source};
 use crate::storage::{LockMode, WaitPolicy};
 use crate::store::RowAt;
 use omnibus_parser::ast::{Hint, IndexHint};
@@ -24,7 +24,8 @@ use omnibus_value::Value;
 /// How the rows of a WHERE clause are found.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    path: TableAccess,
+    /// The scan of the table.
+    rows: FrameOperator,
     /// The sort keys, unless the path has rows in that order.
     pub order: Vec<(Expr, bool)>,
     /// IGNORE: bad data in the condition is worth a warning in strict mode too.
@@ -89,7 +90,10 @@ impl Finder {
         if keys.is_some_and(|keys| !keys.is_empty() && delivers(&mut path, &target.table, &keys)) {
             order.clear();
         }
-        Ok(Finder { path, order, ignore })
+        let (lock, wait) = (LockMode::Exclusive, WaitPolicy::Wait);
+        let source = Source::Table { table: target.table.clone(), path, lock, wait };
+        let scan = Scan { slot: target.slot, alias: target.table.def.name.clone(), source };
+        Ok(Finder { rows: FrameOperator::Scan(Box::new(scan)), order, ignore })
     }
 
     /// For EXPLAIN; `exprs` are evaluated beside the search.
@@ -99,13 +103,13 @@ impl Finder {
         target: &'p TargetTable,
         exprs: Vec<&'p Expr>,
     ) -> TableChange<'p> {
-        let path = Some((&self.path, !self.order.is_empty()));
-        TableChange { kind, table: &target.table, slot: target.slot, path, exprs, query: None }
+        let rows = Some((&self.rows, !self.order.is_empty()));
+        TableChange { kind, table: &target.table, rows, exprs, query: None }
     }
 
     /// Whether no key bounds what is read.
     pub(crate) fn reads_all(&self) -> bool {
-        matches!(self.path.access, Access::Full { .. })
+        self.rows.only_table().is_some_and(|(_, path)| matches!(path.access, Access::Full { .. }))
     }
 
     /// An execution that looks for rows of the target.
@@ -152,15 +156,15 @@ impl TargetTable {
     /// most.
     pub(crate) fn matching(&self, run: &mut Run<'_>, finder: &Finder, limit: u64) -> ExecResult<ChosenRows> {
         run.trx.start_write(&self.table)?;
-        if limit == 0 {
+        let Some((table, path)) = finder.rows.only_table().filter(|_| limit > 0) else {
             return Ok(ChosenRows::none());
-        }
+        };
         let mut exec = finder.exec(self, run);
         // No more rows are locked than are changed.
         let bounded = usize::try_from(limit).ok().filter(|_| limit != u64::MAX);
-        let read_limit = bounded.map(|limit| if finder.path.filter.is_empty() { limit } else { 1 });
+        let read_limit = bounded.map(|limit| if path.filter.is_empty() { limit } else { 1 });
         let (lock, wait) = (LockMode::Exclusive, WaitPolicy::Wait);
-        let mut reader = RowReader::with_keys(&self.table, &finder.path, lock, wait, read_limit, &mut exec)?;
+        let mut reader = RowReader::with_keys(table, path, lock, wait, read_limit, &mut exec)?;
         let mut rows = Finding::new();
         while rows.count() < limit {
             let Some(row) = reader.next(self.slot, &mut exec)? else { break };

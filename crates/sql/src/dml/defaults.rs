@@ -12,7 +12,7 @@ use omnibus_value::{ColumnKind, Value};
 /// The value of CURRENT_TIMESTAMP for a column: TIMESTAMP is kept in UTC.
 pub(crate) fn now_for(column: &Column, state: &SessionState) -> Value {
     let zone = if column.ty.kind == ColumnKind::Timestamp { UTC } else { state.settings.zone };
-    let us = zone.local_us(state.now_us);
+    let us = zone.local_us(state.statement.now_us);
     let now = DateTime::from_unix(us.div_euclid(1_000_000), us.rem_euclid(1_000_000) as u32);
     Value::DateTime(now.unwrap_or_default().truncate(column.ty.decimals))
 }

@@ -116,7 +116,8 @@ impl WritePlan {
     /// Whether it is right for whatever values its parameters have (`plan::physical::any_values`).
     pub(crate) fn fits_any_values(&self) -> bool {
         let fits = |change: TableChange<'_>| {
-            let by_key = change.path.is_some_and(|(path, _)| path.fits_any_values(change.table));
+            let read = change.rows.and_then(|(rows, _)| rows.only_table());
+            let by_key = read.is_some_and(|(table, path)| path.fits_any_values(table));
             by_key && change.exprs.iter().all(|e| is_value(e) || !has_params(e))
         };
         match &self.kind {

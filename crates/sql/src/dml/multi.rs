@@ -184,7 +184,7 @@ impl MultiPlan {
         let (mut matched, mut changed) = (0, 0);
         for target in &self.targets {
             let mut seen: HashSet<Bytes, RandomState> = HashSet::default();
-            let mut account = Account::new(&run.state.memory);
+            let mut account = Account::new(&run.state.connection.memory);
             let (mut reader, mut number) = (joined.read(), 0);
             while let Some(row) = reader.next_row()? {
                 number += 1;
@@ -204,7 +204,12 @@ impl MultiPlan {
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = Info::Updated { matched, changed, warnings: warnings.into() };
-        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
+        Ok(Effect {
+            affected,
+            last_insert_id: run.state.results.last_insert_id_set.unwrap_or(0),
+            info,
+            rows: None,
+        })
     }
 
     fn joined(&self, run: &mut Run<'_>) -> ExecResult<Rows> {

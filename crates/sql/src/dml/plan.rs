@@ -75,7 +75,11 @@ impl<'a> Planner<'a> {
         }
         let columns = self.access.columns(db, &name.name, privilege)?;
         if ["information_schema", "performance_schema"].iter().any(|system| db.eq_ignore_ascii_case(system)) {
-            return Err(SqlError::dbaccess_denied(&self.session.user, &self.session.host_name, db));
+            return Err(SqlError::dbaccess_denied(
+                &self.session.login.user,
+                &self.session.login.host_name,
+                db,
+            ));
         }
         let found = self.catalog.table(db, &name.name);
         let table = found.map_err(|error| missing(self.session, &name.name, error))?;
@@ -102,7 +106,7 @@ impl<'a> Planner<'a> {
             return Columns::All;
         }
         self.access.columns(db, name, Priv::Select).unwrap_or_else(|_| {
-            let account = (Arc::from(&*self.session.user), Arc::from(&*self.session.host_name));
+            let account = (Arc::from(&*self.session.login.user), Arc::from(&*self.session.login.host_name));
             Columns::Some(ColumnGrants::new(Vec::new(), Priv::Select, account, name))
         })
     }

@@ -122,7 +122,12 @@ impl UpdatePlan {
         let warnings = run.state.diagnostics.count();
         let affected = if run.state.settings.found_rows { matched } else { changed };
         let info = Info::Updated { matched, changed, warnings: warnings.into() };
-        Ok(Effect { affected, last_insert_id: run.state.last_insert_id_set.unwrap_or(0), info, rows: None })
+        Ok(Effect {
+            affected,
+            last_insert_id: run.state.results.last_insert_id_set.unwrap_or(0),
+            info,
+            rows: None,
+        })
     }
 
     fn row_update<'a>(&'a self, at: &'a RowAt, old: &'a [Value], number: u64) -> RowUpdate<'a> {

@@ -51,7 +51,7 @@ pub fn execute(
     count_tables(plan, &mut cx);
     let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
     if most == 0 {
-        cx.session.found_rows = 0;
+        cx.session.results.found_rows = 0;
         return Ok(0);
     }
     if let Some(limit) = &plan.late_limit {
@@ -62,7 +62,7 @@ pub fn execute(
         rows += 1;
         Ok(if rows == most { Flow::Stop } else { Flow::Continue })
     })?;
-    cx.session.found_rows = rows + cx.skipped;
+    cx.session.results.found_rows = rows + cx.skipped;
     Ok(rows)
 }
 
@@ -104,7 +104,7 @@ fn counting(
         }
         Ok(Flow::Continue)
     })?;
-    cx.session.found_rows = found;
+    cx.session.results.found_rows = found;
     Ok(sent)
 }
 

@@ -211,8 +211,8 @@ impl<'a> Context<'a> {
     /// 3170: a limit says no.
     #[inline]
     pub(crate) fn ask(&mut self, bytes: usize) -> ExecResult<()> {
-        let SessionState { working, settings, .. } = &mut *self.session;
-        Ok(working.grow(bytes, settings)?)
+        let SessionState { command, settings, .. } = &mut *self.session;
+        Ok(command.working.grow(bytes, settings)?)
     }
 
     /// Makes room for `more` bytes in a text that grows.
@@ -345,7 +345,7 @@ impl<'a> Context<'a> {
     /// The statement's start in the session's zone.
     #[must_use]
     pub fn now(&self) -> DateTime {
-        unix_us(self.zone().local_us(self.session.now_us))
+        unix_us(self.zone().local_us(self.session.statement.now_us))
     }
 }
 

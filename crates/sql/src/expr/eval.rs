@@ -51,9 +51,9 @@ impl Expr {
             _ => {
                 cx.check_stack()?;
                 cx.tick()?;
-                let working = cx.session.working.used();
+                let working = cx.session.command.working.used();
                 let computed = self.compute(cx);
-                cx.session.working.shrink_to(working);
+                cx.session.command.working.shrink_to(working);
                 let mut value = computed?;
                 // Whoever takes a long text looks at each of its bytes.
                 if let Value::Bytes(text) | Value::Json(text) = &mut value {
@@ -103,7 +103,7 @@ impl Expr {
             }
             Kind::Stored(call) => call.eval(cx),
             Kind::UserVariable(name) => {
-                Ok(cx.session.user_variables.get(&**name).map_or(Value::Null, |(value, _)| value.clone()))
+                Ok(cx.session.values.get(name).map_or(Value::Null, |(value, _)| value.clone()))
             }
             Kind::Assign(pair) => assign(&pair.0, &pair.1, cx),
             Kind::SystemVariable(variable) => {
@@ -129,9 +129,9 @@ impl Expr {
     /// As `eval`.
     pub fn eval_bool(&self, cx: &mut Context<'_>) -> ExecResult<Option<bool>> {
         cx.tick()?;
-        let working = cx.session.working.used();
+        let working = cx.session.command.working.used();
         let computed = self.compute_bool(cx);
-        cx.session.working.shrink_to(working);
+        cx.session.command.working.shrink_to(working);
         let truth = computed?;
         cx.refuse_bad_data()?;
         Ok(truth)

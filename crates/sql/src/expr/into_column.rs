@@ -66,7 +66,7 @@ pub(crate) fn into_column(
     let value = as_text(value, source, &column.ty);
     let value = if state.settings.mariadb { value } else { real_as_text(value, source, &column.ty) };
     let zone = state.settings.zone;
-    let now = zone.local_us(state.now_us);
+    let now = zone.local_us(state.statement.now_us);
     let context = StoreContext {
         strict,
         dates: state.settings.date_mode(),

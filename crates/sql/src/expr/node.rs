@@ -301,7 +301,7 @@ impl Expr {
             Kind::Const(Value::Int(0 | 1)) => self.ty.column.length == 1,
             Kind::Subquery(subquery) => !matches!(subquery.kind, SubqueryKind::Scalar { .. }),
             Kind::Call(def, _) => super::functions::is_truth(def.name),
-            Kind::ServerCall(name, _) => &**name == "GTID_SUBSET",
+            Kind::ServerCall(name, _) => super::functions::is_truth(name),
             _ => false,
         }
     }

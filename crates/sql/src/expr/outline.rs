@@ -77,7 +77,7 @@ pub enum Does {
     /// HAVING.
     Having(String),
     /// GROUP BY and aggregates.
-    Group(Grouping),
+    Group(GroupLine),
     /// Conditions that no table is read for.
     If(Vec<String>),
     /// Conditions on rows.
@@ -131,7 +131,7 @@ pub struct Key {
 
 /// GROUP BY and aggregates.
 #[derive(Debug)]
-pub struct Grouping {
+pub struct GroupLine {
     /// Aggregates, each once.
     pub aggregates: Vec<String>,
     /// There are groups, not all rows in one.

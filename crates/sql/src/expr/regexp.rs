@@ -80,7 +80,7 @@ struct States {
 impl States {
     /// Asks for so many bytes, as long as the automaton is there.
     fn count(&mut self, bytes: usize, session: &SessionState) -> SqlResult<()> {
-        let account = self.account.get_or_insert_with(|| Account::new(&session.memory));
+        let account = self.account.get_or_insert_with(|| Account::new(&session.connection.memory));
         let more = bytes.saturating_sub(account.used() as usize);
         if more == 0 { Ok(()) } else { account.grow_exactly(more, MemoryLimits::of(&session.settings)) }
     }
@@ -311,7 +311,7 @@ impl RegexpMatcher {
             meta::Builder::new().configure(config).syntax(*syntax).build(&pattern.linear).ok()
         };
         if whole.get().is_none() {
-            let mut account = Account::new(&cx.session.memory);
+            let mut account = Account::new(&cx.session.connection.memory);
             let made = build();
             let bytes = made.as_ref().map_or(0, |engine| engine.memory_usage() + SCRATCH);
             account.grow_exactly(bytes, MemoryLimits::of(&cx.session.settings))?;

@@ -52,7 +52,12 @@ impl SequenceCall {
     pub(super) fn eval(&self, cx: &mut Context<'_>) -> ExecResult<Value> {
         let id = self.table.def.id;
         if self.what == SequenceFunction::LastVal {
-            return Ok(cx.session.sequence_values.get(&id).map_or(Value::Null, |number| Value::Int(*number)));
+            return Ok(cx
+                .session
+                .values
+                .sequences
+                .get(&id)
+                .map_or(Value::Null, |number| Value::Int(*number)));
         }
         let to = match &self.args[..] {
             [] => None,
@@ -64,7 +69,7 @@ impl SequenceCall {
                 Some((number(value), used, number(round)))
             }
         };
-        let info = cx.session.info(&cx.session.statement);
+        let info = cx.session.info(&cx.session.command.text);
         let ask = SequenceAsk {
             settings: info.settings,
             database: info.database,
@@ -82,7 +87,7 @@ impl SequenceCall {
             }
             None => {
                 let number = cx.storage.next_value(&self.table, &ask)?;
-                cx.session.sequence_values.insert(id, number);
+                cx.session.values.sequences.insert(id, number);
                 Ok(Value::Int(number))
             }
         }

@@ -462,7 +462,7 @@ impl Subquery {
         let compared = matches!(self.kind, SubqueryKind::Quantified { .. });
         let listed = if most.is_some() { Listed::All(Vec::new()) } else { Listed::Unasked };
         let mut members = Members { listed, ..Members::default() };
-        let mut account = Account::new(&cx.session.memory);
+        let mut account = Account::new(&cx.session.connection.memory);
         self.plan.run(cx, &mut |cx, row| {
             let row = &*self.compared(row, cx)?;
             let has_null = row.iter().any(|value| matches!(value, Value::Null));

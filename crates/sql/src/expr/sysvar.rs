@@ -14,7 +14,7 @@ use omnibus_value::{ColumnType, Value};
 pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResult<(Value, ColumnType)> {
     let number = |n: u64| Ok((Value::UInt(n), ExprType::ubigint().column));
     // A statement that uses tables has forgotten what the one before left.
-    let before = session.conditions_before.filter(|_| session.programs.tables.is_empty());
+    let before = session.statement.conditions_before.filter(|_| session.programs.tables.is_empty());
     match name {
         "warning_count" => {
             let (all, _) = before.unwrap_or_else(|| session.diagnostics.counts());
@@ -24,19 +24,19 @@ pub fn read(session: &SessionState, scope: VariableScope, name: &str) -> SqlResu
             let (_, errors) = before.unwrap_or_else(|| session.diagnostics.counts());
             number(errors)
         }
-        "last_insert_id" | "identity" => number(session.last_insert_id),
+        "last_insert_id" | "identity" => number(session.results.last_insert_id),
         "pseudo_thread_id" => number(u64::from(session.thread_id())),
         // A program runs under its own, whatever the session has.
         "sql_mode" if scope != VariableScope::Global && !session.programs.running.is_empty() => {
-            let text = session.host.sql_mode_text(session.settings.sql_mode);
+            let text = session.connection.host.sql_mode_text(session.settings.sql_mode);
             let collation = session.settings.collation_connection;
             Ok((Value::Bytes(text.clone().into()), string_column(text.len() as u32, collation)))
         }
         "timestamp" if scope != VariableScope::Global => {
-            Ok((Value::Double(session.now_us as f64 / 1e6), ExprType::double().column))
+            Ok((Value::Double(session.statement.now_us as f64 / 1e6), ExprType::double().column))
         }
         _ => {
-            let (value, ty) = session.host.variable_under(&session.settings, scope, name)?;
+            let (value, ty) = session.connection.host.variable_under(&session.settings, scope, name)?;
             match &value {
                 Value::Bytes(text) => {
                     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ pub fn call(cx: &mut Context<'_>, name: &str, args: &[Value]) -> ExecResult<Valu
             cx.bytes(text.len())?;
         }
     }
-    match cx.session.host.call(cx.session.connection_id, name, args) {
+    match cx.session.connection.host.call(cx.session.connection.id, name, args) {
         Some(result) => Ok(result?),
         None => {
             let db = cx.session.database.as_deref().unwrap_or_default();

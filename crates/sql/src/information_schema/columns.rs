@@ -73,14 +73,13 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         rows.extend(COMPUTED.get(&(def.schema, def.name)).into_iter().flatten().cloned());
     }
     let computed = rows.len();
-    for table in reader.tables() {
-        let from = rows.len();
+    rows.append(&mut reader.of_tables(|_, table, rows| {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
                 default: default_value(column, mariadb),
                 nullable: column.nullable,
-                key: key_of(&table, at),
+                key: key_of(table, at),
                 extra: extra(column),
                 comment: &column.comment,
                 generation: column
@@ -90,8 +89,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
             };
             rows.push(row(place, at, &column.ty, facts));
         }
-        reader.made(&rows[from..])?;
-    }
+    })?);
     for (view, outline) in reader.views()? {
         let from = rows.len();
         match outline {
@@ -120,7 +118,7 @@ fn own_rights(reader: &Reader<'_, '_>, row: &mut [Value]) -> bool {
         Value::Bytes(name) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),
     };
-    let rights = reader.cx.session.host.column_rights(&name(1), &name(2), &name(3));
+    let rights = reader.cx.session.connection.host.column_rights(&name(1), &name(2), &name(3));
     let seen = !rights.is_empty();
     row[PRIVILEGES] = text(&rights);
     seen

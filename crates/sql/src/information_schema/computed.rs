@@ -95,9 +95,26 @@ impl Reader<'_, '_> {
         self.cx.session.budget.spend(u32::try_from(rows.len() + 1).unwrap_or(u32::MAX))
     }
 
+    /// The rows that `each` makes of the stored tables that are asked for and that the account may know of, counted a table at a time.
+    ///
+    /// # Errors
+    /// As `made`.
+    pub fn of_tables(
+        &mut self,
+        mut each: impl FnMut(&Self, &Table, &mut Vec<Vec<Value>>),
+    ) -> ExecResult<Vec<Vec<Value>>> {
+        let mut rows = Vec::new();
+        for table in self.tables() {
+            let from = rows.len();
+            each(self, &table, &mut rows);
+            self.made(&rows[from..])?;
+        }
+        Ok(rows)
+    }
+
     /// Whether the account may know of a table (or, without one, of a schema).
     pub fn sees(&self, db: &str, table: Option<&str>) -> bool {
-        self.cx.session.host.may_see(db, table)
+        self.cx.session.connection.host.may_see(db, table)
     }
 
     /// Every stored schema, in order.
@@ -176,7 +193,7 @@ impl Reader<'_, '_> {
     /// The rights in force: those of the program that runs, or of the session.
     pub fn access(&self) -> Arc<dyn AccessCheck> {
         let session = &self.cx.session;
-        let access = session.programs.access.clone().or_else(|| session.host.own_access());
+        let access = session.programs.access.clone().or_else(|| session.connection.host.own_access());
         access.unwrap_or_else(|| Arc::new(AllowAll))
     }
 
@@ -326,19 +343,19 @@ impl VirtualTable for Computed {
     fn rows(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
         let Some(access) = cx.session.programs.access.clone() else { return self.compute(asked, cx) };
         // Asserts ACCESS-1: a program is told what its definer may know, whoever runs it.
-        let (host, mut rows) = (cx.session.host.clone(), None);
-        host.in_name_of(&*access, &mut || rows = Some(self.compute(asked, cx)));
+        let mut rows = None;
+        access.asks_during(&mut || rows = Some(self.compute(asked, cx)));
         rows.unwrap_or_else(|| Err(SqlError::internal("rows that were not computed").into()))
     }
 }
 
 impl Computed {
     fn compute(&self, asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
-        let catalog = cx.session.described.clone().unwrap_or_else(|| self.shared.catalog.load());
+        let catalog = cx.session.statement.described.clone().unwrap_or_else(|| self.shared.catalog.load());
         let engines = self.shared.port.engine().members();
         let name = self.def.name;
         let names = Names::of(self.def, asked);
-        let account = Account::new(&cx.session.memory);
+        let account = Account::new(&cx.session.connection.memory);
         let mut reader =
             Reader { names, name, catalog: &catalog, shared: &self.shared, engines, account, cx };
         let mut rows = (self.def.rows)(&mut reader)?;

@@ -71,23 +71,17 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 fn check_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
     let mariadb = reader.cx.session.settings.mariadb;
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|_, table, rows| {
         for check in &table.def.checks {
             let clause = expression_text(&check.expr, mariadb);
             rows.push(["def", &table.def.db, &check.name, &*clause].map(text).to_vec());
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }
 
 fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|_, table, rows| {
         for index in table.indexes().iter().filter(|index| index.unique() && !index.parts.is_empty()) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(vec![
@@ -110,15 +104,11 @@ fn table_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>
             let enforced = if check.enforced { "YES" } else { "NO" };
             rows.push(["def", db, &check.name, db, name, "CHECK", enforced].map(text).to_vec());
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }
 
 fn key_column_usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|_, table, rows| {
         for index in table.indexes().iter().filter(|index| index.unique()) {
             for (at, part) in index.parts.iter().enumerate() {
                 if table.columns()[part.column].is_hidden() {
@@ -141,11 +131,9 @@ fn key_column_usage(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> 
             }
         }
         for key in &table.def.foreign_keys {
-            rows.extend((0..key.columns.len()).map(|at| foreign_key_column(&table, key, at)));
+            rows.extend((0..key.columns.len()).map(|at| foreign_key_column(table, key, at)));
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }
 
 fn foreign_key_column(table: &Table, key: &ForeignKey, at: usize) -> Vec<Value> {
@@ -159,9 +147,7 @@ fn foreign_key_column(table: &Table, key: &ForeignKey, at: usize) -> Vec<Value> 
 }
 
 fn referential_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|reader, table, rows| {
         for key in &table.def.foreign_keys {
             let index = reader.parent(key).and_then(|parent| {
                 let at = parent.def.index_over(&key.positions_in(&parent.def)?)?;
@@ -174,7 +160,5 @@ fn referential_constraints(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Va
             );
             rows.push(row);
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }

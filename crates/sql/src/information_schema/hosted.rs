@@ -88,7 +88,7 @@ fn innodb_lock_waits(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>>
 }
 
 fn rows(reader: &mut Reader<'_, '_>, name: &'static str) -> ExecResult<Vec<Vec<Value>>> {
-    let given = reader.cx.session.host.monitoring(name)?;
+    let given = reader.cx.session.connection.host.monitoring(name)?;
     Ok(filled(name, given))
 }
 

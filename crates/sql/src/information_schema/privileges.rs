@@ -322,12 +322,12 @@ pub(super) const SYSTEM: &[Def] = &[
 
 /// A table of information_schema that the server makes of its accounts.
 fn privileges(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.privileges(reader.name))
+    Ok(reader.cx.session.connection.host.privileges(reader.name))
 }
 
 /// A table of `mysql` that the server makes of its accounts.
 fn system_table(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.system_table(reader.name)?)
+    Ok(reader.cx.session.connection.host.system_table(reader.name)?)
 }
 
 fn nothing(_: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {

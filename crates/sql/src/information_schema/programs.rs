@@ -185,7 +185,7 @@ fn charsets(def: &ProgramDef) -> [Value; 3] {
 }
 
 fn sql_mode(reader: &Reader<'_, '_>, def: &ProgramDef) -> Value {
-    text(reader.cx.session.host.sql_mode_text(def.sql_mode))
+    text(reader.cx.session.connection.host.sql_mode_text(def.sql_mode))
 }
 
 /// Events, for those who may make and change them.

@@ -171,7 +171,7 @@ const GTID_SLAVE_POS: &[(&str, Ty)] =
 macro_rules! tables {
     ($list:ident $schema:literal; $($name:ident $columns:ident;)*) => {
         $(fn $name(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-            Ok(reader.cx.session.host.replication(stringify!($name))?)
+            Ok(reader.cx.session.connection.host.replication(stringify!($name))?)
         })*
         pub(super) const $list: &[Def] = &[$(Def {
             schema: $schema,

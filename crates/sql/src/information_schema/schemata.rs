@@ -31,7 +31,7 @@ fn schemata(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut all: Vec<(&str, u16)> =
         stored.chain(computed).filter(|(name, _)| reader.sees(name, None)).collect();
     all.sort_unstable();
-    let encrypted = if tables_are_encrypted(&*reader.cx.session.host) { "YES" } else { "NO" };
+    let encrypted = if tables_are_encrypted(&*reader.cx.session.connection.host) { "YES" } else { "NO" };
     let row = |(name, collation): (&str, u16)| {
         vec![
             text("def"),

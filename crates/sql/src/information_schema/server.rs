@@ -63,11 +63,11 @@ fn engines(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
 }
 
 fn user_attributes(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.user_attributes().into_iter().map(Vec::from).collect())
+    Ok(reader.cx.session.connection.host.user_attributes().into_iter().map(Vec::from).collect())
 }
 
 fn processlist(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(reader.cx.session.host.processlist().into_iter().map(Vec::from).collect())
+    Ok(reader.cx.session.connection.host.processlist().into_iter().map(Vec::from).collect())
 }
 
 fn pairs(mut list: Vec<(String, String)>) -> Vec<Vec<Value>> {
@@ -76,17 +76,17 @@ fn pairs(mut list: Vec<(String, String)>) -> Vec<Vec<Value>> {
 }
 
 fn global_variables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(pairs(reader.cx.session.host.variables(VariableScope::Global)))
+    Ok(pairs(reader.cx.session.connection.host.variables(VariableScope::Global)))
 }
 
 fn session_variables(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(pairs(reader.cx.session.host.variables(VariableScope::Session)))
+    Ok(pairs(reader.cx.session.connection.host.variables(VariableScope::Session)))
 }
 
 fn global_status(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(pairs(reader.cx.session.host.status(VariableScope::Global)))
+    Ok(pairs(reader.cx.session.connection.host.status(VariableScope::Global)))
 }
 
 fn session_status(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    Ok(pairs(reader.cx.session.host.status(VariableScope::Session)))
+    Ok(pairs(reader.cx.session.connection.host.status(VariableScope::Session)))
 }

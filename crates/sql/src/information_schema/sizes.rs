@@ -94,7 +94,8 @@ fn size_of(table: &Table) -> Size {
 }
 
 fn tablespaces(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let encrypted = if crate::api::tables_are_encrypted(&*reader.cx.session.host) { "Y" } else { "N" };
+    let encrypted =
+        if crate::api::tables_are_encrypted(&*reader.cx.session.connection.host) { "Y" } else { "N" };
     let row = |(table, size): (Arc<Table>, Size)| {
         let bytes = Value::UInt(size.data + size.indexes);
         vec![

@@ -45,9 +45,7 @@ pub(super) const DEFS: &[Def] = &[
 ];
 
 fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|_, table, rows| {
         for (at, column) in table.columns().iter().enumerate() {
             let document = table.histogram(at).and_then(|found| found.document().encode().ok());
             if let Some(document) = document {
@@ -55,21 +53,15 @@ fn histograms(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
                 rows.push(names.into_iter().chain([Value::Json(document)]).collect());
             }
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }
 
 fn statistics(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
-    for table in reader.tables() {
-        let from = rows.len();
+    reader.of_tables(|_, table, rows| {
         for index in table.indexes() {
-            rows.extend((0..index.parts.len()).map(|at| row(&table, index, at)));
+            rows.extend((0..index.parts.len()).map(|at| row(table, index, at)));
         }
-        reader.made(&rows[from..])?;
-    }
-    Ok(rows)
+    })
 }
 
 fn row(table: &Table, index: &Index, at: usize) -> Vec<Value> {

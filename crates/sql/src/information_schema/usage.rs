@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// All that the account may see; none where `performance_schema` is off.
 fn tables(reader: &mut Reader<'_, '_>) -> Vec<Arc<Table>> {
-    let shown = reader.cx.session.host.variable(VariableScope::Global, "performance_schema");
+    let shown = reader.cx.session.connection.host.variable(VariableScope::Global, "performance_schema");
     if shown.is_ok_and(|(value, _)| matches!(value, Value::Int(0) | Value::UInt(0))) {
         return Vec::new();
     }

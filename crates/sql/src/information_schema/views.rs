@@ -44,7 +44,7 @@ fn views(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for (view, outline) in reader.views()? {
         let def = &view.def;
-        let host = &reader.cx.session.host;
+        let host = &reader.cx.session.connection.host;
         let (mysql, shown) =
             (!reader.cx.session.settings.mariadb, host.may(&def.db, &def.name, Priv::ShowView));
         let updatable = match outline {

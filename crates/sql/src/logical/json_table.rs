@@ -86,9 +86,9 @@ impl VirtualTable for JsonTable {
     }
 
     fn rows(&self, _asked: Asked<'_>, cx: &mut Context<'_>) -> ExecResult<Rows> {
-        let working = cx.session.working.used();
+        let working = cx.session.command.working.used();
         let rows = self.read(cx);
-        cx.session.working.shrink_to(working);
+        cx.session.command.working.shrink_to(working);
         rows
     }
 

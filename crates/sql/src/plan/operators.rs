@@ -4,7 +4,7 @@
 //! of which kind, is decided here and before, for all runs.
 
 use super::physical::{
-    Compound, Distinct, Filter, FrameOperator, FrameSort, GroupBy, Grouping, If, Limited, Project,
+    Compound, Distinct, Filter, FrameOperator, FrameSort, GroupBy, GroupPlan, If, Limited, Project,
     ResultOperator, Scan, Sort, Source, Step, WindowRows,
 };
 use super::rules::needed;
@@ -19,7 +19,7 @@ pub(super) struct Clauses {
     pub joins: FrameOperator,
     /// The slots of its tables.
     pub slots: Vec<u16>,
-    pub grouping: Option<Grouping>,
+    pub grouping: Option<GroupPlan>,
     pub having: Option<Expr>,
     pub windows: Option<Windows>,
     pub outputs: Vec<Expr>,

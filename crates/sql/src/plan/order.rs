@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::logical::SortKey;
 use crate::logical::nest::column_of;
 use crate::plan::access::usable_indexes;
-use crate::plan::physical::{Access, FrameOperator, Grouping, TableAccess};
+use crate::plan::physical::{Access, FrameOperator, GroupPlan, TableAccess};
 use omnibus_parser::ast::AggregateKind;
 
 /// Whether the first table can be read so that the rows come in the wanted order; makes it so.
@@ -36,7 +36,7 @@ pub(super) fn rows_in_order(
 /// order that ORDER BY wants, too.
 pub(super) fn groups_in_order(
     joins: &mut FrameOperator,
-    grouping: &Grouping,
+    grouping: &GroupPlan,
     order: &[SortKey],
     outputs: &[Expr],
 ) -> Option<bool> {
@@ -69,7 +69,7 @@ pub(super) fn groups_in_order(
 }
 
 /// Whether a lone MIN or MAX can be had by reading an index from its end; makes it so.
-pub(super) fn extreme_first(joins: &mut FrameOperator, grouping: &Grouping) -> bool {
+pub(super) fn extreme_first(joins: &mut FrameOperator, grouping: &GroupPlan) -> bool {
     let (FrameOperator::Scan(scan), [spec]) = (joins, &grouping.aggregates[..]) else { return false };
     let descending = match spec.kind {
         AggregateKind::Min => false,

@@ -6,7 +6,7 @@
 
 use super::operators::{self, Clauses};
 use super::physical::{
-    Compound, FrameOperator, GroupMethod, Grouping, OfStatement, QueryPlan, Recursive, ResultOperator,
+    Compound, FrameOperator, GroupMethod, GroupPlan, OfStatement, QueryPlan, Recursive, ResultOperator,
 };
 use super::rules::needed::Needed;
 use super::rules::shared;
@@ -147,7 +147,7 @@ fn values(rows: Vec<Vec<Expr>>) -> (ResultOperator, Yield) {
 }
 
 /// Groups of rows of these slots.
-fn with_rows(grouping: logical::Grouping, slots: &[u16]) -> Grouping {
+fn with_rows(grouping: logical::Grouping, slots: &[u16]) -> GroupPlan {
     let logical::Grouping { keys, aggregates, slot, rollup } = grouping;
     let row_slots = slots.to_vec();
     let method = match rollup {
@@ -155,13 +155,13 @@ fn with_rows(grouping: logical::Grouping, slots: &[u16]) -> Grouping {
         Some(slot) => GroupMethod::Rollup(slot),
         None => GroupMethod::Hash,
     };
-    Grouping { keys, aggregates, slot, row_slots, method }
+    GroupPlan { keys, aggregates, slot, row_slots, method }
 }
 
 /// Uses the order in which the first table can be read: for ORDER BY, for groups, for a lone MIN or MAX.
 fn in_order(
     joins: &mut FrameOperator,
-    grouping: Option<&mut Grouping>,
+    grouping: Option<&mut GroupPlan>,
     order: &mut Vec<SortKey>,
     outputs: &[Expr],
     limited: bool,
@@ -193,9 +193,9 @@ fn in_order(
 }
 
 /// Whether a block's clauses may give other values each time.
-fn vary(outputs: &[Expr], having: &Option<Expr>, grouping: &Option<Grouping>, order: &[SortKey]) -> bool {
+fn vary(outputs: &[Expr], having: &Option<Expr>, grouping: &Option<GroupPlan>, order: &[SortKey]) -> bool {
     outputs.iter().chain(having).any(is_volatile)
-        || grouping.as_ref().is_some_and(Grouping::is_volatile)
+        || grouping.as_ref().is_some_and(GroupPlan::is_volatile)
         || order.iter().any(varies)
 }
 

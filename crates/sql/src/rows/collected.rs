@@ -45,7 +45,7 @@ impl RowsBuilder {
     /// None yet.
     #[must_use]
     pub fn new(cx: &impl Running) -> RowsBuilder {
-        let account = Account::new(&cx.session().memory);
+        let account = Account::new(&cx.session().connection.memory);
         RowsBuilder { memory: Vec::new(), account, rest: None, record: Vec::new() }
     }
 
@@ -60,7 +60,7 @@ impl RowsBuilder {
                 self.memory.push(row);
                 return Ok(());
             }
-            cx.session().memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
+            cx.session().connection.memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
             self.rest = Some((SpillFile::create(cx)?, RunWriter::default()));
         }
         let Some((file, writer)) = &mut self.rest else { return Ok(()) };

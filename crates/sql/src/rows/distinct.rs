@@ -44,7 +44,12 @@ impl Distinct {
     }
 
     fn at(level: u64, cx: &impl Running) -> Distinct {
-        Distinct { seen: HashSet::default(), account: Account::new(&cx.session().memory), later: None, level }
+        Distinct {
+            seen: HashSet::default(),
+            account: Account::new(&cx.session().connection.memory),
+            later: None,
+            level,
+        }
     }
 
     /// Takes up a row, which `write` writes if it must be kept.

@@ -33,7 +33,7 @@ pub fn hold(text: Bytes, session: &SessionState) -> SqlResult<Bytes> {
     if text.len() < LONG || !text.is_unique() {
         return Ok(text);
     }
-    let mut account = Account::new(&session.memory);
+    let mut account = Account::new(&session.connection.memory);
     account.grow_exactly(text.len() + HEAD, MemoryLimits::of(&session.settings))?;
     Ok(Bytes::from_owner(Held { text, _account: account }))
 }
@@ -47,16 +47,16 @@ mod tests {
     fn a_long_text_is_counted_until_its_last_reference_goes() {
         let mut session = SessionState::default();
         let long = hold(vec![b'x'; 4 * LONG].into(), &session).unwrap();
-        assert!(session.memory.used() >= 4 * LONG as u64);
+        assert!(session.connection.memory.used() >= 4 * LONG as u64);
         let again = hold(long.clone(), &session).unwrap();
-        let once = session.memory.used();
+        let once = session.connection.memory.used();
         drop(long);
-        assert_eq!(session.memory.used(), once, "a second reference is not counted, and keeps it");
+        assert_eq!(session.connection.memory.used(), once, "a second reference is not counted, and keeps it");
         let part = again.slice(1..3);
         drop(again);
-        assert_eq!((&part[..], session.memory.used()), (&b"xx"[..], once));
+        assert_eq!((&part[..], session.connection.memory.used()), (&b"xx"[..], once));
         drop(part);
-        assert_eq!(session.memory.used(), 0);
+        assert_eq!(session.connection.memory.used(), 0);
         session.settings.memory_limits.connection = LONG as u64;
         assert_eq!(hold(vec![b'x'; 2 * LONG].into(), &session).unwrap_err().code, 3170);
         assert!(hold(Bytes::from_static(b"short"), &session).is_ok());

@@ -31,7 +31,11 @@ impl IndexedRecords {
     /// None yet.
     #[must_use]
     pub fn new(cx: &impl Running) -> IndexedRecords {
-        IndexedRecords { memory: Vec::new(), account: Account::new(&cx.session().memory), rest: None }
+        IndexedRecords {
+            memory: Vec::new(),
+            account: Account::new(&cx.session().connection.memory),
+            rest: None,
+        }
     }
 
     /// Adds a record.
@@ -45,7 +49,7 @@ impl IndexedRecords {
                 self.memory.push(Bytes::copy_from_slice(record));
                 return Ok(());
             }
-            cx.session().memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
+            cx.session().connection.memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
             let file = SpillFile::create(cx)?;
             self.rest = Some(Rest { file, writer: Some(RunWriter::default()), places: Vec::new() });
             return self.push(record, cx);

@@ -40,7 +40,7 @@ impl KeptBuilder {
             hasher: RandomState::default(),
             file: None,
             index: Vec::new(),
-            account: Account::new(&cx.session().memory),
+            account: Account::new(&cx.session().connection.memory),
         };
         KeptBuilder { kept, writer: RunWriter::default() }
     }

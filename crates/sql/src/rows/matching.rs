@@ -46,7 +46,7 @@ impl Matches {
     fn at(level: u64, rule: Rule, cx: &impl Running) -> Matches {
         Matches {
             counts: HashMap::default(),
-            account: Account::new(&cx.session().memory),
+            account: Account::new(&cx.session().connection.memory),
             rule,
             level,
             later: None,

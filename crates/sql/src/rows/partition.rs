@@ -43,7 +43,7 @@ impl Partitions {
     /// As [`SpillFile::create`].
     pub fn create(level: u64, cx: &mut impl Running) -> ExecResult<Partitions> {
         let file = SpillFile::create(cx)?;
-        cx.session().memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
+        cx.session().connection.memory.server().tmp_disk_tables.fetch_add(1, Ordering::Relaxed);
         let parts = (0..PARTS).map(|_| RunWriter::with_block(BLOCK)).collect();
         Ok(Partitions { file, parts, level })
     }

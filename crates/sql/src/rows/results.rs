@@ -29,7 +29,7 @@ impl Results {
     /// None yet.
     #[must_use]
     pub fn new(cx: &impl Running) -> Results {
-        let account = Account::new(&cx.session().memory);
+        let account = Account::new(&cx.session().connection.memory);
         Results { known: HashMap::default(), account, asked: 0, found: 0 }
     }
 

@@ -60,7 +60,7 @@ impl SpillFile {
     pub fn create(cx: &mut impl Running) -> ExecResult<SpillFile> {
         cx.need_blocking()?;
         let file = cx.session().settings.tmpdir.file().map_err(|error| write_error(&error))?;
-        cx.session().memory.server().tmp_files.fetch_add(1, Ordering::Relaxed);
+        cx.session().connection.memory.server().tmp_files.fetch_add(1, Ordering::Relaxed);
         Ok(SpillFile { file: Rc::new(file), end: 0 })
     }
 

@@ -17,7 +17,7 @@ const WAITS: u8 = 3;
 
 /// How far a statement is that interrupts end and that is run again.
 #[derive(Default)]
-pub(super) struct Attempt {
+pub(super) struct Attempts {
     /// It is being run again after an interrupt: it began at the first attempt.
     pub(super) resumed: bool,
     /// How often it has met a lock.
@@ -26,7 +26,7 @@ pub(super) struct Attempt {
     pub(super) load_input: Option<LoadInput>,
 }
 
-impl Attempt {
+impl Attempts {
     /// An attempt has ended with this; what to do about it. Dropping a wait withdraws the request: the blocking run asks again.
     fn end<T>(&mut self, result: ExecResult<T>) -> ExecResult<T> {
         match result {
@@ -47,7 +47,7 @@ impl Attempt {
 
     /// It will not be run again.
     pub(super) fn give_up(&mut self) {
-        *self = Attempt::default();
+        *self = Attempts::default();
     }
 }
 
@@ -55,20 +55,20 @@ impl StatementContext<'_> {
     /// Readies the session's state for a statement, before its first attempt and before each further one.
     pub(super) fn begin(&mut self, text: &Bytes, keep_diagnostics: bool) {
         let outside = self.state.programs.inside == Inside::Nothing;
-        if !self.attempt.resumed {
+        if !self.attempts.resumed {
             // Who runs statements forgets a KILL of the one before, before it parses this one.
             if outside {
                 self.state.budget.kill().clear_deadline();
             }
             if self.state.programs.inside != Inside::Statement {
-                self.state.conditions_before = Some(self.state.diagnostics.counts());
+                self.state.statement.conditions_before = Some(self.state.diagnostics.counts());
             }
-            self.state.now_us = match self.state.settings.timestamp_us {
+            self.state.statement.now_us = match self.state.settings.timestamp_us {
                 Some(us) => us,
                 None => omnibus_commit::now_us() as i64,
             };
         }
-        match (keep_diagnostics, self.attempt.resumed) {
+        match (keep_diagnostics, self.attempts.resumed) {
             (false, false) => self.state.diagnostics.clear(),
             (true, false) if outside => self.state.diagnostics.keep(),
             _ => {}
@@ -77,17 +77,17 @@ impl StatementContext<'_> {
         if self.state.held.locked.is_some() && !self.trx.locks.has_locked_tables() {
             self.state.held.locked = None;
         }
-        self.state.last_insert_id_set = None;
-        if self.state.new_insert_id == NewInsertId::Asked && !self.attempt.resumed {
-            self.state.new_insert_id = NewInsertId::None;
+        self.state.results.last_insert_id_set = None;
+        if self.state.results.new_insert_id == NewInsertId::Asked && !self.attempts.resumed {
+            self.state.results.new_insert_id = NewInsertId::None;
         }
-        self.state.statement = text.clone();
+        self.state.command.text = text.clone();
     }
 
     /// Starts the time that a statement may take.
     pub(super) fn bound_time(&self, statement: &Statement) {
         // The time of a program's statements is the program's.
-        if self.attempt.resumed || self.state.programs.inside != Inside::Nothing {
+        if self.attempts.resumed || self.state.programs.inside != Inside::Nothing {
             return;
         }
         let settings = &self.state.settings;
@@ -153,7 +153,7 @@ impl StatementContext<'_> {
     }
 
     pub(super) fn finish(&mut self, result: ExecResult<Outcome>) -> ExecResult<Outcome> {
-        self.attempt.resumed = false;
+        self.attempts.resumed = false;
         self.state.budget.end();
         if !matches!(result, Err(Interrupt::LockWait(_) | Interrupt::NeedBlocking | Interrupt::NeedFile(_))) {
             if self.state.programs.inside == Inside::Nothing {
@@ -162,21 +162,21 @@ impl StatementContext<'_> {
             if self.trx.statement.take_forced() {
                 self.state.settings.insert_id = None;
             }
-            self.state.conditions_before = None;
-            self.attempt.load_input = None;
+            self.state.statement.conditions_before = None;
+            self.attempts.load_input = None;
         }
         match &result {
-            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
-            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+            Ok(outcome) if outcome.result_set => self.state.results.row_count = -1,
+            Ok(outcome) => self.state.results.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
             Err(Interrupt::Error(error)) => {
                 // Hardly an error tells nothing of a definition that is there, or is not.
                 self.trx.floor().see_definitions();
-                self.state.row_count = -1;
+                self.state.results.row_count = -1;
                 self.state.diagnostics.push(Level::Error, error.clone());
             }
-            Err(_) => self.attempt.resumed = true,
+            Err(_) => self.attempts.resumed = true,
         }
-        self.attempt.end(result)
+        self.attempts.end(result)
     }
 
     /// Readies the transaction for changes that no statement of ours makes, as `begin` and `run` do for a statement. `text` is as much as is

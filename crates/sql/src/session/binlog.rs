@@ -136,10 +136,11 @@ impl BinlogInput {
         if !is_taken(header.event_type) {
             return Err(refused(header.event_type).into());
         }
-        let conversions = match cx.state.host.variable(VariableScope::Global, "replica_type_conversions") {
-            Ok((Value::Bytes(text), _)) => Conversions::parse(&String::from_utf8_lossy(&text)),
-            _ => Conversions::default(),
-        };
+        let conversions =
+            match cx.state.connection.host.variable(VariableScope::Global, "replica_type_conversions") {
+                Ok((Value::Bytes(text), _)) => Conversions::parse(&String::from_utf8_lossy(&text)),
+                _ => Conversions::default(),
+            };
         let mut target = Direct {
             access,
             rows: &mut self.rows,

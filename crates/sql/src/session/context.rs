@@ -3,7 +3,7 @@
 //! Each kind of statement is a module of functions over it. What runs statements again, keeps them prepared, or runs those of stored
 //! programs is the session's own (`run`, `prepared`, `programs`).
 
-use super::attempt::Attempt;
+use super::attempt::Attempts;
 use super::next_gtid::NextGtid;
 use super::session::{NextTransaction, Replayed};
 use super::{Call, Database, SqlSession};
@@ -23,7 +23,7 @@ pub(crate) struct StatementContext<'s> {
     pub(crate) trx: &'s mut Trx,
     pub(crate) database: &'s Arc<Database>,
     pub(super) replayed: &'s mut Replayed,
-    pub(super) attempt: &'s mut Attempt,
+    pub(super) attempts: &'s mut Attempts,
     pub(super) next: &'s mut NextTransaction,
     pub(super) gtid: &'s mut NextGtid,
 }
@@ -36,7 +36,7 @@ impl SqlSession {
             trx: &mut self.trx,
             database: &self.database,
             replayed: &mut self.replayed,
-            attempt: &mut self.attempt,
+            attempts: &mut self.attempts,
             next: &mut self.next,
             gtid: &mut self.gtid,
         }

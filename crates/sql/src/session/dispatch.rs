@@ -283,5 +283,5 @@ fn tell_defined(state: &SessionState, statement: &Statement, text: &Bytes, resul
         // It runs again.
         Err(_) => return,
     };
-    state.host.defined(statement, text, code);
+    state.connection.host.defined(statement, text, code);
 }

@@ -124,7 +124,7 @@ fn of_connection(
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
     let mariadb = cx.state.settings.mariadb;
-    let lines = cx.state.host.processlist();
+    let lines = cx.state.connection.host.processlist();
     let line = lines.into_iter().find(|line| line[0] == Value::UInt(id));
     let Some([_, _, _, database, command, _, _, info]) = line else {
         return Err(SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}")).into());
@@ -170,7 +170,7 @@ fn form_of(state: &SessionState, explain: &ast::Explain) -> SqlResult<exec::Form
     if mariadb {
         return Ok(exec::Form::Table);
     }
-    let usual = state.host.variable(VariableScope::Session, "explain_format");
+    let usual = state.connection.host.variable(VariableScope::Session, "explain_format");
     let form = match usual {
         Ok((Value::Bytes(name), _)) => exec::Form::named(&String::from_utf8_lossy(&name), mariadb)?,
         _ => exec::Form::Table,

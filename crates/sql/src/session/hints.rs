@@ -53,13 +53,14 @@ impl SqlSession {
                 false => wanted.push((name, value)),
             }
         }
-        let host = self.state.host.clone();
+        let host = self.state.connection.host.clone();
         let (settings, wrong) = host.hint(&wanted, access, &before);
         self.state.settings = settings;
         if self.state.settings.timestamp_us != before.timestamp_us {
-            self.state.now_us = self.state.settings.timestamp_us.unwrap_or(self.state.now_us);
+            self.state.statement.now_us =
+                self.state.settings.timestamp_us.unwrap_or(self.state.statement.now_us);
         }
-        if !self.attempt.resumed {
+        if !self.attempts.resumed {
             warnings.into_iter().chain(wrong).for_each(|warning| self.state.diagnostics.warn(warning));
         }
         let result = body(self);

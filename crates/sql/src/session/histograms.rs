@@ -139,7 +139,8 @@ fn count_histograms(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let memory = cx.state.host.variable(VariableScope::Session, "histogram_generation_max_mem_size");
+    let memory =
+        cx.state.connection.host.variable(VariableScope::Session, "histogram_generation_max_mem_size");
     let memory = memory.ok().and_then(|(value, _)| value.to_f64().value.into()).unwrap_or(2e7) as usize;
     let each = memory / wanted.len();
     let mut collectors: Vec<_> =
@@ -162,7 +163,10 @@ fn count_histograms(
         result.is_ok()
     })?;
     result?;
-    let now = DateTime::from_unix(cx.state.now_us / 1_000_000, (cx.state.now_us % 1_000_000) as u32);
+    let now = DateTime::from_unix(
+        cx.state.statement.now_us / 1_000_000,
+        (cx.state.statement.now_us % 1_000_000) as u32,
+    );
     let now = now.unwrap_or(DateTime::ZERO);
     let made = wanted.iter().zip(collectors).filter_map(|((at, buckets, auto), collector)| {
         let document = collector.finish(*buckets, *auto, now);

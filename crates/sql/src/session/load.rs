@@ -43,7 +43,7 @@ pub(super) fn write_file(
     if call.mode == Mode::Inline {
         return Err(Interrupt::NeedBlocking);
     }
-    let host = cx.state.host.clone();
+    let host = cx.state.connection.host.clone();
     if outfile.path.is_empty() || outfile.path.ends_with(b"/") {
         let name = String::from_utf8_lossy(&outfile.path);
         let text = format!("Can't create/write to file '{name}' (OS errno 21 - Is a directory)");
@@ -67,7 +67,7 @@ pub(super) fn load_data(
     tree: &LoadData,
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
-    let supplied = cx.attempt.load_input.clone();
+    let supplied = cx.attempts.load_input.clone();
     if tree.local && supplied.is_none() && !cx.state.settings.local_infile {
         return Err(SqlError::local_files_disabled().into());
     }
@@ -101,7 +101,7 @@ pub(super) fn load_data(
         Some(input) => input,
         None => {
             let path = in_database(&tree.file, cx.state.database.as_deref());
-            LoadInput::File(Arc::new(cx.state.host.clone().open_file(&path, false)?.into()))
+            LoadInput::File(Arc::new(cx.state.connection.host.clone().open_file(&path, false)?.into()))
         }
     };
     cx.state.programs.tables = vec![plan.target().def.id];

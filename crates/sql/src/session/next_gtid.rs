@@ -90,12 +90,19 @@ enum Decision {
     Done(ExecResult<Outcome>),
 }
 
-impl SqlSession {
+/// `gtid_next`, as the server sets it and runs statements of its own under it.
+pub struct ServerGtid<'s> {
+    gtid: &'s mut NextGtid,
+    state: &'s mut SessionState,
+    trx: &'s mut Trx,
+}
+
+impl ServerGtid<'_> {
     /// Sets the next transaction's id.
     ///
     /// # Errors
     /// 1790 while a transaction with a given id is open.
-    pub fn give_gtid(&mut self, given: GivenGtid) -> SqlResult<()> {
+    pub fn give(&mut self, given: GivenGtid) -> SqlResult<()> {
         if let (Given::Owned(gtid), true) = (self.gtid.given, self.trx.is_open()) {
             let message = format!(
                 "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns {gtid}. Ownership \
@@ -128,6 +135,47 @@ impl SqlSession {
         Ok(())
     }
 
+    /// Whether an id of `gtid_seq_no` waits for its transaction.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.gtid.given == Given::Once
+    }
+
+    /// Before a statement that changes something and that the server executes itself. `false`: its transaction is over
+    /// already, and it is not to be run.
+    ///
+    /// # Errors
+    /// 1837 after the id was used, 1778 inside a transaction.
+    pub fn enter_server_statement(&mut self) -> SqlResult<bool> {
+        if self.gtid.given == Given::Automatic {
+            return Ok(true);
+        }
+        match self.gtid.judge(Class::Changing, (true, false), self.state, self.trx) {
+            Decision::Run(_) => Ok(true),
+            Decision::Done(Err(Interrupt::Error(error))) => Err(error),
+            Decision::Done(_) => Ok(false),
+        }
+    }
+
+    /// After it. `true`: nothing has changed, and the id is to be committed all the same.
+    pub fn leave_server_statement(&mut self, failed: bool) -> bool {
+        if self.gtid.given == Given::Automatic {
+            return false;
+        }
+        self.gtid.follow(self.trx);
+        if failed {
+            self.gtid.failed(self.trx);
+        }
+        matches!(self.gtid.given, Given::Owned(_))
+    }
+}
+
+impl SqlSession {
+    /// The id of the next transaction.
+    pub fn gtid_next(&mut self) -> ServerGtid<'_> {
+        ServerGtid { gtid: &mut self.gtid, state: &mut self.state, trx: &mut self.trx }
+    }
+
     /// Runs `body`, which is this statement, with the id that the next transaction was given.
     pub(super) fn with_given_gtid(
         &mut self,
@@ -145,40 +193,6 @@ impl SqlSession {
                 result
             }
         }
-    }
-
-    /// Whether an id of `gtid_seq_no` waits for its transaction.
-    #[must_use]
-    pub fn gtid_waits(&self) -> bool {
-        self.gtid.given == Given::Once
-    }
-
-    /// Before a statement that changes something and that the server executes itself. `false`: its transaction is over
-    /// already, and it is not to be run.
-    ///
-    /// # Errors
-    /// 1837 after the id was used, 1778 inside a transaction.
-    pub fn enter_server_statement(&mut self) -> SqlResult<bool> {
-        if self.gtid.given == Given::Automatic {
-            return Ok(true);
-        }
-        match self.gtid.judge(Class::Changing, (true, false), &mut self.state, &mut self.trx) {
-            Decision::Run(_) => Ok(true),
-            Decision::Done(Err(Interrupt::Error(error))) => Err(error),
-            Decision::Done(_) => Ok(false),
-        }
-    }
-
-    /// After it. `true`: nothing has changed, and the id is to be committed all the same.
-    pub fn leave_server_statement(&mut self, failed: bool) -> bool {
-        if self.gtid.given == Given::Automatic {
-            return false;
-        }
-        self.gtid.follow(&self.trx);
-        if failed {
-            self.gtid.failed(&mut self.trx);
-        }
-        matches!(self.gtid.given, Given::Owned(_))
     }
 }
 

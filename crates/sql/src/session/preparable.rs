@@ -2,7 +2,7 @@
 
 use crate::error::{SqlError, SqlResult};
 use crate::state::SessionState;
-use omnibus_parser::ast::{MaintenanceKind, ObjectName, ProgramKind, Show, Spanned, Statement};
+use omnibus_parser::ast::{ObjectName, Preparing, Show, Spanned, Statement};
 
 /// Fails if a statement is none that may be prepared.
 ///
@@ -15,40 +15,20 @@ pub(super) fn check(statement: &Spanned<Statement>, state: &SessionState) -> Sql
     }
     let node = &statement.node;
     let mysql = !state.settings.mariadb;
-    if mysql && statement.params > 0 && has_no_params(node) {
+    let traits = node.traits();
+    if mysql && statement.params > 0 && traits.without_params {
         let message = "Dynamic parameters can only be used in DML statements.";
         return Err(SqlError::new(6413, b"HY000", message));
     }
-    if is_never_prepared(node) || mysql && is_not_prepared(node) {
-        return Err(not_to_be_prepared());
+    match traits.prepared {
+        Preparing::Never => return Err(not_to_be_prepared()),
+        Preparing::InMariadb if mysql => return Err(not_to_be_prepared()),
+        Preparing::InMariadb | Preparing::Always => {}
     }
     if mysql && state.database.is_none() && needs_database(node) {
         return Err(SqlError::no_db());
     }
     Ok(())
-}
-
-fn is_never_prepared(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Prepare { .. }
-            | Statement::Execute { .. }
-            | Statement::Deallocate(_)
-            | Statement::Use(_)
-            | Statement::Xa(_)
-            | Statement::LoadData(_)
-            | Statement::Handler(_)
-            | Statement::SetStatement(_)
-            | Statement::Binlog(_)
-    )
-}
-
-/// Whether no value of a statement may come from outside.
-fn has_no_params(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::Kill(_) | Statement::Purge(_)
-    )
 }
 
 /// Whether a statement that is not planned yet names something in the current database.
@@ -63,34 +43,6 @@ fn needs_database(statement: &Statement) -> bool {
         Statement::Show(show) => {
             matches!(**show, Show::Tables { schema: None, .. } | Show::TableStatus { schema: None, .. })
         }
-        _ => false,
-    }
-}
-
-/// Whether MySQL runs a statement as a text only.
-fn is_not_prepared(statement: &Statement) -> bool {
-    match statement {
-        Statement::Begin(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::LockTables(_)
-        | Statement::UnlockTables
-        | Statement::LockInstance
-        | Statement::UnlockInstance
-        | Statement::CreateRoutine(_)
-        | Statement::AlterRoutine(_)
-        | Statement::CreateTrigger(_)
-        | Statement::Signal(_)
-        | Statement::GetDiagnostics(_)
-        | Statement::AlterDatabase(_)
-        | Statement::CreateRole(_)
-        | Statement::DropRole { .. }
-        | Statement::Purge(_) => true,
-        Statement::CreateView(view) => view.alter,
-        Statement::DropProgram(drop) => drop.kind != ProgramKind::Event,
-        Statement::Maintenance(maintenance) => maintenance.kind == MaintenanceKind::Check,
-        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
         _ => false,
     }
 }

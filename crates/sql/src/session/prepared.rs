@@ -3,6 +3,7 @@
 use super::preparable;
 use super::programs::Execution;
 use super::query::{self, Plan};
+use super::run::{called, run};
 use super::statement_log::read_lock;
 use super::{Call, SqlSession, StatementContext};
 use crate::api::{AccessCheck, Info, Mode, Outcome, PreparedPlace, ResultColumn, RowSink, client_text};
@@ -56,7 +57,7 @@ impl PlanKey {
                 settings.sql_auto_is_null,
                 settings.server_read_only,
             ],
-            variable_types: cx.state.variable_types,
+            variable_types: cx.state.values.types(),
             div_precision_increment: settings.div_precision_increment,
             group_concat_max_len: settings.group_concat_max_len,
             locked: cx.state.held.locked.as_ref().map_or(0, |locked| locked.number),
@@ -172,7 +173,7 @@ impl Prepared {
         preparable::check(&statement, cx.state)?;
         // The server has its text and its tree once more.
         let memory = 2 * (text.len() + tree(words)) + PREPARED;
-        let mut account = Account::new(&cx.state.memory);
+        let mut account = Account::new(&cx.state.connection.memory);
         account.grow_exactly(memory, MemoryLimits::of(&cx.state.settings))?;
         let text = Bytes::copy_from_slice(text);
         let mut prepared = Prepared::unplanned(text, statement, cx.state.database.clone());
@@ -327,7 +328,7 @@ impl SqlSession {
     /// # Errors
     /// As parsing and planning; 1295 for statements that cannot be prepared.
     pub fn prepare(&mut self, text: &Bytes, access: &dyn AccessCheck) -> SqlResult<Prepared> {
-        let before = self.state.command.used();
+        let before = self.state.command.account.used();
         let statements = &mut self.statements;
         let parsed =
             statements.parse_within(text, &mut self.state).and_then(|(statement, next)| match next {
@@ -337,7 +338,7 @@ impl SqlSession {
         let prepared = parsed
             .and_then(|(statement, words)| Prepared::new(&self.context(), text, statement, words, access));
         // What was parsed is in the statement's own account from here on, or gone: a CALL may prepare any number.
-        self.state.command.shrink_to(before);
+        self.state.command.account.shrink_to(before);
         if prepared.is_err() {
             self.trx.floor().see_definitions();
         }
@@ -365,7 +366,7 @@ impl SqlSession {
         let (text, statement) = (prepared.text.clone(), prepared.statement.clone());
         let mut call = Call { mode, access, sink, text: &text, params, inner: None };
         self.with_given_gtid(&statement.node, |session| {
-            if session.programs.answer.is_some() {
+            if session.waiting.answer.is_some() {
                 return Execution::resume(session, &mut call);
             }
             session.context().begin(&text, false);
@@ -388,13 +389,13 @@ fn execute_begun(
     }
     if let Statement::Call { name, args } = statement {
         let node = Statement::Call { name: prepared.qualified(name), args: args.clone() };
-        return session.called(&node, call).unwrap_or_else(|| Err(SqlError::unknown_error().into()));
+        return called(session, &node, call).unwrap_or_else(|| Err(SqlError::unknown_error().into()));
     }
-    if let Some(result) = session.called(statement, call) {
+    if let Some(result) = called(session, statement, call) {
         return result;
     }
     prepared.run_in_its_database(session, call, |prepared, session, call| {
-        session.run(call, |session, call| prepared.run(session, call))
+        run(session, call, |session, call| prepared.run(session, call))
     })
 }
 
@@ -415,7 +416,7 @@ pub(super) fn execute(
             };
             // One of its name goes whatever comes of this.
             session.statements.prepared.remove(&name.to_lowercase());
-            let place = session.state.host.prepared_place()?;
+            let place = session.state.connection.host.prepared_place()?;
             let mut prepared = session.prepare(&text, call.access)?;
             prepared.place = Some(place);
             session.statements.prepared.insert(name.to_lowercase(), prepared);
@@ -520,7 +521,7 @@ fn unknown(name: &Ident, verb: &str) -> SqlError {
 }
 
 fn variable_text(state: &SessionState, name: &Ident) -> Bytes {
-    match state.user_variables.get(&name.to_lowercase()) {
+    match state.values.get(&name.to_lowercase()) {
         Some((value, ty)) => {
             client_text::of_value(&value.to_bytes(ty), ty.collation, state.settings.collation_client)
         }

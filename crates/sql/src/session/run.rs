@@ -11,7 +11,7 @@ use crate::state::Inside;
 use crate::store::wait_failure;
 use bytes::Bytes;
 use omnibus_locks::WaitOutcome;
-use omnibus_parser::ast::{Expr, InnerStatement, QueryBody, SelectItem, Spanned, Statement};
+use omnibus_parser::ast::{Expr, InnerStatement, Spanned, Statement};
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl SqlSession {
         access: &dyn AccessCheck,
         sink: &mut dyn RowSink,
     ) -> ExecResult<Outcome> {
-        if self.programs.answer.is_some() {
+        if self.waiting.answer.is_some() {
             let mut call = Call { mode, access, sink, text, params: &[], inner: None };
             return Execution::resume(self, &mut call);
         }
@@ -53,107 +53,6 @@ impl SqlSession {
             return execute_plain(self, statement, &mut call);
         }
         self.with_given_gtid(&statement.node, |session| execute_plain(session, statement, &mut call))
-    }
-
-    /// Runs `body` as a statement: undone on errors and interrupts, committed under autocommit.
-    pub(super) fn run(
-        &mut self,
-        call: &mut Call<'_>,
-        mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
-    ) -> ExecResult<Outcome> {
-        let mut replans = 0;
-        let result = loop {
-            let before = self.state.checkpoint();
-            let again = self.attempt.resumed || replans > 0;
-            match (self.state.programs.inside, call.mode) {
-                (Inside::Nothing, mode) | (_, mode @ Mode::Inline) => self.state.budget.begin(mode, again),
-                (_, Mode::Blocking) => self.state.budget.go_on(again),
-            }
-            let marks = self.context().begin_statement(call, again);
-            // What a large transaction writes goes to disk as it comes, and any statement may end it.
-            let result = self
-                .trx
-                .may_run_here()
-                .and_then(|()| body(self, call))
-                .and_then(|outcome| self.trx.complete_statement().map(|()| outcome));
-            let Err(interrupt) = result else { break result };
-            let again =
-                matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
-            let interrupt = self.context().undo(marks, interrupt);
-            if again || !matches!(interrupt, Interrupt::Error(_)) {
-                self.state.restore(before);
-            }
-            if !again {
-                break Err(interrupt);
-            }
-            replans += 1;
-        };
-        let cx = &mut self.context();
-        let result = result.and_then(|outcome| cx.autocommit(outcome));
-        cx.finish(result)
-    }
-
-    /// As `run`, or as a part of the statement that a program runs in.
-    pub(crate) fn run_within(
-        &mut self,
-        inside: Inside,
-        call: &mut Call<'_>,
-        writes: bool,
-        body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
-    ) -> ExecResult<Outcome> {
-        match inside {
-            Inside::Statement => self.run_part(call, writes, body),
-            _ => self.run(call, body),
-        }
-    }
-
-    /// Runs a part of a statement so that it can be undone by itself. `writes`: it changes rows.
-    pub(crate) fn run_part(
-        &mut self,
-        call: &mut Call<'_>,
-        writes: bool,
-        mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
-    ) -> ExecResult<Outcome> {
-        if writes {
-            // Events that the statement around has not given to the cache yet are not this one's to undo.
-            self.trx.end_statement()?;
-        }
-        let marks = self.trx.marks();
-        let mut replans = 0;
-        let result = loop {
-            let result = body(self, call).and_then(|outcome| {
-                if writes {
-                    self.trx.end_statement()?;
-                }
-                Ok(outcome)
-            });
-            match result {
-                Err(Interrupt::Error(error)) if error.code == 1615 && replans < REPLANS => replans += 1,
-                result => break result,
-            }
-            if writes {
-                self.trx.rollback_statement(marks)?;
-            }
-        };
-        if writes && self.trx.statement.take_forced() {
-            // The number that was given is for the rows of one statement.
-            self.state.settings.insert_id = None;
-        }
-        match &result {
-            Ok(outcome) if outcome.result_set => self.state.row_count = -1,
-            Ok(outcome) => self.state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
-            Err(Interrupt::Error(error)) => {
-                if writes {
-                    self.trx.rollback_statement(marks)?;
-                }
-                // What a function of it wrote can not be taken out by itself: no handler may go on.
-                self.state.programs.doomed |= !writes && self.trx.marks().has_writes_since(marks);
-                self.state.row_count = -1;
-                self.state.diagnostics.push(Level::Error, error.clone());
-            }
-            Err(_) => {}
-        }
-        result
     }
 
     /// A lock wait that `execute` asked for ended without the lock: the statement's error. After a
@@ -172,11 +71,111 @@ impl SqlSession {
 
     /// A statement that was interrupted will not be run again.
     pub fn give_up(&mut self, error: &SqlError) {
-        self.attempt.give_up();
-        self.state.row_count = -1;
+        self.attempts.give_up();
+        self.state.results.row_count = -1;
         self.state.diagnostics.push(Level::Error, error.clone());
         self.gtid.failed(&mut self.trx);
     }
+}
+
+/// Runs `body` as a statement: undone on errors and interrupts, committed under autocommit.
+pub(super) fn run(
+    session: &mut SqlSession,
+    call: &mut Call<'_>,
+    mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+) -> ExecResult<Outcome> {
+    let mut replans = 0;
+    let result = loop {
+        let before = session.state.checkpoint();
+        let again = session.attempts.resumed || replans > 0;
+        match (session.state.programs.inside, call.mode) {
+            (Inside::Nothing, mode) | (_, mode @ Mode::Inline) => session.state.budget.begin(mode, again),
+            (_, Mode::Blocking) => session.state.budget.go_on(again),
+        }
+        let marks = session.context().begin_statement(call, again);
+        // What a large transaction writes goes to disk as it comes, and any statement may end it.
+        let result = session
+            .trx
+            .may_run_here()
+            .and_then(|()| body(session, call))
+            .and_then(|outcome| session.trx.complete_statement().map(|()| outcome));
+        let Err(interrupt) = result else { break result };
+        let again = matches!(&interrupt, Interrupt::Error(error) if error.code == 1615) && replans < REPLANS;
+        let interrupt = session.context().undo(marks, interrupt);
+        if again || !matches!(interrupt, Interrupt::Error(_)) {
+            session.state.restore(before);
+        }
+        if !again {
+            break Err(interrupt);
+        }
+        replans += 1;
+    };
+    let cx = &mut session.context();
+    let result = result.and_then(|outcome| cx.autocommit(outcome));
+    cx.finish(result)
+}
+
+/// As `run`, or as a part of the statement that a program runs in.
+pub(crate) fn run_within(
+    session: &mut SqlSession,
+    inside: Inside,
+    call: &mut Call<'_>,
+    writes: bool,
+    body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+) -> ExecResult<Outcome> {
+    match inside {
+        Inside::Statement => run_part(session, call, writes, body),
+        _ => run(session, call, body),
+    }
+}
+
+/// Runs a part of a statement so that it can be undone by itself. `writes`: it changes rows.
+pub(crate) fn run_part(
+    session: &mut SqlSession,
+    call: &mut Call<'_>,
+    writes: bool,
+    mut body: impl FnMut(&mut SqlSession, &mut Call<'_>) -> ExecResult<Outcome>,
+) -> ExecResult<Outcome> {
+    if writes {
+        // Events that the statement around has not given to the cache yet are not this one's to undo.
+        session.trx.end_statement()?;
+    }
+    let marks = session.trx.marks();
+    let mut replans = 0;
+    let result = loop {
+        let result = body(session, call).and_then(|outcome| {
+            if writes {
+                session.trx.end_statement()?;
+            }
+            Ok(outcome)
+        });
+        match result {
+            Err(Interrupt::Error(error)) if error.code == 1615 && replans < REPLANS => replans += 1,
+            result => break result,
+        }
+        if writes {
+            session.trx.rollback_statement(marks)?;
+        }
+    };
+    if writes && session.trx.statement.take_forced() {
+        // The number that was given is for the rows of one statement.
+        session.state.settings.insert_id = None;
+    }
+    match &result {
+        Ok(outcome) if outcome.result_set => session.state.results.row_count = -1,
+        Ok(outcome) => session.state.results.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+        Err(Interrupt::Error(error)) => {
+            if writes {
+                session.trx.rollback_statement(marks)?;
+            }
+            // What a function of it wrote can not be taken out by itself: no handler may go on.
+            session.state.programs.doomed |= !writes && session.trx.marks().has_writes_since(marks);
+            session.state.results.row_count = -1;
+            session.state.diagnostics.push(Level::Error, error.clone());
+        }
+        Err(_) => {}
+    }
+    result
 }
 
 fn execute_plain(
@@ -190,7 +189,7 @@ fn execute_plain(
     let text = &if whole { text.clone() } else { text.slice_ref(span.of(text)) };
     let Call { mode, access, params, .. } = *call;
     let mut call = Call { mode, access, sink: &mut *call.sink, text, params, inner: None };
-    session.context().begin(text, keeps_diagnostics(&statement.node));
+    session.context().begin(text, statement.node.traits().keeps_diagnostics);
     session.hinted(&statement.node, access, |session| execute_begun(session, statement, &mut call))
 }
 
@@ -200,21 +199,21 @@ fn execute_begun(
     call: &mut Call<'_>,
 ) -> ExecResult<Outcome> {
     session.context().bound_time(&statement.node);
-    if let Some(result) = session.called(&statement.node, call) {
+    if let Some(result) = called(session, &statement.node, call) {
         return result;
     }
     let (database, of_template) = (session.state.database.as_ref(), !call.params.is_empty());
     if is_planned(&statement.node)
         && let Some(mut plan) = session.statements.take_plan(statement, call.text, of_template, database)
     {
-        let result = session.run(call, |session, call| match of_template {
+        let result = run(session, call, |session, call| match of_template {
             true => run_read(session, &mut plan, call),
             false => plan.run(session, call),
         });
         session.statements.keep_plan(plan);
         return result;
     }
-    session.run(call, |session, call| session.dispatch(&statement.node, call))
+    run(session, call, |session, call| session.dispatch(&statement.node, call))
 }
 
 /// The arguments of a prepared CALL: what goes out goes into the variable that was given.
@@ -226,79 +225,56 @@ fn given_args(args: &[Expr], using: &[Expr]) -> Vec<Expr> {
     args.iter().map(given).collect()
 }
 
-/// Statements that show what the statement before left.
-fn keeps_diagnostics(statement: &Statement) -> bool {
-    use omnibus_parser::ast::Show;
+/// A statement that is CALL, or EXECUTE of one: run here, for none of them is a statement of a transaction itself.
+pub(super) fn called(
+    session: &mut SqlSession,
+    statement: &Statement,
+    call: &mut Call<'_>,
+) -> Option<ExecResult<Outcome>> {
     match statement {
-        Statement::Show(show) => matches!(**show, Show::Warnings { .. } | Show::Errors { .. }),
-        Statement::GetDiagnostics(_) => true,
-        Statement::Signal(signal) => signal.resignal,
-        Statement::Select(query) => match &query.body {
-            QueryBody::Select(select) => select.from.is_empty() && select.items.iter().any(counts_conditions),
-            _ => false,
-        },
-        _ => false,
+        Statement::Call { name, args } => Some(match call.access.check_statement(statement) {
+            Ok(()) => Execution::call(session, name, args, call),
+            Err(error) => Err(error.into()),
+        }),
+        Statement::RunEvent(name) => Some(Execution::run_event(session, name, call)),
+        Statement::Execute { name, using } => {
+            let prepared = session.statements.prepared.get(&name.to_lowercase())?;
+            let statement = prepared.statement.clone();
+            let Statement::Call { name, args } = &statement.node else { return None };
+            if using.len() != prepared.params {
+                return Some(Err(SqlError::wrong_arguments("EXECUTE").into()));
+            }
+            let name = prepared.qualified(name);
+            Some(Execution::call(session, &name, &given_args(args, using), call))
+        }
+        Statement::ExecuteImmediate { source: source @ (Expr::Literal(_) | Expr::UserVar(_)), using } => {
+            let (value, ty) = session.evaluate(source, call.access).ok()?;
+            let (statement, _) = session.parse(&value.to_bytes(&ty), true).ok()?;
+            let Statement::Call { name, args } = &statement.node else { return None };
+            Some(match using.len() == statement.params as usize {
+                true => Execution::call(session, name, &given_args(args, using), call),
+                false => Err(SqlError::wrong_arguments("EXECUTE").into()),
+            })
+        }
+        _ => None,
     }
 }
 
-/// `@@warning_count` and `@@error_count`.
-fn counts_conditions(item: &SelectItem) -> bool {
-    let SelectItem::Expr { expr: Expr::SysVar { name, .. }, .. } = item else { return false };
-    name.is("warning_count") || name.is("error_count")
-}
-
-impl SqlSession {
-    /// A statement that is CALL, or EXECUTE of one: run here, for none of them is a statement of a transaction itself.
-    pub(super) fn called(
-        &mut self,
-        statement: &Statement,
-        call: &mut Call<'_>,
-    ) -> Option<ExecResult<Outcome>> {
-        match statement {
-            Statement::Call { name, args } => Some(match call.access.check_statement(statement) {
-                Ok(()) => Execution::call(self, name, args, call),
-                Err(error) => Err(error.into()),
-            }),
-            Statement::RunEvent(name) => Some(Execution::run_event(self, name, call)),
-            Statement::Execute { name, using } => {
-                let prepared = self.statements.prepared.get(&name.to_lowercase())?;
-                let statement = prepared.statement.clone();
-                let Statement::Call { name, args } = &statement.node else { return None };
-                if using.len() != prepared.params {
-                    return Some(Err(SqlError::wrong_arguments("EXECUTE").into()));
-                }
-                let name = prepared.qualified(name);
-                Some(Execution::call(self, &name, &given_args(args, using), call))
-            }
-            Statement::ExecuteImmediate { source: source @ (Expr::Literal(_) | Expr::UserVar(_)), using } => {
-                let (value, ty) = self.evaluate(source, call.access).ok()?;
-                let (statement, _) = self.parse(&value.to_bytes(&ty), true).ok()?;
-                let Statement::Call { name, args } = &statement.node else { return None };
-                Some(match using.len() == statement.params as usize {
-                    true => Execution::call(self, name, &given_args(args, using), call),
-                    false => Err(SqlError::wrong_arguments("EXECUTE").into()),
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// One statement of a program, with the plan that it had before.
-    pub(crate) fn run_statement(
-        &mut self,
-        statement: &Arc<Spanned<Statement>>,
-        inside: Inside,
-        call: &mut Call<'_>,
-    ) -> ExecResult<Outcome> {
-        let node = &statement.node;
-        let mut begin_and_run = |session: &mut SqlSession| {
-            session.context().begin(call.text, keeps_diagnostics(node));
-            session.hinted(node, call.access, |session| run_hinted(session, statement, inside, call))
-        };
-        match inside {
-            Inside::Procedure => self.with_given_gtid(node, begin_and_run),
-            Inside::Nothing | Inside::Statement => begin_and_run(self),
-        }
+/// One statement of a program, with the plan that it had before.
+pub(crate) fn run_statement(
+    session: &mut SqlSession,
+    statement: &Arc<Spanned<Statement>>,
+    inside: Inside,
+    call: &mut Call<'_>,
+) -> ExecResult<Outcome> {
+    let node = &statement.node;
+    let mut begin_and_run = |session: &mut SqlSession| {
+        session.context().begin(call.text, node.traits().keeps_diagnostics);
+        session.hinted(node, call.access, |session| run_hinted(session, statement, inside, call))
+    };
+    match inside {
+        Inside::Procedure => session.with_given_gtid(node, begin_and_run),
+        Inside::Nothing | Inside::Statement => begin_and_run(session),
     }
 }
 
@@ -311,11 +287,11 @@ fn run_hinted(
     let node = &statement.node;
     let writes = matches!(node, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
     if !is_planned(node) {
-        return session.run_within(inside, call, writes, |session, call| session.dispatch(node, call));
+        return run_within(session, inside, call, writes, |session, call| session.dispatch(node, call));
     }
     let mut plan = session.statements.take_program(statement, call.text, session.state.database.as_ref());
-    let result = session.run_within(inside, call, writes, |session, call| plan.run(session, call));
+    let result = run_within(session, inside, call, writes, |session, call| plan.run(session, call));
     let limits = MemoryLimits::of(&session.state.settings);
-    session.statements.keep_program(plan, &session.state.memory, limits);
+    session.statements.keep_program(plan, &session.state.connection.memory, limits);
     result
 }

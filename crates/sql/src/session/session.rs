@@ -2,7 +2,7 @@
 
 use super::Database;
 use super::ReadText;
-use super::attempt::Attempt;
+use super::attempt::Attempts;
 use super::binlog::BinlogInput;
 use super::evaluate;
 use super::next_gtid::{Given, NextGtid};
@@ -12,7 +12,7 @@ use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::load::LoadInput;
 use crate::memory::SessionMemory;
 use crate::session::programs::{Interpreter, Machine};
-use crate::state::{NamedLocks, NewInsertId, ProgramState, SessionState};
+use crate::state::{ClientConnection, NamedLocks, ProgramState, SessionState};
 use crate::store::{SessionWatch, Trx};
 use bytes::Bytes;
 use omnibus_commit::Ticket;
@@ -33,11 +33,11 @@ pub struct SqlSession {
     /// SET TRANSACTION: for the next transaction only.
     pub(super) next: NextTransaction,
     /// The running statement.
-    pub(super) attempt: Attempt,
+    pub(super) attempts: Attempts,
     /// How changes are run that others logged.
     pub(crate) replayed: Replayed,
-    /// Stored programs.
-    pub(crate) programs: Programs,
+    pub(crate) interpreter: Arc<Interpreter>,
+    pub(crate) waiting: WaitingCalls,
 }
 
 /// The characteristics that SET TRANSACTION without a scope gives the next transaction.
@@ -84,9 +84,9 @@ pub(crate) struct Replayed {
     pub(crate) leaves_open: bool,
 }
 
-/// The stored programs that a session runs.
-pub(crate) struct Programs {
-    pub(crate) interpreter: Arc<Interpreter>,
+/// The calls of a session that wait for the server to run a statement of theirs.
+#[derive(Default)]
+pub(crate) struct WaitingCalls {
     /// Procedures that wait for the server, innermost last.
     pub(crate) suspended: Vec<Machine>,
     /// The server's result for the innermost of them.
@@ -100,11 +100,10 @@ impl SqlSession {
         let budget = Arc::new(Budget::new(kill.clone(), database.shared.turns.clone()));
         let memory = SessionMemory::of_client(database.shared.memory.clone(), kill.clone());
         let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone(), &memory);
-        let mut state = SessionState { connection_id: id, budget, ..SessionState::default() };
+        let mut state = SessionState::new(ClientConnection::new(id, memory.clone()), budget);
         let interpreter = Interpreter::new(&database);
         let named_locks = NamedLocks::new(&database.shared.locks, trx.locks.rows.owner(), &memory);
         state.programs = ProgramState::new(interpreter.clone(), &memory);
-        state.count_with(memory);
         let collation = Database::default_collation();
         state.settings.collation_connection = collation;
         state.settings.collation_client = collation;
@@ -118,9 +117,10 @@ impl SqlSession {
             statements: StatementCache::new(&kill),
             gtid: NextGtid::default(),
             next: NextTransaction::default(),
-            attempt: Attempt::default(),
+            attempts: Attempts::default(),
             replayed: Replayed::default(),
-            programs: Programs { interpreter, suspended: Vec::new(), answer: None },
+            interpreter,
+            waiting: WaitingCalls::default(),
         }
     }
 
@@ -162,9 +162,9 @@ impl SqlSession {
         text: &Bytes,
         to_prepare: bool,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
-        self.state.command.clear();
+        self.state.command.account.clear();
         let SessionState { settings, command, .. } = &mut self.state;
-        self.statements.parse(text, settings, to_prepare, command)
+        self.statements.parse(text, settings, to_prepare, &mut command.account)
     }
 
     /// Reads a client's text: its first statement, which may be one that was prepared for texts with other values.
@@ -172,9 +172,9 @@ impl SqlSession {
     /// # Errors
     /// 1064 and its kind.
     pub fn read(&mut self, text: &Bytes) -> SqlResult<ReadText> {
-        self.state.command.clear();
+        self.state.command.account.clear();
         let SessionState { settings, command, .. } = &mut self.state;
-        self.statements.read(text, settings, command)
+        self.statements.read(text, settings, &mut command.account)
     }
 
     /// SET TRANSACTION without a scope.
@@ -196,12 +196,12 @@ impl SqlSession {
     /// The file for the LOAD DATA that is executed next, whatever file it names: a client's, or one
     /// that comes with a replicated statement.
     pub fn supply_file(&mut self, input: LoadInput) {
-        self.attempt.load_input = Some(input);
+        self.attempts.load_input = Some(input);
     }
 
     /// Takes the server's result of the statement that a CALL waits for.
     pub fn answer(&mut self, answer: SqlResult<()>) {
-        self.programs.answer = Some(answer);
+        self.waiting.answer = Some(answer);
     }
 
     /// Waits for a commit of the session that has more to do once it is committed (`KillFlag::settle`). Blocks.
@@ -242,18 +242,11 @@ impl SqlSession {
     /// Settings and the current database are the server's to reset.
     pub fn reset(&mut self) {
         self.close();
-        self.statements.clear();
+        self.state.reset();
+        self.statements = StatementCache::new(self.state.budget.kill());
         self.replayed.binlog_input = BinlogInput::default();
-        self.state.set_user_variables(Arc::default());
-        self.state.diagnostics.clear();
-        self.state.sequence_values.clear();
-        self.state.last_insert_id = 0;
-        self.state.new_insert_id = NewInsertId::None;
-        self.state.row_count = 0;
-        self.state.found_rows = 0;
-        self.next.forget();
-        self.attempt.give_up();
-        self.programs.suspended.clear();
-        self.programs.answer = None;
+        self.next = NextTransaction::default();
+        self.attempts = Attempts::default();
+        self.waiting = WaitingCalls::default();
     }
 }

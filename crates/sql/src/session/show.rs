@@ -96,7 +96,7 @@ fn create_table(
 }
 
 fn quotes(cx: &StatementContext<'_>) -> NameQuotes {
-    let all = cx.state.host.variable(VariableScope::Session, "sql_quote_show_create");
+    let all = cx.state.connection.host.variable(VariableScope::Session, "sql_quote_show_create");
     NameQuotes {
         double: has_mode(cx, sql_mode::ANSI_QUOTES),
         needed_only: matches!(all, Ok((Value::Int(0) | Value::UInt(0), _))),
@@ -194,7 +194,7 @@ fn create_database(
     let sql = format!(
         "CREATE DATABASE {exists}{} /*!40100 DEFAULT CHARACTER SET {set}{collation} */ /*!80016 DEFAULT ENCRYPTION='{}' */",
         catalog::quote_ident(name),
-        if crate::api::tables_are_encrypted(&*cx.state.host) { 'Y' } else { 'N' },
+        if crate::api::tables_are_encrypted(&*cx.state.connection.host) { 'Y' } else { 'N' },
     );
     let sql = name_quotes::requoted(&sql, quotes(cx));
     call.sink.columns(&[

@@ -32,7 +32,7 @@ impl Form {
 /// The query of SHOW ENGINE: of the reports only STATUS has a text.
 fn engine_status(what: &EngineReport, state: &SessionState) -> String {
     let status = match what {
-        EngineReport::Status => state.host.engine_status(),
+        EngineReport::Status => state.connection.host.engine_status(),
         EngineReport::Mutex | EngineReport::Logs => String::new(),
     };
     format!("SELECT 'InnoDB' AS `Type`, '' AS `Name`, {} AS `Status`", string(&status))
@@ -60,10 +60,10 @@ fn run_about(
 ) -> ExecResult<Outcome> {
     let db = cx.schema_of(table)?;
     if cx.trx.temp.table(&db, &table.name).is_some() {
-        cx.state.described = Some(cx.catalog());
+        cx.state.statement.described = Some(cx.catalog());
     }
     let result = run_form(cx, form, call);
-    cx.state.described = None;
+    cx.state.statement.described = None;
     result
 }
 
@@ -133,12 +133,12 @@ fn form(cx: &StatementContext<'_>, show: &Show, call: &Call<'_>) -> SqlResult<Fo
         Show::CharacterSet(filter) => Form::new("Charset", CHARSETS.into(), filter.as_ref()),
         Show::Collation(filter) => Form::new("Collation", COLLATIONS.into(), filter.as_ref()),
         Show::Variables { scope, filter } => {
-            let old = |name: &str| cx.state.host.unlisted_variable(asked_scope(*scope), name);
+            let old = |name: &str| cx.state.connection.host.unlisted_variable(asked_scope(*scope), name);
             let sql = with_unlisted(pairs("VARIABLES", *scope), filter.as_ref(), old);
             Form::new("Variable_name", sql, filter.as_ref())
         }
         Show::Status { scope, filter } => {
-            let old = |name: &str| cx.state.host.unlisted_status(asked_scope(*scope), name);
+            let old = |name: &str| cx.state.connection.host.unlisted_status(asked_scope(*scope), name);
             let sql = with_unlisted(pairs("STATUS", *scope), filter.as_ref(), old);
             Form::new("Variable_name", sql, filter.as_ref())
         }

@@ -168,15 +168,15 @@ pub fn with_params<'c>(settings: &SessionSettings, text: &'c [u8], params: &[Val
 
 impl Before {
     fn of(state: &SessionState, uses: &Uses, unsafe_bits: u32) -> Before {
-        let variables = uses.variables.iter().map(|name| match state.user_variables.get(&**name) {
+        let variables = uses.variables.iter().map(|name| match state.values.get(name) {
             Some((value, ty)) => (name.clone(), value.clone(), ty.clone()),
             None => (name.clone(), Value::Null, ColumnType::of(ColumnKind::VarChar)),
         });
-        let new = uses.bits & uses::NEW_INSERT_ID != 0 && state.new_insert_id != NewInsertId::None;
+        let new = uses.bits & uses::NEW_INSERT_ID != 0 && state.results.new_insert_id != NewInsertId::None;
         let reads_id = uses.bits & uses::LAST_INSERT_ID != 0 || new;
         Before {
-            last_insert_id: reads_id.then_some(state.last_insert_id),
-            rand: (uses.bits & uses::RAND != 0).then_some(state.rand),
+            last_insert_id: reads_id.then_some(state.results.last_insert_id),
+            rand: (uses.bits & uses::RAND != 0).then_some(state.connection.rand),
             variables: variables.collect(),
             insert_id: state.settings.insert_id,
             updated_tables: None,
@@ -207,10 +207,10 @@ impl StatementView for LoggedStatement<'_> {
         self.state.thread_id()
     }
     fn timestamp_us(&self) -> i64 {
-        self.state.now_us
+        self.state.statement.now_us
     }
     fn exec_time_s(&self) -> u32 {
-        let began = self.state.settings.timestamp_us.map_or(self.state.now_us, |_| i64::MAX);
+        let began = self.state.settings.timestamp_us.map_or(self.state.statement.now_us, |_| i64::MAX);
         u32::try_from((omnibus_commit::now_us() as i64).saturating_sub(began) / 1_000_000).unwrap_or(0)
     }
     fn sql_mode(&self) -> Option<u64> {

@@ -195,7 +195,7 @@ impl StatementCache {
         state: &mut SessionState,
     ) -> SqlResult<(Arc<Spanned<Statement>>, Option<usize>)> {
         let SessionState { settings, command, .. } = state;
-        self.parse(text, settings, true, command)
+        self.parse(text, settings, true, &mut command.account)
     }
 
     /// As `parse`, of a text that was not found.
@@ -361,13 +361,6 @@ impl StatementCache {
             self.programs.insert(Arc::as_ptr(&plan.statement) as usize, plan);
         }
     }
-
-    /// Forgets all statements: the session is for somebody else from now on.
-    pub(super) fn clear(&mut self) {
-        self.programs.clear();
-        self.prepared.clear();
-        self.recent.clear();
-    }
 }
 
 /// The settings of a session that say what a text means.
@@ -445,7 +438,7 @@ mod tests {
         cache.parse(&list(100, 200), &settings, false, &mut account).unwrap();
         account.clear();
         assert_eq!((cache.recent.len(), memory.used()), (kept, before), "a large one is not kept");
-        cache.clear();
+        drop(cache);
         assert_eq!(memory.used(), 0, "a session that is reset holds none");
     }
 

@@ -4,6 +4,7 @@
 //! text (with password hashes instead of passwords), not as row events: a replica has its own
 //! tables. Recovery gets the changes from the private write set beside it.
 
+use super::run::run;
 use super::{Call, SqlSession, StatementContext};
 use crate::api::{Mode, Outcome};
 use crate::catalog::Table;
@@ -163,7 +164,7 @@ impl SqlSession {
             params: &[],
             inner: None,
         };
-        self.run(&mut call, |session, call| {
+        run(self, &mut call, |session, call| {
             session.context().commit_before_definition()?;
             super::dispatch::must_write(&session.state)?;
             // A second attempt cannot happen: nothing here asks for another plan.

@@ -63,7 +63,7 @@ pub(super) fn lock_tables(
         }
         wanted.push((Locked::Table(table), mode));
     }
-    let names = LockedNames::new(names, &cx.state.memory, MemoryLimits::of(&cx.state.settings))?;
+    let names = LockedNames::new(names, &cx.state.connection.memory, MemoryLimits::of(&cx.state.settings))?;
     cx.trx.locks.lock_tables(cx.trx.statement.waits(), wanted)?;
     cx.state.held.locked = Some(names);
     Ok(Outcome::ok())

@@ -89,7 +89,7 @@ fn prepare(cx: &mut StatementContext<'_>, xid: &Xid) -> ExecResult<Outcome> {
         return Err(SqlError::xaer_nota().into());
     }
     let prepared = cx.trx.prepare_branch(omnibus_commit::now_us());
-    let owner = Some(&*cx.state.account).filter(|account| !account.is_empty()).map(Arc::from);
+    let owner = Some(&*cx.state.login.account).filter(|account| !account.is_empty()).map(Arc::from);
     let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
     let prepared = prepared.and_then(|(ticket, held)| cx.settle(ticket).map(|_| held));
     match prepared {
@@ -167,7 +167,7 @@ fn finish(
         return Err(SqlError::option_prevents_statement("--read-only").into());
     }
     let branches = &cx.database.shared.branches;
-    let account = &cx.state.account;
+    let account = &cx.state.login.account;
     let held = branches.take(xid, |owner| match owner {
         Some(owner) if *owner == **account => Ok(()),
         _ => access.check_any_branch(),

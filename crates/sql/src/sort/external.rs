@@ -63,7 +63,7 @@ impl ExternalSort {
     /// An empty sort in so many bytes.
     #[must_use]
     pub fn with_budget(form: KeyForm, budget: u64, cx: &impl Running) -> ExternalSort {
-        let account = Account::new(&cx.session().memory);
+        let account = Account::new(&cx.session().connection.memory);
         let (records, entries, runs) = (Vec::new(), Vec::new(), Vec::new());
         ExternalSort { form, records, entries, runs, file: None, account, budget }
     }
@@ -154,7 +154,7 @@ impl ExternalSort {
             }
             runs = longer;
         }
-        cx.session().memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
+        cx.session().connection.memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
         Ok(Sorted::Merge(Merge::new(&runs, form, &file)?))
     }
 }
@@ -166,7 +166,7 @@ fn merge_into_one(
     file: &mut SpillFile,
     cx: &mut impl Running,
 ) -> ExecResult<Run> {
-    cx.session().memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
+    cx.session().connection.memory.server().sort_merge_passes.fetch_add(1, atomic::Ordering::Relaxed);
     let mut heap = Heap::new(runs, form, file)?;
     let mut writer = RunWriter::default();
     while let Some(record) = heap.next(form)? {

@@ -15,7 +15,7 @@ use omnibus_commit::{CacheError, TrxCache};
 use omnibus_engine::WriteSet;
 use omnibus_format::events::{OptionalMetadata, StatusVars, XaPrepare, flags2};
 use omnibus_replication::generate::{
-    self, EventSink, GenerateError, RowImageMode, RowsBuilder, RowsOptions, StatementContext,
+    self, EventSink, GenerateError, QueryContext, RowImageMode, RowsBuilder, RowsOptions,
 };
 use omnibus_replication::model::StatementView;
 
@@ -108,7 +108,7 @@ impl Logging {
 pub(crate) struct StatementEvents {
     rows: RowsBuilder,
     options: RowsOptions,
-    context: Option<(ContextKey, StatementContext)>,
+    context: Option<(ContextKey, QueryContext)>,
     database: String,
     /// The transaction has what cannot be told from its row events: statements as text, rows with hidden columns.
     needs_all_writes: bool,
@@ -177,7 +177,7 @@ impl StatementEvents {
             time_zone: Some(key.time_zone.clone().into_bytes()),
             ..StatusVars::default()
         };
-        let context = StatementContext::new(connection_id, &vars);
+        let context = QueryContext::new(connection_id, &vars);
         self.context = Some((key, context));
     }
 

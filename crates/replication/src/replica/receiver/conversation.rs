@@ -7,7 +7,7 @@
 //! Runs on the receiver's thread.
 
 use super::{End, Memory, Refuses, Resume, Shared};
-use crate::client::{Connection, DumpRequest, SourceFacts};
+use crate::client::{Connection, DumpOptions, SourceFacts};
 use crate::model::TrxHeader;
 use crate::replica::group::{Feed, Grouper, Item, Received};
 use crate::replica::position::SourcePosition;
@@ -68,7 +68,7 @@ impl Shared {
             ));
         }
         memory.uuid.clone_from(&facts.uuid);
-        let request = DumpRequest {
+        let request = DumpOptions {
             server_id: settings.me.server_id,
             start,
             annotate: true,

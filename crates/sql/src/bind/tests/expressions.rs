@@ -76,7 +76,7 @@ fn a_sequence_of_rand_with_a_seed_is_always_the_same() {
 fn a_timestamp_is_shown_in_the_session_zone() {
     let mut session = SessionState::default();
     session.settings.zone = omnibus_value::temporal::Zone::Offset(3600);
-    session.now_us = 86_400_000_000;
+    session.statement.now_us = 86_400_000_000;
     let expr = bind(&session, "NOW()");
     let mut storage = NoStorage;
     let mut cx = Context::new(&mut session, &mut storage, &[]);
@@ -98,7 +98,7 @@ fn assignment_remembers_value_and_type() {
     let expr = bind(&session, "@x := 1.50");
     let mut storage = NoStorage;
     expr.eval(&mut Context::new(&mut session, &mut storage, &[])).unwrap();
-    let (value, ty) = session.user_variables.get("x").unwrap();
+    let (value, ty) = session.values.get("x").unwrap();
     assert!(matches!(value, Value::Decimal(_)));
     assert_eq!((ty.length, ty.decimals), (3, 2));
 }

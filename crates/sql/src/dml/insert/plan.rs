@@ -69,7 +69,7 @@ impl InsertPlan {
         };
         let kind = if self.replace { "REPLACE" } else { "INSERT" };
         let exprs = self.on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref()).collect();
-        TableChange { kind, table: &self.target.table, slot: 0, path: None, exprs, query }
+        TableChange { kind, table: &self.target.table, rows: None, exprs, query }
     }
 
     /// Compiles.

@@ -116,10 +116,10 @@ impl InsertPlan {
 
     pub(crate) fn effect(&self, run: &mut Run<'_>, counts: &Counts) -> Effect {
         if counts.first_generated != 0 && self.tells_number {
-            run.state.last_insert_id = counts.first_generated;
-            run.state.new_insert_id = NewInsertId::Fresh;
+            run.state.results.last_insert_id = counts.first_generated;
+            run.state.results.new_insert_id = NewInsertId::Fresh;
         }
-        let last_insert_id = match run.state.last_insert_id_set {
+        let last_insert_id = match run.state.results.last_insert_id_set {
             _ if counts.first_generated != 0 && self.tells_number => counts.first_generated,
             Some(id) => id,
             None => counts.last_value,
@@ -378,6 +378,6 @@ fn add_numbered(
 
 /// `sql_warnings`: a row by itself is told of as several are.
 fn tells_warnings(run: &Run<'_>) -> bool {
-    let on = run.state.host.variable(VariableScope::Session, "sql_warnings");
+    let on = run.state.connection.host.variable(VariableScope::Session, "sql_warnings");
     !matches!(on, Ok((Value::Int(0) | Value::UInt(0), _)) | Err(_))
 }

@@ -14,7 +14,7 @@ use crate::expr::profile::{Measure, Profile};
 use crate::expr::{Expr, Kind};
 use crate::logical::{Limit, SetOperation, SortBy, SortKey, Windows};
 use crate::plan::physical::{
-    Clause, Compound, FrameOperator, GroupMethod, Grouping, HashJoin, OuterJoin, Project, QueryPlan,
+    Clause, Compound, FrameOperator, GroupMethod, GroupPlan, HashJoin, OuterJoin, Project, QueryPlan,
     ResultOperator, Scan, Source,
 };
 use crate::plan::rules::needed::Needed;
@@ -44,13 +44,14 @@ fn over(does: Does, below: Vec<Line>) -> Line {
 fn changing(change: &TableChange<'_>, out: &mut Outliner<'_>) -> Line {
     let id = out.numbers.next_id();
     change.exprs.iter().for_each(|e| number_inside(e, &mut out.numbers));
-    let below = match (change.path, change.query) {
-        (Some((path, sorted)), _) => {
-            path.filter.iter().chain(&path.implied).for_each(|e| number_inside(e, &mut out.numbers));
-            let needed = Needed::default();
-            let table =
-                paths::Read { table: change.table, alias: &change.table.def.name, slot: change.slot, path };
-            let read = table.line(&needed, Actual::Unknown, out);
+    let below = match (change.rows, change.query) {
+        (Some((rows, sorted)), _) => {
+            rows.expressions(&mut |clause, e| {
+                if clause != Clause::Inside {
+                    number_inside(e, &mut out.numbers);
+                }
+            });
+            let read = frame(rows, &Needed::default(), out);
             let sort = Does::Sort { keys: Vec::new(), most: None };
             if sorted { over(sort, vec![read]) } else { read }
         }
@@ -242,7 +243,7 @@ fn windows(mut line: Line, windows: &Windows, out: &mut Outliner<'_>) -> Line {
     out.with_inner(line, false)
 }
 
-fn group(below: Line, grouping: &Grouping, out: &mut Outliner<'_>) -> Line {
+fn group(below: Line, grouping: &GroupPlan, out: &mut Outliner<'_>) -> Line {
     let texts: Vec<String> = grouping.aggregates.iter().map(|spec| aggregate(spec, out)).collect();
     grouping.keys.iter().for_each(|e| drop(print::expr(e, out)));
     let mut aggregates: Vec<String> = Vec::new();
@@ -254,7 +255,7 @@ fn group(below: Line, grouping: &Grouping, out: &mut Outliner<'_>) -> Line {
     if let Some(slot) = grouping.slot {
         out.learn(slot, texts.into_iter());
     }
-    let does = Does::Group(outline::Grouping {
+    let does = Does::Group(outline::GroupLine {
         aggregates,
         by: !grouping.keys.is_empty(),
         stream: grouping.method == GroupMethod::Stream,

@@ -17,7 +17,7 @@ use crate::expr::Expr;
 use crate::expr::profile::Profile;
 use crate::expr::types::string_column;
 use crate::plan::QueryPlan;
-use crate::plan::physical::path::TableAccess;
+use crate::plan::physical::FrameOperator;
 use omnibus_value::Value;
 use std::sync::Arc;
 
@@ -69,10 +69,8 @@ pub(crate) struct TableChange<'p> {
     pub kind: &'static str,
     /// The table.
     pub table: &'p Arc<Table>,
-    /// Its slot in the path's conditions.
-    pub slot: u16,
-    /// How its rows are found, and whether they are sorted then; `None` if they are made.
-    pub path: Option<(&'p TableAccess, bool)>,
+    /// The operator that finds its rows, and whether they are sorted then; `None` if they are made.
+    pub rows: Option<(&'p FrameOperator, bool)>,
     /// The other expressions that are evaluated.
     pub exprs: Vec<&'p Expr>,
     /// Where the rows come from.

@@ -1,6 +1,6 @@
 //! A block's operators by what they do, and its tables in the order in which they are read: for the forms that have no operators.
 
-use crate::expr::outline::{Actual, Does, Grouping, Inner, Key, Line};
+use crate::expr::outline::{Actual, Does, GroupLine, Inner, Key, Line};
 
 /// A block without its loops.
 #[derive(Default)]
@@ -10,7 +10,7 @@ pub(super) struct Parts<'o> {
     /// Windows, and whether rows are sorted for one of them.
     pub windows: Option<bool>,
     pub having: Option<&'o str>,
-    pub group: Option<&'o Grouping>,
+    pub group: Option<&'o GroupLine>,
     pub constants: &'o [String],
     pub limit: Option<&'o str>,
     pub tables: Vec<TableOf<'o>>,

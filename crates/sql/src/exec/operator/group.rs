@@ -8,7 +8,7 @@ use crate::error::ExecResult;
 use crate::expr::functions::aggregate::{Accumulator, GroupCount};
 use crate::expr::{Context, Row, eval, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{GroupBy, GroupMethod, Grouping};
+use crate::plan::physical::{GroupBy, GroupMethod, GroupPlan};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::collected::temporary_table_max;
@@ -28,17 +28,17 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn start(grouping: &Grouping, cx: &Context<'_>) -> Group {
+    pub(super) fn start(grouping: &GroupPlan, cx: &Context<'_>) -> Group {
         let row = |slot: &u16| codec::own_row(&cx.frame[usize::from(*slot)].row);
         Group::of(grouping.row_slots.iter().map(row).collect(), grouping, cx)
     }
 
     /// The group of all rows where there is none.
-    pub(super) fn of_nothing(grouping: &Grouping, cx: &Context<'_>) -> Group {
+    pub(super) fn of_nothing(grouping: &GroupPlan, cx: &Context<'_>) -> Group {
         Group::of(grouping.row_slots.iter().map(|_| Row::Nulls).collect(), grouping, cx)
     }
 
-    fn of(rows: Vec<Row>, grouping: &Grouping, cx: &Context<'_>) -> Group {
+    fn of(rows: Vec<Row>, grouping: &GroupPlan, cx: &Context<'_>) -> Group {
         let count = if grouping.keys.is_empty() { GroupCount::One } else { GroupCount::Many };
         let accumulators = grouping.aggregates.iter().map(|spec| spec.start(count, cx)).collect();
         Group { rows, accumulators }
@@ -46,7 +46,7 @@ impl Group {
 
     pub(super) fn add(
         &mut self,
-        grouping: &Grouping,
+        grouping: &GroupPlan,
         account: &mut Account,
         cx: &mut Context<'_>,
     ) -> ExecResult<()> {
@@ -65,7 +65,7 @@ impl Group {
     }
 
     /// Puts the group into the frame: its rows, and its results in the aggregates' slot.
-    pub(super) fn enter(self, grouping: &Grouping, cx: &mut Context<'_>) -> ExecResult<()> {
+    pub(super) fn enter(self, grouping: &GroupPlan, cx: &mut Context<'_>) -> ExecResult<()> {
         for (slot, row) in grouping.row_slots.iter().zip(self.rows) {
             cx.frame[usize::from(*slot)].row = row;
         }
@@ -83,7 +83,7 @@ impl Group {
 pub(super) fn run(group: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     match group.grouping.method {
         GroupMethod::All | GroupMethod::First => {
-            let mut account = Account::new(&cx.session.memory);
+            let mut account = Account::new(&cx.session.connection.memory);
             single(group, &mut account, cx)?.enter(&group.grouping, cx)?;
             each(cx)
         }
@@ -140,7 +140,7 @@ impl Groups {
         Groups {
             places: HashMap::default(),
             groups: Vec::new(),
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session.connection.memory),
             later: None,
             level,
             record: Vec::new(),
@@ -151,7 +151,7 @@ impl Groups {
     fn add(
         &mut self,
         key: &[u8],
-        grouping: &Grouping,
+        grouping: &GroupPlan,
         slots: &[u16],
         cx: &mut Context<'_>,
     ) -> ExecResult<()> {
@@ -184,7 +184,7 @@ impl Groups {
     /// Puts each group into the frame.
     fn give(
         self,
-        grouping: &Grouping,
+        grouping: &GroupPlan,
         slots: &[u16],
         cx: &mut Context<'_>,
         each: &mut Joined<'_>,
@@ -209,7 +209,12 @@ impl Groups {
     }
 }
 
-fn of_part(part: &Partition, grouping: &Grouping, slots: &[u16], cx: &mut Context<'_>) -> ExecResult<Groups> {
+fn of_part(
+    part: &Partition,
+    grouping: &GroupPlan,
+    slots: &[u16],
+    cx: &mut Context<'_>,
+) -> ExecResult<Groups> {
     let mut groups = Groups::new(part.level + 1, cx);
     let mut reader = part.read();
     while let Some((key, mut record)) = reader.next_record()? {

@@ -44,7 +44,7 @@ pub(super) fn run(
 ) -> ExecResult<Flow> {
     let mut found = recursive
         .distinct
-        .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.memory) });
+        .then(|| Found { rows: HashSet::default(), account: Account::new(&cx.session.connection.memory) });
     let mut rows = step(&recursive.seeds, recursive, &mut found, cx, false)?;
     let most = cx.session.settings.cte_max_recursion_depth;
     for _ in 0..=most {

@@ -8,7 +8,7 @@ use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, eval, hash_key};
 use crate::memory::Account;
-use crate::plan::physical::{GroupBy, Grouping};
+use crate::plan::physical::{GroupBy, GroupPlan};
 use crate::rows::Flow;
 use crate::rows::codec;
 use crate::sort::{ExternalSort, KeyForm, Part};
@@ -62,7 +62,7 @@ pub(super) fn run(of: &GroupBy, slot: u16, cx: &mut Context<'_>, each: &mut Join
         }
         (open.keys, open.parts) = (keys, parts);
         while open.groups.len() <= grouping.keys.len() {
-            open.groups.push((Group::start(grouping, cx), Account::new(&cx.session.memory)));
+            open.groups.push((Group::start(grouping, cx), Account::new(&cx.session.connection.memory)));
         }
         for (group, account) in &mut open.groups {
             group.add(grouping, account, cx)?;
@@ -71,7 +71,7 @@ pub(super) fn run(of: &GroupBy, slot: u16, cx: &mut Context<'_>, each: &mut Join
     if open.groups.is_empty() && !cx.session.settings.mariadb {
         // MySQL sums up nothing, too; MariaDB does not.
         open.keys = grouping.keys.iter().map(|_| Value::Null).collect();
-        open.groups.push((Group::of_nothing(grouping, cx), Account::new(&cx.session.memory)));
+        open.groups.push((Group::of_nothing(grouping, cx), Account::new(&cx.session.connection.memory)));
     }
     open.end(0, grouping, slot, cx, each)
 }
@@ -84,7 +84,7 @@ fn enter(mut record: Bytes, slots: &[u16], cx: &mut Context<'_>) -> ExecResult<(
     Ok(())
 }
 
-fn values(grouping: &Grouping, cx: &mut Context<'_>) -> ExecResult<Vec<Value>> {
+fn values(grouping: &GroupPlan, cx: &mut Context<'_>) -> ExecResult<Vec<Value>> {
     let mut keys = Vec::with_capacity(grouping.keys.len());
     for e in &grouping.keys {
         keys.push(eval::own(e.eval(cx)?));
@@ -97,7 +97,7 @@ impl Open {
     fn end(
         &mut self,
         from: usize,
-        grouping: &Grouping,
+        grouping: &GroupPlan,
         slot: u16,
         cx: &mut Context<'_>,
         each: &mut Joined<'_>,

@@ -111,7 +111,7 @@ impl<'p> Sorter<'p> {
         let best = (wanted <= HEAP_ROWS && form.is_bytes()).then(|| Best {
             rows: BinaryHeap::new(),
             wanted: wanted as usize,
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session.connection.memory),
         });
         Sorter {
             keys: &sort.keys,

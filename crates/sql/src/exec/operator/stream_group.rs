@@ -7,7 +7,7 @@ use super::{Joined, dispatch};
 use crate::error::ExecResult;
 use crate::expr::{Context, Row, in_place};
 use crate::memory::Account;
-use crate::plan::physical::{GroupBy, Grouping};
+use crate::plan::physical::{GroupBy, GroupPlan};
 use crate::rows::Flow;
 
 /// Puts each group of rows that come group by group into the frame.
@@ -29,8 +29,8 @@ pub(super) fn run(of: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> 
         if current.is_none() {
             std::mem::swap(&mut key, &mut last);
         }
-        let (group, account) =
-            current.get_or_insert_with(|| (Group::start(grouping, cx), Account::new(&cx.session.memory)));
+        let (group, account) = current
+            .get_or_insert_with(|| (Group::start(grouping, cx), Account::new(&cx.session.connection.memory)));
         group.add(grouping, account, cx)?;
         Ok(Flow::Continue)
     })?;
@@ -41,7 +41,7 @@ pub(super) fn run(of: &GroupBy, cx: &mut Context<'_>, each: &mut Joined<'_>) -> 
 }
 
 /// Gives a finished group out. The loops are in the middle of the next one: their rows stay.
-fn give(group: Group, grouping: &Grouping, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
+fn give(group: Group, grouping: &GroupPlan, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
     let slots = || grouping.row_slots.iter().map(|slot| usize::from(*slot));
     let rows: Vec<Row> = slots().map(|slot| cx.frame[slot].row.clone()).collect();
     group.enter(grouping, cx)?;

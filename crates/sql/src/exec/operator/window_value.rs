@@ -117,7 +117,7 @@ impl Running {
         Running {
             frame: 0..0,
             accumulator: spec.start(GroupCount::Many, cx),
-            account: Account::new(&cx.session.memory),
+            account: Account::new(&cx.session.connection.memory),
             value: Value::Null,
         }
     }

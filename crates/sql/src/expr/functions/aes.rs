@@ -48,7 +48,7 @@ enum Direction {
 impl Mode {
     /// `block_encryption_mode`.
     fn of(cx: &Context<'_>) -> Mode {
-        let named = cx.session.host.variable(VariableScope::Session, "block_encryption_mode");
+        let named = cx.session.connection.host.variable(VariableScope::Session, "block_encryption_mode");
         let name = match named {
             Ok((Value::Bytes(name), _)) => String::from_utf8_lossy(&name).to_ascii_lowercase(),
             _ => String::new(),

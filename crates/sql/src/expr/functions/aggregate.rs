@@ -407,7 +407,7 @@ impl Accumulator {
     /// Takes up the distinct arguments that did not fit memory.
     fn take_rest(&mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<()> {
         let Some(Values::Alone(seen)) = self.seen.take() else { return Ok(()) };
-        let mut account = Account::new(&cx.session.memory);
+        let mut account = Account::new(&cx.session.connection.memory);
         let mut known = spec.clone();
         seen.finish(cx, &mut |cx, values| {
             let places = known.args.iter_mut().chain(known.order.iter_mut().map(|(expr, _)| expr));
@@ -433,7 +433,7 @@ impl Accumulator {
             return Ok(result);
         }
         // The copy is there until the result is.
-        let mut account = Account::new(&cx.session.memory);
+        let mut account = Account::new(&cx.session.connection.memory);
         account.grow(gathered, &cx.session.settings)?;
         copied.finish(spec, cx)
     }
@@ -473,7 +473,7 @@ impl Accumulator {
     pub fn finish(mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
         self.take_rest(spec, cx)?;
         // What was gathered is there until the result is.
-        let mut account = Account::new(&cx.session.memory);
+        let mut account = Account::new(&cx.session.connection.memory);
         account.grow(self.result_memory(), &cx.session.settings)?;
         let result = self.result(spec, cx)?;
         cx.refuse_bad_data()?;

@@ -322,7 +322,7 @@ fn uuid_short(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Valu
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let server = u64::from(cx.session.settings.server_id & 255) << 56;
-    let start = (cx.session.now_us / 1_000_000) as u64 & 0xffff_ffff;
+    let start = (cx.session.statement.now_us / 1_000_000) as u64 & 0xffff_ffff;
     Ok(Value::UInt(server | start << 24 | COUNTER.fetch_add(1, Ordering::Relaxed) & 0xff_ffff))
 }
 

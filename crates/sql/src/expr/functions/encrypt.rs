@@ -54,10 +54,10 @@ fn statement_digest(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecRe
 
 fn digest_of(sql: &[u8], cx: &mut Context<'_>) -> SqlResult<String> {
     let options = cx.session.settings.parse_options();
-    let SessionState { working, settings, .. } = &mut *cx.session;
+    let SessionState { command, settings, .. } = &mut *cx.session;
     let mut refused = None;
     let mut has_room = |words| {
-        refused = working.grow(crate::memory::tree(words), settings).err();
+        refused = command.working.grow(crate::memory::tree(words), settings).err();
         refused.is_none()
     };
     let parsed = omnibus_parser::parse_first_asking(sql, &options, &mut has_room);

@@ -26,7 +26,9 @@ const PIECE: u64 = 1 << 20;
 fn load_file(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let name = str_arg!(args, 0, cx);
     cx.storage.need_blocking()?;
-    let Ok(mut file) = cx.session.host.clone().open_file(&name, false) else { return Ok(Value::Null) };
+    let Ok(mut file) = cx.session.connection.host.clone().open_file(&name, false) else {
+        return Ok(Value::Null);
+    };
     let length = file.metadata().map_or(0, |about| usize::try_from(about.len()).unwrap_or(usize::MAX));
     if !fits(length, "load_file", cx) {
         return Ok(Value::Null);

@@ -35,8 +35,10 @@ pub(super) const DEFS: &[Def] = &[
     }),
     Def::volatile("LAST_INSERT_ID", 0, 1, ty::ubigint, last_insert_id),
     Def::volatile(NEW_INSERT_ID, 0, 0, new_insert_id_type, new_insert_id),
-    Def::session("ROW_COUNT", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.row_count))),
-    Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.found_rows as i64))),
+    Def::session("ROW_COUNT", 0, 0, ty::bigint, |_, _, cx| Ok(Value::Int(cx.session.results.row_count))),
+    Def::session("FOUND_ROWS", 0, 0, ty::bigint, |_, _, cx| {
+        Ok(Value::Int(cx.session.results.found_rows as i64))
+    }),
     Def::volatile("SLEEP", 1, 1, ty::int, sleep),
     Def::volatile("BENCHMARK", 2, 2, ty::int, benchmark),
     Def::new("CHARSET", 1, 1, ty::utf8mb3::<64>, charset_of),
@@ -55,7 +57,7 @@ pub(super) const DEFS: &[Def] = &[
 const VERSION: &str = "8.4.0-omnibus";
 
 fn version(cx: &Context<'_>) -> Value {
-    let known = cx.session.host.variable(crate::api::VariableScope::Global, "version");
+    let known = cx.session.connection.host.variable(crate::api::VariableScope::Global, "version");
     known.map_or_else(|_| text(VERSION), |(value, _)| value)
 }
 
@@ -78,7 +80,7 @@ fn query_attribute(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecRes
     }
     let name = name.to_bytes(&args[0].ty.column);
     let name = String::from_utf8_lossy(&name);
-    let found = cx.session.query_attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name));
+    let found = cx.session.command.attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name));
     Ok(match found.map(|(_, value)| value) {
         None | Some(Value::Null) => Value::Null,
         Some(Value::Bytes(text)) => Value::Bytes(text.clone()),
@@ -102,11 +104,11 @@ fn database(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 }
 
 fn user(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(text(format!("{}@{}", cx.session.user, cx.session.host_name)))
+    Ok(text(format!("{}@{}", cx.session.login.user, cx.session.login.host_name)))
 }
 
 fn current_user(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    Ok(text(cx.session.account.clone()))
+    Ok(text(cx.session.login.account.clone()))
 }
 
 fn new_insert_id_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
@@ -115,19 +117,19 @@ fn new_insert_id_type(_: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 /// The value that `sql_auto_is_null` compares with.
 fn new_insert_id(_: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    if cx.session.new_insert_id == NewInsertId::None {
+    if cx.session.results.new_insert_id == NewInsertId::None {
         return Ok(Value::Null);
     }
-    cx.session.new_insert_id = NewInsertId::Asked;
-    Ok(Value::UInt(cx.session.last_insert_id))
+    cx.session.results.new_insert_id = NewInsertId::Asked;
+    Ok(Value::UInt(cx.session.results.last_insert_id))
 }
 
 fn last_insert_id(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(arg) = args.first() else { return Ok(Value::UInt(cx.session.last_insert_id)) };
+    let Some(arg) = args.first() else { return Ok(Value::UInt(cx.session.results.last_insert_id)) };
     let id = arg.eval_int(cx)?;
     let remembered = id.unwrap_or(0) as u64;
-    cx.session.last_insert_id_set = Some(remembered);
-    cx.session.last_insert_id = remembered;
+    cx.session.results.last_insert_id_set = Some(remembered);
+    cx.session.results.last_insert_id = remembered;
     Ok(id.map_or(Value::Null, |id| Value::UInt(id as u64)))
 }
 

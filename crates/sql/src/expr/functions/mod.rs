@@ -36,6 +36,7 @@ mod xml;
 use crate::error::{ExecResult, SqlResult};
 use crate::expr::{BindContext, Context, Expr, ExprType};
 use bytes::Bytes;
+use omnibus_parser::ast::gives_truth;
 use omnibus_value::Value;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -76,22 +77,8 @@ pub const VOLATILE: u8 = 1;
 
 /// Whether what a function gives is a truth value and no number.
 pub(super) fn is_truth(name: &str) -> bool {
-    matches!(
-        name,
-        "ISNULL"
-            | "IS_IPV4"
-            | "IS_IPV4_COMPAT"
-            | "IS_IPV4_MAPPED"
-            | "IS_IPV6"
-            | "IS_UUID"
-            | "JSON_CONTAINS"
-            | "JSON_CONTAINS_PATH"
-            | "JSON_OVERLAPS"
-            | "JSON_SCHEMA_VALID"
-            | "JSON_VALID"
-            | "MEMBER_OF"
-            | "REGEXP_LIKE"
-    )
+    // STRCMP has three values, one of which no document has as a truth value.
+    name == "MEMBER_OF" || name != "STRCMP" && gives_truth(name)
 }
 /// The result depends on the session: computed when the statement runs, not when it is bound.
 pub const SESSION: u8 = 8;

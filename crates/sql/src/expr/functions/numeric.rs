@@ -370,9 +370,9 @@ fn next_random((one, two): (u64, u64)) -> ((u64, u64), f64) {
 /// every execution, and a column argument seeds anew for each row.
 fn rand(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let Some(arg) = args.first() else {
-        let (a, b) = cx.session.rand;
+        let (a, b) = cx.session.connection.rand;
         let (seeds, number) = next_random((a % RAND_MAX, b % RAND_MAX));
-        cx.session.rand = seeds;
+        cx.session.connection.rand = seeds;
         return Ok(Value::Double(number));
     };
     let seed = arg.eval_int(cx)?.unwrap_or(0) as u32;

@@ -29,13 +29,13 @@ pub(super) const DEFS: &[Def] = &[
         Ok(Value::Time(cx.now().time().truncate(ty.column.decimals)))
     }),
     Def::session("UTC_TIMESTAMP", 0, 1, now_type, |_, ty, cx| {
-        Ok(Value::DateTime(unix_us(cx.session.now_us).truncate(ty.column.decimals)))
+        Ok(Value::DateTime(unix_us(cx.session.statement.now_us).truncate(ty.column.decimals)))
     }),
     Def::session("UTC_DATE", 0, 0, curdate_type, |_, _, cx| {
-        Ok(Value::Date(unix_us(cx.session.now_us).date()))
+        Ok(Value::Date(unix_us(cx.session.statement.now_us).date()))
     }),
     Def::session("UTC_TIME", 0, 1, curtime_type, |_, ty, cx| {
-        Ok(Value::Time(unix_us(cx.session.now_us).time().truncate(ty.column.decimals)))
+        Ok(Value::Time(unix_us(cx.session.statement.now_us).time().truncate(ty.column.decimals)))
     }),
     Def::session("UNIX_TIMESTAMP", 0, 1, unix_type, unix_timestamp),
     Def::session(CAST_AT_UTC, 1, 1, at_utc_type, at_utc),
@@ -128,7 +128,9 @@ fn sysdate(_: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value>
 }
 
 fn unix_timestamp(args: &[Expr], ty: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
-    let Some(arg) = args.first() else { return Ok(Value::Int(cx.session.now_us.div_euclid(1_000_000))) };
+    let Some(arg) = args.first() else {
+        return Ok(Value::Int(cx.session.statement.now_us.div_euclid(1_000_000)));
+    };
     let value = arg.eval(cx)?;
     let Some(at) = arg.to_datetime(&value, cx) else {
         return Ok(match (ty.family(), matches!(value, Value::Null) || cx.session.settings.mariadb) {

@@ -79,7 +79,7 @@ impl Backtracking {
 
     fn engine(&self, bound: usize, cx: &Context<'_>) -> ExecResult<&Regex> {
         if self.engines[bound].get().is_none() {
-            let mut account = Account::new(&cx.session.memory);
+            let mut account = Account::new(&cx.session.connection.memory);
             account.grow_exactly(COMPILED, MemoryLimits::of(&cx.session.settings))?;
             let _ = self.engines[bound].set((self.compiled(bound)?, account));
         }
@@ -103,7 +103,7 @@ impl Backtracking {
         // A step back is taken at each place where a match does not begin, too, which ICU does not count.
         let steps = units.saturating_mul(STEPS_A_UNIT).saturating_add(2 * text.len() as u64);
         let time = TIME_A_UNIT.checked_mul(u32::try_from(units).unwrap_or(u32::MAX));
-        let mut stack = Account::new(&cx.session.memory);
+        let mut stack = Account::new(&cx.session.connection.memory);
         let branches = (text.len() - from + 1).saturating_mul(self.branches).min(BRANCHES_MAX);
         stack.grow_exactly(branches * BRANCH, MemoryLimits::of(&cx.session.settings))?;
         let small = FIRST_BYTES / (text.len() - from + 1) / FIRST;

@@ -145,7 +145,7 @@ impl Finder<'_, '_, '_> {
     }
 
     fn variable(&mut self, name: &str) -> ExecResult<XPathValue> {
-        let known = self.cx.session.user_variables.get(name).cloned();
+        let known = self.cx.session.values.get(name).cloned();
         Ok(match known {
             None | Some((Value::Null, _)) => XPathValue::Null,
             Some((Value::Int(n), _)) => XPathValue::Int(n),

@@ -109,7 +109,7 @@ pub struct Filter {
 #[derive(Debug)]
 pub struct GroupBy {
     /// The groups.
-    pub grouping: Grouping,
+    pub grouping: GroupPlan,
     /// The slots that the tables below fill.
     pub slots: Vec<u16>,
     /// The rows.
@@ -118,7 +118,7 @@ pub struct GroupBy {
 
 /// The groups, and what is computed of them.
 #[derive(Debug)]
-pub struct Grouping {
+pub struct GroupPlan {
     /// The expressions that make a group; empty: all rows are one.
     pub keys: Vec<Expr>,
     /// The aggregates of each.
@@ -146,7 +146,7 @@ pub enum GroupMethod {
     Rollup(u16),
 }
 
-impl Grouping {
+impl GroupPlan {
     /// Whether what makes a group, or is computed of it, may be another value each time.
     pub(crate) fn is_volatile(&self) -> bool {
         let mut of_aggregates =
@@ -215,7 +215,7 @@ impl FrameOperator {
 
     /// The groups of its rows.
     #[must_use]
-    pub fn grouping(&self) -> Option<&Grouping> {
+    pub fn grouping(&self) -> Option<&GroupPlan> {
         self.chain().find_map(|operator| match operator {
             FrameOperator::Group(group) => Some(&group.grouping),
             _ => None,

@@ -17,7 +17,7 @@ pub mod scan;
 
 pub use expressions::Clause;
 pub use frame::{
-    Filter, FrameOperator, FrameSort, GroupBy, GroupMethod, Grouping, HashJoin, If, Keep, NestedLoop,
+    Filter, FrameOperator, FrameSort, GroupBy, GroupMethod, GroupPlan, HashJoin, If, Keep, NestedLoop,
     OuterJoin, Step, WindowRows,
 };
 pub use path::{Access, TableAccess};

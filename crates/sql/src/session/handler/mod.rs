@@ -59,7 +59,7 @@ fn open(cx: &mut StatementContext<'_>, name: &ObjectName, alias: &str, call: &Ca
     }
     let table = catalog.table(&db, &name.name)?.clone();
     let limits = MemoryLimits::of(&cx.state.settings);
-    cx.state.held.handlers.open((db, alias), table, &cx.state.memory, limits)
+    cx.state.held.handlers.open((db, alias), table, &cx.state.connection.memory, limits)
 }
 
 fn not_open(alias: &str) -> SqlError {

@@ -50,8 +50,8 @@ impl Execution<'_, '_> {
         if call.mode == Mode::Inline {
             return Err(Interrupt::NeedBlocking);
         }
-        let answer = session.programs.answer.take();
-        let suspended = if answer.is_some() { session.programs.suspended.pop() } else { None };
+        let answer = session.waiting.answer.take();
+        let suspended = if answer.is_some() { session.waiting.suspended.pop() } else { None };
         let mut execution = Execution { session, call, machine: suspended.unwrap_or_default() };
         let state = &execution.session.state;
         let begun = match answer {
@@ -70,7 +70,7 @@ impl Execution<'_, '_> {
         let result = begun.and_then(|()| execution.advance());
         let Execution { session, call, machine } = execution;
         if let Err(Interrupt::Server(_)) = &result {
-            session.programs.suspended.push(machine);
+            session.waiting.suspended.push(machine);
             return result.map(|_| Outcome::ok());
         }
         let result = result.and_then(|_| Ok(give_to_client(&machine, call)?));
@@ -93,7 +93,7 @@ impl Execution<'_, '_> {
             Some(&def.definer()),
             Priv::Execute,
         )?;
-        let program = self.session.programs.interpreter.compiled(&def, &self.session.state.settings, None)?;
+        let program = self.session.interpreter.compiled(&def, &self.session.state.settings, None)?;
         if program.modes.len() != args.len() {
             let error =
                 SqlError::sp_wrong_no_of_args("PROCEDURE", def.full_name(), program.modes.len(), args.len());
@@ -175,10 +175,10 @@ fn end_call(state: &mut SessionState, trx: &Trx, result: &ExecResult<Outcome>) {
         state.budget.kill().clear_deadline();
     }
     match result {
-        Ok(outcome) => state.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
+        Ok(outcome) => state.results.row_count = i64::try_from(outcome.affected).unwrap_or(i64::MAX),
         Err(Interrupt::Error(error)) => {
             trx.floor().see_definitions();
-            state.row_count = -1;
+            state.results.row_count = -1;
             state.diagnostics.push_once(Level::Error, error);
         }
         Err(_) => {}
@@ -245,7 +245,7 @@ fn check_recursion(state: &SessionState, def: &Arc<ProgramDef>) -> SqlResult<()>
     if depth == 0 {
         return Ok(());
     }
-    let limit = state.host.variable(VariableScope::Either, "max_sp_recursion_depth");
+    let limit = state.connection.host.variable(VariableScope::Either, "max_sp_recursion_depth");
     let limit = match limit {
         Ok((Value::UInt(limit), _)) => limit,
         Ok((Value::Int(limit), _)) => limit as u64,
@@ -271,10 +271,10 @@ pub(super) fn enter_program(
         return Err(SqlError::stack_overrun());
     }
     let mut access = state.programs.access.clone();
-    let mut account = state.account.clone();
+    let mut account = state.login.account.clone();
     let mut role = state.programs.role.clone();
     if program.as_definer() {
-        let own = access.clone().or_else(|| state.host.own_access());
+        let own = access.clone().or_else(|| state.connection.host.own_access());
         if let Some(own) = own {
             let definer = def.definer();
             let gone = |_| SqlError::no_such_user(&definer.user, &definer.host);
@@ -309,7 +309,7 @@ pub(super) fn enter_program(
         sql_mode: saved_mode,
         client: std::mem::replace(&mut state.settings.collation_client, def.client),
         connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
-        account: std::mem::replace(&mut state.account, account),
+        account: std::mem::replace(&mut state.login.account, account),
         access: std::mem::replace(&mut state.programs.access, access),
         role: std::mem::replace(&mut state.programs.role, role),
         inside: state.programs.inside,
@@ -349,7 +349,7 @@ fn leave_program(state: &mut SessionState, frame: &mut Frame) -> Locals {
     state.settings.sql_mode = saved.sql_mode;
     state.settings.collation_client = saved.client;
     state.settings.collation_connection = saved.connection;
-    state.account = std::mem::take(&mut saved.account);
+    state.login.account = std::mem::take(&mut saved.account);
     state.programs.access = saved.access.take();
     state.programs.role = std::mem::take(&mut saved.role);
     state.programs.inside = saved.inside;

@@ -34,7 +34,7 @@ pub(super) fn variables(state: &SessionState, program: &Program) -> SqlResult<()
         let Statement::Set(items) = statement else { return Ok(()) };
         for item in items {
             let SetItem::System { name, .. } = item else { continue };
-            match state.host.variable(VariableScope::Either, name) {
+            match state.connection.host.variable(VariableScope::Either, name) {
                 Err(error) if error.code == 1193 => return Err(error),
                 _ => {}
             }
@@ -157,14 +157,4 @@ fn steers_replication(statement: &Statement) -> bool {
             | Statement::StartReplica(_)
             | Statement::StopReplica(_)
     )
-}
-
-/// Whether a statement that the SQL layer runs has a result set for the client.
-pub(super) fn gives_rows(statement: &Statement) -> bool {
-    match statement {
-        Statement::Select(query) => query.into.is_none(),
-        Statement::Insert(insert) => !insert.returning.is_empty(),
-        Statement::Delete(delete) => !delete.returning.is_empty(),
-        _ => false,
-    }
 }

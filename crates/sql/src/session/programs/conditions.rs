@@ -107,7 +107,7 @@ fn give_diagnostics(
     let number = ExprType::bigint().column;
     match &get.what {
         DiagnosticsPart::Statement(list) => {
-            let row_count = cx.state.row_count;
+            let row_count = cx.state.results.row_count;
             for (target, item) in list {
                 let value = match item {
                     StatementItem::Number => Value::Int(area.conditions().len() as i64),

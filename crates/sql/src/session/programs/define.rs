@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A system variable that is on; off where there is no server.
 pub(super) fn is_on(state: &SessionState, name: &str) -> bool {
-    match state.host.variable(VariableScope::Global, name) {
+    match state.connection.host.variable(VariableScope::Global, name) {
         Ok((Value::Int(n), _)) => n != 0,
         Ok((Value::UInt(n), _)) => n != 0,
         Ok((Value::Bytes(text), _)) => text.eq_ignore_ascii_case(b"ON"),
@@ -75,8 +75,8 @@ impl ProgramDdl<'_, '_> {
             kind: Some(kind),
             db: Arc::from(db),
             name: Arc::from(name),
-            created_us: self.ddl.state.now_us,
-            modified_us: self.ddl.state.now_us,
+            created_us: self.ddl.state.statement.now_us,
+            modified_us: self.ddl.state.statement.now_us,
             sql_mode: settings.sql_mode,
             // Its text is kept in UTF-8.
             client: settings.collation_client,
@@ -264,7 +264,7 @@ impl ProgramDdl<'_, '_> {
         };
         let mut def = ProgramDef::clone(&old);
         def.set_text(head.text(&characteristics, &tree.program.text));
-        def.modified_us = self.ddl.state.now_us;
+        def.modified_us = self.ddl.state.statement.now_us;
         let def = Arc::new(def);
         persist::put_program(&mut self.ddl.trx.transaction.writes, &def);
         change.next.put_program(def);

@@ -8,6 +8,7 @@ use crate::api::{Mode, Outcome, Priv};
 use crate::catalog::{EventDef, EventTimes, ProgramDef, persist, program_key};
 use crate::ddl::{Change, Ddl, check_name};
 use crate::error::{ExecResult, Interrupt, SqlError};
+use crate::session::run::run;
 use crate::session::{Call, Nowhere, SqlSession, StatementContext, evaluate};
 use crate::state::Inside;
 use crate::store::Names;
@@ -52,7 +53,7 @@ pub(crate) fn event_times(
 ) -> ExecResult<Option<EventTimes>> {
     let Some(schedule) = schedule else { return Ok(None) };
     cx.enter();
-    let now = cx.state.now_us.div_euclid(1_000_000);
+    let now = cx.state.statement.now_us.div_euclid(1_000_000);
     Ok(Some(match schedule {
         Schedule::At(at) => EventTimes::At(moment(cx, "AT", at, call)?),
         Schedule::Every { value, unit, starts, ends } => {
@@ -120,7 +121,7 @@ impl SqlSession {
             inner: None,
         };
         self.context().begin(call.text, false);
-        let result = self.run(&mut call, |session, call| {
+        let result = run(self, &mut call, |session, call| {
             let (trx, state) = (&mut session.trx, &mut session.state);
             let mut ddl = Ddl { trx, state, access: call.access, sql: b"" };
             let result = ProgramDdl { ddl: &mut ddl }.event_is_over(def);
@@ -155,7 +156,7 @@ impl Execution<'_, '_> {
             let found = session.context().catalog().program(ProgramKind::Event, &db, &name.name).cloned();
             let def = found.ok_or_else(|| missing(name))?;
             call.access.check(&db, None, Priv::Event)?;
-            let program = session.programs.interpreter.compiled(&def, &session.state.settings, None)?;
+            let program = session.interpreter.compiled(&def, &session.state.settings, None)?;
             let frame = super::call::enter_program(&mut session.state, &program, Vec::new())?;
             session.state.programs.inside = Inside::Procedure;
             machine.frames.push(frame);
@@ -241,7 +242,7 @@ impl ProgramDdl<'_, '_> {
     }
 
     fn is_past(&self, event: &EventDef) -> bool {
-        let now = self.ddl.state.now_us.div_euclid(1_000_000);
+        let now = self.ddl.state.statement.now_us.div_euclid(1_000_000);
         event.times.end().is_some_and(|end| end < now)
     }
 
@@ -326,7 +327,7 @@ impl ProgramDdl<'_, '_> {
                 (own.sql_mode, own.client, own.connection, own.database);
         }
         (def.db, def.name) = (new_db.as_str().into(), name.as_str().into());
-        def.modified_us = self.ddl.state.now_us;
+        def.modified_us = self.ddl.state.statement.now_us;
         def.set_text(event.text(&definer, &name, comment, body, true));
         def.event = Some(event);
         change.next.remove_program(&db, &old.key());
@@ -363,7 +364,7 @@ impl ProgramDdl<'_, '_> {
         };
         let mut event = event.clone();
         event.status = EventStatus::Disabled;
-        event.executed.store(self.ddl.state.now_us.div_euclid(1_000_000), Ordering::Relaxed);
+        event.executed.store(self.ddl.state.statement.now_us.div_euclid(1_000_000), Ordering::Relaxed);
         let (comment, program) = def.event_parts()?;
         let mut over = ProgramDef::clone(def);
         over.set_text(event.text(&def.definer().quoted(), &def.name, &comment, &program.text, true));

@@ -10,7 +10,7 @@ use crate::api::{AccessCheck, AllowAll, Mode, SessionSettings};
 use crate::catalog::{ProgramDef, Table};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
 use crate::session::{Call, Database, Nowhere, SqlSession};
-use crate::state::{Inside, Programs, SessionState, Signature, TriggerRows};
+use crate::state::{Inside, Programs, SessionState, Signature, StatementResults, TriggerRows};
 use crate::store::Trx;
 use bytes::Bytes;
 use omnibus_value::{ColumnType, Value};
@@ -71,7 +71,7 @@ impl Interpreter {
         if trx.statement.is_inline() {
             return Err(Interrupt::NeedBlocking);
         }
-        let (id, kill) = (state.connection_id, state.budget.kill().clone());
+        let (id, kill) = (state.connection.id, state.budget.kill().clone());
         let spare = self.spares.lock().pop();
         let mut session = spare.unwrap_or_else(|| SqlSession::new(self.database.clone(), id, kill));
         std::mem::swap(&mut session.state, state);
@@ -140,8 +140,8 @@ impl Execution<'_, '_> {
         let savepoints = std::mem::take(&mut session.trx.transaction.savepoints);
         let empty = session.state.diagnostics.emptied();
         let diagnostics = std::mem::replace(&mut session.state.diagnostics, empty);
-        let (row_count, found_rows) = (session.state.row_count, session.state.found_rows);
-        let (last_insert_id, set) = (session.state.last_insert_id, session.state.last_insert_id_set.take());
+        let results = session.state.results;
+        session.state.results.last_insert_id_set = None;
         let inside = std::mem::replace(&mut session.state.programs.inside, Inside::Statement);
         if inside != Inside::Statement {
             session.state.programs.doomed = false;
@@ -150,9 +150,9 @@ impl Execution<'_, '_> {
         session.state.programs.used.extend(&tables);
         let access: Arc<dyn AccessCheck> = match session.state.programs.access.clone() {
             Some(access) => access,
-            None => session.state.host.own_access().unwrap_or_else(|| Arc::new(AllowAll)),
+            None => session.state.connection.host.own_access().unwrap_or_else(|| Arc::new(AllowAll)),
         };
-        let text = session.state.statement.clone();
+        let text = session.state.command.text.clone();
         let mut call = Call {
             mode: Mode::Blocking,
             access: &*access,
@@ -172,10 +172,10 @@ impl Execution<'_, '_> {
         session.state.programs.inside = inside;
         session.state.programs.tables = tables;
         session.state.programs.used.truncate(used);
-        session.state.statement = text;
+        session.state.command.text = text;
         session.state.diagnostics = diagnostics;
-        (session.state.row_count, session.state.found_rows) = (row_count, found_rows);
-        (session.state.last_insert_id, session.state.last_insert_id_set) = (last_insert_id, set);
+        let new_insert_id = session.state.results.new_insert_id;
+        session.state.results = StatementResults { new_insert_id, ..results };
         result
     }
 }

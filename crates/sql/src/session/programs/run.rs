@@ -8,6 +8,7 @@ use super::machine::{Frame, Machine, Scope, changes_nothing};
 use crate::api::{AccessCheck, Assignment, Mode, Outcome, Priv, RowSink};
 use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{assign, eval};
+use crate::session::run::{run_statement, run_within};
 use crate::session::{Call, SqlSession, evaluate};
 use crate::state::{Inside, SessionState, may_use_row};
 use omnibus_parser::ast::{Expr, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope};
@@ -26,7 +27,7 @@ enum Flow {
     Server(Arc<InnerStatement>),
 }
 
-/// A run of programs on a session: their statements go through its `run_statement`, and all else is in its statement's context.
+/// A run of programs on a session: their statements go through `run_statement`, and all else is in its statement's context.
 pub(crate) struct Execution<'s, 'c> {
     pub(super) session: &'s mut SqlSession,
     /// The call that the programs run for.
@@ -205,7 +206,7 @@ impl Execution<'_, '_> {
             }
             return Ok(Flow::Server(inner.clone()));
         }
-        if self.session.state.programs.inside == Inside::Statement && check::gives_rows(node) {
+        if self.session.state.programs.inside == Inside::Statement && node.traits().gives_rows {
             return Err(SqlError::sp_no_retset("function").into());
         }
         let program = frame.program.clone();
@@ -245,8 +246,13 @@ impl Execution<'_, '_> {
         let access = self.session.state.programs.access.clone();
         let access = access.as_deref().unwrap_or(self.call.access);
         let settings = &self.session.state.settings;
-        let (settings, warning) =
-            self.session.state.host.assign(&Assignment { scope, name, value, access, settings })?;
+        let (settings, warning) = self.session.state.connection.host.assign(&Assignment {
+            scope,
+            name,
+            value,
+            access,
+            settings,
+        })?;
         self.session.state.settings = settings;
         if let Some(warning) = warning {
             self.session.state.diagnostics.warn(warning);
@@ -262,7 +268,7 @@ impl Execution<'_, '_> {
         let program = frame.program.clone();
         let Some(cursor) = program.cursors.get(number) else { return Ok(()) };
         let settings = self.session.state.settings.clone();
-        let mut sink = CursorSink::new(&self.session.state.memory, &settings);
+        let mut sink = CursorSink::new(&self.session.state.connection.memory, &settings);
         let outcome = run_inner(self.session, &program, &cursor.query, self.call.access, &mut sink)?;
         self.session.context().finish_commit(outcome.wait)?;
         let open = sink.open();
@@ -290,14 +296,14 @@ impl Execution<'_, '_> {
             inner: None,
         };
         let keep = self.session.state.diagnostics.clone();
-        let (row_count, inside) = (self.session.state.row_count, self.session.state.programs.inside);
-        let outcome = self.session.run_within(inside, &mut inner, false, |session, call| {
+        let (row_count, inside) = (self.session.state.results.row_count, self.session.state.programs.inside);
+        let outcome = run_within(self.session, inside, &mut inner, false, |session, call| {
             let cx = &mut session.context();
             cx.enter();
             found = Some(evaluate::value(cx, expr, &[], strict, call.access)?);
             Ok(Outcome::ok())
         });
-        self.session.state.row_count = row_count;
+        self.session.state.results.row_count = row_count;
         if outcome.is_ok() && self.session.state.diagnostics.count() == 0 {
             self.session.state.diagnostics = keep;
         }
@@ -362,5 +368,5 @@ fn run_inner(
         params: &[],
         inner: Some(inner),
     };
-    session.run_statement(&inner.statement, inside, &mut call)
+    run_statement(session, &inner.statement, inside, &mut call)
 }

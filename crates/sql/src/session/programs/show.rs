@@ -11,7 +11,7 @@ use omnibus_value::{ColumnKind, Value};
 
 /// A program's `sql_mode` as text.
 pub(crate) fn mode_text(state: &crate::state::SessionState, bits: u64) -> String {
-    state.host.sql_mode_text(bits)
+    state.connection.host.sql_mode_text(bits)
 }
 
 /// Whether the account may know of a program. Who may not see an event has been told so.
