@@ -212,7 +212,7 @@ impl JsonTable {
             Json::Double(n) if !is_text => (Value::Double(*n), ColumnType::of(ColumnKind::Double)),
             Json::Opaque(_, bytes) if is_text => {
                 let ty = ColumnType::string(column.ty.kind, 0, column.ty.collation);
-                (Value::Bytes(bytes.clone().into()), ty)
+                (Value::Bytes(bytes.clone()), ty)
             }
             other => {
                 let mut out = Vec::new();
