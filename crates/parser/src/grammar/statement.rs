@@ -275,7 +275,7 @@ fn explainable(p: &Parser<'_>) -> bool {
 /// MariaDB's ANALYZE [FORMAT=..] statement.
 fn analyze(p: &mut Parser<'_>) -> Rule<Statement> {
     let next = p.peek();
-    if p.token_is_word(&next, "LOCAL") {
+    if p.token_is_word(&next, "LOCAL") || p.token_is_word(&next, "TABLES") {
         return admin::maintenance(p);
     }
     p.advance();

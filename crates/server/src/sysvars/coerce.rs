@@ -74,6 +74,7 @@ fn number(value: &Value) -> Option<f64> {
 
 /// The value, and a warning (1292) if it had to be adjusted.
 pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlError>)> {
+    refuse_wrong_type(def, given)?;
     let wrong_value = || SqlError::wrong_value_for_var(def.name, given.text());
     let plain = |v: VarValue| Ok((v, None));
     match def.kind {
@@ -140,6 +141,18 @@ pub fn coerce(def: &VarDef, given: &Given) -> SqlResult<(VarValue, Option<SqlErr
             plain(VarValue::Str(text.into()))
         }
     }
+}
+
+/// Refuses a number where there can be none (1232): a text is no integer, and what has labels no fraction.
+fn refuse_wrong_type(def: &VarDef, given: &Given) -> SqlResult<()> {
+    let Given::Value(value) = given else { return Ok(()) };
+    let fraction = matches!(value, Value::Float(_) | Value::Double(_) | Value::Decimal(_));
+    let refused = match def.kind {
+        Kind::Text | Kind::NullableText => fraction || matches!(value, Value::Int(_) | Value::UInt(_)),
+        Kind::Bool | Kind::Enum(_) | Kind::Set(_) | Kind::SqlMode | Kind::Locale => fraction,
+        _ => false,
+    };
+    if refused { Err(errors::wrong_type_for_var(def.name)) } else { Ok(()) }
 }
 
 fn signed(def: &VarDef, given: &Given, min: i64, max: i64) -> SqlResult<(VarValue, Option<SqlError>)> {

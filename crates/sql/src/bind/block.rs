@@ -205,7 +205,11 @@ impl BlockScope {
         if computed && asked.is_aggregated(found) {
             return refused("reference to group function");
         }
-        Ok(Some(found.clone()))
+        let constant = || self.scope.constants.iter().find(|(alias, _)| super::scope::same(alias, name));
+        match self.in_aggregate.then(constant).flatten() {
+            Some((_, constant)) => Ok(Some(constant.clone())),
+            None => Ok(Some(found.clone())),
+        }
     }
 }
 

@@ -179,7 +179,8 @@ pub(crate) fn call_function(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>
     }
     let call = Expr { kind: Kind::Call(def, args.into()), ty };
     // Arithmetic asks which dates it chooses among.
-    if functions::extreme_date(&call).is_some() && !binder.session.settings.mariadb {
+    let timed = functions::extreme_date(&call).is_some() || functions::is_extreme_time(&call);
+    if timed && !binder.session.settings.mariadb {
         return Ok(call);
     }
     Ok(binder.fold(call))

@@ -144,6 +144,7 @@ pub(super) fn literal(binder: &Binder<'_>, literal: &ast::Literal) -> SqlResult<
             // With a displacement it is that moment in the session's zone.
             let value = match parsed.offset {
                 None => parsed.value,
+                Some(_) if !parsed.value.date().is_full() => return Err(bad("DATETIME", text)),
                 Some(seconds) => crate::expr::convert::shift(parsed.value, -seconds)
                     .utc_to_local(binder.session.settings.zone)
                     .unwrap_or(parsed.value),

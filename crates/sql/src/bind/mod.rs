@@ -1,7 +1,7 @@
 //! Names, types and rights: from syntax trees to typed expressions over slots, and to queries of [`crate::logical`].
 //!
 //! A [`Binder`] binds one statement. Expressions: `leaf`, `operators`, `compare`, `calls`, `cast`, `aggregate`, `subquery`. Queries: `query`, `from`, `compound`,
-//! `full_group`, `dependencies`, `windows`, `rollup`, `output_name`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
+//! `group_by`, `full_group`, `dependencies`, `windows`, `rollup`, `output_name`. How a query will run is chosen in [`crate::plan`], which is asked for the plan of each query expression
 //! when its last clause is bound. Nothing here reads a row.
 
 mod aggregate;
@@ -20,6 +20,7 @@ mod exists;
 mod fixed_args;
 mod from;
 mod full_group;
+mod group_by;
 mod join_condition;
 mod json_table;
 mod json_value;

@@ -146,9 +146,17 @@ pub(super) fn arith(binder: &mut Binder<'_>, op: ArithOp, left: Expr, right: Exp
     binder.fold(Expr { kind: Kind::Arith(op, Box::new([left, right])), ty })
 }
 
-/// GREATEST and LEAST of dates and text as the date that they are, where a number is wanted of them.
+/// GREATEST and LEAST of dates and text as the date that they are, where a number is wanted of them; those of times and numbers are
+/// compared as numbers then.
 pub(super) fn dated_extreme(binder: &Binder<'_>, e: Expr) -> Expr {
     match functions::extreme_date(&e) {
+        None if functions::is_extreme_time(&e) && !binder.session.settings.mariadb => {
+            let Kind::Call(def, args) = e.kind else { return e };
+            let ty = ExprType::double().nullable(true);
+            let number = |arg: Expr| Expr { kind: Kind::Cast(Box::new(arg)), ty: ty.clone() };
+            let args = args.into_vec().into_iter().map(number).collect();
+            Expr { kind: Kind::Call(def, args), ty }
+        }
         Some(ty) if !binder.session.settings.mariadb => Expr { kind: Kind::Cast(Box::new(e)), ty },
         _ => e,
     }

@@ -1,13 +1,14 @@
 //! Binds queries: WITH, ORDER BY and LIMIT, and one SELECT block's clauses in the
 //! order in which their names become visible. FROM is in `from`, queries made of queries in `compound`.
 
-use super::aliases::{aliases, grouped_name, not_grouped, selected_expr};
+use super::aliases::aliases;
 use super::binder::{Binder, CommonDefinition, CommonTable};
 use super::block::{BlockScope, Clause, OuterReads};
 use super::compound::{compound, locked, select_all};
 use super::computed_columns::use_computed_columns;
 use super::dependencies::BlockFacts;
 use super::from::From;
+use super::group_by::group_keys;
 use super::scope::ScopeTable;
 use super::windows;
 use super::{exists, full_group, order, output_name, rollup};
@@ -22,7 +23,6 @@ use crate::logical::{self, Block, Body, Grouping, Limit};
 use crate::plan::physical::OfStatement;
 use crate::plan::{Planning, QueryPlan, Reader, physical_plan};
 use omnibus_parser::ast::{self, Query, QueryBody, Select, SelectItem};
-use omnibus_parser::print;
 use std::sync::Arc;
 
 /// Binds a whole statement's query.
@@ -66,7 +66,8 @@ pub(crate) fn changing(
     whole(binder, query)
 }
 
-/// IF and CASE show a DECIMAL with the decimals of the branch that they take, as in MySQL: where nothing keeps or computes with it.
+/// IF and CASE show a DECIMAL with the decimals of the branch that they take, as in MySQL: where nothing keeps or computes with it, as groups do with
+/// what has no aggregate.
 fn with_decimals_of_branches(e: &mut Expr) {
     if e.ty.family() != Family::Decimal {
         return;
@@ -86,7 +87,9 @@ fn whole(binder: &mut Binder<'_>, mut query: logical::Query) -> SqlResult<QueryP
         && binder.blocks.is_empty()
         && !binder.session.settings.mariadb
     {
-        block.outputs.iter_mut().for_each(with_decimals_of_branches);
+        let slot = block.grouping.as_ref().filter(|grouping| !grouping.keys.is_empty()).map(|g| g.slot);
+        let kept = |e: &Expr| slot.is_some_and(|slot| !slot.is_some_and(|slot| e.slots().contains(slot)));
+        block.outputs.iter_mut().filter(|e| !kept(e)).for_each(with_decimals_of_branches);
     }
     let untyped_params = binder.collected.untyped_params && depends_on_params(&query);
     let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
@@ -252,6 +255,8 @@ pub(super) struct Clauses {
     pub group: Vec<Expr>,
     /// Returns for each of them the output that it names, if it is one.
     pub grouped_outputs: Vec<Option<usize>>,
+    /// The slot that WITH ROLLUP gives the keys of a group.
+    pub rolled_up: Option<u16>,
     pub having: Option<Expr>,
     pub order: Vec<(Expr, bool)>,
     pub limit: Limit,
@@ -290,25 +295,17 @@ pub(super) fn clauses(
     set_aggregates(binder, true);
     windows::allow_windows(binder, true);
     binder.set_clause(Clause::FieldList);
-    let (outputs, names) = select_list(binder, &select.items, &star)?;
+    let (mut outputs, names) = select_list(binder, &select.items, &star)?;
     if let Some(block) = binder.blocks.last_mut() {
         block.scope.aliases = aliases(&select.items, &names, &outputs);
     }
     set_aggregates(binder, false);
     windows::allow_windows(binder, false);
     binder.set_clause(Clause::Group);
-    let mut group: Vec<Expr> = Vec::with_capacity(select.group_by.len());
-    let mut grouped_outputs = Vec::with_capacity(select.group_by.len());
-    for item in &select.group_by {
-        let place = position(&item.expr, outputs.len(), "group statement")?;
-        refuse_aggregate(binder, place, &outputs, &names)?;
-        let named = match place {
-            Some(at) => Some(outputs[at].clone()),
-            None => grouped_name(binder, &item.expr)?,
-        };
-        let key = named.map_or_else(|| group_key(binder, &item.expr, &select.items, &outputs), Ok)?;
-        grouped_outputs.push(place.or_else(|| rollup::output_of(&item.expr, &key, &names, &outputs)));
-        group.push(key);
+    let (group, grouped_outputs) = group_keys(binder, select, &outputs, &names)?;
+    let rolled_up = select.with_rollup.then(|| binder.new_slot());
+    if let (Some(slot), Some(block)) = (rolled_up, binder.blocks.last_mut()) {
+        rollup::read_constants(&mut block.scope, &mut outputs, &names, &grouped_outputs, slot);
     }
     set_aggregates(binder, true);
     binder.set_clause(Clause::Having);
@@ -325,7 +322,7 @@ pub(super) fn clauses(
     let limit = limit(binder, query.limit.as_ref())?;
     let plain = group.is_empty() && !select.options.distinct && having.is_none();
     use_computed_columns(binder, &mut nest, if plain { &mut order[..] } else { &mut [] })?;
-    Ok(Clauses { nest, outputs, names, group, grouped_outputs, having, order, limit })
+    Ok(Clauses { nest, outputs, names, group, grouped_outputs, rolled_up, having, order, limit })
 }
 
 /// Whether the rows come as the one view says that they are read from.
@@ -363,45 +360,8 @@ pub(crate) fn returning(
     Ok((outputs, columns))
 }
 
-/// An expression to group by, which may have no aggregate: 1056 for one that is selected.
-fn group_key(
-    binder: &mut Binder<'_>,
-    e: &ast::Expr,
-    items: &[SelectItem],
-    outputs: &[Expr],
-) -> SqlResult<Expr> {
-    let selected = |item: &SelectItem| matches!(item, SelectItem::Expr { expr, .. } if expr == e);
-    let refused = || SqlError::wrong_group_field(String::from_utf8_lossy(&print::sql(e)));
-    let key = selected_expr(binder, e, outputs).map_err(|error| match (error.code, e) {
-        (1111, _) if items.iter().any(selected) => refused(),
-        (_, ast::Expr::Column(column)) => not_grouped(error, &column.name),
-        _ => error,
-    })?;
-    // An aggregate of a block around this one has found its place there.
-    if items.iter().any(selected) && !matches!(e, ast::Expr::Column(_)) && binder.asked().is_aggregated(&key)
-    {
-        return Err(refused());
-    }
-    Ok(key)
-}
-
 /// Bytes of a column that `*` stands for: of its expression, its type, its names.
 const STAR: usize = 768;
-
-/// Refuses an output with an aggregate as what is grouped by.
-fn refuse_aggregate(
-    binder: &Binder<'_>,
-    place: Option<usize>,
-    outputs: &[Expr],
-    names: &[Arc<str>],
-) -> SqlResult<()> {
-    match place {
-        Some(at) if binder.asked().is_aggregated(&outputs[at]) => {
-            Err(SqlError::wrong_group_field(&*names[at]))
-        }
-        _ => Ok(()),
-    }
-}
 
 fn select_list(
     binder: &mut Binder<'_>,
@@ -518,7 +478,8 @@ fn finish_block(
     clauses: Clauses,
     mut scope: BlockScope,
 ) -> SqlResult<logical::Query> {
-    let Clauses { nest, mut outputs, names, group, grouped_outputs, mut having, mut order, limit } = clauses;
+    let Clauses { nest, mut outputs, names, group, grouped_outputs, rolled_up, mut having, mut order, limit } =
+        clauses;
     rollup::make_nullable(select, &group, &grouped_outputs, &mut outputs);
     let slots: Vec<u16> = scope.scope.tables.iter().filter(|t| t.has_rows()).map(|t| t.slot).collect();
     let columns: Vec<ResultColumn> =
@@ -529,7 +490,7 @@ fn finish_block(
     let mut windows = scope.windows.plan(|| slots.iter().copied().chain(aggregates).collect());
     if !binder.session.settings.mariadb {
         let told = outputs.iter_mut().chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
-        rollup::check_groupings(told, windows.as_mut(), &group, select.with_rollup)?;
+        rollup::check_groupings(told, windows.as_mut(), &group, rolled_up)?;
     }
     let only_full = binder.session.settings.sql_mode & crate::api::sql_mode::ONLY_FULL_GROUP_BY != 0;
     // Groups that are told apart by what is selected are distinct already.
@@ -545,9 +506,7 @@ fn finish_block(
             group.check_windows(&outputs, windows)?;
         }
     }
-    let mut rolled_up = None;
-    if select.with_rollup {
-        let slot = binder.new_slot();
+    if let Some(slot) = rolled_up {
         let own: SlotSet = slots.iter().copied().collect();
         let mut put = |e: &mut Expr| rollup::replace(e, &group, slot, &own);
         rollup::replace_outputs(&mut outputs, &grouped_outputs, slot, &mut put)?;
@@ -557,7 +516,6 @@ fn finish_block(
             windows.row_slots.push(slot);
             windows.try_visit_mut(&mut put)?;
         }
-        rolled_up = Some(slot);
     }
     let sorted = order.into_iter().filter(|(e, _)| e.as_const().is_none());
     let order = sorted.map(|(e, descending)| order::sort_key(binder, e, descending, &outputs));

@@ -1,7 +1,7 @@
 //! WITH ROLLUP: what is grouped by is NULL in the rows that sum up, so expressions behind the grouping read it from a slot of its
 //! own, and GROUPING() says which of it is.
 
-use super::scope::same;
+use super::scope::{Scope, same};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::node::ArithOp;
 use crate::expr::{Expr, ExprType, Kind, SlotSet};
@@ -24,6 +24,44 @@ pub(super) fn output_of(item: &ast::Expr, key: &Expr, names: &[Arc<str>], output
     named.or_else(|| (0..outputs.len()).find(|at| outputs[*at].same(key)))
 }
 
+/// Has the outputs that are constants and grouped by read `slot`, and HAVING and ORDER BY by their aliases: a constant by
+/// itself would be folded into what it stands in, and be no NULL in the rows that sum up.
+pub(super) fn read_constants(
+    scope: &mut Scope,
+    outputs: &mut [Expr],
+    names: &[Arc<str>],
+    named: &[Option<usize>],
+    slot: u16,
+) {
+    for (key, at) in named.iter().enumerate() {
+        let Some(output) = at.and_then(|at| outputs.get_mut(at)) else { continue };
+        let (Some(name), true) = (at.and_then(|at| names.get(at)), output.as_const().is_some()) else {
+            continue;
+        };
+        let read = key_of(slot, key, output.ty.clone().nullable(true));
+        let constant = std::mem::replace(output, read.clone());
+        for (alias, e) in &mut scope.aliases {
+            if same(alias, name) && e.as_const() == constant.as_const() {
+                *e = read.clone();
+            }
+        }
+        scope.constants.push((name.clone(), constant));
+    }
+}
+
+/// A key as the rows of a rolled-up group have it; behind the keys are numbers that say which are summed up.
+fn key_of(slot: u16, at: usize, ty: ExprType) -> Expr {
+    Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty }
+}
+
+/// The place of a key among those that are grouped by.
+fn place_of(e: &Expr, group: &[Expr], rolled_up: Option<u16>) -> Option<usize> {
+    match e.kind {
+        Kind::Column { slot, column, .. } if Some(slot) == rolled_up => Some(usize::from(column)),
+        _ => group.iter().position(|key| key.same(e)),
+    }
+}
+
 /// Has each output that a member of GROUP BY names read that one, and all others what `put` says.
 ///
 /// # Errors
@@ -37,8 +75,7 @@ pub(super) fn replace_outputs(
     for (at, output) in outputs.iter_mut().enumerate() {
         match named.iter().position(|own| *own == Some(at)) {
             Some(key) => {
-                let ty = output.ty.clone().nullable(true);
-                *output = Expr { kind: Kind::Column { slot, column: key as u16, utc: false }, ty };
+                *output = key_of(slot, key, output.ty.clone().nullable(true));
             }
             None => put(output)?,
         }
@@ -71,9 +108,9 @@ pub(super) fn check_groupings<'e>(
     mut told: impl Iterator<Item = &'e mut Expr>,
     windows: Option<&mut Windows>,
     group: &[Expr],
-    with_rollup: bool,
+    rolled_up: Option<u16>,
 ) -> SqlResult<()> {
-    let mut check = |e: &mut Expr| check_grouping(e, group, with_rollup);
+    let mut check = |e: &mut Expr| check_grouping(e, group, rolled_up);
     told.try_for_each(&mut check)?;
     windows.map_or(Ok(()), |windows| windows.try_visit_mut(&mut check))
 }
@@ -82,7 +119,7 @@ pub(super) fn check_groupings<'e>(
 ///
 /// # Errors
 /// 1111 where nothing is grouped by, 1210 for a constant, 3602 for what is not grouped by.
-fn check_grouping(e: &mut Expr, group: &[Expr], with_rollup: bool) -> SqlResult<()> {
+fn check_grouping(e: &mut Expr, group: &[Expr], rolled_up: Option<u16>) -> SqlResult<()> {
     if let Kind::Call(def, args) = &e.kind
         && def.name == "GROUPING"
     {
@@ -93,12 +130,12 @@ fn check_grouping(e: &mut Expr, group: &[Expr], with_rollup: bool) -> SqlResult<
             if arg.as_const().is_some() {
                 return Err(SqlError::wrong_arguments("GROUPING function"));
             }
-            if !group.iter().any(|key| key.same(arg)) {
+            if place_of(arg, group, rolled_up).is_none() {
                 let message = format!("Argument #{} of GROUPING function is not in GROUP BY", number + 1);
                 return Err(SqlError::new(3602, b"HY000", message));
             }
         }
-        if !with_rollup {
+        if rolled_up.is_none() {
             *e = Expr::constant(Value::Int(0), e.ty.clone().nullable(false));
         }
         return Ok(());
@@ -106,7 +143,7 @@ fn check_grouping(e: &mut Expr, group: &[Expr], with_rollup: bool) -> SqlResult<
     let mut checked = Ok(());
     e.children_mut(&mut |child| {
         if checked.is_ok() {
-            checked = check_grouping(child, group, with_rollup);
+            checked = check_grouping(child, group, rolled_up);
         }
     });
     checked
@@ -117,21 +154,19 @@ fn check_grouping(e: &mut Expr, group: &[Expr], with_rollup: bool) -> SqlResult<
 /// # Errors
 /// 3602: an argument of GROUPING() that is not grouped by; 1235: a subquery that reads what is summed up.
 pub(super) fn replace(e: &mut Expr, group: &[Expr], slot: u16, own: &SlotSet) -> SqlResult<()> {
-    let column =
-        |at: usize, ty: ExprType| Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty };
     if let Some(at) = group.iter().position(|key| key.same(e)) {
-        *e = column(at, e.ty.clone().nullable(true));
+        *e = key_of(slot, at, e.ty.clone().nullable(true));
         return Ok(());
     }
     match &e.kind {
         Kind::Call(def, args) if def.name == "GROUPING" => {
             let mut bits: Option<Expr> = None;
             for (number, arg) in args.iter().enumerate() {
-                let Some(at) = group.iter().position(|key| key.same(arg)) else {
+                let Some(at) = place_of(arg, group, Some(slot)) else {
                     let message = format!("Argument #{} of GROUPING function is not in GROUP BY", number + 1);
                     return Err(SqlError::new(3602, b"HY000", message));
                 };
-                let bit = column(group.len() + at, ExprType::bigint());
+                let bit = key_of(slot, group.len() + at, ExprType::bigint());
                 let both = |op, a: Expr, b: Expr| Expr {
                     kind: Kind::Arith(op, Box::new([a, b])),
                     ty: ExprType::bigint(),

@@ -76,6 +76,8 @@ pub struct Scope {
     pub tables: Vec<ScopeTable>,
     /// Select-list aliases and their expressions: for GROUP BY, HAVING and ORDER BY.
     pub aliases: Vec<(Arc<str>, Expr)>,
+    /// Constants that WITH ROLLUP groups by, by the names that stand for NULL where they are summed up: aggregates read them.
+    pub constants: Vec<(Arc<str>, Expr)>,
     /// Columns of USING of a RIGHT or FULL join that are a COALESCE; name and expression.
     pub merged: Vec<(Arc<str>, Expr)>,
     /// Slots and columns that an ambiguous name means, if one of them has it.

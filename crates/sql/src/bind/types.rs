@@ -11,7 +11,24 @@ const BINARY: u16 = 63;
 const MAX_VARCHAR_BYTES: u32 = 65_535;
 
 /// The type, and whether a character set or collation was written for it.
+///
+/// # Errors
+/// 1291 for two members of an ENUM or SET that are equal, and those of `written_type`.
 pub(crate) fn column_type(
+    name: &str,
+    ty: &DataType,
+    table_collation: u16,
+    utf8mb4: u16,
+) -> SqlResult<(ColumnType, bool)> {
+    let (column, explicit) = written_type(name, ty, table_collation, utf8mb4)?;
+    match doubled_label(name, &column) {
+        Some(error) => Err(error),
+        None => Ok((column, explicit)),
+    }
+}
+
+/// The same, with members that are equal.
+pub(crate) fn written_type(
     name: &str,
     ty: &DataType,
     table_collation: u16,
@@ -300,10 +317,14 @@ fn labels(name: &str, ty: &DataType, column: &ColumnType) -> SqlResult<Arc<[Byte
         }
         labels.push(label);
     }
-    if let Some(label) = double_label(&labels, column.collation) {
-        return Err(SqlError::duplicated_value_in_type(name, String::from_utf8_lossy(label), word));
-    }
     Ok(labels.into())
+}
+
+/// Error 1291, if two members of an ENUM or SET are equal.
+pub(crate) fn doubled_label(name: &str, column: &ColumnType) -> Option<SqlError> {
+    let word = if column.kind == ColumnKind::Set { "SET" } else { "ENUM" };
+    let label = double_label(&column.labels, column.collation)?;
+    Some(SqlError::duplicated_value_in_type(name, String::from_utf8_lossy(label), word))
 }
 
 /// The first label that is equal to one before it.

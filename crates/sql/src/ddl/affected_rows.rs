@@ -2,6 +2,7 @@
 //! primary key, it deals with in place.
 
 use super::copy::ColumnSource;
+use super::defaults::reads_new_default;
 use crate::bind::scope::same;
 use crate::catalog::{Column, Index, IndexKind, TableDef};
 use omnibus_parser::print;
@@ -38,6 +39,7 @@ fn is_copy(old: &TableDef, new: &TableDef, sources: &[ColumnSource], strict: boo
                 || computed(before) != computed(column)
                 || before.nullable && !column.nullable && !strict
                 || reads_added(column)
+                || reads_new_default(old, new, column)
         }
         _ => stored(column),
     });

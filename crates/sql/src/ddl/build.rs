@@ -8,7 +8,7 @@ use super::expressions::{self, Writer};
 use super::keys;
 use super::not_built::{self, without_unsupported};
 use crate::api::sql_mode;
-use crate::bind::types::{column_type, pick_collation};
+use crate::bind::types::{column_type, pick_collation, written_type};
 use crate::catalog::{Column, ColumnDefault, Generated, Index, TableDef, first_double};
 use crate::catalog::{charset, sequence};
 use crate::error::{Diagnostics, SqlError, SqlResult};
@@ -438,13 +438,18 @@ fn build_column(
     Ok(column)
 }
 
-/// A column's type, and whether it states its collation. A VARCHAR that is too long is a TEXT where `sql_mode` is not strict.
+/// A column's type, and whether it states its collation. Where `sql_mode` is not strict a VARCHAR that is too long is a TEXT, and
+/// members of an ENUM may be equal.
 fn stated_type(
     tree: &ColumnDef,
     collation: u16,
     context: &mut BuildContext<'_>,
 ) -> SqlResult<(ColumnType, bool)> {
     let error = match column_type(&tree.name, &tree.ty, collation, context.utf8mb4) {
+        Err(error) if error.code == 1291 && !context.mariadb && !defaults::is_strict(context) => {
+            context.diagnostics.note(error);
+            return written_type(&tree.name, &tree.ty, collation, context.utf8mb4);
+        }
         Err(error) if error.code == 1074 => error,
         found => return found,
     };

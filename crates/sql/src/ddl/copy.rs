@@ -4,6 +4,7 @@
 //! the table (BuildIndex). A copied table goes through the statement's write set, which the log
 //! holds whole: conversions are not repeated at recovery. Who else may use the table meanwhile is the caller's matter.
 
+use super::defaults::reads_new_default;
 use super::exec::Ddl;
 use crate::api::{Work, sql_mode};
 use crate::bind::scope::same;
@@ -71,6 +72,7 @@ fn column_stays(
     };
     let named = column.generated.as_ref().map(|generated| print::column_names(&generated.expr.tree));
     let stays = values_stay(&old.columns[from], column)
+        && !reads_new_default(old, new, column)
         && named.unwrap_or_default().iter().all(|name| base_stays(name));
     known[at] = Some(stays);
     stays
@@ -88,7 +90,7 @@ pub(super) fn rows_follow(old: &TableDef, new: &TableDef, sources: &[ColumnSourc
     let follows = |(column, source): (&Column, &ColumnSource)| match source {
         ColumnSource::Old(at) => {
             let from = Column { nullable: false, ..old.columns[*at].clone() };
-            values_stay(&from, column)
+            values_stay(&from, column) && !reads_new_default(old, new, column)
         }
         ColumnSource::Added => {
             !column.auto_increment && !matches!(column.default, ColumnDefault::Expression(_))

@@ -3,11 +3,13 @@
 use super::build::BuildContext;
 use super::expressions;
 use crate::api::sql_mode;
+use crate::bind::scope::same;
 use crate::catalog::sequence;
-use crate::catalog::{Column, ColumnDefault};
+use crate::catalog::{Column, ColumnDefault, TableDef};
 use crate::error::{Level, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, Qualifier, UnaryOp};
+use omnibus_parser::print;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::temporal::{DateMode, DateTime, parse_datetime};
 use omnibus_value::{ColumnKind, FixedKind, Value};
@@ -81,6 +83,28 @@ pub(crate) fn build(
         _ => value,
     };
     stored(value, column, context)
+}
+
+/// Whether a generated column reads DEFAULT(column) of one whose default changes.
+pub(super) fn reads_new_default(old: &TableDef, new: &TableDef, column: &Column) -> bool {
+    let Some(generated) = &column.generated else { return false };
+    let of = |def: &TableDef, name: &str| {
+        def.columns.iter().find(|column| same(&column.name, name)).map(|column| column.default.clone())
+    };
+    let changes = |name: &str| match (of(old, name), of(new, name)) {
+        (Some(a), Some(b)) => !same_default(&a, &b),
+        _ => true,
+    };
+    generated.expr.text.to_ascii_lowercase().contains("default(")
+        && print::column_names(&generated.expr.tree).iter().any(|name| changes(name))
+}
+
+fn same_default(a: &ColumnDefault, b: &ColumnDefault) -> bool {
+    match (a, b) {
+        (ColumnDefault::Value(a), ColumnDefault::Value(b)) => a == b,
+        (ColumnDefault::Expression(a), ColumnDefault::Expression(b)) => a.text == b.text,
+        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
 }
 
 /// Whether a default is a literal of a time, which MySQL has in parentheses only.

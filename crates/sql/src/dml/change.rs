@@ -113,18 +113,19 @@ pub(crate) struct RowUpdate<'a> {
 }
 
 impl RowUpdate<'_> {
-    /// Looks for NULL where none may be, which triggers were free to change; false if IGNORE made a warning of one.
-    fn may_be_null(&self, run: &mut Run<'_>, new: &mut [Value]) -> SqlResult<bool> {
-        for (value, column) in new.iter_mut().zip(self.table.columns()) {
+    /// Looks for NULL where none may be, which triggers were free to change. What was `assigned` so is IGNORE's to replace; false if it made
+    /// a warning of one that a trigger set.
+    fn may_be_null(&self, run: &mut Run<'_>, new: &mut [Value], assigned: &[bool]) -> SqlResult<bool> {
+        for ((value, column), assigned) in new.iter_mut().zip(self.table.columns()).zip(assigned) {
             let kept = column.nullable || column.generated.is_some();
             if kept || !matches!(value, Value::Null) {
                 continue;
             }
-            if self.ignore {
+            if self.ignore && !assigned {
                 run.state.diagnostics.warn(SqlError::bad_null(&column.name));
                 return Ok(false);
             }
-            *value = not_null(Value::Null, column, false, run.state)?;
+            *value = not_null(Value::Null, column, self.ignore, run.state)?;
         }
         Ok(true)
     }
@@ -141,8 +142,9 @@ impl RowUpdate<'_> {
             if expressions.fires(TriggerTime::Before, TriggerEvent::Update) {
                 let mut row = NewRow { values: new, number: self.number, ignore: self.ignore };
                 expressions.foresee(&mut row, run.state, run.trx)?;
+                let assigned: Vec<bool> = new.iter().map(|value| matches!(value, Value::Null)).collect();
                 fire(TriggerTime::Before, new, run)?;
-                if !self.may_be_null(run, new)? {
+                if !self.may_be_null(run, new, &assigned)? {
                     return Ok(Written::Refused);
                 }
             }

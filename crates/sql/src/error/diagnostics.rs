@@ -196,6 +196,14 @@ impl Diagnostics {
         }
     }
 
+    /// Keeps the condition that a handler runs for, even where the session keeps none: RESIGNAL is about it.
+    pub(crate) fn keep_handled(&mut self, (level, condition): (Level, &SqlError)) {
+        if self.conditions.is_empty() {
+            self.conditions.push((level, condition.clone()));
+            self.bytes += bytes_of(&self.conditions[0]);
+        }
+    }
+
     /// Takes the last condition that is like this one out.
     pub fn take_out(&mut self, condition: &SqlError) {
         if let Some(at) = self.conditions.iter().rposition(|(_, known)| known.is_same(condition)) {

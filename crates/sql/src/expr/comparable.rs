@@ -123,7 +123,8 @@ fn year(value: &Value, e: &Expr, cx: &mut Context<'_>) -> Value {
         Value::Date(date) => i128::from(date.year()),
         Value::DateTime(at) => i128::from(at.date().year()),
         Value::Bytes(text) => match exact(text, e, cx) {
-            Value::Int(0) => 2000,
+            // Four digits are the year as it is written.
+            Value::Int(0) if text.len() != 4 => 2000,
             number => e.to_int(&number, cx),
         },
         value => e.to_int(value, cx),

@@ -425,6 +425,7 @@ impl Expr {
             Value::DateTime(d) => Some(d.time()),
             Value::Date(_) | Value::Year(_) => Some(Time::ZERO),
             Value::Bytes(text) => match parse_time_in(text, 6, relaxed_dates(&cx.session.settings)) {
+                Ok(parsed) if parsed.offset.is_some() => self.to_datetime(value, cx).map(DateTime::time),
                 Ok(parsed) => {
                     if parsed.truncated {
                         cx.warn(SqlError::truncated_wrong_value("time", lossy(text)));

@@ -1,6 +1,7 @@
 //! COLUMNS: stored tables and the computed ones themselves.
 
 use super::computed::{Def, Reader, Ty, all, column_type, expression_text, text, yes_no};
+use crate::api::SessionSettings;
 use crate::bind::Outline;
 use crate::catalog::type_text;
 use crate::catalog::{Column, ColumnDefault, Table, View, charset};
@@ -77,7 +78,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
-                default: default_value(column, mariadb),
+                default: default_value(column, &reader.cx.session.settings),
                 nullable: column.nullable,
                 key: key_of(table, at),
                 extra: extra(column),
@@ -93,7 +94,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     for (view, outline) in reader.views()? {
         let from = rows.len();
         match outline {
-            Ok(outline) => rows.extend(of_view(&view, &outline, mariadb)),
+            Ok(outline) => rows.extend(of_view(&view, &outline, &reader.cx.session.settings)),
             Err(error) => reader.cx.warn(error),
         }
         reader.made(&rows[from..])?;
@@ -124,12 +125,12 @@ fn own_rights(reader: &Reader<'_, '_>, row: &mut [Value]) -> bool {
     seen
 }
 
-fn of_view(view: &View, outline: &Outline, mariadb: bool) -> Vec<Vec<Value>> {
+fn of_view(view: &View, outline: &Outline, settings: &SessionSettings) -> Vec<Vec<Value>> {
     let mut rows = Vec::with_capacity(outline.columns.len());
     for (at, column) in outline.columns.iter().enumerate() {
         let place = [text("def"), text(&view.def.db), text(&view.def.name), text(&column.name)];
         let default = match &column.base {
-            Some((table, at)) => default_value(&table.columns()[*at], mariadb),
+            Some((table, at)) => default_value(&table.columns()[*at], settings),
             None if column.nullable => Value::Null,
             None => match family(column.ty.kind) {
                 Family::Integer | Family::Decimal | Family::Real => text("0"),
@@ -257,7 +258,8 @@ fn numeric(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
-fn default_value(column: &Column, mariadb: bool) -> Value {
+fn default_value(column: &Column, settings: &SessionSettings) -> Value {
+    let mariadb = settings.mariadb;
     let digits = column.ty.decimals;
     match &column.default {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
@@ -272,6 +274,10 @@ fn default_value(column: &Column, mariadb: bool) -> Value {
             let shown = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             let hex: String = shown.iter().map(|byte| format!("{byte:02X}")).collect();
             text(if hex.is_empty() { hex } else { format!("0x{hex}") })
+        }
+        ColumnDefault::Value(Value::DateTime(at)) if column.ty.kind == ColumnKind::Timestamp => {
+            let local = at.utc_to_local(settings.zone).unwrap_or(*at);
+            text(charset::text(&Value::DateTime(local), &column.ty))
         }
         ColumnDefault::Value(value) => text(charset::text(value, &column.ty)),
     }

@@ -210,6 +210,10 @@ impl JsonTable {
             Json::Int(n) if !is_text => (Value::Int(*n), ColumnType::of(ColumnKind::BigInt)),
             Json::UInt(n) if !is_text => (Value::UInt(*n), ColumnType::of(ColumnKind::BigInt).unsigned()),
             Json::Double(n) if !is_text => (Value::Double(*n), ColumnType::of(ColumnKind::Double)),
+            Json::Opaque(_, bytes) if is_text => {
+                let ty = ColumnType::string(column.ty.kind, 0, column.ty.collation);
+                (Value::Bytes(bytes.clone()), ty)
+            }
             other => {
                 let mut out = Vec::new();
                 other.unquote(&mut out);

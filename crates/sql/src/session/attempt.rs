@@ -7,7 +7,7 @@ use super::{Call, StatementContext};
 use crate::api::{Mode, Outcome, TimeLimit};
 use crate::error::{ExecResult, Interrupt, Level};
 use crate::load::LoadInput;
-use crate::state::{Inside, NewInsertId};
+use crate::state::{Inside, NewInsertId, start_clock};
 use crate::store::Marks;
 use bytes::Bytes;
 use omnibus_parser::ast::Statement;
@@ -63,10 +63,7 @@ impl StatementContext<'_> {
             if self.state.programs.inside != Inside::Statement {
                 self.state.statement.conditions_before = Some(self.state.diagnostics.counts());
             }
-            self.state.statement.now_us = match self.state.settings.timestamp_us {
-                Some(us) => us,
-                None => omnibus_commit::now_us() as i64,
-            };
+            start_clock(self.state);
         }
         match (keep_diagnostics, self.attempts.resumed) {
             (false, false) => self.state.diagnostics.clear(),

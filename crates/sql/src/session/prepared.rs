@@ -8,13 +8,14 @@ use super::statement_log::read_lock;
 use super::{Call, SqlSession, StatementContext};
 use crate::api::{AccessCheck, Info, Mode, Outcome, PreparedPlace, ResultColumn, RowSink, client_text};
 use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::expr::charset;
 use crate::memory::{Account, MemoryLimits, SessionMemory, tree};
 use crate::plan::physical::any_values::fits_any_values;
 use crate::state::{SessionState, same_type};
 use crate::storage::LockMode;
 use bytes::Bytes;
 use omnibus_parser::ParseError;
-use omnibus_parser::ast::{Ident, ObjectName, PrepareSource, Spanned, Statement};
+use omnibus_parser::ast::{Expr, Ident, ObjectName, PrepareSource, Spanned, Statement};
 use omnibus_value::Value;
 use omnibus_value::temporal::Zone;
 use std::sync::Arc;
@@ -428,10 +429,7 @@ pub(super) fn execute(
         },
         Statement::Execute { name, using } => {
             let key = name.to_lowercase();
-            let params = using
-                .iter()
-                .map(|expr| Ok(session.evaluate(expr, call.access)?.0))
-                .collect::<ExecResult<Vec<Value>>>()?;
+            let params = parameters(session, using, call)?;
             let mut prepared =
                 session.statements.prepared.remove(&key).ok_or_else(|| unknown(name, "EXECUTE"))?;
             let result = execute_inner(session, &mut prepared, &params, call);
@@ -440,10 +438,7 @@ pub(super) fn execute(
         }
         Statement::ExecuteImmediate { source, using } => {
             let (value, ty) = session.evaluate(source, call.access)?;
-            let params = using
-                .iter()
-                .map(|expr| Ok(session.evaluate(expr, call.access)?.0))
-                .collect::<ExecResult<Vec<Value>>>()?;
+            let params = parameters(session, using, call)?;
             let client = session.state.settings.collation_client;
             let text = client_text::of_value(&value.to_bytes(&ty), ty.collation, client);
             let mut prepared = session.prepare(&text, call.access)?;
@@ -451,6 +446,22 @@ pub(super) fn execute(
         }
         other => Err(SqlError::not_supported_yet(other.kind()).into()),
     }
+}
+
+/// The values of USING; text in `character_set_connection`, as which a parameter is read.
+fn parameters(session: &mut SqlSession, using: &[Expr], call: &Call<'_>) -> ExecResult<Vec<Value>> {
+    let mut params = Vec::with_capacity(using.len());
+    for expr in using {
+        let (value, ty) = session.evaluate(expr, call.access)?;
+        params.push(match value {
+            Value::Bytes(text) => {
+                let connection = session.state.settings.collation_connection;
+                Value::Bytes(charset::convert(&text, ty.collation, connection))
+            }
+            value => value,
+        });
+    }
+    Ok(params)
 }
 
 fn execute_inner(

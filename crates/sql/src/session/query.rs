@@ -105,8 +105,8 @@ pub(super) fn begin_query(cx: &mut StatementContext<'_>, plan: &QueryPlan) -> Ex
         cx.enter();
         cx.trx.locks.lock_views(cx.trx.statement.waits(), &plan.statement.views)?;
     }
-    if cx.state.settings.max_join_size != u64::MAX && plan.examines() > cx.state.settings.max_join_size as f64
-    {
+    let (most, asked) = (cx.state.settings.max_join_size, cx.state.settings.sql_select_limit);
+    if most != u64::MAX && plan.examines(asked) > most as f64 {
         return Err(SqlError::too_big_select().into());
     }
     if plan.locks == LockMode::None {

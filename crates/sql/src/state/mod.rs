@@ -77,6 +77,11 @@ pub(crate) fn schema_of(state: &SessionState, name: &ObjectName) -> SqlResult<St
     schema.map(str::to_owned).ok_or_else(SqlError::no_db)
 }
 
+/// NOW() is this moment from here on, or what SET TIMESTAMP says.
+pub(crate) fn start_clock(state: &mut SessionState) {
+    state.statement.now_us = state.settings.timestamp_us.unwrap_or_else(|| omnibus_commit::now_us() as i64);
+}
+
 impl SessionState {
     /// CURRENT_ROLE().
     pub(crate) fn current_role(&self) -> Option<String> {

@@ -2,9 +2,9 @@
 
 use super::{Def, MANY, ty};
 use crate::error::{ExecResult, SqlError, SqlResult};
-use crate::expr::types::Family;
+use crate::expr::types::{Family, column_type};
 use crate::expr::unify::unify;
-use crate::expr::{BindContext, Context, Expr, ExprType, Kind, cast, compare};
+use crate::expr::{BindContext, Context, Expr, ExprType, Kind, cast, compare, json};
 use bytes::Bytes;
 use omnibus_value::temporal::{Date, DateMode, DateTime};
 use omnibus_value::{ColumnKind, Value};
@@ -55,7 +55,12 @@ fn all_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
     // Text beside a date may be none.
     let dates_of_text = is(ExprType::is_temporal) && is(|ty| ty.family() == Family::String);
     let nullable = ty::any_null(args) || dates_of_text;
-    Ok(unify_all(args, "greatest")?.nullable(nullable))
+    let mut found = unify_all(args, "greatest")?.nullable(nullable);
+    // Documents have no order here: their texts have.
+    if found.family() == Family::Json {
+        found.column = column_type(ColumnKind::LongText, false, u32::MAX, 0, json::COLLATION);
+    }
+    Ok(found)
 }
 
 fn first_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
@@ -177,6 +182,18 @@ pub(crate) fn extreme_date(e: &Expr) -> Option<ExprType> {
     let decimals = args.iter().map(shown_decimals).max().unwrap_or(0);
     let ty = if timed { ExprType::datetime(decimals) } else { ExprType::date() };
     Some(ty.nullable(true))
+}
+
+/// Whether this is GREATEST or LEAST of times and numbers, which is text by itself.
+#[must_use]
+pub(crate) fn is_extreme_time(e: &Expr) -> bool {
+    let Kind::Call(def, args) = &e.kind else { return false };
+    let number = |e: &Expr| matches!(e.ty.family(), Family::Integer | Family::Decimal | Family::Real);
+    let time = |e: &Expr| e.ty.family() == Family::Time;
+    matches!(def.name, "GREATEST" | "LEAST")
+        && e.ty.family() == Family::String
+        && args.iter().any(time)
+        && args.iter().all(|arg| time(arg) || number(arg))
 }
 
 /// Whether a number is one of a date.

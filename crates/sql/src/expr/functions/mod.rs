@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 pub(crate) use cast_array::CAST_ARRAY;
-pub(crate) use control::{branches, branches_mut, extreme_date};
+pub(crate) use control::{branches, branches_mut, extreme_date, is_extreme_time};
 pub(crate) use info::NEW_INSERT_ID;
 pub(crate) use string::fits;
 pub(crate) use temporal::CAST_AT_UTC;

@@ -193,6 +193,9 @@ fn moment(e: &Expr, cx: &mut Context<'_>) -> ExecResult<Option<Moment>> {
             let dated = parse_time(text, 6).is_ok_and(|parsed| parsed.has_date)
                 || !cx.session.settings.mariadb && text.len() > 5 && !text.contains(&b':');
             match parse_datetime(text, 6, DateMode::RELAXED) {
+                Ok(parsed) if dated && parsed.offset.is_some() => {
+                    e.to_datetime(&value, cx).map(Moment::DateTime)
+                }
                 Ok(parsed) if dated => Some(Moment::DateTime(parsed.value)),
                 _ => Expr::constant(value, e.ty.clone()).eval_time(cx)?.map(Moment::Time),
             }
@@ -385,8 +388,15 @@ fn seconds_type(args: &[Expr], _: &BindContext<'_>) -> SqlResult<ExprType> {
 
 fn sec_to_time(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {
     let value = value_arg!(args, 0, cx);
-    let micros = args[0].to_decimal(&value, cx).to_f64() * 1e6;
-    Ok(clipped(micros.clamp(-9e18, 9e18).round() as i64, cx))
+    // Nanoseconds are read, and rounded or cut.
+    let seconds = args[0].to_decimal(&value, cx).truncate(9);
+    let past = if seconds.is_negative() { i64::MIN } else { i64::MAX };
+    let micros = seconds.mul(&Decimal::from_i128(1_000_000, 0)).map_or(past, |micros| {
+        let cut = cx.session.settings.date_mode().truncate;
+        let whole = if cut { micros.truncate(0) } else { micros.round(0) };
+        whole.to_i64().unwrap_or(past)
+    });
+    Ok(clipped(micros, cx))
 }
 
 fn time_to_sec(args: &[Expr], _: &ExprType, cx: &mut Context<'_>) -> ExecResult<Value> {

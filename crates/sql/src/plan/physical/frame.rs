@@ -10,6 +10,7 @@ use crate::expr::Expr;
 use crate::expr::functions::aggregate::AggregateSpec;
 use crate::expr::is_volatile;
 use crate::logical::{SortKey, Windows};
+use omnibus_parser::ast::AggregateKind;
 use std::sync::Arc;
 
 /// An operator that gives rows in the frame.
@@ -319,6 +320,29 @@ impl FrameOperator {
             found |= scan.stored().is_some_and(|(_, path)| matches!(path.access, Access::Full { .. }));
         });
         found
+    }
+
+    /// Whether it does nothing but count a table's rows, which MySQL asks its engine for.
+    pub(super) fn counts_a_table(&self) -> bool {
+        let FrameOperator::Group(of) = self else { return false };
+        let counts = |of: &AggregateSpec| of.kind == AggregateKind::Count && of.args.is_empty();
+        let mut conditions = false;
+        of.input.expressions(&mut |_, _| conditions = true);
+        let grouping = &of.grouping;
+        matches!(of.input, FrameOperator::Scan(_))
+            && !conditions
+            && grouping.keys.is_empty()
+            && grouping.aggregates.iter().all(counts)
+    }
+
+    /// Whether all rows are read before the first is given.
+    pub(super) fn gathers(&self) -> bool {
+        match self {
+            FrameOperator::Group(_) | FrameOperator::Window(_) | FrameOperator::Sort(_) => true,
+            FrameOperator::If(of) => of.input.gathers(),
+            FrameOperator::Filter(of) => of.input.gathers(),
+            _ => false,
+        }
     }
 
     /// How many combinations of rows its tables make.

@@ -7,10 +7,11 @@ use super::results::ResultOperator;
 use crate::api::ResultColumn;
 use crate::catalog::{Table, View};
 use crate::error::SqlError;
-use crate::expr::ExprType;
+use crate::expr::{Expr, ExprType};
 use crate::logical::Limit;
 use crate::storage::LockMode;
 use omnibus_parser::ast::AssignTarget;
+use omnibus_value::Value;
 use std::sync::Arc;
 
 /// A query and what it yields.
@@ -65,14 +66,30 @@ impl QueryPlan {
     }
 
     /// How many combinations of rows its tables make, as EXPLAIN counts them: what `max_join_size` bounds. Of a set operation, those of the
-    /// operand that makes most.
+    /// operand that makes most. `most`: results that are asked for; where they are given as they are read, no more are.
     #[must_use]
-    pub fn examines(&self) -> f64 {
+    pub fn examines(&self, most: u64) -> f64 {
         match (self.root.project(), &self.root) {
-            (Some(project), _) => project.input.combinations(),
+            (Some(project), _) if project.input.counts_a_table() => 1.0,
+            (Some(project), root) => {
+                let gathers = root.sorts() || root.distinct().is_some() || project.input.gathers();
+                let all = project.input.combinations();
+                if gathers { all } else { all.min(self.asked_for().unwrap_or(most) as f64) }
+            }
             // Nobody knows how many steps there are.
             (None, ResultOperator::Recursion(_)) => 1.0,
-            (None, root) => root.operands().iter().map(|plan| plan.examines()).fold(1.0, f64::max),
+            (None, root) => root.operands().iter().map(|plan| plan.examines(u64::MAX)).fold(1.0, f64::max),
         }
+    }
+
+    /// The rows that a constant LIMIT asks for, those that it leaves out among them.
+    fn asked_for(&self) -> Option<u64> {
+        let number = |e: &Expr| match e.as_const() {
+            Some(Value::Int(n)) => u64::try_from(*n).ok(),
+            _ => None,
+        };
+        let limit = self.root.limit()?;
+        let left_out = limit.offset.as_ref().map_or(Some(0), number)?;
+        Some(number(limit.count.as_ref()?)?.saturating_add(left_out))
     }
 }

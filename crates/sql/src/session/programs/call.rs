@@ -143,7 +143,8 @@ impl Machine {
     pub(super) fn end_frame(&mut self, state: &mut SessionState, returned: Option<()>) -> SqlResult<()> {
         let Some(frame) = self.frames.last() else { return Ok(()) };
         let def = frame.program.def.clone();
-        if def.kind() == ProgramKind::Function && returned.is_none() {
+        let reached = frame.returns && !state.settings.mariadb;
+        if def.kind() == ProgramKind::Function && returned.is_none() && !reached {
             return Err(SqlError::sp_noreturnend(&def.name));
         }
         let Some(mut frame) = self.frames.pop() else { return Ok(()) };
@@ -318,7 +319,15 @@ pub(super) fn enter_program(
     };
     state.programs.running.push(def.clone());
     let cursors = program.cursors.iter().map(|_| None).collect();
-    Ok(Frame { program: program.clone(), at: 0, scopes: Vec::new(), cursors, saved, outs: Vec::new() })
+    Ok(Frame {
+        program: program.clone(),
+        at: 0,
+        scopes: Vec::new(),
+        cursors,
+        saved,
+        returns: false,
+        outs: Vec::new(),
+    })
 }
 
 /// Puts the arguments into the program's variables; the memory that they take. They are the caller's to get right, in MariaDB the

@@ -25,10 +25,11 @@ pub(crate) enum Instruction {
         local: u32,
         value: Option<Arc<Expr>>,
     },
-    /// The operand of CASE, of whatever type it is.
+    /// The operand of CASE, of whatever type it is. `after` as in `JumpUnless`.
     Keep {
         local: u32,
         value: Arc<Expr>,
+        after: usize,
     },
     AssignUser {
         name: Box<str>,
@@ -249,7 +250,9 @@ impl Compiler {
     fn after(&mut self, conditions: impl IntoIterator<Item = usize>) {
         let here = self.code.len();
         for condition in conditions {
-            if let Instruction::JumpUnless { after, .. } = &mut self.code[condition] {
+            if let Instruction::JumpUnless { after, .. } | Instruction::Keep { after, .. } =
+                &mut self.code[condition]
+            {
                 *after = here;
             }
         }
@@ -388,13 +391,12 @@ impl Compiler {
         let kept = operand.map(|operand| {
             let local = self.variables + self.hidden;
             self.hidden += 1;
-            self.emit(Instruction::Keep { local, value: Arc::new(operand.clone()) });
-            Expr::Local(local)
+            (self.emit(Instruction::Keep { local, value: Arc::new(operand.clone()), after: 0 }), local)
         });
-        let equal = |(when, body): &Branch| match &kept {
+        let equal = |(when, body): &Branch| match kept {
             None => (when.clone(), body.clone()),
-            Some(kept) => {
-                let (left, right) = (Box::new(kept.clone()), Box::new(when.clone()));
+            Some((_, local)) => {
+                let (left, right) = (Box::new(Expr::Local(local)), Box::new(when.clone()));
                 (Expr::Binary { op: BinaryOp::Eq, left, right }, body.clone())
             }
         };
@@ -405,6 +407,7 @@ impl Compiler {
                 compiler.emit(Instruction::NoCase);
             }
         });
+        self.after(kept.map(|(at, _)| at));
     }
 
     fn repeat(&mut self, number: u32, kind: &LoopKind, body: &[ProgramNode]) {

@@ -48,6 +48,8 @@ pub(super) struct Frame {
     pub scopes: Vec<Scope>,
     pub cursors: Vec<Option<Cursor>>,
     pub saved: Saved,
+    /// RETURN was reached: a function that goes on behind one that failed gives NULL.
+    pub returns: bool,
     /// Where OUT and INOUT parameters go in the caller: their place, and what it is there.
     pub outs: Vec<(usize, Out)>,
 }
@@ -158,11 +160,19 @@ impl Frame {
         self.program.code.len()
     }
 
-    fn enter_handler(&mut self, state: &mut SessionState, (hidden, number): (usize, usize), resume: usize) {
+    fn enter_handler(
+        &mut self,
+        state: &mut SessionState,
+        (hidden, number): (usize, usize),
+        resume: usize,
+        condition: (Level, &SqlError),
+    ) {
         let Some(Scope::Block(block)) = self.scopes.get(hidden) else { return };
         let handler = &self.program.blocks[*block].handlers[number];
         let stacked = state.programs.stacked.len();
-        state.programs.stacked.push(state.diagnostics.clone());
+        let mut handled = state.diagnostics.clone();
+        handled.keep_handled(condition);
+        state.programs.stacked.push(handled);
         self.scopes.push(Scope::Handler { hidden, resume, kind: handler.kind, stacked });
         self.at = handler.start;
     }
@@ -182,7 +192,7 @@ impl Machine {
         for warning in warnings {
             if let Some(found) = frame.handler(Level::Warning, &warning) {
                 let resume = frame.at;
-                frame.enter_handler(state, found, resume);
+                frame.enter_handler(state, found, resume, (Level::Warning, &warning));
                 return;
             }
         }
@@ -205,10 +215,10 @@ impl Machine {
             let found = if ends { None } else { frame.handler(level, &error) };
             if let Some(found) = found {
                 let resume = match frame.program.code.get(frame.at) {
-                    Some(Instruction::JumpUnless { after, .. }) => *after,
+                    Some(Instruction::JumpUnless { after, .. } | Instruction::Keep { after, .. }) => *after,
                     _ => frame.at + 1,
                 };
-                frame.enter_handler(state, found, resume);
+                frame.enter_handler(state, found, resume, (level, &error));
                 if level == Level::Error {
                     changes_nothing(state, &mut self.affected);
                 }

@@ -10,7 +10,7 @@ use crate::error::{ExecResult, Interrupt, Level, SqlError, SqlResult};
 use crate::expr::{assign, eval};
 use crate::session::run::{run_statement, run_within};
 use crate::session::{Call, SqlSession, evaluate};
-use crate::state::{Inside, SessionState, may_use_row};
+use crate::state::{Inside, SessionState, may_use_row, start_clock};
 use omnibus_parser::ast::{Expr, InnerStatement, RunsIn, SetItem, SetValue, Statement, VarScope};
 use omnibus_value::{ColumnType, Value};
 use std::sync::Arc;
@@ -42,9 +42,10 @@ impl Execution<'_, '_> {
         while let Some(frame) = self.machine.frames.last_mut() {
             let (program, at) = (frame.program.clone(), frame.at);
             let Some(instruction) = program.code.get(at) else {
-                let end = self.machine.end_frame(&mut self.session.state, None);
-                if let Err(error) = end {
-                    self.machine.raise(&mut self.session.state, Level::Error, error)?;
+                match self.machine.end_frame(&mut self.session.state, None) {
+                    Err(error) => self.machine.raise(&mut self.session.state, Level::Error, error)?,
+                    // What its last statement warned of is the warning of CALL.
+                    Ok(()) => self.machine.look_for_warnings(&mut self.session.state, 0),
                 }
                 continue;
             };
@@ -122,7 +123,7 @@ impl Execution<'_, '_> {
                 };
                 assign::to_local(&mut self.session.state, *local, value, &ty)?;
             }
-            Instruction::Keep { local, value } => {
+            Instruction::Keep { local, value, .. } => {
                 let (value, ty) = self.value_of(value, false)?;
                 self.session.state.set_local(*local, eval::own(value))?;
                 let locals = &mut self.session.state.programs.locals;
@@ -169,6 +170,7 @@ impl Execution<'_, '_> {
                 _ => return Err(SqlError::sp_cursor_not_open().into()),
             },
             Instruction::Return(value) => {
+                frame.returns = true;
                 let (value, ty) = self.value_of(value, true)?;
                 let Some(frame) = self.machine.frames.last() else { return Ok(Flow::Next) };
                 let Some(column) = frame.program.returns.clone() else { return Ok(Flow::Next) };
@@ -185,6 +187,7 @@ impl Execution<'_, '_> {
         let Some(frame) = self.machine.frames.last_mut() else { return Ok(Flow::Next) };
         let node = &inner.statement.node;
         if let Statement::Call { name, args } = node {
+            self.session.state.diagnostics.clear();
             let called = self.open_call(name, args)?;
             return Ok(Flow::Into(Box::new(called)));
         }
@@ -283,6 +286,9 @@ impl Execution<'_, '_> {
     pub(super) fn value_of(&mut self, expr: &Expr, strict: bool) -> ExecResult<(Value, ColumnType)> {
         let access = self.session.state.programs.access.clone();
         let access = access.as_deref().unwrap_or(self.call.access);
+        if self.session.state.programs.inside == Inside::Procedure {
+            start_clock(&mut self.session.state);
+        }
         if let Some(plain) = evaluate::plain_value(&mut self.session.context(), expr, strict, access)? {
             return Ok(plain);
         }

@@ -5,6 +5,7 @@ use super::temporal::{number_datetime, number_time};
 use super::{Problem, StoreContext};
 use crate::Value;
 use crate::column::{ColumnKind, ColumnType};
+use crate::json::Json;
 use crate::temporal::{
     Date, DateTime, Instant, TemporalError, Time, parse_datetime, parse_time_in, parse_year, year_from_number,
 };
@@ -46,8 +47,16 @@ fn read(
             Ok((value, p.truncated.then_some(wrong)))
         }
         Value::Json(binary) => {
+            let document = super::number::document(binary);
+            // A text that is a date alone is no moment.
+            let is_date = |text: &str| {
+                parse_datetime(text.as_bytes(), fsp, ctx.dates).is_ok_and(|parsed| !parsed.has_time)
+            };
+            if what == "datetime" && matches!(&document, Json::String(text) if is_date(text)) {
+                return Err(wrong);
+            }
             let what = if what == "date" { "DATE" } else { "DATETIME/TIMESTAMP" };
-            let read = super::document::to_datetime(&super::number::document(binary), ctx.dates, what);
+            let read = super::document::to_datetime(&document, ctx.dates, what);
             let dt = read.value.ok_or(read.problem.unwrap_or(wrong))?;
             checked(dt)?.fit(fsp, ctx.dates).map(|dt| (dt, None)).ok_or(wrong)
         }
@@ -102,6 +111,12 @@ fn time(value: &Value, fsp: u8, ctx: &StoreContext) -> Raw {
     let fit = |time: Time| time.fit(fsp, ctx.dates);
     let made = match value {
         Value::Bytes(text) => match parse_time_in(text, 6, ctx.dates) {
+            Ok(p) if p.offset.is_some() => match read(value, 6, ctx, "time") {
+                Ok((dt, problem)) => {
+                    return (Value::Time(fit(dt.time())), problem.or(Some(Problem::Rounded)));
+                }
+                Err(problem) => return (Value::Time(Time::ZERO), Some(problem)),
+            },
             Ok(p) if p.truncated => return (Value::Time(fit(p.value)), Some(wrong)),
             Ok(p) if p.has_date => return (Value::Time(fit(p.value)), Some(Problem::Rounded)),
             other => other.map(|p| fit(p.value)),
