@@ -7,6 +7,7 @@ use crate::config::BtreeConfig;
 use crate::shared::Shared;
 use crate::store::{GARBAGE, Store, VERSIONS, applied_of};
 use crate::{io_error, store_error};
+use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{CommitNo, EngineError};
 use redb::ReadableTable;
 use std::io::{Error, ErrorKind};
@@ -15,9 +16,11 @@ use std::sync::Arc;
 
 /// Bytes of one transaction of the copy, about: a transaction's dirty pages are kept in memory.
 const BATCH: usize = 16 << 20;
+/// Transactions from one that is durable to the next.
+const DURABLE: u32 = 8;
 
 /// See `Engine::backup_to`.
-pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineError> {
+pub(crate) fn backup(shared: &Shared, root: &Path, go_on: GoOn<'_>) -> Result<CommitNo, EngineError> {
     let name = shared.config.directory.file_name().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
     let directory = root.join(name);
     if directory.exists() {
@@ -29,10 +32,15 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> Result<CommitNo, EngineErr
     let mut state = target.state.lock();
     let versions = read.open_table(VERSIONS).map_err(store_error)?;
     let mut pairs = versions.iter().map_err(store_error)?.peekable();
-    while pairs.peek().is_some() {
-        target.transaction(&mut state, 0, false, |write, _| {
+    for batch in 1.. {
+        if pairs.peek().is_none() {
+            break;
+        }
+        // Durable now and then, so that the last transaction has little to write.
+        target.transaction(&mut state, 0, batch % DURABLE == 0, |write, _| {
             let mut table = write.open_table(VERSIONS).map_err(store_error)?;
             let mut bytes = 0;
+            go_on().map_err(io_error)?;
             while bytes < BATCH
                 && let Some(pair) = pairs.next()
             {

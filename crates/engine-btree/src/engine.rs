@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::view::Views;
 use crate::{NAME, backup, damage, io_error, load, writer};
 use bytes::Bytes;
+use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
 };
@@ -219,8 +220,8 @@ impl Engine for BtreeEngine {
         self.shared.usable().err()
     }
 
-    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
-        damage::caught(&self.shared.store.path, || backup::backup(&self.shared, root))
+    fn backup_to(&self, root: &Path, go_on: GoOn<'_>) -> Result<CommitNo, EngineError> {
+        damage::caught(&self.shared.store.path, || backup::backup(&self.shared, root, go_on))
     }
 
     fn two_phase(&self) -> bool {

@@ -7,6 +7,7 @@
 
 use crate::io_error;
 use crate::shared::Shared;
+use omnibus_engine::interruptible::{self, GoOn};
 use omnibus_engine::{CommitNo, EngineError};
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result};
@@ -26,7 +27,11 @@ pub(crate) fn clean(directory: &Path) -> Result<()> {
 }
 
 /// See `Engine::backup_to`.
-pub(crate) fn backup(shared: &Shared, root: &Path) -> std::result::Result<CommitNo, EngineError> {
+pub(crate) fn backup(
+    shared: &Shared,
+    root: &Path,
+    go_on: GoOn<'_>,
+) -> std::result::Result<CommitNo, EngineError> {
     let directory = &shared.config.directory;
     let name = directory.file_name().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
     let (stage, target) = (directory.join(STAGE), root.join(name));
@@ -45,18 +50,20 @@ pub(crate) fn backup(shared: &Shared, root: &Path) -> std::result::Result<Commit
         CommitNo(shared.persisted.load(Ordering::Acquire))
     };
     let moved = match fs::rename(&stage, &target) {
-        Err(error) if error.kind() == ErrorKind::CrossesDevices => copy(&stage, &target),
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => copy(&stage, &target, go_on),
         done => done,
     };
-    moved.and_then(|()| sync_folders(&target)).map_err(io_error)?;
-    clean(directory).map_err(io_error)?;
+    // The links hold space that nobody would look for.
+    let cleaned = clean(directory);
+    moved.and_then(|()| sync_folders(&target)).and(cleaned).map_err(io_error)?;
     Ok(at)
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+fn copy(from: &Path, to: &Path, go_on: GoOn<'_>) -> Result<()> {
     each_file(from, to, &mut |from, to| {
-        fs::copy(from, to)?;
-        File::open(to)?.sync_all()
+        let (from, to) = (File::open(from)?, File::create_new(to)?);
+        to.set_permissions(from.metadata()?.permissions())?;
+        interruptible::copy(&from, &to, u64::MAX, go_on).map(drop)
     })
 }
 

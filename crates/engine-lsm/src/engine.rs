@@ -18,6 +18,7 @@ use bytes::Bytes;
 use lsm_tree::config::{BlockSizePolicy, HashRatioPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNumberCounter, Tree};
 use omnibus_disk::Disk;
+use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{
     CommitNo, Engine, EngineError, EngineStats, Lent, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceId,
     Staged, TrxId, WriteSet,
@@ -322,8 +323,8 @@ impl Engine for LsmEngine {
         self.shared.failure()
     }
 
-    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
-        backup::backup(&self.shared, root)
+    fn backup_to(&self, root: &Path, go_on: GoOn<'_>) -> Result<CommitNo, EngineError> {
+        backup::backup(&self.shared, root, go_on)
     }
 
     fn two_phase(&self) -> bool {

@@ -29,6 +29,7 @@
 //! `commit_prepared(trx, no)` and, after the last one, `commit_ordered`; or `rollback(trx)`. Writes that the replay has
 //! installed are not installed again. After a crash in between, the list is the same again.
 
+use crate::interruptible::GoOn;
 use crate::{CommitNo, EngineError, Lent, SpaceId, TrxId, Write, WriteSet};
 use bytes::Bytes;
 use std::any::Any;
@@ -231,11 +232,11 @@ pub trait Engine: Send + Sync + 'static {
     /// `applied`. Blocks while it copies; commits, reads and checkpoints continue. One at a time. The copy is durable
     /// on return, and shares no file with the original that either of them would change in place. It has no prepared
     /// transactions: the server's log is copied with it and decides which were committed. After a failure or a crash
-    /// `root` may hold a part of it; the original is unharmed.
+    /// `root` may hold a part of it; the original is unharmed. `go_on` is asked many times a second.
     ///
     /// # Errors
-    /// The operating system, or damage; or the engine keeps nothing in files.
-    fn backup_to(&self, _root: &Path) -> Result<CommitNo, EngineError> {
+    /// The operating system, that of `go_on`, or damage; or the engine keeps nothing in files.
+    fn backup_to(&self, _root: &Path, _go_on: GoOn<'_>) -> Result<CommitNo, EngineError> {
         Err(EngineError::Io { engine: self.name(), source: std::io::ErrorKind::Unsupported.into() })
     }
 

@@ -12,6 +12,7 @@ pub mod conformance;
 mod contract;
 mod error;
 mod frozen;
+pub mod interruptible;
 mod lent;
 mod number;
 mod set;

@@ -8,6 +8,7 @@
 //! Not here: how it is taken from a running server (`coordination::backup`).
 
 use crate::datadir::{INCOMPLETE, MARKER, write_whole};
+use omnibus_engine::interruptible::{self, GoOn};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -275,12 +276,17 @@ impl BackupTarget {
 }
 
 /// The copies are all there and durable: makes the folder a data directory. The marker's text is `format`.
-pub(crate) fn finish(root: &Path, mut info: BackupInfo, format: &str) -> io::Result<BackupInfo> {
+pub(crate) fn finish(
+    root: &Path,
+    mut info: BackupInfo,
+    format: &str,
+    go_on: GoOn<'_>,
+) -> io::Result<BackupInfo> {
     info.files.clear();
     list(root, root, &mut info.files)?;
     info.files.remove(INCOMPLETE);
     for path in info.files.keys() {
-        info.checksums.insert(path.clone(), checksum(&root.join(path))?);
+        info.checksums.insert(path.clone(), checksum(&root.join(path), go_on)?);
     }
     // Written last, because it is what makes a data directory of the folder.
     info.files.insert(MARKER.to_owned(), format.len() as u64);
@@ -314,15 +320,14 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Copies a file, or its first bytes, durably. Who may read it may read the copy, and nobody else.
-pub(crate) fn copy_file(from: &Path, to: &Path, bytes: Option<u64>) -> io::Result<()> {
-    use std::io::Read;
-    let (source, mut target) = (File::open(from)?, File::create_new(to)?);
+pub(crate) fn copy_file(from: &Path, to: &Path, bytes: Option<u64>, go_on: GoOn<'_>) -> io::Result<()> {
+    let (source, target) = (File::open(from)?, File::create_new(to)?);
     target.set_permissions(source.metadata()?.permissions())?;
-    let copied = io::copy(&mut source.take(bytes.unwrap_or(u64::MAX)), &mut target)?;
+    let copied = interruptible::copy(&source, &target, bytes.unwrap_or(u64::MAX), go_on)?;
     if bytes.is_some_and(|bytes| copied < bytes) {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    target.sync_all()
+    Ok(())
 }
 
 /// A data directory that is being made of a backup. Until [`Restoration::finish`] no server opens it.
@@ -402,7 +407,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
     let target = Restoration::begin(to)?;
     for path in info.files.keys().filter(|path| *path != MARKER) {
         let place = target.place(path)?;
-        copy_file(&from.join(path), &place, None)
+        copy_file(&from.join(path), &place, None, &|| Ok(()))
             .map_err(|source| RestoreError::Io { path: place, source })?;
     }
     target.finish(info.files.keys().map(String::as_str), &format)?;
@@ -410,10 +415,11 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupInfo, RestoreError> {
 }
 
 /// Of a file's bytes.
-fn checksum(path: &Path) -> io::Result<u32> {
+fn checksum(path: &Path, go_on: GoOn<'_>) -> io::Result<u32> {
     use std::io::Read;
     let (mut file, mut piece, mut hasher) = (File::open(path)?, vec![0; 1 << 20], crc32fast::Hasher::new());
     loop {
+        go_on()?;
         match file.read(&mut piece)? {
             0 => return Ok(hasher.finalize()),
             len => hasher.update(&piece[..len]),
@@ -443,7 +449,8 @@ pub fn verify(from: &Path) -> Result<BackupInfo, RestoreError> {
     }
     for (path, &expected) in &info.checksums {
         let path = from.join(path);
-        let found = checksum(&path).map_err(|source| RestoreError::Io { path: path.clone(), source })?;
+        let found =
+            checksum(&path, &|| Ok(())).map_err(|source| RestoreError::Io { path: path.clone(), source })?;
         if found != expected {
             return Err(RestoreError::Damaged { path, found, expected });
         }
@@ -505,7 +512,7 @@ mod tests {
             gtid_executed: "a:1-5,\nb:1".into(),
             ..BackupInfo::default()
         };
-        let info = finish(&root, info, "1\n").unwrap();
+        let info = finish(&root, info, "1\n", &|| Ok(())).unwrap();
         assert_eq!((info.bytes(), info.files.len()), (6, 2));
         let restored = restore(&root, &target).unwrap();
         assert_eq!((restored.gtid_executed.as_str(), restored.position), ("a:1-5,b:1", 77));

@@ -8,7 +8,7 @@ use crate::sysvars::VarValue;
 use omnibus_commit::Coordinator;
 use omnibus_format::Dialect;
 use omnibus_log::LogHandle;
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{KillFlag, SqlError, SqlResult};
 use std::sync::Arc;
 
 /// Where the log ends.
@@ -91,8 +91,8 @@ pub trait LogAdmin: Send + Sync {
     fn rotate_table_key(&self) -> SqlResult<()> {
         Err(SqlError::not_supported_yet("ALTER INSTANCE ROTATE INNODB MASTER KEY"))
     }
-    /// BACKUP TO: copies everything into a new folder, at one position of the log.
-    fn backup_to(&self, _target: &BackupTarget) -> SqlResult<BackupInfo> {
+    /// BACKUP TO: copies everything into a new folder, at one position of the log, at most until KILL.
+    fn backup_to(&self, _target: &BackupTarget, _kill: &KillFlag) -> SqlResult<BackupInfo> {
         Err(SqlError::not_supported_yet("BACKUP"))
     }
     /// PURGE BINARY LOGS TO. Returns a warning if a reader made it end early.

@@ -36,16 +36,18 @@ fn group_files(groups: &str) -> Vec<String> {
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(kind), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let (root, file) = match kind {
-            "" => ("/sys/fs/cgroup", "memory.max"),
+        let (root, limits) = match kind {
+            // Above the lower one the kernel makes a process wait.
+            "" => ("/sys/fs/cgroup", &["memory.max", "memory.high"][..]),
             kind if kind.split(',').any(|kind| kind == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+                ("/sys/fs/cgroup/memory", &["memory.limit_in_bytes"][..])
             }
             _ => continue,
         };
         for group in Path::new(path).ancestors() {
             let group = group.to_string_lossy();
-            files.push(format!("{root}/{}/{file}", group.trim_start_matches('/')));
+            let group = group.trim_start_matches('/');
+            files.extend(limits.iter().map(|file| format!("{root}/{group}/{file}")));
         }
     }
     files
@@ -61,7 +63,7 @@ mod tests {
         let limits = "Limit   Soft Limit  Hard Limit Units\nMax data size   1000  unlimited  bytes\n\
                       Max address space         unlimited            unlimited            bytes\n";
         assert_eq!(resource_limits(limits), [1000]);
-        assert_eq!(group_files("0::/\n"), ["/sys/fs/cgroup//memory.max"]);
+        assert_eq!(group_files("0::/\n"), ["/sys/fs/cgroup//memory.max", "/sys/fs/cgroup//memory.high"]);
         assert_eq!(
             group_files("4:memory:/a/b\n1:cpu:/\n"),
             [

@@ -10,8 +10,14 @@ use crate::sysvars::VarValue;
 use omnibus_parser::ast::EventStatus;
 use omnibus_sql::{EventTimes, ProgramDef};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Events that run at once.
+const AT_ONCE: usize = 64;
+/// Events that wait for their turn; more are passed over.
+const MOST_WAITING: usize = 4096;
 
 /// An event and when it is due.
 struct Entry {
@@ -129,9 +135,40 @@ impl Drop for Line {
     }
 }
 
+/// The events that run, and those that wait for it: each has a session and a thread while it runs, and an account may make thousands.
+struct Runs {
+    room: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Default for Runs {
+    fn default() -> Runs {
+        Runs { room: Arc::new(Semaphore::new(AT_ONCE)), waiting: Arc::default() }
+    }
+}
+
+impl Runs {
+    /// Starts an event, at once or when others have ended; false: it is passed over, and comes again.
+    fn start(&self, server: &Arc<Server>, due: Due) -> bool {
+        if !due.last && due.runs && self.waiting.load(Ordering::Relaxed) >= MOST_WAITING {
+            return false;
+        }
+        let (server, room, waiting) = (server.clone(), self.room.clone(), self.waiting.clone());
+        waiting.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            let place = room.acquire_owned().await;
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            run_event(server, due.def, due.runs, due.last).await;
+            drop(place);
+        });
+        true
+    }
+}
+
 /// Runs events for as long as the server runs.
 pub(crate) async fn run(server: Arc<Server>) {
     let mut on: Option<(Queue, Line)> = None;
+    let runs = Runs::default();
     loop {
         let wanted = server.globals.named("event_scheduler").as_str() == "ON" && !server.skips_grants();
         if let Some((_, line)) = &on
@@ -155,11 +192,18 @@ pub(crate) async fn run(server: Arc<Server>) {
                     drop_if_over(&server, def).await;
                 }
             }
+            let mut passed_over = 0;
             for due in queue.due(events, now) {
                 if let Some(event) = due.def.event.as_ref().filter(|_| due.runs) {
                     event.executed.store(now, Ordering::Relaxed);
                 }
-                tokio::spawn(run_event(server.clone(), due.def, due.runs, due.last));
+                passed_over += usize::from(!runs.start(&server, due));
+            }
+            if passed_over > 0 {
+                tracing::warn!(
+                    events = passed_over,
+                    "events are passed over: too many others wait for their turn"
+                );
             }
             line.empty.store(queue.entries.is_empty(), Ordering::Relaxed);
         }

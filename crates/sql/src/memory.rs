@@ -5,6 +5,8 @@
 //! counter that all share once for many things, and a statement that collects nothing (a point read) never comes here.
 //! What counts is everything that a client can make grow: what operators keep, what functions make and need for it, trees and
 //! plans of statements, parameters, packets that have come in part, replies, variables, locks by name.
+//! What the catalog holds is the server's: statements have the rest of its limit, at least a half, and what would make definitions take
+//! more is refused; those of a start never are.
 //!
 //! A refusal is an operator's sign to go to a temporary file, or the statement's error where it has none. Limits are
 //! those of the session that asks (`connection_memory_limit`, `global_connection_memory_limit`), read when it asks. The server's
@@ -82,6 +84,8 @@ impl Clients {
 #[derive(Debug, Default)]
 pub struct ServerMemory {
     used: AtomicU64,
+    /// Bytes of the catalog.
+    definitions: AtomicU64,
     /// Bytes given back since the allocator was asked for them.
     given_back: AtomicU64,
     clients: Mutex<Clients>,
@@ -98,6 +102,17 @@ impl ServerMemory {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the catalog holds.
+    #[must_use]
+    pub fn definitions(&self) -> u64 {
+        self.definitions.load(Ordering::Relaxed)
+    }
+
+    /// The catalog holds so many bytes from now on.
+    pub(crate) fn definitions_hold(&self, bytes: u64) {
+        self.definitions.store(bytes, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: u64) {
@@ -130,6 +145,7 @@ impl ServerMemory {
             line("Created_tmp_disk_tables", read(&self.tmp_disk_tables)),
             line("Created_tmp_files", read(&self.tmp_files)),
             line("Global_connection_memory", self.used()),
+            line("Omnibus_definition_memory", self.definitions()),
             line("Sort_merge_passes", read(&self.sort_merge_passes)),
         ]
     }
@@ -203,16 +219,17 @@ impl SessionMemory {
     /// Takes what is missing to `used` from the server.
     #[cold]
     fn reserve(&self, used: u64, limits: MemoryLimits, need: Need) -> SqlResult<()> {
-        let MemoryLimits { connection: own, server: all } = limits;
+        let MemoryLimits { connection: own, server: limit } = limits;
+        let all = limit - self.server.definitions().min(most_of_definitions(limit));
         if used > own {
             return Err(SqlError::memory_exceeded(own, "connection_memory_limit"));
         }
         self.server.collect(all);
         let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(CHUNK);
         let server = self.server.used.fetch_add(missing, Ordering::Relaxed) + missing;
-        if server > all && (server - all > all / BEYOND || !self.may_go_beyond(used, all, need)) {
+        if server > all && (server - all > all / BEYOND || !self.may_go_beyond(used, limit, need)) {
             self.server.used.fetch_sub(missing, Ordering::Relaxed);
-            return Err(SqlError::memory_exceeded(all, "global_connection_memory_limit"));
+            return Err(SqlError::memory_exceeded(limit, "global_connection_memory_limit"));
         }
         self.reserved.fetch_add(missing, Ordering::Relaxed);
         Ok(())
@@ -440,6 +457,12 @@ impl ConditionMemory for ConditionAccount {
             account.clear();
         }
     }
+}
+
+/// The part of the server's limit that definitions may have: statements have at least as much, however many there are at a start.
+#[must_use]
+pub(crate) fn most_of_definitions(limit: u64) -> u64 {
+    limit / 2
 }
 
 /// Bytes of a statement for each of its words: their part of the tree, of the plan, and of what runs it. Measured on those that make most of few words:

@@ -324,6 +324,41 @@ def no_account_comes_back(directory):
             opened.stop()
 
 
+def ended(directory):
+    """A backup ends with its statement, by KILL and when its client goes, and nothing of it is left."""
+    server = Omnibus(directory)
+    server.start()
+    client(server, "CREATE DATABASE b; CREATE TABLE b.t (n INT PRIMARY KEY);"
+                   "SET GLOBAL rpl_semi_sync_source_timeout=300000; SET GLOBAL rpl_semi_sync_source_enabled=1")
+    admin = connect(server, autocommit=True).cursor()
+
+    def in_commit():
+        admin.execute("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_wait_sessions'")
+        return int(admin.fetchone()[1])
+    # No replica acknowledges, so a backup that has copied the engines' files waits for the commit.
+    waits = connect(server, autocommit=True)
+    waits._execute_command(3, "INSERT INTO b.t VALUES (1)")
+    wait_for(lambda: in_commit() == 1, "no commit waits")
+    for number, how in enumerate(("QUERY", "CONNECTION", None)):
+        path, db = directory / f"backup{number}", connect(server, autocommit=True)
+        db._execute_command(3, f"BACKUP TO '{path}'")
+        wait_for(path.exists, "no backup begins")
+        begun = time.monotonic()
+        if how:
+            admin.execute(f"KILL {how} {db.thread_id()}")
+        else:
+            db._force_close()
+        wait_for(lambda: not path.exists(), f"a backup goes on after KILL {how}", timeout=10)  # noqa: B023
+        if how == "QUERY":
+            code = error_code(db._read_query_result)
+            expect(code == 1317, f"BACKUP TO that was killed: {code}")
+        print(f"  {how or 'client gone'}: {time.monotonic() - begun:.1f} s", flush=True)
+    admin.execute("SET GLOBAL rpl_semi_sync_source_enabled=0")
+    waits._read_query_result()
+    backup(server, directory / "another")
+    server.stop()
+
+
 def kept_settings(directory):
     """What SET PERSIST has kept holds in the copy, as it is, in both of its forms."""
     server = Omnibus(directory)
@@ -343,7 +378,7 @@ def kept_settings(directory):
 
 
 def main():
-    tests = (under_load, refusals, killed_in_the_middle, purged, no_account_comes_back, kept_settings)
+    tests = (under_load, refusals, killed_in_the_middle, purged, no_account_comes_back, ended, kept_settings)
     for test in tests:
         with Scratch("omnibus-backup-") as name:
             test(pathlib.Path(name))

@@ -350,6 +350,109 @@ def catalog(server):
     held.close()
 
 
+def definitions(server):
+    """Definitions are the server's: those that fit are there and used, one more is refused, and statements have their half of the limit."""
+    session, status = hungry(server), Session(server)
+    held = lambda: int(status("SHOW GLOBAL STATUS LIKE 'Omnibus_definition_memory'")[0][1])  # noqa: E731
+    before = held()
+    wide = ", ".join(f"c{n} INT DEFAULT ({n} + {n}) COMMENT '{'x' * 20}'" for n in range(1000))
+    for n in range(100):
+        if session.refused(f"CREATE TABLE own.wide{n} (id INT, {wide})"):
+            break
+        yield "wide tables"
+    expect(10 < n < 99, f"{n} tables of 1,000 columns fit a half of 64 MiB")
+    expect(held() < LIMIT // 2 + MIB, f"definitions hold {held()} bytes")
+    said = status("SELECT current_number_of_bytes_used FROM performance_schema.memory_summary_global_by_event_name"
+                  " WHERE event_name = 'memory/sql/definitions'")
+    expect(said == ((held(),),), f"performance_schema says {said}, the status {held()}")
+    sums = ", ".join(["c1"] * 30000)
+    view = f"CREATE VIEW own.sums AS SELECT CONCAT({sums}) AS a FROM own.wide0"
+    more = ", ".join(f"ADD CHECK (c1 NOT IN ({', '.join(['1'] * 2000)}))" for n in range(60))
+    yield from refuses_all(session, view, f"ALTER TABLE own.wide1 {more}", f"CREATE PROCEDURE own.long() BEGIN {'SET @a = 1; ' * 200000} END")
+    session("INSERT INTO own.wide0 (id) VALUES (1)")
+    expect(session("SELECT id, c7 FROM own.wide0") == ((1, 14),), "a table that is there")
+    expect(session.value(f"SELECT LENGTH(REPEAT('x', {16 * MIB}))") == 16 * MIB, "statements have a half")
+    session("ALTER TABLE own.wide0 DROP COLUMN c8")
+    for at in range(n):
+        session(f"DROP TABLE own.wide{at}")
+    expect(held() == before, f"definitions hold {held()} bytes, {before} before")
+    yield "dropped"
+    session(view.replace("wide0", "t").replace("c1", "id"))
+    session("DROP VIEW own.sums")
+    yield "a large view"
+    session.close()
+    status.close()
+
+
+def called(server):
+    """What a session keeps of the programs that it has called goes where there is no room for more."""
+    session = hungry(server)
+    for n in range(80):
+        session(f"CREATE PROCEDURE own.called{n}() BEGIN IF @never THEN {'SET @a = 1; ' * 1500} END IF; END")
+    for n in range(80):
+        session(f"CALL own.called{n}()")
+        yield "procedures"
+    session("DROP PROCEDURE own.called0")
+    for n in range(1, 80):
+        session(f"DROP PROCEDURE own.called{n}")
+    session.close()
+
+
+def names(server):
+    """Names that stand for expressions whose names stand for others: a short text is one that no memory holds, or no stack."""
+    session = hungry(server)
+    session("CREATE TABLE own.n (a BIGINT)")
+    session("CREATE VIEW own.n0 AS SELECT a FROM own.n")
+    for level in range(1, 40):
+        if session.refused(f"CREATE VIEW own.n{level} AS SELECT a + a AS a FROM own.n{level - 1}"):
+            break
+        yield "views of sums"
+    expect(10 < level < 30, f"{level} levels of sums fit 64 MiB")
+    for at in range(level):
+        session(f"DROP VIEW own.n{at}")
+    session("CREATE VIEW own.n0 AS SELECT a FROM own.n")
+    deep = "".join([" + 1"] * 300)
+    for level in range(1, 60):
+        if error_code(lambda: session(f"CREATE VIEW own.n{level} AS SELECT a{deep} AS a FROM own.n{level - 1}"), but={1436, CAPACITY_EXCEEDED}):  # noqa: B023
+            break
+        yield "views of long sums"
+    expect(error_code(lambda: session("SELECT 1"), but=set()) == 0, "the session goes on")
+    copies = "SELECT CONCAT(" + ", ".join(["a"] * 3000) + ") AS b FROM own.n ORDER BY CONCAT(" + ", ".join(["b"] * 3000) + ")"
+    yield from refuses_all(session, copies)
+    yield "an alias many times"
+    session("DROP TABLE own.n")
+    for at in range(level):
+        session(f"DROP VIEW own.n{at}")
+    session.close()
+
+
+def branches(server):
+    """Prepared branches are nobody's, and count."""
+    root = Session(server)
+    root(f"SET GLOBAL global_connection_memory_limit = {MIB}")
+    session = hungry(server)
+    session("CREATE TABLE own.b (id INT PRIMARY KEY)")
+    for count in range(10_000):
+        session.run(f"XA START 'b{count}'", f"INSERT INTO own.b VALUES ({count})", f"XA END 'b{count}'")
+        if session.refused(f"XA PREPARE 'b{count}'"):
+            break
+        yield "prepared branches"
+    expect(100 < count < 1000, f"{count} prepared branches fit 1 MiB")
+    session(f"XA ROLLBACK 'b{count}'")
+    yield "a branch that was not prepared"
+    root(f"SET GLOBAL global_connection_memory_limit = {LIMIT}")
+    root.close()
+    session.close()
+    other = hungry(server)
+    held = int(other("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])
+    expect(held > count * 1024, f"{held} bytes are counted for {count} branches of a session that has gone")
+    for at in range(count):
+        other(f"XA {'COMMIT' if at % 2 else 'ROLLBACK'} 'b{at}'")
+    expect(other.value("SELECT COUNT(*) FROM own.b") == count // 2, "what was committed")
+    other("DROP TABLE own.b")
+    other.close()
+
+
 def others(server):
     """Who holds less goes on below and beyond the limit, and the largest gives way: its statement, and no other."""
     largest, smaller = hungry(server), [hungry(server) for _ in range(2)]
@@ -402,8 +505,8 @@ def run(parts):
 
 def main():
     named = lambda parts: [part for part in parts if not sys.argv[1:] or part.__name__ in sys.argv[1:]]  # noqa: E731
-    # Definitions of tables are nobody's memory: those that `catalog` makes take some 100 MiB.
-    for parts in ((documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, functions, attributes, others), (catalog,)):
+    # Definitions take from the limit what statements of others would have.
+    for parts in ((documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, functions, attributes, called, names, others), (catalog,), (definitions,), (branches,)):
         if named(parts):
             run(named(parts))
 

@@ -6,6 +6,7 @@ Ring: all.
 
 import sys
 import pathlib
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import Omnibus, Scratch, Session, expect
@@ -128,6 +129,33 @@ def limits(session):
     expect(session.value("SELECT SLEEP(0.2)") == 0, "no limit")
 
 
+def wide(session):
+    """Tables of a thousand columns: what looks at all of them for each of them does so once."""
+    columns = ", ".join(f"c{n} INT" for n in range(1000))
+    session.run(f"CREATE TABLE wide ({columns})", f"INSERT INTO wide VALUES ({', '.join(['1'] * 1000)})")
+    for kind in ("NATURAL JOIN", "NATURAL LEFT JOIN"):
+        joined = " ".join(f"{kind} wide t{n}" for n in range(1, 20))
+        took = timed(lambda: expect(session.value(f"SELECT COUNT(*) FROM wide t0 {joined}") == 1, f"{kind} of 20 tables"))
+        expect(took < 60, f"{kind} of 20 tables of 1,000 columns takes {took:.1f} s")
+    took = timed(lambda: session("ALTER TABLE wide " + ", ".join(f"DROP COLUMN c{n}" for n in range(900))))
+    expect(took < 20, f"900 columns go in {took:.1f} s")
+    names = ", ".join(f"c{n}" for n in range(900, 1000))
+    expect(session(f"SELECT {names} FROM wide") == ((1,) * 100,), "columns that are left")
+    body = "BEGIN " + "SET NEW.x = NEW.x + 1; " * 200 + "END"
+    for n in range(100):
+        session.run(f"CREATE TABLE triggered{n} (x INT)", f"CREATE TRIGGER t{n} BEFORE INSERT ON triggered{n} FOR EACH ROW {body}")
+    took = timed(lambda: session.run(*(f"INSERT INTO b (id, x) VALUES ({n + 10}, {'+'.join(['1'] * (n + 1))})" for n in range(50))))
+    session.run("DELETE FROM b WHERE id > 9", "INSERT INTO triggered7 VALUES (1)")
+    expect(session.value("SELECT x FROM triggered7") == 201, "its trigger")
+    print(f"  50 rows beside 100 triggers of other tables: {took:.2f} s", flush=True)
+
+
+def timed(work):
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun
+
+
 def main():
     with Scratch() as directory:
         server = Omnibus(directory, "--skip-networking")
@@ -136,7 +164,7 @@ def main():
         session.run("CREATE DATABASE d", "USE d", "CREATE TABLE a (id INT PRIMARY KEY, x INT)",
                     "CREATE TABLE b (id INT PRIMARY KEY, x INT)", "INSERT INTO a VALUES (1, 1), (2, 2)",
                     "INSERT INTO b VALUES (1, 1), (2, 2)")
-        for part in (many_tables, common_tables, lateral, reruns, with_in_front, limits, deep):
+        for part in (many_tables, common_tables, lateral, reruns, with_in_front, limits, deep, wide):
             part(session)
             print(f"{part.__name__} ok", flush=True)
         session.close()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Takes a backup and says where its engine is and what number it has.
 fn take(bench: &Bench<'_>, engine: &dyn Engine, root: &Path) -> (PathBuf, CommitNo) {
-    let at = engine.backup_to(root).unwrap();
+    let at = engine.backup_to(root, &|| Ok(())).unwrap();
     // A set of engines is opened in the root itself, and one engine in its folder.
     let own = root.join(bench.directory.path().file_name().unwrap());
     (if own.exists() { own } else { root.to_owned() }, at)

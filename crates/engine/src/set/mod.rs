@@ -21,6 +21,7 @@
 mod split;
 mod view;
 
+use crate::interruptible::GoOn;
 use crate::{
     CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SortedWrites, SpaceId,
     SpaceNames, Staged, TrxId, Write, WriteSet,
@@ -323,11 +324,11 @@ impl<F: ReadAt> Engine for EngineSet<F> {
         self.parts.engines().find_map(Engine::failure)
     }
 
-    fn backup_to(&self, root: &Path) -> Result<CommitNo, EngineError> {
+    fn backup_to(&self, root: &Path, go_on: GoOn<'_>) -> Result<CommitNo, EngineError> {
         // One after the other: each is a prefix of the commits of its own, as after a crash.
         let mut least = CommitNo::MAX;
         for engine in self.parts.engines() {
-            least = least.min(engine.backup_to(root)?);
+            least = least.min(engine.backup_to(root, go_on)?);
         }
         Ok(least)
     }

@@ -5,6 +5,7 @@
 
 use super::grants::{Grants, Restrictions};
 use super::table::{AccessTable, Account};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// An account's name and host part.
@@ -89,11 +90,11 @@ pub fn with_roles(table: &AccessTable, account: &Arc<Account>, names: &[AccountN
 /// Roles, and all that they have.
 #[must_use]
 pub fn reachable(table: &AccessTable, names: &[AccountName]) -> Vec<Arc<Account>> {
-    let mut found: Vec<Arc<Account>> = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     let mut left: Vec<AccountName> = names.to_vec();
     while let Some((user, host)) = left.pop() {
         let Some(role) = table.exact(&user, &host) else { continue };
-        if !found.iter().any(|other| other.is(&role.user, role.host.as_str())) {
+        if seen.insert((role.user.clone(), role.host.as_str().to_owned())) {
             let own = role.grants.roles.iter().filter(|grant| grant.granted);
             left.extend(own.map(|grant| (grant.user.clone(), grant.host.clone())));
             found.push(role);

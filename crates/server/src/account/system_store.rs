@@ -19,6 +19,7 @@ use omnibus_value::json::Json;
 use omnibus_value::temporal::{DateTime, Instant, Zone};
 
 const UTC: Zone = Zone::Offset(0);
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Columns of `mysql.user`, by position.
@@ -263,9 +264,7 @@ pub(super) fn change(
     statement: &[u8],
 ) -> SqlResult<Option<CommitNo>> {
     let text = Bytes::copy_from_slice(statement);
-    let done = session.change_system_tables(&text, Mode::Blocking, |tables| {
-        changes.iter().try_for_each(|change| apply(tables, change))
-    });
+    let done = session.change_system_tables(&text, Mode::Blocking, |tables| apply(tables, changes));
     let outcome = done.map_err(|interrupt| match interrupt {
         Interrupt::Error(error) => error,
         _ => SqlError::internal("account tables could not be changed"),
@@ -273,31 +272,43 @@ pub(super) fn change(
     outcome.wait.map(|ticket| ticket.wait().map_err(SqlError::of_commit)).transpose()
 }
 
-/// The other rows of an account go first, so that what is put is all there is.
-fn apply(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
-    let (name, host) = match change {
-        Record::Put(account) => (account.user.as_str(), account.host.as_str()),
-        Record::Delete { user, host } => (user.as_str(), host.as_str()),
-    };
+/// The name of an account whose rows change, and its host.
+fn key_of(change: &Record) -> (&str, &str) {
+    match change {
+        Record::Put(account) => (&account.user, account.host.as_str()),
+        Record::Delete { user, host } => (user, host),
+    }
+}
+
+/// The other rows of the accounts go first, so that what is put is all there is. They are looked for once, however many accounts change.
+fn apply(tables: &mut SystemTables<'_>, changes: &[Record]) -> ExecResult<()> {
+    let last: HashMap<_, _> = changes.iter().enumerate().map(|(at, change)| (key_of(change), at)).collect();
     for row in tables.rows("db")? {
-        let own = text(&row, db::USER) == name && text(&row, db::HOST) == host;
-        if own && text(&row, db::TABLE).is_empty() {
+        let (name, host) = (text(&row, db::USER), text(&row, db::HOST));
+        if last.contains_key(&(&*name, &*host)) && text(&row, db::TABLE).is_empty() {
             tables.delete("db", &row)?;
         }
     }
     for row in tables.rows("object_grants")? {
-        if text(&row, object::USER) == name && text(&row, object::HOST) == host {
+        let (name, host) = (text(&row, object::USER), text(&row, object::HOST));
+        if last.contains_key(&(&*name, &*host)) {
             tables.delete("object_grants", &row)?;
         }
     }
+    // Of several changes of an account the last one is what is left.
+    let of_last = changes.iter().enumerate().filter(|(at, change)| last.get(&key_of(change)) == Some(at));
+    of_last.map(|(_, change)| change).try_for_each(|change| apply_one(tables, change))
+}
+
+fn apply_one(tables: &mut SystemTables<'_>, change: &Record) -> ExecResult<()> {
     match change {
         Record::Put(account) => {
             tables.put("user", &user_row(account))?;
             object_rows(account).iter().try_for_each(|row| tables.put("object_grants", row))?;
             account.grants.databases.iter().try_for_each(|grant| tables.put("db", &db_row(account, grant)))
         }
-        Record::Delete { .. } => {
-            tables.delete("user", &user_row(&Account::new(name, host)))?;
+        Record::Delete { user, host } => {
+            tables.delete("user", &user_row(&Account::new(user, host)))?;
             Ok(())
         }
     }
@@ -307,20 +318,24 @@ impl AccountStore for SystemStore {
     fn load(&self) -> SqlResult<Vec<Account>> {
         let mut accounts: Vec<Account> =
             self.0.system_rows("user")?.iter().map(|row| account_of(row)).collect();
+        // As `Account::is`.
+        let key = |user: &str, host: &str| {
+            (user.to_owned(), if host.is_empty() { "%".to_owned() } else { host.to_ascii_lowercase() })
+        };
+        let place = |(at, account): (usize, &Account)| (key(&account.user, account.host.as_str()), at);
+        let places: HashMap<_, _> = accounts.iter().enumerate().map(place).collect();
         for row in self.0.system_rows("db")? {
-            let (name, host) = (text(&row, db::USER), text(&row, db::HOST));
-            let owner = accounts.iter_mut().find(|a| a.is(&name, &host));
-            if let Some(account) = owner.filter(|_| text(&row, db::TABLE).is_empty()) {
-                account.grants.databases.push(DbGrant {
+            let owner = places.get(&key(&text(&row, db::USER), &text(&row, db::HOST)));
+            if let Some(at) = owner.filter(|_| text(&row, db::TABLE).is_empty()) {
+                accounts[*at].grants.databases.push(DbGrant {
                     pattern: text(&row, db::DB),
                     privileges: parse(&text(&row, db::PRIVILEGES), number(&row, db::GRANT_OPTION) != 0),
                 });
             }
         }
         for row in self.0.system_rows("object_grants")? {
-            let (name, host) = (text(&row, object::USER), text(&row, object::HOST));
-            if let Some(account) = accounts.iter_mut().find(|a| a.is(&name, &host)) {
-                add_object(account, &row);
+            if let Some(at) = places.get(&key(&text(&row, object::USER), &text(&row, object::HOST))) {
+                add_object(&mut accounts[*at], &row);
             }
         }
         Ok(accounts)

@@ -17,7 +17,7 @@ pub(super) async fn backup(admin: &mut Admin<'_>, backup: &Backup, more: bool) -
     let rule = admin.settings.shared.file_rule();
     let info = crate::net::blocking(|| {
         let target = rule.backup_target(Path::new(&path))?;
-        admin.server.log.backup_to(&target)
+        admin.server.log.backup_to(&target, &admin.client.process.kill)
     })?;
     let text = |text: String| Value::Bytes(Bytes::from(text));
     let bytes = Value::UInt(info.bytes());

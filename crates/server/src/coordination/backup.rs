@@ -7,6 +7,7 @@
 
 use crate::backup::{BackupInfo, BackupTarget, copy_file, finish, sync_folder};
 use omnibus_commit::{Coordinator, SnapshotReader};
+use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{CommitNo, EngineError};
 use omnibus_log::{FilePin, FileSeq, LogHandle, LogPosition, Open, ReadError};
 use std::io;
@@ -42,7 +43,11 @@ fn failed<E: Into<io::Error>>(what: &Path) -> impl FnOnce(E) -> BackupFailure + 
 }
 
 /// Makes a backup in a folder that does not exist or is empty.
-pub(super) fn backup(coordinator: &Coordinator, target: &BackupTarget) -> Result<BackupInfo, BackupFailure> {
+pub(super) fn backup(
+    coordinator: &Coordinator,
+    target: &BackupTarget,
+    go_on: GoOn<'_>,
+) -> Result<BackupInfo, BackupFailure> {
     let (datadir, name) = (coordinator.log().files().path(), target.name());
     let parent = target.parent().map_err(failed(name))?;
     if datadir.canonicalize().is_ok_and(|datadir| parent.starts_with(datadir)) {
@@ -54,7 +59,7 @@ pub(super) fn backup(coordinator: &Coordinator, target: &BackupTarget) -> Result
         }
         _ => failed(name)(error),
     })?;
-    let filled = fill(coordinator, datadir, root.path()).and_then(|info| {
+    let filled = fill(coordinator, datadir, root.path(), go_on).and_then(|info| {
         target.sync().map_err(failed(name))?;
         Ok(info)
     });
@@ -66,14 +71,19 @@ pub(super) fn backup(coordinator: &Coordinator, target: &BackupTarget) -> Result
     })
 }
 
-fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<BackupInfo, BackupFailure> {
+fn fill(
+    coordinator: &Coordinator,
+    datadir: &Path,
+    root: &Path,
+    go_on: GoOn<'_>,
+) -> Result<BackupInfo, BackupFailure> {
     let files = coordinator.log().files();
     // Engines only get further: what recovery needs now is enough for a copy that is made later.
     let first = coordinator.recovery_start()?;
     let pin = FilePin::new(files, first)?;
-    coordinator.engine().backup_to(root)?;
+    coordinator.engine().backup_to(root, go_on)?;
     let mut held = coordinator.reader();
-    let (number, end) = published_now(coordinator, &mut held)?;
+    let (number, end) = published_now(coordinator, &mut held, go_on)?;
     let gtid_executed = coordinator.gtids().state_at(number).to_string();
     held.release();
     // Finished files lose their spare tails in the background.
@@ -93,9 +103,9 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
         let name = names.log(file);
         let (from, to) = (datadir.join(&name), root.join(&name));
         let done = if file == end.file {
-            copy_file(&from, &to, Some(end.offset.0 + front(files, end.file)?))
+            copy_file(&from, &to, Some(end.offset.0 + front(files, end.file)?), go_on)
         } else {
-            std::fs::hard_link(&from, &to).or_else(|_| copy_file(&from, &to, None))
+            std::fs::hard_link(&from, &to).or_else(|_| copy_file(&from, &to, None, go_on))
         };
         done.map_err(failed(&from))?;
         index.push_str(&format!("./{name}\n"));
@@ -118,7 +128,7 @@ fn fill(coordinator: &Coordinator, datadir: &Path, root: &Path) -> Result<Backup
         gtid_executed,
         ..BackupInfo::default()
     };
-    finish(root, info, &format).map_err(failed(root))
+    finish(root, info, &format, go_on).map_err(failed(root))
 }
 
 /// How many bytes are in front of a file's position 0: it is copied as it is.
@@ -131,6 +141,7 @@ fn front(files: &LogHandle, file: FileSeq) -> Result<u64, BackupFailure> {
 fn published_now(
     coordinator: &Coordinator,
     held: &mut SnapshotReader,
+    go_on: GoOn<'_>,
 ) -> Result<(CommitNo, LogPosition), BackupFailure> {
     let newest = coordinator.numbered();
     let started = Instant::now();
@@ -139,6 +150,7 @@ fn published_now(
         if place.0 >= newest {
             return Ok(place);
         }
+        go_on().map_err(|source| BackupFailure::Io { what: "the log".to_owned(), source })?;
         if started.elapsed() > PATIENCE {
             return Err(BackupFailure::Stuck);
         }
@@ -159,7 +171,7 @@ fn copy_small_files(datadir: &Path, root: &Path) -> Result<(), BackupFailure> {
             || Path::new(&name).extension().is_some_and(|end| end == "pem");
         if wanted && entry.path().is_file() {
             let to = root.join(&name);
-            copy_file(&entry.path(), &to, None).map_err(failed(&to))?;
+            copy_file(&entry.path(), &to, None, &|| Ok(())).map_err(failed(&to))?;
         }
     }
     Ok(())

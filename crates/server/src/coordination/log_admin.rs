@@ -16,8 +16,9 @@ use omnibus_encryption::{Encryption, TableEncryption};
 use omnibus_engine::CommitNo;
 use omnibus_format::Dialect;
 use omnibus_log::{FileEntry, FileSeq, LogHandle, PurgeError, PurgeLimit};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{KillFlag, SqlError, SqlResult};
 use parking_lot::Mutex;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -169,12 +170,16 @@ impl LogAdmin for CoordinatorAdmin {
         self.keys.rotate_tables()
     }
 
-    fn backup_to(&self, target: &BackupTarget) -> SqlResult<BackupInfo> {
+    fn backup_to(&self, target: &BackupTarget, kill: &KillFlag) -> SqlResult<BackupInfo> {
         let Some(_one) = self.backing_up.try_lock() else {
             return Err(errors::no_backup(&"another backup is being made"));
         };
         let started = std::time::Instant::now();
-        let info = backup(&self.coordinator, target).map_err(|error| errors::no_backup(&error))?;
+        let go_on = || kill.check().map_err(|_| std::io::Error::from(ErrorKind::Interrupted));
+        let info = backup(&self.coordinator, target, &go_on).map_err(|error| {
+            let failed = errors::no_backup(&error);
+            kill.check().err().unwrap_or(failed)
+        })?;
         let (path, milliseconds) = (target.name().display(), started.elapsed().as_millis() as u64);
         tracing::info!(%path, bytes = info.bytes(), milliseconds, "made a backup");
         Ok(info)

@@ -29,6 +29,7 @@ const GAUGES: &[&str] = &[
     "Innodb_row_lock_time_max",
     "Last_query_cost",
     "Max_used_connections",
+    "Omnibus_definition_memory",
     "Omnibus_oldest_snapshot_*",
     "Ongoing_anonymous_transaction_count",
     "Open_tables",

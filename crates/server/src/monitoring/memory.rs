@@ -1,14 +1,17 @@
-//! Memory that statements and transactions hold, as the accountant has it: by thread, by account, and of the server. Only what is held now is
+//! Memory that statements, transactions and definitions hold, as the accountant has it: by thread, by account, and of the server. Only what is held now is
 //! known, not how often memory was taken.
 
 use super::{Row, text, text_or_null};
 use crate::process::{Process, Processes};
+use omnibus_sql::memory::ServerMemory;
 use omnibus_value::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The event that all of it is counted under.
+/// The event that statements and transactions are counted under.
 const EVENT: &str = "memory/sql/statements";
+/// That of the catalog.
+const DEFINITIONS: &str = "memory/sql/definitions";
 
 fn held(bytes: u64) -> (&'static str, Value) {
     ("CURRENT_NUMBER_OF_BYTES_USED", Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX)))
@@ -44,6 +47,7 @@ pub(super) fn by(processes: &Processes, columns: &[&'static str]) -> Vec<Row> {
 }
 
 /// `memory_summary_global_by_event_name`.
-pub(super) fn global(bytes: u64) -> Vec<Row> {
-    vec![vec![("EVENT_NAME", text(EVENT)), held(bytes)]]
+pub(super) fn global(memory: &ServerMemory) -> Vec<Row> {
+    let row = |event, bytes| vec![("EVENT_NAME", text(event)), held(bytes)];
+    vec![row(EVENT, memory.used()), row(DEFINITIONS, memory.definitions())]
 }

@@ -94,7 +94,7 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
         "memory_summary_by_account_by_event_name" => memory::by(&server.processes, &["USER", "HOST"]),
         "memory_summary_by_user_by_event_name" => memory::by(&server.processes, &["USER"]),
         "memory_summary_by_host_by_event_name" => memory::by(&server.processes, &["HOST"]),
-        "memory_summary_global_by_event_name" => memory::global(server.database.memory().used()),
+        "memory_summary_global_by_event_name" => memory::global(server.database.memory()),
         "session_connect_attrs" | "session_account_connect_attrs" => {
             lines().iter().flat_map(|(_, line)| attributes(line)).collect()
         }

@@ -26,7 +26,7 @@ use crate::expr::node::{Expr, Kind};
 use crate::expr::types::{BindContext, Coercibility, ExprType, Family};
 use crate::logical::hints::HintPlace;
 use crate::logical::{NoVirtualTables, VirtualTables};
-use crate::memory::Account;
+use crate::memory::{Account, MemoryLimits};
 use crate::state::SessionState;
 use crate::storage::{LockMode, NoStorage};
 use omnibus_parser::{Meaning, ast};
@@ -49,6 +49,15 @@ pub(crate) struct Author<'a> {
     /// The database that stored functions without one are in.
     pub database: Option<Arc<str>>,
 }
+
+/// Slots of a statement: a slot is a `u16`.
+const MOST_SLOTS: usize = 60_000;
+/// Columns of the tables in sight whose names are compared in the time of a step.
+const NAMES: u32 = 16;
+/// Bytes of a node of an expression, and of its copies in the plan, as measured.
+const NODE: usize = 640;
+/// Bytes of stack for a level of an expression, about as many as binding its text takes.
+const LEVEL: usize = 1 << 10;
 
 /// A common table expression in sight.
 #[derive(Clone)]
@@ -147,8 +156,8 @@ pub(crate) struct Collected {
 pub(super) struct Limits {
     /// The stack.
     pub depth: Depth,
-    /// The memory of the columns that `*` stands for.
-    pub stars: Account,
+    /// The memory of the columns that `*` stands for, of the expressions that names stand for, and of views.
+    pub copies: Account,
 }
 
 /// The state of binding one statement.
@@ -200,7 +209,7 @@ impl<'a> Binder<'a> {
             around: Around { hint_place: HintPlace::Inner, ..Around::default() },
             collected: Collected::default(),
             last_scope: Scope::default(),
-            limits: Limits { depth: Depth::default(), stars: Account::new(&session.connection.memory) },
+            limits: Limits { depth: Depth::default(), copies: Account::new(&session.connection.memory) },
             scratch: None,
         }
     }
@@ -241,7 +250,11 @@ impl<'a> Binder<'a> {
 
     /// Fails before a recursion is too deep for the stack.
     pub(crate) fn descend(&mut self) -> SqlResult<()> {
-        if self.limits.depth.descend() { Ok(()) } else { Err(SqlError::stack_overrun()) }
+        if !self.limits.depth.descend() {
+            return Err(SqlError::stack_overrun());
+        }
+        // A level of its recursion adds a few of them.
+        if self.collected.slots.len() > MOST_SLOTS { Err(super::from::too_many_tables()) } else { Ok(()) }
     }
 
     /// Notes what the binary log must know.
@@ -405,7 +418,10 @@ impl<'a> Binder<'a> {
             if at + 1 < self.blocks.len() {
                 asked.within = self.blocks.last().map(|block| block.clause);
             }
+            let looked_at = self.blocks[at].scope.tables.iter().map(ScopeTable::width).sum::<usize>();
+            self.spend_on_names(looked_at)?;
             if let Some(expr) = self.blocks[at].find(schema, table, name, &asked)? {
+                self.count_copy(&expr)?;
                 if self.notes.meaning.is_some() {
                     self.mean_column(&self.blocks[at], column, &expr);
                 }
@@ -430,6 +446,30 @@ impl<'a> Binder<'a> {
             _ => name.to_owned(),
         };
         Err(SqlError::bad_field(full, clause.name()))
+    }
+
+    /// Asks for what the expression takes that a name stands for: an alias, or a view's column, whose own names may stand for others. So
+    /// a short text may make one that no memory holds, or no stack.
+    fn count_copy(&mut self, e: &Expr) -> SqlResult<()> {
+        let (nodes, levels) = extent(e);
+        if nodes == 1 {
+            return Ok(());
+        }
+        if !self.limits.depth.reuse(levels * LEVEL) {
+            return Err(SqlError::stack_overrun());
+        }
+        self.session.budget.spend_plan(u32::try_from(nodes).unwrap_or(u32::MAX))?;
+        self.count(nodes * NODE)
+    }
+
+    /// Counts the columns whose names are compared with one.
+    pub(super) fn spend_on_names(&self, columns: usize) -> SqlResult<()> {
+        self.session.budget.spend_plan(columns as u32 / NAMES)
+    }
+
+    /// Asks for memory of the plan that the client's text does not tell of.
+    pub(super) fn count(&mut self, bytes: usize) -> SqlResult<()> {
+        self.limits.copies.grow_exactly(bytes, MemoryLimits::of(&self.session.settings))
     }
 
     /// Whether a table function is bound that has no table before it.
@@ -508,4 +548,15 @@ pub(crate) fn computed_column(name: Arc<str>, ty: &ExprType) -> ResultColumn {
         ty: ty.column.clone(),
         flags: super::scope::type_flags(ty),
     }
+}
+
+/// How many nodes an expression has, and on how many levels.
+fn extent(e: &Expr) -> (usize, usize) {
+    let (mut nodes, mut levels) = (1, 0);
+    e.children(&mut |child| {
+        let (below, height) = extent(child);
+        nodes += below;
+        levels = levels.max(height);
+    });
+    (nodes, levels + 1)
 }

@@ -62,8 +62,7 @@ impl<'q> From<'q> {
         let star = self.list(binder, from, &mut nest)?;
         let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
         if tables.iter().filter(|table| table.has_rows()).count() > MOST_TABLES {
-            let message = format!("Too many tables; MySQL can only use {MOST_TABLES} tables in a join");
-            return Err(SqlError::new(1116, b"HY000", message));
+            return Err(too_many_tables());
         }
         self.check_locking(binder)?;
         Ok((nest, star))
@@ -437,6 +436,12 @@ fn stored_table(binder: &Binder<'_>, schema: &str, name: &str, alias: &str) -> S
         true => found.map_err(|error| missing(binder.session, alias, error)),
         false => found,
     }
+}
+
+/// 1116.
+pub(super) fn too_many_tables() -> SqlError {
+    let message = format!("Too many tables; MySQL can only use {MOST_TABLES} tables in a join");
+    SqlError::new(1116, b"HY000", message)
 }
 
 /// The error of a table that is not there: under LOCK TABLES it was not locked.

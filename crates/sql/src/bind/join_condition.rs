@@ -4,11 +4,13 @@ use super::binder::Binder;
 use super::block::Clause;
 use super::compare;
 use super::from::{Star, scope_len};
-use super::scope::{ScopeTable, same};
+use super::scope::ScopeTable;
 use crate::error::{SqlError, SqlResult};
 use crate::expr::Expr;
 use crate::expr::node::CompareOp;
 use omnibus_parser::ast::{self, JoinCondition, JoinKind, TableRef};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// The two sides of a join: where their tables are in the scope, and what `*` gives of each.
 pub(super) struct Operands {
@@ -50,9 +52,9 @@ pub(super) fn join_condition(
     let mut pairs = Vec::new();
     let mut common = Star::new();
     let mut hidden_columns = Star::new();
+    let sides = (Visible::of(binder, start..middle)?, Visible::of(binder, middle..scope_len(binder))?);
     for name in names {
-        let left = visible_column(binder, start..middle, &name)?;
-        let right = visible_column(binder, middle..scope_len(binder), &name)?;
+        let (left, right) = (sides.0.find(binder, &name)?, sides.1.find(binder, &name)?);
         let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
         let Some(block) = binder.blocks.last_mut() else { continue };
         let (kept_table, hidden_table) = (&block.scope.tables[kept.0], &block.scope.tables[hidden.0]);
@@ -94,31 +96,45 @@ fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<Stri
         Some(Some(table)) => table.column_name(*column).to_string(),
         _ => String::new(),
     };
-    let second: Vec<String> = second.iter().map(name).collect();
-    first.iter().map(name).filter(|name| second.iter().any(|other| same(other, name))).collect()
+    let second: HashSet<String> = second.iter().map(|column| name(column).to_lowercase()).collect();
+    first.iter().map(name).filter(|name| second.contains(&name.to_lowercase())).collect()
 }
 
-/// The one visible column of a name among some tables: table position and column.
-fn visible_column(
-    binder: &Binder<'_>,
-    range: std::ops::Range<usize>,
-    name: &str,
-) -> SqlResult<(usize, usize)> {
-    let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
-    let mut found = None;
-    for at in range {
-        let table = &block.scope.tables[at];
-        if table.is_inner() {
-            continue;
-        }
-        if let Some(column) = table.find(name).filter(|c| !table.hidden.contains(c)) {
-            if found.is_some() {
-                return Err(SqlError::non_uniq(name, "from clause"));
+/// The columns of some tables by their names in lower case: table position and column. A NATURAL join asks for thousands.
+struct Visible(HashMap<String, Vec<(usize, usize)>>);
+
+impl Visible {
+    fn of(binder: &Binder<'_>, range: Range<usize>) -> SqlResult<Visible> {
+        let mut found: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables[range.clone()]);
+        for (at, table) in range.zip(tables).filter(|(_, table)| !table.is_inner()) {
+            binder.spend_on_names(table.width())?;
+            let hidden: HashSet<usize> = table.hidden.iter().copied().collect();
+            for column in (0..table.width()).filter(|column| table.is_named(*column)) {
+                let places = found.entry(table.column_name(column).to_lowercase()).or_default();
+                // The first of a name is the one.
+                if places.last().is_none_or(|(last, _)| *last != at) {
+                    places.push((at, column));
+                }
             }
-            found = Some((at, column));
+            found.values_mut().for_each(|places| {
+                places.pop_if(|(last, column)| *last == at && hidden.contains(column));
+            });
+        }
+        Ok(Visible(found))
+    }
+
+    /// The one of a name. Those that this join has hidden meanwhile are not.
+    fn find(&self, binder: &Binder<'_>, name: &str) -> SqlResult<(usize, usize)> {
+        let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
+        let places = self.0.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+        let mut found = places.iter().filter(|(at, column)| !block.scope.tables[*at].hidden.contains(column));
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => Err(SqlError::non_uniq(name, "from clause")),
+            (Some(place), None) => Ok(*place),
+            _ => Err(SqlError::bad_field(name, "from clause")),
         }
     }
-    found.ok_or_else(|| SqlError::bad_field(name, "from clause"))
 }
 
 /// Whether a table of it may read others of the same FROM.

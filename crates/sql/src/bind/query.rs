@@ -94,7 +94,7 @@ fn whole(binder: &mut Binder<'_>, mut query: logical::Query) -> SqlResult<QueryP
     let untyped_params = binder.collected.untyped_params && depends_on_params(&query);
     let reader = if binder.blocks.is_empty() { Reader::Statement } else { Reader::Query };
     let mut plan = planned(binder, query, reader)?;
-    let none = binder.limits.stars.like();
+    let none = binder.limits.copies.like();
     plan.statement = OfStatement {
         slots: binder.collected.slots.len(),
         subqueries: binder.collected.subqueries,
@@ -102,7 +102,7 @@ fn whole(binder: &mut Binder<'_>, mut query: logical::Query) -> SqlResult<QueryP
         views: std::mem::take(&mut binder.collected.views),
         warnings: std::mem::take(&mut binder.collected.warnings),
         untyped_params,
-        stars: Some(std::mem::replace(&mut binder.limits.stars, none)),
+        stars: Some(std::mem::replace(&mut binder.limits.copies, none)),
     };
     Ok(plan)
 }
@@ -389,7 +389,7 @@ fn select_list(
                 }
                 let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables);
                 tables.iter().filter(|table| !table.is_inner()).try_for_each(|table| table.may_read_all())?;
-                binder.limits.stars.grow(STAR * star.len(), &binder.session.settings)?;
+                binder.limits.copies.grow(STAR * star.len(), &binder.session.settings)?;
                 for (slot, column) in star {
                     let Some(Some(table)) = binder.collected.slots.get(usize::from(*slot)) else { continue };
                     names.push(table.column_name(*column).clone());
@@ -405,7 +405,7 @@ fn select_list(
                 });
                 let Some(table) = table else { return Err(SqlError::bad_table(&wanted.name)) };
                 table.may_read_all()?;
-                binder.limits.stars.grow(STAR * table.width(), &binder.session.settings)?;
+                binder.limits.copies.grow(STAR * table.width(), &binder.session.settings)?;
                 for at in (0..table.width()).filter(|at| !table.is_invisible(*at)) {
                     names.push(table.column_name(at).clone());
                     outputs.push(table.expr(at));

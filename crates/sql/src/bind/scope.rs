@@ -209,6 +209,16 @@ impl ScopeTable {
         }
     }
 
+    /// Whether `find` finds a column.
+    #[must_use]
+    pub fn is_named(&self, at: usize) -> bool {
+        match (&self.names, &self.source) {
+            (Some(names), _) => !names[at].is_empty(),
+            (None, Source::Table(table)) => !table.columns()[at].is_hidden(),
+            _ => true,
+        }
+    }
+
     /// Whether `*` leaves a column out.
     #[must_use]
     pub fn is_invisible(&self, at: usize) -> bool {

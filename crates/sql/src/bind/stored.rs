@@ -49,7 +49,7 @@ fn stored_call(
         Some(&def.definer()),
         Priv::Execute,
     )?;
-    let expected = def.routine()?.params.len();
+    let expected = crate::catalog::of_routine(&def, |tree| tree.params.len())?;
     if expected != args.len() {
         return Err(SqlError::sp_wrong_no_of_args("FUNCTION", def.full_name(), expected, args.len()));
     }

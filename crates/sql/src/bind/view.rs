@@ -24,6 +24,9 @@ use omnibus_parser::ast::{CheckOption, Security};
 use omnibus_value::ColumnType;
 use std::sync::Arc;
 
+/// Bytes of a view that is bound, beside what follows from its text: its tables and their plan.
+const BOUND: usize = 8 << 10;
+
 /// The statement around a view, while that is bound.
 struct Around<'a> {
     blocks: Vec<BlockScope>,
@@ -67,6 +70,8 @@ impl From<'_> {
         nest: &mut Nest,
     ) -> SqlResult<()> {
         let (lock, wait) = self.lock_of(binder, alias);
+        // The client has paid for the words of its own statement.
+        binder.count(view.memory as usize + BOUND)?;
         binder.collected.views.push(view.clone());
         binder.note(|noted| noted.views.push(view.clone()));
         let around = enter(binder, view, lock)?;

@@ -16,6 +16,7 @@ mod foreign_key;
 pub mod histogram;
 pub(crate) mod histogram_data;
 mod index;
+pub(crate) mod memory;
 pub mod persist;
 mod program;
 pub(crate) mod rowid;
@@ -38,6 +39,7 @@ pub use histogram::Histogram;
 pub use index::{Index, IndexKind, IndexPart};
 pub use omnibus_value::literal::{in_definition as quote_string, name as quote_ident};
 pub use program::{ProgramDef, ProgramKey, program_key};
+pub(crate) use program::{of_routine, of_trigger};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{
     comment_text, defaults_text, engine_text, foreign_key_text, implied, leave_out_options,
@@ -46,5 +48,5 @@ pub use show_create::{
 pub use statistics::{IndexStatistics, RowSample, Statistics};
 pub use table::{Table, TableDef, TableState, first_again, first_double, same_name};
 pub use usage::{Fetched, Usage, Uses};
-pub(crate) use view::parse_view;
 pub use view::{Definer, View, ViewDef};
+pub(crate) use view::{parse_view, unreadable};

@@ -341,7 +341,12 @@ pub fn load(snapshot: &dyn Snapshot, parse: ParseDefinition) -> SqlResult<Catalo
     // `D` sorts before `T` and `V`, so schemas are there when their tables and views come.
     for pair in snapshot.scan(Bound::Included(&from), Bound::Excluded(&to), false) {
         let (key, value) = pair?;
-        apply(&mut catalog, &key, &Some(value), parse)?;
+        // Each of them once: to look for an earlier one would take quadratic time.
+        match (key.get(4), key.get(5..).and_then(|id| id.try_into().ok()).map(u64::from_be_bytes)) {
+            (Some(b'T'), Some(id)) => put_stored_table(&mut catalog, id, &value, Arc::default(), parse)?,
+            (Some(b'V'), Some(id)) => catalog.put_view(Arc::new(View::new(decode_view(id, &value)?))),
+            _ => apply(&mut catalog, &key, &Some(value), parse)?,
+        }
     }
     Ok(catalog)
 }
@@ -400,10 +405,20 @@ fn apply_table(catalog: &mut Catalog, id: u64, write: &Write, parse: ParseDefini
         catalog.remove_table(&old.def.db, &old.def.name);
     }
     if let Some(value) = write {
-        let def = decode_table(id, value, parse)?;
-        let state = old.map_or_else(|| Arc::new(TableState::default()), |old| old.state.clone());
-        catalog.put_table(Arc::new(Table::new(def, state)));
+        let state = old.map_or_else(Arc::default, |old| old.state.clone());
+        put_stored_table(catalog, id, value, state, parse)?;
     }
+    Ok(())
+}
+
+fn put_stored_table(
+    catalog: &mut Catalog,
+    id: u64,
+    value: &[u8],
+    state: Arc<TableState>,
+    parse: ParseDefinition,
+) -> SqlResult<()> {
+    catalog.put_table(Arc::new(Table::new(decode_table(id, value, parse)?, state)));
     Ok(())
 }
 

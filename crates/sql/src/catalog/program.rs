@@ -105,10 +105,7 @@ impl ProgramDef {
     /// # Errors
     /// As `tree`.
     pub fn routine(&self) -> SqlResult<CreateRoutine> {
-        match &*self.tree()? {
-            Statement::CreateRoutine(tree) => Ok((**tree).clone()),
-            _ => Err(SqlError::internal("a stored routine of another kind")),
-        }
+        of_routine(self, CreateRoutine::clone)
     }
 
     /// A trigger's.
@@ -116,10 +113,7 @@ impl ProgramDef {
     /// # Errors
     /// As `tree`.
     pub fn trigger(&self) -> SqlResult<CreateTrigger> {
-        match &*self.tree()? {
-            Statement::CreateTrigger(tree) => Ok((**tree).clone()),
-            _ => Err(SqlError::internal("a stored trigger of another kind")),
-        }
+        of_trigger(self, CreateTrigger::clone)
     }
 
     /// An event's.
@@ -171,5 +165,27 @@ impl ProgramDef {
         let program =
             tree.clauses.program.ok_or_else(|| SqlError::internal("a stored event without a body"))?;
         Ok((tree.clauses.comment.unwrap_or_default(), program))
+    }
+}
+
+/// Something of a routine's tree, which is not copied: it may be large.
+///
+/// # Errors
+/// As `ProgramDef::tree`.
+pub(crate) fn of_routine<T>(def: &ProgramDef, read: impl FnOnce(&CreateRoutine) -> T) -> SqlResult<T> {
+    match &*def.tree()? {
+        Statement::CreateRoutine(tree) => Ok(read(tree)),
+        _ => Err(SqlError::internal("a stored routine of another kind")),
+    }
+}
+
+/// Something of a trigger's tree, which is not copied: a statement asks this of all that its database has.
+///
+/// # Errors
+/// As `ProgramDef::tree`.
+pub(crate) fn of_trigger<T>(def: &ProgramDef, read: impl FnOnce(&CreateTrigger) -> T) -> SqlResult<T> {
+    match &*def.tree()? {
+        Statement::CreateTrigger(tree) => Ok(read(tree)),
+        _ => Err(SqlError::internal("a stored trigger of another kind")),
     }
 }

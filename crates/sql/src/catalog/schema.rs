@@ -1,5 +1,6 @@
 //! Schemas and the catalog as a whole.
 
+use super::memory;
 use super::sys_routines;
 use super::{Child, ProgramDef, ProgramKey, Table, View, program_key};
 use crate::error::{SqlError, SqlResult};
@@ -35,6 +36,13 @@ impl Schema {
         Schema { name, collation, tables: BTreeMap::new(), views: BTreeMap::new(), programs: BTreeMap::new() }
     }
 
+    /// Bytes of its definitions.
+    fn memory(&self) -> u64 {
+        let tables = self.tables.values().map(|table| memory::of_table(&table.def)).sum::<u64>();
+        let views = self.views.values().map(|view| view.memory).sum::<u64>();
+        tables + views + self.programs.values().map(|program| memory::of_program(program)).sum::<u64>()
+    }
+
     /// Whether a table or a view has this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -51,6 +59,8 @@ pub struct Catalog {
     pub schemas: BTreeMap<Arc<str>, Arc<Schema>>,
     /// Tables with a foreign key to a table, by that one's database and name.
     pub(crate) references: BTreeMap<TableName, Vec<TableName>>,
+    /// Bytes of all definitions.
+    pub memory: u64,
     /// The next table id.
     pub next_table_id: u64,
     /// The next space id.
@@ -108,13 +118,17 @@ impl Catalog {
     /// Adds or replaces a view. The schema must exist.
     pub fn put_view(&mut self, view: Arc<View>) {
         if let Some(schema) = self.schemas.get_mut(&view.def.db) {
-            Arc::make_mut(schema).views.insert(view.def.name.clone(), view);
+            self.memory += view.memory;
+            let old = Arc::make_mut(schema).views.insert(view.def.name.clone(), view);
+            self.memory -= old.map_or(0, |old| old.memory);
         }
     }
 
     /// Removes a view.
     pub fn remove_view(&mut self, db: &str, name: &str) -> Option<Arc<View>> {
-        Arc::make_mut(self.schemas.get_mut(db)?).views.remove(name)
+        let view = Arc::make_mut(self.schemas.get_mut(db)?).views.remove(name)?;
+        self.memory -= view.memory;
+        Some(view)
     }
 
     /// All views of all schemas.
@@ -146,13 +160,17 @@ impl Catalog {
     /// Adds or replaces a stored program. The schema must exist.
     pub fn put_program(&mut self, program: Arc<ProgramDef>) {
         if let Some(schema) = self.schemas.get_mut(&program.db) {
-            Arc::make_mut(schema).programs.insert(program.key(), program);
+            self.memory += memory::of_program(&program);
+            let old = Arc::make_mut(schema).programs.insert(program.key(), program);
+            self.memory -= old.map_or(0, |old| memory::of_program(&old));
         }
     }
 
     /// Removes a stored program.
     pub fn remove_program(&mut self, db: &str, key: &ProgramKey) -> Option<Arc<ProgramDef>> {
-        Arc::make_mut(self.schemas.get_mut(db)?).programs.remove(key)
+        let program = Arc::make_mut(self.schemas.get_mut(db)?).programs.remove(key)?;
+        self.memory -= memory::of_program(&program);
+        Some(program)
     }
 
     /// Adds or replaces a table. The schema must exist.
@@ -160,6 +178,7 @@ impl Catalog {
         self.remove_table(&table.def.db, &table.def.name);
         if let Some(schema) = self.schemas.get_mut(&table.def.db) {
             Arc::make_mut(schema).tables.insert(table.def.name.clone(), table.clone());
+            self.memory += memory::of_table(&table.def);
             self.link(&table);
         }
     }
@@ -167,6 +186,7 @@ impl Catalog {
     /// Removes a table.
     pub fn remove_table(&mut self, db: &str, name: &str) -> Option<Arc<Table>> {
         let table = Arc::make_mut(self.schemas.get_mut(db)?).tables.remove(name)?;
+        self.memory -= memory::of_table(&table.def);
         self.unlink(&table);
         Some(table)
     }
@@ -174,6 +194,7 @@ impl Catalog {
     /// Removes a schema with its tables.
     pub fn remove_schema(&mut self, name: &str) -> Option<Arc<Schema>> {
         let schema = self.schemas.remove(name)?;
+        self.memory -= schema.memory();
         for table in schema.tables.values() {
             self.unlink(table);
         }

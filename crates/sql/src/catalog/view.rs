@@ -7,7 +7,7 @@ use omnibus_parser::ast::{
     UserName, ViewAlgorithm,
 };
 use omnibus_parser::print;
-use omnibus_parser::{Facts, ParseOptions, ViewText};
+use omnibus_parser::{Facts, ParseError, ParseOptions, ViewText};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -91,6 +91,8 @@ pub struct View {
     pub mergeable: bool,
     /// Dropped, or replaced by a newer definition.
     stale: AtomicBool,
+    /// Bytes of the definition.
+    pub(crate) memory: u64,
 }
 
 impl View {
@@ -99,7 +101,8 @@ impl View {
     pub fn new(def: ViewDef) -> View {
         let mergeable =
             def.algorithm != ViewAlgorithm::TempTable && mergeable_select(&def.query).is_some_and(is_plain);
-        View { mergeable, def, stale: AtomicBool::new(false) }
+        let memory = super::memory::of_view(&def) as u64;
+        View { mergeable, def, stale: AtomicBool::new(false), memory }
     }
 
     /// Its one SELECT, if it is merged.
@@ -215,15 +218,23 @@ impl ViewDef {
     }
 }
 
+/// The error of a text of the catalog that does not parse. One is read before it is stored, and may be nested more deeply than the
+/// statement that it was made from.
+pub(crate) fn unreadable(text: &str, error: &ParseError) -> SqlError {
+    if matches!(error, ParseError::TooDeep) {
+        return SqlError::stack_overrun();
+    }
+    tracing::error!(%error, text, "a stored definition does not parse");
+    SqlError::internal(format!("a stored definition does not parse: {error}"))
+}
+
 /// The definition that a stored text describes; the id is the caller's to fill in.
 ///
 /// # Errors
 /// The text is no CREATE VIEW.
 pub(crate) fn parse_view(db: &str, text: &str) -> SqlResult<ViewDef> {
-    let statements = omnibus_parser::parse(text.as_bytes(), &ParseOptions::default()).map_err(|error| {
-        tracing::error!(%error, text, "a stored definition does not parse");
-        SqlError::internal(format!("a stored definition does not parse: {error}"))
-    })?;
+    let statements = omnibus_parser::parse(text.as_bytes(), &ParseOptions::default())
+        .map_err(|error| unreadable(text, &error))?;
     let Some(Statement::CreateView(tree)) = statements.into_iter().next().map(|statement| statement.node)
     else {
         return Err(SqlError::internal("a stored definition is not CREATE VIEW"));

@@ -10,7 +10,8 @@ use super::expressions::Writer;
 use super::loaded::Loaded;
 use crate::api::{AccessCheck, Outcome, Priv, SessionSettings};
 use crate::catalog::{Catalog, Schema, Table, View, charset, persist};
-use crate::error::{ExecResult, SqlResult};
+use crate::error::{ExecResult, SqlError, SqlResult};
+use crate::memory::{self, MemoryLimits};
 use crate::state::SessionState;
 use crate::store::{
     Names, OpenDefinition, StatementInfo, Trx, private_event, set_cache_context, write_set_event,
@@ -20,6 +21,7 @@ use omnibus_engine::{CommitNo, SpaceId};
 use omnibus_format::private;
 use omnibus_parser::ast::ObjectName;
 use omnibus_value::temporal::DateMode;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -139,8 +141,19 @@ impl Ddl<'_> {
         Ok(Loaded::new(&self.trx.shared, spaces))
     }
 
+    /// Fails if all definitions would take more of the memory than statements leave them.
+    fn refuse_to_outgrow(&self, next: &Catalog) -> SqlResult<()> {
+        let limit = MemoryLimits::of(&self.state.settings).server;
+        let now = self.trx.shared.memory.definitions();
+        if next.memory > now && next.memory > memory::most_of_definitions(limit) {
+            return Err(SqlError::memory_exceeded(limit, "global_connection_memory_limit"));
+        }
+        Ok(())
+    }
+
     /// Commits. The reply must wait for the ticket in the outcome.
     pub(crate) fn commit(&mut self, mut change: Change) -> ExecResult<Outcome> {
+        self.refuse_to_outgrow(&change.next)?;
         persist::put_ids(&mut self.trx.transaction.writes, &change.next);
         self.trx.log.take_along_applied(&self.trx.statement, &mut self.trx.transaction)?;
         self.log(&change)?;
@@ -148,8 +161,11 @@ impl Ddl<'_> {
         let next = Arc::new(std::mem::take(&mut change.next));
         let affected = change.affected;
         let now_us = omnibus_commit::now_us();
-        let lasting = |stale: &Arc<Table>| next.tables().any(|table| table.def.id == stale.def.id);
-        let gone = change.stale.iter().filter(|stale| !lasting(stale)).map(|stale| stale.def.id).collect();
+        let mut gone: HashSet<u64> = change.stale.iter().map(|stale| stale.def.id).collect();
+        if !gone.is_empty() {
+            next.tables().for_each(|table| _ = gone.remove(&table.def.id));
+        }
+        let gone = gone.into_iter().collect();
         let effect = effect(self.trx, change, next);
         let ticket = self.trx.commit_ddl(logged, now_us, gone, effect);
         Ok(Outcome { affected, wait: Some(ticket), ..Outcome::ok() })
@@ -157,6 +173,7 @@ impl Ddl<'_> {
 
     /// Leaves the definition in the transaction, for rows that belong to it. `self.sql` is logged with it.
     pub(super) fn leave_open(&mut self, mut change: Change) -> ExecResult<()> {
+        self.refuse_to_outgrow(&change.next)?;
         persist::put_ids(&mut self.trx.transaction.writes, &change.next);
         if self.state.settings.sql_log_bin {
             self.log_with(&change, |trx, info, bodies| {
@@ -208,7 +225,7 @@ fn effect(trx: &Trx, change: Change, next: Arc<Catalog>) -> impl FnOnce(CommitNo
         for hook in change.hooks {
             hook(no);
         }
-        shared.catalog.store(next, no);
+        shared.store_catalog(next, no);
         for table in &change.stale {
             table.stale.store(true, Ordering::Release);
         }
@@ -249,7 +266,7 @@ fn reserve_ids(trx: &mut Trx, current: &Arc<Catalog>) -> SqlResult<()> {
     let current = current.clone();
     let kill = trx.budget.kill().clone();
     let request = CommitRequest {
-        on_ordered: Some(Box::new(move |no| shared.catalog.store(current, no))),
+        on_ordered: Some(Box::new(move |no| shared.store_catalog(current, no))),
         ..CommitRequest::new(cache, writes, false, omnibus_commit::now_us())
     };
     let ticket = trx.shared.port.commit_seen(&kill, request);

@@ -4,16 +4,17 @@ use super::alter_edit::Edit;
 use super::build::check_constraint_name;
 use crate::api::client_text::of_client;
 use crate::catalog::{
-    Catalog, Check, ColumnDefault, ReferenceAction, StoredExpr, Table, TableDef, same_name,
+    Catalog, Check, Column, ColumnDefault, ReferenceAction, StoredExpr, Table, TableDef, same_name,
 };
 use crate::dml::{ExpressionOf, RowExpressions};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::functions::{SESSION, VOLATILE};
 use crate::expr::node::{Expr, Kind};
 use crate::state::SessionState;
-use omnibus_parser::ast::{self, ColumnDef, CreateTable};
+use omnibus_parser::ast::{self, ColumnDef, CreateTable, Ident};
 use omnibus_parser::print;
 use omnibus_parser::{ParseOptions, Stored, parse_expr};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Origin of a definition's expression: the collation of the statement's text, and whether it is put in MySQL's words.
@@ -371,10 +372,15 @@ pub(super) fn reads(expr: &StoredExpr, column: &str) -> bool {
 pub(super) fn check_dependents(old: &TableDef, edit: &mut Edit) -> SqlResult<()> {
     let dropped = edit.dropped_columns.clone();
     let renamed = edit.renamed.iter().filter(|(from, to)| !same_name(from, to)).map(|(from, _)| from.clone());
+    // Hundreds of columns may go at once.
+    let gone: HashSet<String> = dropped.iter().map(|name| name.to_lowercase()).collect();
+    let goes = |name: &str| gone.contains(&name.to_lowercase());
+    let computed: Vec<&Column> =
+        old.columns.iter().filter(|other| other.is_computed() && !goes(&other.name)).collect();
+    let checks: Vec<_> =
+        old.checks.iter().map(|check| (check, print::column_names(&check.expr.tree))).collect();
     for column in dropped.iter().cloned().chain(renamed) {
-        let goes = |name: &str| dropped.iter().any(|gone| same_name(gone, name));
-        for other in old.columns.iter().filter(|other| !goes(&other.name) && !same_name(&other.name, &column))
-        {
+        for other in computed.iter().filter(|other| !same_name(&other.name, &column)) {
             let stays = |expr: &StoredExpr| reads(expr, &column) && edit.keeps(&other.name, expr);
             if other.generated.as_ref().is_some_and(|generated| stays(&generated.expr)) {
                 let message = format!("Column '{column}' has a generated column dependency.");
@@ -388,9 +394,10 @@ pub(super) fn check_dependents(old: &TableDef, edit: &mut Edit) -> SqlResult<()>
                 return Err(SqlError::new(3766, b"HY000", message));
             }
         }
-        for check in old.checks.iter().filter(|check| reads(&check.expr, &column)) {
+        let named = |names: &[Ident]| names.iter().any(|read| same_name(read, &column));
+        for (check, names) in checks.iter().filter(|(_, names)| named(names)) {
             let Some(at) = edit.find_check(&check.name) else { continue };
-            let alone = print::column_names(&check.expr.tree).iter().all(|read| same_name(read, &column));
+            let alone = names.iter().all(|read| same_name(read, &column));
             if alone && goes(&column) {
                 edit.tree.checks.remove(at);
                 continue;

@@ -19,10 +19,8 @@ pub fn load_catalog(snapshot: &dyn Snapshot) -> SqlResult<Catalog> {
 
 /// The tree of a CREATE TABLE text.
 pub(crate) fn parse_create(text: &str) -> SqlResult<CreateTable> {
-    let statements = omnibus_parser::parse(text.as_bytes(), &ParseOptions::default()).map_err(|error| {
-        tracing::error!(%error, text, "a stored definition does not parse");
-        SqlError::internal(format!("a stored definition does not parse: {error}"))
-    })?;
+    let statements = omnibus_parser::parse(text.as_bytes(), &ParseOptions::default())
+        .map_err(|error| crate::catalog::unreadable(text, &error))?;
     match statements.into_iter().next().map(|statement| statement.node) {
         Some(Statement::CreateTable(tree)) => Ok(*tree),
         _ => Err(SqlError::internal("a stored definition is not CREATE TABLE")),

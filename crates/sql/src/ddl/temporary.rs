@@ -9,7 +9,7 @@ use super::exec::{Change, Ddl};
 use super::expressions::{check_dependents, check_expressions, rename_checks};
 use super::online::Online;
 use crate::api::Priv;
-use crate::catalog::{Catalog, Column, Table, TableDef};
+use crate::catalog::{Catalog, Table, TableDef};
 use crate::dml::RowExpressions;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits};
@@ -17,11 +17,6 @@ use crate::store::{InsertOutcome, duplicate_error};
 use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName, OnlineOptions};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Bytes of a definition beside its columns.
-const DEFINITION: usize = 4 << 10;
-/// Most bytes of a column, an index or a check.
-const COLUMN: usize = 1 << 10;
 
 /// CREATE TEMPORARY TABLE, without AS SELECT's rows. `None`: it is there and may be.
 pub(crate) fn create_temporary(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Option<Arc<Table>>> {
@@ -65,12 +60,9 @@ pub(crate) fn create_temporary(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecRes
 
 /// Asks for a definition's memory.
 fn account_of(ddl: &Ddl<'_>, def: &TableDef) -> SqlResult<Account> {
-    let labels = |column: &Column| column.ty.labels.iter().map(|label| label.len() + 64).sum::<usize>();
-    let columns: usize =
-        def.columns.iter().map(|column| COLUMN + column.comment.len() + labels(column)).sum();
-    let others = def.indexes.len() + def.checks.len() + def.options.len();
     let mut account = Account::new(&ddl.state.connection.memory);
-    account.grow_exactly(DEFINITION + columns + COLUMN * others, MemoryLimits::of(&ddl.state.settings))?;
+    let bytes = crate::catalog::memory::of_table(def);
+    account.grow_exactly(bytes as usize, MemoryLimits::of(&ddl.state.settings))?;
     Ok(account)
 }
 

@@ -1,7 +1,7 @@
 //! Triggers whose table is dropped or gets another name.
 
 use super::exec::{Change, Ddl};
-use crate::catalog::{ProgramDef, Table, persist, quote_ident};
+use crate::catalog::{ProgramDef, Table, of_trigger, persist, quote_ident};
 use crate::error::{SqlError, SqlResult};
 use omnibus_parser::ast::{CreateTrigger, ProgramKind};
 use std::sync::Arc;
@@ -34,8 +34,9 @@ pub(crate) fn trigger_text(tree: &CreateTrigger, definer: &str, table: &str, ord
 /// The triggers of a table.
 pub(crate) fn triggers_of(change: &Change, table: &Table) -> Vec<(Arc<ProgramDef>, CreateTrigger)> {
     let all = change.next.programs_of(&table.def.db, ProgramKind::Trigger);
-    let read = all.filter_map(|def| Some((def.clone(), def.trigger().ok()?)));
-    read.filter(|(_, tree)| *tree.table.name == *table.def.name).collect()
+    let own =
+        |def: &&Arc<ProgramDef>| of_trigger(def, |tree| *tree.table.name == *table.def.name).unwrap_or(false);
+    all.filter(own).filter_map(|def| Some((def.clone(), def.trigger().ok()?))).collect()
 }
 
 /// The table goes, and its triggers with it.

@@ -3,7 +3,7 @@
 //! row events, or that a foreign key takes along, fire none.
 
 use super::Run;
-use crate::catalog::{Catalog, ProgramDef, Table};
+use crate::catalog::{Catalog, ProgramDef, Table, of_trigger};
 use crate::error::ExecResult;
 use omnibus_parser::ast::{ProgramKind, TriggerEvent, TriggerTime};
 use omnibus_value::Value;
@@ -22,10 +22,11 @@ impl Triggers {
         let mut found = Vec::new();
         for def in catalog.programs_of(&table.def.db, ProgramKind::Trigger) {
             // One that does not parse any more says so when it is looked at.
-            if let Ok(tree) = def.trigger()
-                && *tree.table.name == *table.def.name
-            {
-                found.push((tree.time, tree.event, def.clone()));
+            let fires = of_trigger(def, |tree| {
+                (*tree.table.name == *table.def.name).then_some((tree.time, tree.event))
+            });
+            if let Ok(Some((time, event))) = fires {
+                found.push((time, event, def.clone()));
             }
         }
         found.sort_by_key(|(.., def)| def.order);

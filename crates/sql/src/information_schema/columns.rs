@@ -7,6 +7,7 @@ use crate::catalog::type_text;
 use crate::catalog::{Column, ColumnDefault, Table, View, charset};
 use crate::error::ExecResult;
 use crate::expr::types::{Family, family};
+use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,7 +70,7 @@ fn computed_columns(def: &'static Def) -> Described {
 
 fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    let mariadb = reader.cx.session.settings.mariadb;
+    let (mariadb, zone) = (reader.cx.session.settings.mariadb, reader.cx.session.settings.zone);
     for def in reader.computed() {
         rows.extend(COMPUTED.get(&(def.schema, def.name)).into_iter().flatten().cloned());
     }
@@ -78,7 +79,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
-                default: default_value(column, &reader.cx.session.settings),
+                default: default_value(column, (mariadb, zone)),
                 nullable: column.nullable,
                 key: key_of(table, at),
                 extra: extra(column),
@@ -130,7 +131,7 @@ fn of_view(view: &View, outline: &Outline, settings: &SessionSettings) -> Vec<Ve
     for (at, column) in outline.columns.iter().enumerate() {
         let place = [text("def"), text(&view.def.db), text(&view.def.name), text(&column.name)];
         let default = match &column.base {
-            Some((table, at)) => default_value(&table.columns()[*at], settings),
+            Some((table, at)) => default_value(&table.columns()[*at], (settings.mariadb, settings.zone)),
             None if column.nullable => Value::Null,
             None => match family(column.ty.kind) {
                 Family::Integer | Family::Decimal | Family::Real => text("0"),
@@ -258,8 +259,7 @@ fn numeric(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
-fn default_value(column: &Column, settings: &SessionSettings) -> Value {
-    let mariadb = settings.mariadb;
+fn default_value(column: &Column, (mariadb, zone): (bool, Zone)) -> Value {
     let digits = column.ty.decimals;
     match &column.default {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
@@ -276,7 +276,7 @@ fn default_value(column: &Column, settings: &SessionSettings) -> Value {
             text(if hex.is_empty() { hex } else { format!("0x{hex}") })
         }
         ColumnDefault::Value(Value::DateTime(at)) if column.ty.kind == ColumnKind::Timestamp => {
-            let local = at.utc_to_local(settings.zone).unwrap_or(*at);
+            let local = at.utc_to_local(zone).unwrap_or(*at);
             text(charset::text(&Value::DateTime(local), &column.ty))
         }
         ColumnDefault::Value(value) => text(charset::text(value, &column.ty)),

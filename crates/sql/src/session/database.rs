@@ -46,16 +46,18 @@ impl Database {
         let catalog = load_catalog(&*port.latest())?;
         drop_dead_spaces(&*port, &catalog);
         crate::store::kept_statistics::load(&*port, &catalog)?;
+        let memory = Arc::<ServerMemory>::default();
+        memory.definitions_hold(catalog.memory);
         let shared = TrxContext {
             locks: LockManager::new(),
             catalog: CatalogCell::new(catalog),
             statistics: AtomicU64::new(0),
             xid: AtomicU64::new(port.first_xid()),
-            branches: crate::xa::Registry::default(),
+            branches: crate::xa::Registry::new(&memory),
             backups: AtomicU32::new(0),
             builds: Default::default(),
             turns: Arc::default(),
-            memory: Arc::default(),
+            memory,
             port,
         };
         let shared = Arc::new(shared);

@@ -166,10 +166,6 @@ fn maintain_one(
         // In the session's memory: nothing to count for others, nothing that a disk could have damaged.
         return Ok(ok("OK"));
     }
-    if table.temporary && kind != MaintenanceKind::Repair {
-        // In this session's memory, written by no one else: nothing to count and nothing to compare.
-        return Ok(ok("OK"));
-    }
     match kind {
         MaintenanceKind::Analyze => {
             analyze(cx, &table)?;
@@ -224,6 +220,9 @@ fn check_table(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<
     for pair in snapshot.snapshot.scan(by_ref(&range.from), by_ref(&range.to), false) {
         let (key, row) = pair?;
         rows += 1;
+        if problems.len() >= ENOUGH {
+            return Ok(problems);
+        }
         if rows.is_multiple_of(PAUSE) {
             cx.state.budget.look(0)?;
         }
@@ -239,9 +238,6 @@ fn check_table(cx: &mut StatementContext<'_>, table: &Arc<Table>) -> ExecResult<
             if snapshot.snapshot.get(&entry.key)?.as_deref() != Some(&entry.value[..]) {
                 problems.push(format!("index '{}' has no entry for row {rows}", index.name));
             }
-        }
-        if problems.len() >= ENOUGH {
-            return Ok(problems);
         }
     }
     for (at, index) in table.def.indexes.iter().enumerate().skip(1) {

@@ -101,7 +101,7 @@ impl SqlSession {
         let memory = SessionMemory::of_client(database.shared.memory.clone(), kill.clone());
         let trx = Trx::new(database.shared.clone(), u64::from(id), budget.clone(), &memory);
         let mut state = SessionState::new(ClientConnection::new(id, memory.clone()), budget);
-        let interpreter = Interpreter::new(&database);
+        let interpreter = Interpreter::new(&database, &memory);
         let named_locks = NamedLocks::new(&database.shared.locks, trx.locks.rows.owner(), &memory);
         state.programs = ProgramState::new(interpreter.clone(), &memory);
         let collation = Database::default_collation();

@@ -8,7 +8,8 @@ use super::show::answer_column;
 use super::{Call, StatementContext};
 use crate::api::{AccessCheck, Mode, Outcome};
 use crate::error::{ExecResult, Interrupt, SqlError};
-use crate::store::BranchState;
+use crate::memory::MemoryLimits;
+use crate::store::{BranchState, branch_memory};
 use crate::xa::{Held, Xid};
 use bytes::Bytes;
 use omnibus_parser::ast::Xa;
@@ -88,7 +89,8 @@ fn prepare(cx: &mut StatementContext<'_>, xid: &Xid) -> ExecResult<Outcome> {
     if !is_own(cx, xid) {
         return Err(SqlError::xaer_nota().into());
     }
-    let prepared = cx.trx.prepare_branch(omnibus_commit::now_us());
+    let memory = branch_memory(cx.trx, MemoryLimits::of(&cx.state.settings))?;
+    let prepared = cx.trx.prepare_branch(omnibus_commit::now_us(), memory);
     let owner = Some(&*cx.state.login.account).filter(|account| !account.is_empty()).map(Arc::from);
     let prepared = prepared.map(|(ticket, held)| (ticket, Held { owner, ..held }));
     let prepared = prepared.and_then(|(ticket, held)| cx.settle(ticket).map(|_| held));
@@ -168,7 +170,8 @@ fn finish(
     }
     let branches = &cx.database.shared.branches;
     let account = &cx.state.login.account;
-    let held = branches.take(xid, |owner| match owner {
+    let kill = cx.state.budget.kill();
+    let held = branches.take(xid, kill, |owner| match owner {
         Some(owner) if *owner == **account => Ok(()),
         _ => access.check_any_branch(),
     })?;

@@ -451,8 +451,19 @@ fn whole_prefix(prefix: Bytes) -> KeyRange {
     KeyRange { from: Bound::Included(prefix), to, reverse: false }
 }
 
-/// The tables that a change of a table's rows looks at (parents, children) or changes (children, and theirs).
-fn relations(catalog: &Catalog, table: &Table, found: &mut Vec<(u64, TableMode)>) {
+/// The tables that a change of a table's rows looks at (parents, children) or changes (children, and theirs). Level by level: rows
+/// follow no further than `MAX_DEPTH`, and a chain of tables may be longer than any stack.
+fn relations(catalog: &Catalog, table: &Arc<Table>, found: &mut Vec<(u64, TableMode)>) {
+    let mut level = vec![table.clone()];
+    for _ in 0..MAX_DEPTH + 2 {
+        let mut next = Vec::new();
+        level.iter().for_each(|table| related(catalog, table, found, &mut next));
+        level = next;
+    }
+}
+
+/// One level of them; `next`: those whose rows change.
+fn related(catalog: &Catalog, table: &Table, found: &mut Vec<(u64, TableMode)>, next: &mut Vec<Arc<Table>>) {
     for key in &table.def.foreign_keys {
         if let Some(parent) = catalog.find_table(&key.parent_db, &key.parent)
             && !found.iter().any(|(id, _)| *id == parent.def.id)
@@ -471,7 +482,7 @@ fn relations(catalog: &Catalog, table: &Table, found: &mut Vec<(u64, TableMode)>
             None => found.push((id, mode)),
         }
         if changes {
-            relations(catalog, &child.table, found);
+            next.push(child.table);
         }
     }
 }

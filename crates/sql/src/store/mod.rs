@@ -67,4 +67,4 @@ pub(crate) use trx::set_cache_context;
 pub use trx::{Marks, Trx, TrxContext};
 pub use watch::SessionWatch;
 pub use write::{Duplicate, InsertOutcome, RowChange, duplicate_error};
-pub(crate) use xa::{BranchState, restore};
+pub(crate) use xa::{BranchState, branch_memory, restore};

@@ -51,6 +51,12 @@ pub struct TrxContext {
 }
 
 impl TrxContext {
+    /// Makes a catalog the current one, as commit `no` has it.
+    pub(crate) fn store_catalog(&self, catalog: Arc<Catalog>, no: CommitNo) {
+        self.memory.definitions_hold(catalog.memory);
+        self.catalog.store(catalog, no);
+    }
+
     /// Waits until snapshots have a commit, at most until KILL. On a thread that may block, whose session holds no snapshot.
     pub(crate) fn await_snapshot_of(&self, no: CommitNo, kill: &KillFlag) -> SqlResult<()> {
         kill.wait(self.port.wait_published(no)).map(drop)

@@ -11,7 +11,7 @@ use super::transaction::Transaction;
 use super::trx::{Trx, TrxContext, cache_error};
 use crate::catalog::{Catalog, Table};
 use crate::error::{SqlError, SqlResult};
-use crate::memory::SessionMemory;
+use crate::memory::{Account, MemoryLimits, SessionMemory};
 use crate::xa::{Held, Xid, record};
 use bytes::Bytes;
 use omnibus_commit::{CommitRequest, OnDurable, OnOrdered, Ticket};
@@ -20,6 +20,9 @@ use omnibus_locks::{Request, RowMode, TableMode};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Bytes of a prepared branch beside its locks of rows.
+const BRANCH: usize = 2 << 10;
 
 /// Where a session is with its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,16 @@ impl Transaction {
     }
 }
 
+/// Asks for what a transaction's branch keeps once it is prepared, when it is nobody's. There may be any number of them.
+///
+/// # Errors
+/// 3170: a limit says no; the branch is as before.
+pub(crate) fn branch_memory(trx: &Trx, limits: MemoryLimits) -> SqlResult<Account> {
+    let mut memory = trx.shared.branches.account();
+    memory.grow_exactly(BRANCH + trx.locks.rows.owned.memory(), limits)?;
+    Ok(memory)
+}
+
 impl Trx {
     /// The branch is over for the session, and its name is free.
     pub(crate) fn leave_branch(&mut self) {
@@ -148,7 +161,7 @@ impl Trx {
     ///
     /// # Errors
     /// The trx cache could not take the last events; the transaction is rolled back.
-    pub(crate) fn prepare_branch(&mut self, now_us: u64) -> SqlResult<(Ticket, Held)> {
+    pub(crate) fn prepare_branch(&mut self, now_us: u64, memory: Account) -> SqlResult<(Ticket, Held)> {
         self.log.finish_applied(&self.statement, &mut self.transaction)?;
         let record = match &self.branch.0 {
             Some(branch) => self.transaction.write_record(&branch.xid, &self.statement, &mut self.log),
@@ -173,6 +186,7 @@ impl Trx {
             seen: Box::new(self.locks.rows.watch.look().prepared()),
             locks: self.locks.rows.owned.clone(),
             deltas,
+            _memory: memory,
         };
         self.locks.rows.replace();
         // The branch has its own locks; what it did to temporary tables waits for its outcome (COMMIT-4).
@@ -282,7 +296,10 @@ pub(crate) fn restore(shared: &Arc<TrxContext>) -> SqlResult<()> {
             lock_parents_of(&mut trx, &spaces, &key, &write)
         })?;
         let seen = Box::new(trx.locks.rows.watch.look().found(number));
-        let held = Held { owner: None, locks: trx.locks.rows.owned.clone(), seen, deltas: Vec::new() };
+        let locks = trx.locks.rows.owned.clone();
+        let mut memory = shared.branches.account();
+        memory.take_anyway(BRANCH + locks.memory());
+        let held = Held { owner: None, locks, seen, deltas: Vec::new(), _memory: memory };
         shared.branches.start(&xid)?;
         shared.branches.prepared(&xid, held);
         trx.locks.rows.replace();

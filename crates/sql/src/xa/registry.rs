@@ -7,14 +7,16 @@
 //! wants to finish it as well waits to hear what became of it: a coordinator that is told "unknown" forgets it.
 
 use super::Xid;
-use crate::api::TrxSeen;
+use crate::api::{KillFlag, TrxSeen};
 use crate::catalog::TableState;
 use crate::error::{SqlError, SqlResult};
+use crate::memory::{Account, ServerMemory, SessionMemory};
 use omnibus_locks::{HeldLock, TrxLocks};
 use omnibus_sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The holdings of a prepared branch while nobody works on it.
 pub struct Held {
@@ -26,6 +28,8 @@ pub struct Held {
     pub(crate) seen: Box<TrxSeen>,
     /// Rows added and removed, per table; for estimates.
     pub(crate) deltas: Vec<(Arc<TableState>, i64)>,
+    /// Its memory, which is no session's.
+    pub(crate) _memory: Account,
 }
 
 /// A look at a prepared branch.
@@ -54,9 +58,24 @@ pub struct Registry {
     branches: Mutex<HashMap<Xid, Branch>>,
     /// Signalled when a branch is finished, or was not.
     finished: Condvar,
+    /// The memory of prepared branches.
+    memory: Arc<SessionMemory>,
 }
 
+/// How long a wait for another session lasts before it looks for KILL.
+const LOOK: Duration = Duration::from_millis(100);
+
 impl Registry {
+    /// Of a server.
+    pub(crate) fn new(server: &Arc<ServerMemory>) -> Registry {
+        Registry { memory: Arc::new(SessionMemory::of(server.clone())), ..Registry::default() }
+    }
+
+    /// An account for a branch.
+    pub(crate) fn account(&self) -> Account {
+        Account::new(&self.memory)
+    }
+
     /// XA START.
     ///
     /// # Errors
@@ -78,18 +97,20 @@ impl Registry {
     }
 
     /// Takes a prepared branch, to finish it, if `allowed` says so of its owner. It keeps its name until `forget`. Waits for
-    /// another session that is at it, which is for the log's device.
+    /// another session that is at it, which is for the log's device, at most until KILL.
     ///
     /// # Errors
-    /// 1397 unless it is prepared; that of `allowed`.
+    /// 1397 unless it is prepared; that of `allowed`; as `KillFlag::check`.
     pub(crate) fn take(
         &self,
         xid: &Xid,
+        kill: &KillFlag,
         allowed: impl FnOnce(Option<&str>) -> SqlResult<()>,
     ) -> SqlResult<Held> {
         let mut branches = self.branches.lock();
         while let Some(Branch::Finishing) = branches.get(xid) {
-            self.finished.wait(&mut branches);
+            kill.check()?;
+            self.finished.wait_for(&mut branches, LOOK);
         }
         let place = branches.get_mut(xid).ok_or_else(SqlError::xaer_nota)?;
         let Branch::Prepared(held) = place else { return Err(SqlError::xaer_nota()) };

@@ -171,7 +171,7 @@ impl Running {
         for at in old {
             cx.tick()?;
             rows.enter(Rc::from(rows.inputs_of(at)?), cx);
-            if !self.accumulator.give_up(spec, cx)? {
+            if !self.accumulator.give_up(spec, &mut self.account, cx)? {
                 return Ok(false);
             }
         }

@@ -17,7 +17,7 @@ use omnibus_value::Value;
 use omnibus_value::decimal::Decimal;
 use omnibus_value::json::Json;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 /// One aggregate of a query block.
 #[derive(Clone, Debug)]
@@ -122,13 +122,13 @@ fn real(argument: &ExprType, more: u8) -> ExprType {
 /// The state of one aggregate of a group.
 #[derive(Debug)]
 pub struct Accumulator {
-    state: AggregateState,
-    seen: Option<Values>,
+    pub(super) state: AggregateState,
+    pub(super) seen: Option<Values>,
 }
 
 /// DISTINCT: the arguments that were taken up.
 #[derive(Debug)]
-enum Values {
+pub(super) enum Values {
     /// Of one group of many: in memory only.
     Set(HashSet<Box<[u8]>, RandomState>),
     /// The same of integers.
@@ -150,10 +150,12 @@ pub enum GroupCount {
 }
 
 #[derive(Clone, Debug)]
-enum AggregateState {
+pub(super) enum AggregateState {
     Count(i64),
-    SumInt(Option<i128>),
-    SumDecimal(Option<Decimal>),
+    /// Sum, count.
+    SumInt(i128, i64),
+    /// Sum, count.
+    SumDecimal(Decimal, i64),
     SumReal(Option<f64>),
     /// Sum, count.
     Avg(Decimal, i64),
@@ -165,7 +167,7 @@ enum AggregateState {
     Variance(u64, f64, f64),
     /// Sort keys and text of each part.
     Concat(Vec<(Vec<Value>, Bytes)>, usize),
-    Array(Vec<Json>),
+    Array(VecDeque<Json>),
     Object(Vec<(String, Json)>),
 }
 
@@ -190,8 +192,8 @@ impl AggregateSpec {
         let state = match self.kind {
             Kind::Count => AggregateState::Count(0),
             Kind::Sum if real => AggregateState::SumReal(None),
-            Kind::Sum if integer => AggregateState::SumInt(None),
-            Kind::Sum => AggregateState::SumDecimal(None),
+            Kind::Sum if integer => AggregateState::SumInt(0, 0),
+            Kind::Sum => AggregateState::SumDecimal(Decimal::ZERO, 0),
             Kind::Avg if real => AggregateState::AvgReal(0.0, 0),
             Kind::Avg => AggregateState::Avg(Decimal::ZERO, 0),
             Kind::Min | Kind::Max => AggregateState::Extreme(Value::Null),
@@ -204,7 +206,7 @@ impl AggregateSpec {
                 AggregateState::Variance(0, 0.0, 0.0)
             }
             Kind::GroupConcat => AggregateState::Concat(Vec::new(), 0),
-            Kind::JsonArrayAgg => AggregateState::Array(Vec::new()),
+            Kind::JsonArrayAgg => AggregateState::Array(VecDeque::new()),
             Kind::JsonObjectAgg => AggregateState::Object(Vec::new()),
         };
         let seen = self.distinct.then(|| match groups {
@@ -243,16 +245,10 @@ impl Accumulator {
                 }
                 *n += 1;
             }
-            AggregateState::SumInt(sum) => match spec.args[0].eval(cx)? {
-                Value::Null => {}
-                Value::Int(n) => *sum = Some(sum.unwrap_or(0) + i128::from(n)),
-                value => *sum = Some(sum.unwrap_or(0) + spec.args[0].to_int(&value, cx)),
-            },
-            AggregateState::SumDecimal(sum) => {
-                let value = spec.args[0].eval(cx)?;
-                if !matches!(value, Value::Null) {
-                    let d = spec.args[0].to_decimal(&value, cx);
-                    *sum = Some(add_decimal(&sum.unwrap_or_default(), &d)?);
+            AggregateState::SumInt(sum, count) => {
+                if let Some(n) = whole_number(spec, cx)? {
+                    *sum += n;
+                    *count += 1;
                 }
             }
             AggregateState::SumReal(sum) => {
@@ -260,7 +256,7 @@ impl Accumulator {
                     *sum = Some(sum.unwrap_or(0.0) + n);
                 }
             }
-            AggregateState::Avg(sum, count) => {
+            AggregateState::SumDecimal(sum, count) | AggregateState::Avg(sum, count) => {
                 let value = spec.args[0].eval(cx)?;
                 if !matches!(value, Value::Null) {
                     *sum = add_decimal(sum, &spec.args[0].to_decimal(&value, cx))?;
@@ -336,7 +332,7 @@ impl Accumulator {
             AggregateState::Array(items) => {
                 let value = spec.args[0].eval(cx)?;
                 account.grow(json_cost(&value), &cx.session.settings)?;
-                items.push(json::member(&spec.args[0], &value));
+                items.push_back(json::member(&spec.args[0], &value));
             }
             AggregateState::Object(members) => {
                 let Some(key) = spec.args[0].eval_str(cx)? else {
@@ -420,52 +416,6 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The result so far, of an aggregate without DISTINCT.
-    ///
-    /// # Errors
-    /// 1690 for a variance that no DOUBLE holds.
-    pub fn value(&self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
-        let copied = Accumulator { state: self.state.clone(), seen: None };
-        let gathered = self.result_memory();
-        if gathered == 0 {
-            let result = copied.result(spec, cx)?;
-            refuse_infinite(&result, spec, cx)?;
-            return Ok(result);
-        }
-        // The copy is there until the result is.
-        let mut account = Account::new(&cx.session.connection.memory);
-        account.grow(gathered, &cx.session.settings)?;
-        copied.finish(spec, cx)
-    }
-
-    /// Gives the row now in the frame back; false if that can't be done exactly.
-    ///
-    /// # Errors
-    /// As evaluation of the arguments.
-    pub fn give_up(&mut self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<bool> {
-        match &mut self.state {
-            AggregateState::Count(n) => {
-                for arg in &spec.args {
-                    if matches!(arg.eval(cx)?, Value::Null) {
-                        return Ok(true);
-                    }
-                }
-                *n -= 1;
-            }
-            AggregateState::Avg(sum, count) => {
-                let value = spec.args[0].eval(cx)?;
-                if !matches!(value, Value::Null) {
-                    let value = spec.args[0].to_decimal(&value, cx);
-                    *sum = sum.sub(&value).map_err(|_| SqlError::data_out_of_range("DECIMAL", "sum"))?;
-                    *count -= 1;
-                }
-            }
-            // Whether a sum has any row left, it does not know.
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     /// The group's result.
     ///
     /// # Errors
@@ -486,7 +436,7 @@ impl Accumulator {
     }
 
     /// How much making the result takes.
-    fn result_memory(&self) -> usize {
+    pub(super) fn result_memory(&self) -> usize {
         match &self.state {
             AggregateState::Concat(_, length) => *length,
             AggregateState::Array(items) => items.iter().map(Json::memory).sum(),
@@ -497,15 +447,12 @@ impl Accumulator {
         }
     }
 
-    fn result(self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
+    pub(super) fn result(self, spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Value> {
         Ok(match self.state {
             AggregateState::Count(n) => Value::Int(n),
-            AggregateState::SumInt(sum) => {
-                sum.map_or(Value::Null, |n| Value::Decimal(Decimal::from_i128(n, 0)))
-            }
-            AggregateState::SumDecimal(sum) => {
-                sum.map_or(Value::Null, |d| Value::Decimal(d.show(spec.ty.column.decimals)))
-            }
+            AggregateState::SumInt(_, 0) | AggregateState::SumDecimal(_, 0) => Value::Null,
+            AggregateState::SumInt(sum, _) => Value::Decimal(Decimal::from_i128(sum, 0)),
+            AggregateState::SumDecimal(sum, _) => Value::Decimal(sum.show(spec.ty.column.decimals)),
             AggregateState::SumReal(sum) => sum.map_or(Value::Null, Value::Double),
             AggregateState::Avg(_, 0) | AggregateState::AvgReal(_, 0) => Value::Null,
             AggregateState::Avg(sum, count) => {
@@ -526,7 +473,7 @@ impl Accumulator {
             AggregateState::Variance(count, _, squares) => variance(spec.kind, count, squares),
             AggregateState::Concat(parts, _) => concat(parts, spec, cx),
             AggregateState::Array(items) if items.is_empty() => Value::Null,
-            AggregateState::Array(items) => json::made(&Json::Array(items))?,
+            AggregateState::Array(items) => json::made(&Json::Array(items.into()))?,
             AggregateState::Object(members) if members.is_empty() => Value::Null,
             AggregateState::Object(members) => json::made(&Json::object(members))?,
         })
@@ -534,7 +481,7 @@ impl Accumulator {
 }
 
 /// Refuses a variance that no DOUBLE holds; sums of doubles pass.
-fn refuse_infinite(result: &Value, spec: &AggregateSpec, cx: &Context<'_>) -> ExecResult<()> {
+pub(super) fn refuse_infinite(result: &Value, spec: &AggregateSpec, cx: &Context<'_>) -> ExecResult<()> {
     let varies = matches!(spec.kind, Kind::StdDevPop | Kind::StdDevSamp | Kind::VarPop | Kind::VarSamp);
     match (result, of_numbers(spec.kind)) {
         (Value::Double(n), Some(call)) if varies && !n.is_finite() && !cx.session.settings.mariadb => {
@@ -558,6 +505,15 @@ fn keep(place: &mut Value, value: Value, account: &mut Account, cx: &Context<'_>
     Ok(())
 }
 
+/// The argument of a sum of integers.
+pub(super) fn whole_number(spec: &AggregateSpec, cx: &mut Context<'_>) -> ExecResult<Option<i128>> {
+    Ok(match spec.args[0].eval(cx)? {
+        Value::Null => None,
+        Value::Int(n) => Some(i128::from(n)),
+        value => Some(spec.args[0].to_int(&value, cx)),
+    })
+}
+
 fn add_decimal(a: &Decimal, b: &Decimal) -> ExecResult<Decimal> {
     a.add(b).map_err(|_| SqlError::data_out_of_range("DECIMAL", "sum").into())
 }
@@ -579,6 +535,6 @@ fn document_memory(value: &Value) -> usize {
 }
 
 /// About what a value takes as a member of a JSON document, which is encoded as a whole in the end.
-fn json_cost(value: &Value) -> usize {
+pub(super) fn json_cost(value: &Value) -> usize {
     2 * size_of::<Json>() + 2 * memory_of(std::slice::from_ref(value)) + document_memory(value)
 }

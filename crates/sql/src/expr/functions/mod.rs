@@ -7,6 +7,7 @@
 
 mod aes;
 pub mod aggregate;
+mod aggregate_frame;
 mod cast_array;
 mod compress;
 mod control;

@@ -5,12 +5,13 @@
 
 use crate::expr::node::CompareOp;
 use crate::expr::{Expr, Kind};
+use std::collections::HashMap;
 
 /// Columns that are equal to each other, up to which every pair of them is made a condition.
 const WIDEST: usize = 12;
 
 /// A column as one collation compares it.
-type Member = (u16, u16, u16);
+pub(super) type Member = (u16, u16, u16);
 
 /// The sides of an equality of two columns of the same type, and its collation.
 pub(in crate::plan) fn equal_columns(condition: &Expr) -> Option<(u16, &[Expr; 2])> {
@@ -19,7 +20,7 @@ pub(in crate::plan) fn equal_columns(condition: &Expr) -> Option<(u16, &[Expr; 2
     (columns && pair[0].ty.column == pair[1].ty.column).then_some((*collation, pair))
 }
 
-fn member(e: &Expr, collation: u16) -> Option<Member> {
+pub(super) fn member(e: &Expr, collation: u16) -> Option<Member> {
     match e.kind {
         Kind::Column { slot, column, .. } => Some((slot, column, collation)),
         _ => None,
@@ -29,7 +30,10 @@ fn member(e: &Expr, collation: u16) -> Option<Member> {
 /// Classes of columns that are known to be equal.
 #[derive(Clone, Debug, Default)]
 pub(in crate::plan) struct Equated {
+    /// Those that became parts of others are empty.
     classes: Vec<Vec<Member>>,
+    /// The class of each: a NATURAL JOIN of wide tables has tens of thousands.
+    class_of: HashMap<Member, usize>,
 }
 
 impl Equated {
@@ -44,35 +48,46 @@ impl Equated {
     }
 
     fn unite(&mut self, left: Member, right: Member) -> bool {
-        let class_of = |classes: &[Vec<Member>], of| classes.iter().position(|class| class.contains(&of));
-        match (class_of(&self.classes, left), class_of(&self.classes, right)) {
+        match (self.class_of.get(&left).copied(), self.class_of.get(&right).copied()) {
             (Some(a), Some(b)) if a == b => return false,
             (Some(a), Some(b)) => {
-                let other = self.classes.swap_remove(a.max(b));
-                self.classes[a.min(b)].extend(other);
+                let (into, from) =
+                    if self.classes[a].len() < self.classes[b].len() { (b, a) } else { (a, b) };
+                std::mem::take(&mut self.classes[from]).into_iter().for_each(|member| self.put(member, into));
             }
-            (Some(class), None) => self.classes[class].push(right),
-            (None, Some(class)) => self.classes[class].push(left),
-            (None, None) => self.classes.push(vec![left, right]),
+            (Some(class), None) => self.put(right, class),
+            (None, Some(class)) => self.put(left, class),
+            (None, None) => {
+                self.classes.push(Vec::new());
+                self.put(left, self.classes.len() - 1);
+                self.put(right, self.classes.len() - 1);
+            }
         }
         true
+    }
+
+    fn put(&mut self, member: Member, class: usize) {
+        self.classes[class].push(member);
+        self.class_of.insert(member, class);
     }
 }
 
 /// The equalities that follow from others and are not among them.
 pub(in crate::plan) fn implied(conditions: &[Expr]) -> Vec<Expr> {
     let mut equated = Equated::default();
-    let mut columns: Vec<(Member, &Expr)> = Vec::new();
+    let mut columns: HashMap<Member, &Expr> = HashMap::new();
     for condition in conditions {
         let Some((collation, pair)) = equal_columns(condition) else { continue };
         equated.add(condition);
         for e in pair {
-            columns.extend(member(e, collation).map(|member| (member, e)));
+            if let Some(member) = member(e, collation) {
+                columns.entry(member).or_insert(e);
+            }
         }
     }
     let mut found = Vec::new();
     for class in equated.classes.iter().filter(|class| (3..=WIDEST).contains(&class.len())) {
-        let column = |of: &Member| columns.iter().find(|(member, _)| member == of).map(|(_, e)| (*e).clone());
+        let column = |of: &Member| columns.get(of).map(|e| (*e).clone());
         for (at, left) in class.iter().enumerate() {
             for right in &class[at + 1..] {
                 if let (Some(a), Some(b)) = (column(left), column(right)) {

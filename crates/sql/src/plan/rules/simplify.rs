@@ -1,12 +1,13 @@
 //! Consequences of a nest's conditions: outer joins that are inner ones, constants that equal columns share, what an
 //! OR over several tables says of each.
 
-use super::equalities::{self, equal_columns};
+use super::equalities::{self, Member, equal_columns};
 use crate::expr::is_volatile;
 use crate::expr::node::{CompareOp, IsKind};
 use crate::expr::{Expr, Kind, SlotSet};
 use crate::logical::conjuncts::share_of_slot;
 use crate::logical::nest::{Item, Nest};
+use std::collections::HashMap;
 
 /// Outer joins whose NULL rows a condition refuses anyway become inner ones.
 pub(in crate::plan) fn simplify(mut nest: Nest) -> Nest {
@@ -63,23 +64,21 @@ pub(in crate::plan) fn add_implied(nest: &mut Nest, own: &SlotSet) {
     let transitive = equalities::implied(&nest.conditions);
     add_new(nest, transitive);
     let mut implied: Vec<Expr> = Vec::new();
-    let mut settled = Vec::new();
-    for (at, condition) in nest.conditions.iter().enumerate() {
+    let constants = constants(&nest.conditions);
+    let mut settled = vec![false; nest.conditions.len()];
+    for (condition, settled) in nest.conditions.iter().zip(&mut settled) {
         let Some((collation, pair)) = equal_columns(condition) else { continue };
         for (from, to) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
-            let values = nest.conditions.iter().filter_map(|c| constant_of(c, from, collation));
-            for value in values {
-                implied.push(Expr::compare(CompareOp::Eq, collation, to.clone(), value.clone()));
-                settled.push(at);
+            let values = equalities::member(from, collation).and_then(|from| constants.get(&from));
+            for value in values.into_iter().flatten() {
+                implied.push(Expr::compare(CompareOp::Eq, collation, to.clone(), (*value).clone()));
+                *settled = true;
             }
         }
     }
     // Two columns that equal the same constant need not be compared with each other.
-    let mut number = 0;
-    nest.conditions.retain(|_| {
-        number += 1;
-        !settled.contains(&(number - 1))
-    });
+    let mut settled = settled.into_iter();
+    nest.conditions.retain(|_| !settled.next().unwrap_or(false));
     for item in &nest.items {
         let Item::Table(table) = item else { continue };
         let spread = |c: &&Expr| matches!(c.kind, Kind::Or(_)) && c.slots().contains(table.slot);
@@ -91,27 +90,51 @@ pub(in crate::plan) fn add_implied(nest: &mut Nest, own: &SlotSet) {
 
 /// Adds the conditions that a nest does not have.
 fn add_new(nest: &mut Nest, conditions: Vec<Expr>) {
+    if conditions.is_empty() {
+        return;
+    }
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, condition) in nest.conditions.iter().enumerate() {
+        known.entry(kind_of(condition)).or_default().push(at);
+    }
     for condition in conditions {
-        if !nest.conditions.iter().any(|known| same_condition(known, &condition)) {
+        let alike = known.entry(kind_of(&condition)).or_default();
+        if !alike.iter().any(|at| same_condition(&nest.conditions[*at], &condition)) {
+            alike.push(nest.conditions.len());
             nest.conditions.push(condition);
         }
     }
 }
 
-/// The value that a condition gives a column, if it is the same throughout the statement.
-fn constant_of<'e>(condition: &'e Expr, column: &Expr, collation: u16) -> Option<&'e Expr> {
-    let Kind::Compare(CompareOp::Eq, of, pair) = &condition.kind else { return None };
-    if *of != collation {
-        return None;
-    }
-    [(&pair[0], &pair[1]), (&pair[1], &pair[0])]
-        .into_iter()
-        .find(|(one, value)| {
+/// A number that conditions have in common that are the same: of equalities that of their columns. There may be tens of thousands.
+fn kind_of(condition: &Expr) -> u64 {
+    let Kind::Compare(CompareOp::Eq, _, pair) = &condition.kind else { return 0 };
+    let column = |e: &Expr| match e.kind {
+        Kind::Column { slot, column, .. } => (u64::from(slot) << 16) + u64::from(column) + 1,
+        _ => 0,
+    };
+    // In any order.
+    pair.iter().map(|e| column(e).wrapping_mul(0x9e37_79b9_7f4a_7c15)).fold(1, u64::wrapping_add)
+}
+
+/// The values that conditions give columns, if they are the same throughout the statement.
+fn constants(conditions: &[Expr]) -> HashMap<Member, Vec<&Expr>> {
+    let mut found: HashMap<Member, Vec<&Expr>> = HashMap::new();
+    for condition in conditions {
+        let Kind::Compare(CompareOp::Eq, collation, pair) = &condition.kind else { continue };
+        for (column, value) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
             // Text beside a number is compared as numbers, by which unlike texts are equal.
             let alike = value.ty.family() == column.ty.family();
-            one.same(column) && alike && value.is_fixed() && !is_volatile(value)
-        })
-        .map(|(_, value)| value)
+            if let Some(member) = equalities::member(column, *collation)
+                && alike
+                && value.is_fixed()
+                && !is_volatile(value)
+            {
+                found.entry(member).or_default().push(value);
+            }
+        }
+    }
+    found
 }
 
 /// Whether two conditions are the same, the sides of an equality in any order.

@@ -206,7 +206,7 @@ fn new_column(state: &SessionState, column: &ColumnRef) -> SqlResult<Option<u32>
         return Ok(None);
     };
     let is_new = column.schema().is_none() && column.table().is_some_and(|row| row.is("NEW"));
-    if !is_new || running.trigger()?.time != TriggerTime::Before {
+    if !is_new || crate::catalog::of_trigger(running, |tree| tree.time)? != TriggerTime::Before {
         return Ok(None);
     }
     let local = trigger.local(true, &column.name);

@@ -6,6 +6,7 @@ use crate::api::SessionSettings;
 use crate::bind::types::column_type;
 use crate::catalog::{Column, ProgramDef, Table};
 use crate::error::{SqlError, SqlResult};
+use crate::memory::Account;
 use crate::state::TriggerRows;
 use bytes::Bytes;
 use omnibus_parser::ast::{
@@ -96,6 +97,8 @@ pub(crate) struct Compiled {
     pub modes: Vec<ParamMode>,
     pub returns: Option<Column>,
     pub characteristics: Characteristics,
+    /// Its memory, where a session keeps or runs it.
+    pub _account: Option<Account>,
 }
 
 impl Compiled {
@@ -146,6 +149,7 @@ impl Compiled {
             modes: params.iter().map(|param| param.mode).collect(),
             returns,
             characteristics,
+            _account: None,
         })
     }
 

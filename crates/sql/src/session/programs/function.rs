@@ -9,6 +9,7 @@ use super::run::Execution;
 use crate::api::{AccessCheck, AllowAll, Mode, SessionSettings};
 use crate::catalog::{ProgramDef, Table};
 use crate::error::{ExecResult, Interrupt, SqlError, SqlResult};
+use crate::memory::{Account, MemoryLimits, SessionMemory};
 use crate::session::{Call, Database, Nowhere, SqlSession};
 use crate::state::{Inside, Programs, SessionState, Signature, StatementResults, TriggerRows};
 use crate::store::Trx;
@@ -25,19 +26,20 @@ pub(crate) struct Interpreter {
     database: Arc<Database>,
     spares: Mutex<Vec<SqlSession>>,
     compiled: Mutex<Vec<(Arc<ProgramDef>, Arc<Compiled>)>>,
+    memory: Arc<SessionMemory>,
 }
 
 impl Interpreter {
     /// Of a session on a database.
-    pub(crate) fn new(database: &Arc<Database>) -> Arc<Interpreter> {
+    pub(crate) fn new(database: &Arc<Database>, memory: &Arc<SessionMemory>) -> Arc<Interpreter> {
         let (spares, compiled) = (Mutex::default(), Mutex::default());
-        Arc::new(Interpreter { database: database.clone(), spares, compiled })
+        Arc::new(Interpreter { database: database.clone(), spares, compiled, memory: memory.clone() })
     }
 
     /// A program's instructions; `table`: the trigger's.
     ///
     /// # Errors
-    /// Its text does not parse any more, or says what is not had.
+    /// Its text does not parse any more, or says what is not had; 3170: a limit says no, and no other is kept.
     pub(super) fn compiled(
         &self,
         def: &Arc<ProgramDef>,
@@ -53,10 +55,18 @@ impl Interpreter {
             }
             kept.swap_remove(at);
         }
-        let compiled = Arc::new(Compiled::new(def, settings, table)?);
         if kept.len() >= KEPT {
             kept.clear();
         }
+        let bytes = usize::try_from(crate::catalog::memory::of_program(def)).unwrap_or(usize::MAX);
+        let mut account = Account::new(&self.memory);
+        if account.grow_exactly(bytes, MemoryLimits::of(settings)).is_err() {
+            // Those that do not run go.
+            kept.clear();
+            account.grow_exactly(bytes, MemoryLimits::of(settings))?;
+        }
+        let compiled = Compiled { _account: Some(account), ..Compiled::new(def, settings, table)? };
+        let compiled = Arc::new(compiled);
         kept.push((def.clone(), compiled.clone()));
         Ok(compiled)
     }

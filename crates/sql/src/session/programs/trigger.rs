@@ -161,7 +161,7 @@ impl ProgramDdl<'_, '_> {
             let change = self.ddl.begin(Names::Tables(&[]))?;
             return self.ddl.commit(change);
         };
-        let table_name = known.trigger()?.table.name.to_string();
+        let table_name = crate::catalog::of_trigger(&known, |tree| tree.table.name.to_string())?;
         self.ddl.access.check(&db, Some(&table_name), Priv::Trigger)?;
         let mut change = self.ddl.begin(Names::Tables(&[(db.clone(), table_name.clone())]))?;
         let Some(def) = change.next.remove_program(&db, &known.key()) else { return Err(missing().into()) };
@@ -246,7 +246,7 @@ fn is_there(
     match (tree.if_not_exists, mariadb) {
         (false, _) => Err(error),
         (true, true) => Ok(error),
-        (true, false) if *old.trigger()?.table.name != *table => {
+        (true, false) if crate::catalog::of_trigger(old, |tree| *tree.table.name != *table)? => {
             let message = format!(
                 "Trigger '{db}'.'{name}' already exists on a different table. The 'IF NOT EXISTS' clause is only supported for triggers associated with the same table."
             );
