@@ -332,7 +332,7 @@ def catalog(server):
     """Rows of the server's own tables are as long as what accounts have defined."""
     session = hungry(server)
     labels = ",".join(f"'{n:04d}{'x' * 240}'" for n in range(200))
-    for n in range(12):
+    for n in range(8):
         session(f"CREATE TABLE own.wide{n} ({', '.join(f'c{at} ENUM({labels})' for at in range(20))})")
     tables = " JOIN ".join(f"information_schema.columns c{n}" for n in range(8))
     yield from refuses_all(session, f"SELECT COUNT(*) FROM {tables} WHERE c1.ordinal_position + c2.ordinal_position + c3.ordinal_position < 0")
@@ -344,7 +344,7 @@ def catalog(server):
     kept = int(held("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])
     expect(kept > 3000 * 100, f"{kept} bytes are counted while 3,000 tables are locked")
     session("UNLOCK TABLES")
-    for n in range(12):
+    for n in range(8):
         session(f"DROP TABLE own.wide{n}")
     session.close()
     held.close()
