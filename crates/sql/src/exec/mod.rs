@@ -20,7 +20,7 @@ use crate::expr::{Context, assign, eval};
 use crate::logical::Limit;
 use crate::plan::QueryPlan;
 use crate::rows::Flow;
-use crate::state::{Inside, SessionState};
+use crate::state::SessionState;
 use crate::storage::Storage;
 use omnibus_parser::ast::AssignTarget;
 use omnibus_value::Value;
@@ -49,9 +49,7 @@ pub fn execute(
     }
     sink.columns(&plan.columns)?;
     count_tables(plan, &mut cx);
-    // What programs read is theirs, and not the client's to cut.
-    let limited = !has_limit(plan) && cx.session.programs.inside == Inside::Nothing;
-    let most = if limited { cx.session.settings.sql_select_limit } else { u64::MAX };
+    let most = if has_limit(plan) { u64::MAX } else { cx.session.settings.sql_select_limit };
     if most == 0 {
         cx.session.results.found_rows = 0;
         return Ok(0);

@@ -308,6 +308,8 @@ pub(super) fn enter_program(
         locals: state.swap_locals(locals),
         database: std::mem::replace(&mut state.database, database),
         sql_mode: saved_mode,
+        // What programs read is theirs, and not the client's to cut.
+        select_limit: std::mem::replace(&mut state.settings.sql_select_limit, u64::MAX),
         client: std::mem::replace(&mut state.settings.collation_client, def.client),
         connection: std::mem::replace(&mut state.settings.collation_connection, def.connection),
         account: std::mem::replace(&mut state.login.account, account),
@@ -356,6 +358,7 @@ fn leave_program(state: &mut SessionState, frame: &mut Frame) -> Locals {
     state.forget_locals(&locals);
     state.database = saved.database.take();
     state.settings.sql_mode = saved.sql_mode;
+    state.settings.sql_select_limit = saved.select_limit;
     state.settings.collation_client = saved.client;
     state.settings.collation_connection = saved.connection;
     state.login.account = std::mem::take(&mut saved.account);

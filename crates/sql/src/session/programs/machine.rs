@@ -30,6 +30,7 @@ pub(super) struct Saved {
     pub locals: Locals,
     pub database: Option<Arc<str>>,
     pub sql_mode: u64,
+    pub select_limit: u64,
     pub client: u16,
     pub connection: u16,
     pub account: String,
