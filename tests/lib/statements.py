@@ -260,5 +260,7 @@ def compare(runners, number, seed):
                 print(*setup, sep=";\n", end=";\n")
             print(f"{sql};", *(f"  {name}: {shown(answer, answers)}" for name, answer in answers.items()), sep="\n", flush=True)
     for runner in runners.values():
+        # The peer may be others' as well.
+        runner.session("").execute("DROP DATABASE golden")
         runner.close()
     return failed
