@@ -318,14 +318,11 @@ impl AccountStore for SystemStore {
     fn load(&self) -> SqlResult<Vec<Account>> {
         let mut accounts: Vec<Account> =
             self.0.system_rows("user")?.iter().map(|row| account_of(row)).collect();
-        // As `Account::is`.
-        let key = |user: &str, host: &str| {
-            (user.to_owned(), if host.is_empty() { "%".to_owned() } else { host.to_ascii_lowercase() })
-        };
-        let place = |(at, account): (usize, &Account)| (key(&account.user, account.host.as_str()), at);
+        let place =
+            |(at, account): (usize, &Account)| (Account::key(&account.user, account.host.as_str()), at);
         let places: HashMap<_, _> = accounts.iter().enumerate().map(place).collect();
         for row in self.0.system_rows("db")? {
-            let owner = places.get(&key(&text(&row, db::USER), &text(&row, db::HOST)));
+            let owner = places.get(&Account::key(&text(&row, db::USER), &text(&row, db::HOST)));
             if let Some(at) = owner.filter(|_| text(&row, db::TABLE).is_empty()) {
                 accounts[*at].grants.databases.push(DbGrant {
                     pattern: text(&row, db::DB),
@@ -334,7 +331,8 @@ impl AccountStore for SystemStore {
             }
         }
         for row in self.0.system_rows("object_grants")? {
-            if let Some(at) = places.get(&key(&text(&row, object::USER), &text(&row, object::HOST))) {
+            if let Some(at) = places.get(&Account::key(&text(&row, object::USER), &text(&row, object::HOST)))
+            {
                 add_object(&mut accounts[*at], &row);
             }
         }

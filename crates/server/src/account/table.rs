@@ -80,6 +80,12 @@ impl Account {
         self.is("skip-grants user", "skip-grants host")
     }
 
+    /// A name as `is` compares it, for a map of many accounts.
+    #[must_use]
+    pub fn key(user: &str, host: &str) -> (String, String) {
+        (user.to_owned(), if host.is_empty() { "%".to_owned() } else { host.to_ascii_lowercase() })
+    }
+
     /// Whether this is the account of exactly that name.
     #[must_use]
     pub fn is(&self, user: &str, host: &str) -> bool {

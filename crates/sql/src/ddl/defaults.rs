@@ -88,15 +88,16 @@ pub(crate) fn build(
 /// Whether a generated column reads DEFAULT(column) of one whose default changes.
 pub(super) fn reads_new_default(old: &TableDef, new: &TableDef, column: &Column) -> bool {
     let Some(generated) = &column.generated else { return false };
-    let of = |def: &TableDef, name: &str| {
-        def.columns.iter().find(|column| same(&column.name, name)).map(|column| column.default.clone())
-    };
-    let changes = |name: &str| match (of(old, name), of(new, name)) {
-        (Some(a), Some(b)) => !same_default(&a, &b),
+    let changes = |name: &str| match (default_of(old, name), default_of(new, name)) {
+        (Some(a), Some(b)) => !same_default(a, b),
         _ => true,
     };
     generated.expr.text.to_ascii_lowercase().contains("default(")
         && print::column_names(&generated.expr.tree).iter().any(|name| changes(name))
+}
+
+fn default_of<'d>(def: &'d TableDef, name: &str) -> Option<&'d ColumnDefault> {
+    def.columns.iter().find(|column| same(&column.name, name)).map(|column| &column.default)
 }
 
 fn same_default(a: &ColumnDefault, b: &ColumnDefault) -> bool {

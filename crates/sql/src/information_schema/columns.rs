@@ -79,7 +79,7 @@ fn columns(reader: &mut Reader<'_, '_>) -> ExecResult<Vec<Vec<Value>>> {
         for (at, column) in table.columns().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
             let place = [text("def"), text(&table.def.db), text(&table.def.name), text(&column.name)];
             let facts = Facts {
-                default: default_value(column, (mariadb, zone)),
+                default: default_value(column, mariadb, zone),
                 nullable: column.nullable,
                 key: key_of(table, at),
                 extra: extra(column),
@@ -131,7 +131,7 @@ fn of_view(view: &View, outline: &Outline, settings: &SessionSettings) -> Vec<Ve
     for (at, column) in outline.columns.iter().enumerate() {
         let place = [text("def"), text(&view.def.db), text(&view.def.name), text(&column.name)];
         let default = match &column.base {
-            Some((table, at)) => default_value(&table.columns()[*at], (settings.mariadb, settings.zone)),
+            Some((table, at)) => default_value(&table.columns()[*at], settings.mariadb, settings.zone),
             None if column.nullable => Value::Null,
             None => match family(column.ty.kind) {
                 Family::Integer | Family::Decimal | Family::Real => text("0"),
@@ -259,7 +259,7 @@ fn numeric(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
-fn default_value(column: &Column, (mariadb, zone): (bool, Zone)) -> Value {
+fn default_value(column: &Column, mariadb: bool, zone: Zone) -> Value {
     let digits = column.ty.decimals;
     match &column.default {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => Value::Null,
