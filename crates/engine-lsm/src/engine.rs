@@ -133,10 +133,6 @@ impl LsmEngine {
     }
 }
 
-/// Keys of a transaction that are looked for together before they are inserted: what that brings into the nearest
-/// cache is still there afterwards.
-const ANNOUNCED: usize = 32;
-
 /// Bytes of a table's block, which is read and cached as a whole.
 const BLOCK_SIZE: u32 = 16 << 10;
 
@@ -244,12 +240,7 @@ impl Engine for LsmEngine {
         let watermark = self.shared.watermark.load(Ordering::Acquire).min(durable);
         let mut writer = self.shared.views.writer.lock();
         let mut writing = writer.active.write(watermark);
-        if writes.len() > 1 {
-            writing.announce(writes.in_memory(..).map(|held| held.key()).take(ANNOUNCED));
-        }
-        for (key, write) in writes.into_writes().expect("what is in files was staged above") {
-            writing.insert(key, no.0, write);
-        }
+        writing.insert_all(no.0, writes.into_writes().expect("what is in files was staged above"));
         drop(writing);
         writer.prepared = writer.prepared.max(no.0);
         if writer.active.bytes() >= self.shared.config.memtable_size {

@@ -200,43 +200,51 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Searches that are under way together.
-const AT_ONCE: usize = 4;
+/// Versions that are added together, at most.
+pub(crate) const AT_ONCE: usize = 4;
 
-/// A search that stops after each node.
-#[derive(Clone, Copy)]
+/// A key and its value; `None` is a deletion.
+pub(crate) type Write = (Bytes, Option<Bytes>);
+
+/// A place for a version: the node in front of it on each level.
+type Place = [u32; LEVELS];
+
+/// A search for a place that stops after each node.
 struct Walk<'l, 'k> {
     list: &'l List,
     probe: Probe<'k>,
+    at: u32,
     node: &'l Node,
     /// Levels left.
     level: usize,
     stop: u32,
+    found: Place,
 }
 
 impl<'l, 'k> Walk<'l, 'k> {
-    fn new(list: &'l List, key: &'k [u8]) -> Walk<'l, 'k> {
+    fn new(list: &'l List, probe: Probe<'k>) -> Walk<'l, 'k> {
         let level = list.height.load(Memory::Relaxed) as usize;
-        Walk { list, probe: Probe::new(key, u64::MAX), node: list.nodes.get(NONE), level, stop: NONE }
+        Walk { list, probe, at: NONE, node: list.nodes.get(NONE), level, stop: NONE, found: [NONE; LEVELS] }
     }
 
-    /// Looks at one more node.
+    /// Looks at one more node. False if there was none left.
     #[inline]
-    fn step(&mut self) {
+    fn step(&mut self) -> bool {
         while self.level > 0 {
-            let next = self.node.next[self.level - 1].load(Memory::Acquire);
-            if next == self.stop || next == NONE {
-                (self.level, self.stop) = (self.level - 1, next);
-                continue;
+            let level = self.level - 1;
+            let next = self.node.next[level].load(Memory::Acquire);
+            if next != self.stop && next != NONE {
+                let candidate = self.list.nodes.get(next);
+                if (Entry { list: self.list, node: candidate }).cmp(&self.probe).is_lt() {
+                    (self.at, self.node) = (next, candidate);
+                } else {
+                    (self.level, self.stop, self.found[level]) = (level, next, self.at);
+                }
+                return true;
             }
-            let candidate = self.list.nodes.get(next);
-            if (Entry { list: self.list, node: candidate }).cmp(&self.probe).is_ge() {
-                (self.level, self.stop) = (self.level - 1, next);
-            } else {
-                self.node = candidate;
-            }
-            return;
+            (self.level, self.stop, self.found[level]) = (level, next, self.at);
         }
+        false
     }
 }
 
@@ -258,12 +266,12 @@ impl List {
 
     /// The first entry at or behind `probe`.
     pub(crate) fn at_or_after(&self, probe: &Probe<'_>) -> Option<Entry<'_>> {
-        self.entry(self.search(probe, |_, _| {}).1)
+        self.entry(self.search(probe).1)
     }
 
     /// The last entry before `probe`.
     pub(crate) fn last_before(&self, probe: &Probe<'_>) -> Option<Entry<'_>> {
-        self.entry(self.search(probe, |_, _| {}).0)
+        self.entry(self.search(probe).0)
     }
 
     pub(crate) fn last(&self) -> Option<Entry<'_>> {
@@ -277,10 +285,9 @@ impl List {
         }
     }
 
-    /// Finds the nodes before and at or behind a place. `passed` is called with the node before it on each level, from
-    /// the highest.
+    /// Finds the nodes before and at or behind a place.
     #[inline]
-    fn search(&self, probe: &Probe<'_>, mut passed: impl FnMut(usize, u32)) -> (u32, u32) {
+    fn search(&self, probe: &Probe<'_>) -> (u32, u32) {
         let mut level = self.height.load(Memory::Relaxed) as usize;
         let (mut at, mut node) = (NONE, self.nodes.get(NONE));
         // Known not to be before the place: nearly always what stopped a level stops the next one, too.
@@ -299,48 +306,52 @@ impl List {
                 }
                 (at, node) = (next, candidate);
             }
-            passed(level, at);
         }
         (at, stop)
     }
 
-    /// Looks at what searches for these keys are going to look at, for all of them at once: each search is a chain of
-    /// cache misses, and chains that do not depend on each other take no longer than one.
-    pub(crate) fn warm<'k>(&self, mut keys: impl Iterator<Item = &'k [u8]>) {
-        let mut walks: [Option<Walk<'_, '_>>; AT_ONCE] = [None; AT_ONCE];
-        loop {
-            let mut count = 0;
-            for (walk, key) in walks.iter_mut().zip(&mut keys) {
-                *walk = Some(Walk::new(self, key));
-                count += 1;
-            }
-            let mut left = count;
-            while left > 0 {
-                left =
-                    walks[..count].iter_mut().flatten().filter(|walk| walk.level > 0).map(Walk::step).count();
-            }
-            if count < AT_ONCE {
-                return;
-            }
-        }
-    }
-
-    /// Adds a version. Of the key's versions that come behind it, those that no snapshot at or above `watermark` can
-    /// see are taken out, `prune` of them at most.
+    /// Adds versions of one transaction, whose keys ascend. Of the versions that come behind each one's key, those that no
+    /// snapshot at or above `watermark` can see are taken out, `prune` of them at most.
     pub(crate) fn insert(
         &self,
         pen: &mut Pen,
-        key: Bytes,
+        writes: [Option<Write>; AT_ONCE],
         number: u64,
-        value: Option<Bytes>,
         watermark: u64,
         prune: usize,
     ) {
+        let mut places = self.places(&writes, number);
+        let mut rest = &mut places[..];
+        for write in writes.into_iter().flatten() {
+            let Some((place, behind)) = rest.split_first_mut() else { return };
+            let newest = self.put(pen, write, number, place, behind);
+            self.prune(newest, place, behind, watermark, prune);
+            rest = behind;
+        }
+    }
+
+    /// Finds the places of all of them at once: each search is a chain of cache misses, and chains that do not depend on
+    /// each other take no longer than one.
+    fn places(&self, writes: &[Option<Write>; AT_ONCE], number: u64) -> [Place; AT_ONCE] {
+        let mut walks = writes.each_ref().map(|write| {
+            let (key, _) = write.as_ref()?;
+            Some(Walk::new(self, Probe::new(key, number)))
+        });
+        while walks.iter_mut().flatten().filter_map(|walk| walk.step().then_some(())).count() > 0 {}
+        walks.map(|walk| walk.map_or([NONE; LEVELS], |walk| walk.found))
+    }
+
+    /// Adds a version at its place, which becomes that of what follows it. The places of keys `behind` it move along.
+    fn put(
+        &self,
+        pen: &mut Pen,
+        (key, value): Write,
+        number: u64,
+        place: &mut Place,
+        behind: &mut [Place],
+    ) -> Entry<'_> {
         let levels = pen.levels();
-        let mut before = [NONE; LEVELS];
         let head = head(&key);
-        let height = self.height.load(Memory::Relaxed) as usize;
-        self.search(&Probe { head, number, key: &key }, |level, at| before[level] = at);
         let at = pen.nodes;
         pen.nodes = at.checked_add(1).expect("four billion versions fit no memory");
         let node = self.nodes.make(at);
@@ -349,19 +360,21 @@ impl List {
         node.number.store(number, Memory::Relaxed);
         node.len.store(key.len() as u32, Memory::Relaxed);
         node.place.store(self.keep(pen, key, value), Memory::Relaxed);
-        for (level, before) in before.iter().enumerate().take(levels) {
+        for (level, before) in place.iter().enumerate().take(levels) {
             let next = self.nodes.get(*before).next[level].load(Memory::Relaxed);
             node.next[level].store(next, Memory::Relaxed);
         }
         // Whole by now: whoever comes by one of these sees all of it.
-        for (level, before) in before.iter_mut().enumerate().take(levels) {
+        for (level, before) in place.iter_mut().enumerate().take(levels) {
             self.nodes.get(*before).next[level].store(at, Memory::Release);
+            // A key behind this one with the same node in front of it has this one in front of it now.
+            replace(behind, level, *before, at);
             *before = at;
         }
-        if levels > height {
+        if levels > self.height.load(Memory::Relaxed) as usize {
             self.height.store(levels as u32, Memory::Relaxed);
         }
-        self.prune(Entry { list: self, node }, before, watermark, prune);
+        Entry { list: self, node }
     }
 
     /// Puts a long key and a value among the blobs; what `Node::place` says of them.
@@ -388,8 +401,15 @@ impl List {
     }
 
     /// Removes versions of a key that no snapshot sees: of those at or below the watermark all but the newest. `before`
-    /// are the nodes in front of the successors of `newest`, on each level.
-    fn prune(&self, newest: Entry<'_>, mut before: [u32; LEVELS], watermark: u64, count: usize) {
+    /// are the nodes in front of the successors of `newest`, on each level; no place `behind` keeps one that is removed.
+    fn prune(
+        &self,
+        newest: Entry<'_>,
+        before: &mut Place,
+        behind: &mut [Place],
+        watermark: u64,
+        count: usize,
+    ) {
         let mut settled = newest.number() <= watermark;
         let mut at = newest.node.next[0].load(Memory::Relaxed);
         for _ in 0..count {
@@ -407,11 +427,20 @@ impl List {
                 }
                 if gone {
                     link.store(entry.node.next[level].load(Memory::Relaxed), Memory::Release);
+                    replace(behind, level, at, *before);
                 } else {
                     *before = at;
                 }
             }
             at = next;
         }
+    }
+}
+
+/// Puts one node in another's stead on a level of places.
+#[inline]
+fn replace(places: &mut [Place], level: usize, old: u32, new: u32) {
+    for before in places.iter_mut().map(|place| &mut place[level]).filter(|before| **before == old) {
+        *before = new;
     }
 }

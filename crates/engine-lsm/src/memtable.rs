@@ -8,7 +8,7 @@
 
 use crate::filter::Filter;
 use crate::key::{Span, VersionKey};
-use crate::list::{Entry, List, Pen, Probe, head};
+use crate::list::{Entry, List, Pen, Probe, Write, head};
 use crate::walk::{self, Walk};
 use bytes::Bytes;
 use omnibus_engine::{EngineError, Lent, Pending, WriteSet};
@@ -163,20 +163,30 @@ pub(crate) struct Writing<'m> {
 }
 
 impl Writing<'_> {
-    /// Keys that are about to be inserted. Pays for two or more.
-    pub(crate) fn announce<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
-        self.memtable.list.warm(keys);
+    /// Adds versions of one number, whose keys ascend, and takes out versions of the keys that no snapshot at or above the
+    /// watermark can see: a row that is written all the time would otherwise be in the way of every scan that passes it.
+    /// (ENGINE-1 is not touched: the newest of them is as durable as they are.) What is taken out still counts as `bytes`.
+    pub(crate) fn insert_all(&mut self, number: u64, writes: impl IntoIterator<Item = Write>) {
+        let memtable = self.memtable;
+        let mut writes = writes.into_iter().fuse();
+        loop {
+            let batch = std::array::from_fn(|_| writes.next());
+            let mut cost = 0;
+            for (key, value) in batch.iter().flatten() {
+                cost += (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64 + ENTRY_BYTES;
+                memtable.filter.insert(Filter::hash(key));
+            }
+            if cost == 0 {
+                return;
+            }
+            memtable.list.insert(&mut self.pen, batch, number, self.watermark, PRUNED_AT_ONCE);
+            memtable.bytes.store(memtable.bytes.load(Memory::Relaxed) + cost, Memory::Release);
+        }
     }
 
-    /// Adds a version, and takes out versions of the key that no snapshot at or above the watermark can see:
-    /// a row that is written all the time would otherwise be in the way of every scan that passes it. (ENGINE-1 is
-    /// not touched: the newest of them is as durable as they are.) What is taken out still counts as `bytes`.
+    /// Adds a version, as [`Writing::insert_all`] does.
     pub(crate) fn insert(&mut self, key: Bytes, number: u64, value: Option<Bytes>) {
-        let memtable = self.memtable;
-        let cost = (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64 + ENTRY_BYTES;
-        memtable.filter.insert(Filter::hash(&key));
-        memtable.list.insert(&mut self.pen, key, number, value, self.watermark, PRUNED_AT_ONCE);
-        memtable.bytes.store(memtable.bytes.load(Memory::Relaxed) + cost, Memory::Release);
+        self.insert_all(number, [(key, value)]);
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::filter::Filter;
 use crate::key::span;
 use crate::list::{List, Probe};
-use crate::memtable::MemTable;
+use crate::memtable::{MemTable, Version};
 use bytes::Bytes;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// Keys around the length that fits a node, of few different bytes, so that prefixes abound.
@@ -28,8 +28,41 @@ fn version_keys_sort_as_their_bytes_then_newest_first() {
         let (na, nb) = (rng.random_range(0..3u64), rng.random_range(0..3u64));
         let expected = a.cmp(&b).then(nb.cmp(&na));
         let (list, mut pen) = List::new();
-        list.insert(&mut pen, a.clone().into(), na, None, 0, 0);
+        list.insert(&mut pen, [Some((a.clone().into(), None)), None, None, None], na, 0, 0);
         assert_eq!(list.first().unwrap().cmp(&Probe::new(&b, nb)), expected, "{a:?} {b:?}");
+    }
+}
+
+/// Searches for a transaction's keys go together, before any of them is there: what one adds and takes out, the others must know.
+#[test]
+fn transactions_of_any_size_are_as_if_their_writes_came_one_by_one() {
+    let mut rng = StdRng::seed_from_u64(3);
+    for few in [8, 60, 2000] {
+        let memtable = MemTable::new(1 << 20);
+        let mut model: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
+        let mut watermark = 0;
+        for number in 1..=800u64 {
+            let keys: BTreeSet<Vec<u8>> = (0..rng.random_range(1..10))
+                .map(|_| format!("{:03}{}", rng.random_range(0..few), "k".repeat(few % 30)).into_bytes())
+                .collect();
+            watermark = watermark.max(number - rng.random_range(1..4).min(number));
+            let writes = keys.iter().map(|key| (Bytes::from(key.clone()), Some(Bytes::from_static(b"row"))));
+            memtable.write(watermark).insert_all(number, writes);
+            keys.into_iter().for_each(|key| model.entry(key).or_default().push(number));
+        }
+        for (key, numbers) in &model {
+            for at in watermark..=800 {
+                let found = memtable.get(&Probe::new(key, at)).unwrap().map(|(number, _)| number);
+                assert_eq!(found, numbers.iter().copied().rfind(|number| *number <= at), "{key:?} at {at}");
+            }
+        }
+        let all: Vec<Version> = memtable.versions().map(Result::unwrap).collect();
+        let newest_first = |two: &[Version]| {
+            (&two[0].key, std::cmp::Reverse(two[0].number)) < (&two[1].key, std::cmp::Reverse(two[1].number))
+        };
+        assert!(all.windows(2).all(newest_first));
+        let there: BTreeSet<&[u8]> = all.iter().map(|version| &version.key[..]).collect();
+        assert!(there.into_iter().eq(model.keys().map(Vec::as_slice)));
     }
 }
 
