@@ -11,6 +11,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::tables::Tables;
 use crate::trx::{Held, Trx, WaitTarget, Wakes};
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const RELEASE_BATCH: usize = 64;
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<HashMap<u32, Space>>);
+struct Shard(Mutex<HashMap<u32, Space, RandomState>>);
 
 /// All locks of a server. Shared by `Arc`.
 pub struct LockManager {

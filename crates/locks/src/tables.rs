@@ -10,14 +10,17 @@ use crate::stats::TableLockInfo;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::trx::{GATE, Trx, Wakes};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const SHARDS: usize = 64;
 
+type Queues = HashMap<u64, Queue, RandomState>;
+
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<HashMap<u64, Queue>>);
+struct Shard(Mutex<Queues>);
 
 /// See the module's text.
 pub(crate) struct Tables {
@@ -36,11 +39,11 @@ impl Default for Tables {
 }
 
 impl Tables {
-    pub(crate) fn shard(&self, table: u64) -> &Mutex<HashMap<u64, Queue>> {
+    pub(crate) fn shard(&self, table: u64) -> &Mutex<Queues> {
         &self.shards[(table % SHARDS as u64) as usize].0
     }
 
-    pub(crate) fn shards(&self) -> impl Iterator<Item = &Mutex<HashMap<u64, Queue>>> {
+    pub(crate) fn shards(&self) -> impl Iterator<Item = &Mutex<Queues>> {
         self.shards.iter().map(|shard| &shard.0)
     }
 

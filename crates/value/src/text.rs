@@ -190,18 +190,22 @@ fn push_fraction(digits: &[u8], out: &mut Vec<u8>) {
 
 /// An integer.
 pub fn write_u64(n: u64, out: &mut Vec<u8>) {
-    let mut buf = [0u8; 20];
-    let mut at = buf.len();
+    out.extend_from_slice(digits(n, &mut [0; 20]));
+}
+
+/// The decimal digits of an integer, made in the room given.
+pub fn digits(n: u64, room: &mut [u8; 20]) -> &[u8] {
+    let mut at = room.len();
     let mut rest = n;
     loop {
         at -= 1;
-        buf[at] = b'0' + (rest % 10) as u8;
+        room[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
-    out.extend_from_slice(&buf[at..]);
+    &room[at..]
 }
 
 /// A signed integer.

@@ -287,10 +287,9 @@ impl<F: ReadAt> Engine for EngineSet<F> {
     fn refuses(&self, writes: &WriteSet) -> Option<EngineError> {
         let parts = &*self.parts;
         for (slot, engine) in parts.engines().enumerate() {
+            let Some(error) = engine.refuses(writes) else { continue };
             let own = split::keys_of(slot as u8);
-            if let Some(error) = engine.refuses(writes)
-                && let Some(first) = writes.range(split::bounds(&own), false).next()
-            {
+            if let Some(first) = writes.range(split::bounds(&own), false).next() {
                 return Some(first.map_or_else(|unread| unread, |first| parts.named(error, first.key())));
             }
         }

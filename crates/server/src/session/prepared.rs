@@ -85,17 +85,16 @@ impl Session {
         self.client.process.counters.add(Counter::Questions, 1);
         self.client.process.counters.add(Counter::Queries, 1);
         let (id, decoded) = decode_execute(&self.client, &mut self.prepared, &mut self.sql, range);
-        let ended = match decoded {
+        match decoded {
             Ok(params) => self.execute_statement(id, &params, came_us).await,
             Err(error) => {
                 self.failed(error);
+                if let Some(statement) = self.prepared.get_mut(id) {
+                    statement.executed();
+                }
                 None
             }
-        };
-        if let Some(statement) = self.prepared.get_mut(id) {
-            statement.executed();
         }
-        ended
     }
 
     async fn execute_statement(&mut self, id: u32, params: &[Value], came_us: i64) -> Option<i64> {
@@ -118,8 +117,6 @@ impl Session {
             Some(Err(error)) => Err(error),
             None => self.drive(Job::Prepared(&parsed, &mut statement.handle, params)).await.map(Some),
         };
-        let mut digest = statement.digest.take();
-        self.prepared.put_back(id, statement);
         self.follow_statement(&parsed);
         let failed = result.is_err();
         match result {
@@ -134,11 +131,11 @@ impl Session {
         }
         self.client.settle(&mut self.sql, start).await;
         let text = || filled(&self.sql, &parsed.text, params);
-        let observed = observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut digest) };
+        let observed =
+            observe::Statement { parsed: &parsed, text: &text, failed, kept: Some(&mut statement.digest) };
         let ended = self.observer().end(begun, Observed::Statement(observed));
-        if let Some(statement) = self.prepared.get_mut(id) {
-            statement.digest = digest;
-        }
+        statement.executed();
+        self.prepared.put_back(id, statement);
         Some(ended)
     }
 

@@ -5,6 +5,7 @@ use crate::errors;
 use crate::parsed::Parsed;
 use crate::prepared_place::StatementPlace;
 use crate::server::Server;
+use foldhash::fast::RandomState;
 use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
 use omnibus_sql::{Prepared, SqlError, SqlResult};
 use omnibus_wire::stmt::Bound;
@@ -118,13 +119,13 @@ impl Statement {
 /// The prepared statements of a connection.
 pub(super) struct Statements {
     server: Arc<Server>,
-    by_id: HashMap<u32, Statement>,
+    by_id: HashMap<u32, Box<Statement>, RandomState>,
     next: u32,
 }
 
 impl Statements {
     pub(super) fn new(server: Arc<Server>) -> Statements {
-        Statements { server, by_id: HashMap::new(), next: 1 }
+        Statements { server, by_id: HashMap::default(), next: 1 }
     }
 
     /// A place for one more.
@@ -144,20 +145,20 @@ impl Statements {
                 break id;
             }
         };
-        self.by_id.insert(id, statement);
+        self.by_id.insert(id, Box::new(statement));
         id
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Statement> {
-        self.by_id.get_mut(&id)
+        self.by_id.get_mut(&id).map(|statement| &mut **statement)
     }
 
     /// Out, while it runs: that needs the whole session. It still counts.
-    pub(super) fn take(&mut self, id: u32) -> Option<Statement> {
+    pub(super) fn take(&mut self, id: u32) -> Option<Box<Statement>> {
         self.by_id.remove(&id)
     }
 
-    pub(super) fn put_back(&mut self, id: u32, statement: Statement) {
+    pub(super) fn put_back(&mut self, id: u32, statement: Box<Statement>) {
         self.by_id.insert(id, statement);
     }
 

@@ -3,7 +3,6 @@
 use crate::error::SqlResult;
 use omnibus_value::{ColumnType, Value};
 use std::fmt;
-use std::io::Write as _;
 use std::sync::Arc;
 
 /// One column of a result set, as the protocol's column definition needs it.
@@ -106,13 +105,26 @@ pub enum Info {
 impl Info {
     /// Writes it into the room given, if it is not there already.
     pub fn bytes<'i>(&'i self, room: &'i mut [u8; Info::ROOM]) -> &'i [u8] {
-        if let Info::Text(text) = self {
-            return text.as_bytes();
+        let parts = match self {
+            Info::None => return b"",
+            Info::Text(text) => return text.as_bytes(),
+            Info::Updated { matched, changed, warnings } => {
+                [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]
+            }
+            Info::Inserted { records, duplicates, warnings } => {
+                [("Records: ", records), ("  Duplicates: ", duplicates), ("  Warnings: ", warnings)]
+            }
+        };
+        let mut len = 0;
+        // Three numbers of 20 digits and their names fit. Each UPDATE has this text: formatting it costs a fiftieth of a commit.
+        for (name, number) in parts {
+            let mut digits = [0; 20];
+            for part in [name.as_bytes(), omnibus_value::text::digits(*number, &mut digits)] {
+                room[len..len + part.len()].copy_from_slice(part);
+                len += part.len();
+            }
         }
-        let mut rest = &mut room[..];
-        // Three numbers of 20 digits and their names fit.
-        let left = if write!(rest, "{self}").is_ok() { rest.len() } else { Info::ROOM };
-        &room[..Info::ROOM - left]
+        &room[..len]
     }
 
     /// Bytes that a text without a string of its own has at most.
@@ -121,16 +133,8 @@ impl Info {
 
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Info::None => Ok(()),
-            Info::Updated { matched, changed, warnings } => {
-                write!(f, "Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}")
-            }
-            Info::Inserted { records, duplicates, warnings } => {
-                write!(f, "Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
-            }
-            Info::Text(text) => f.write_str(text),
-        }
+        let mut room = [0; Info::ROOM];
+        f.write_str(&String::from_utf8_lossy(self.bytes(&mut room)))
     }
 }
 
