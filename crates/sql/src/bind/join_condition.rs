@@ -9,6 +9,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::expr::Expr;
 use crate::expr::node::CompareOp;
 use omnibus_parser::ast::{self, JoinCondition, JoinKind, TableRef};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -52,7 +53,10 @@ pub(super) fn join_condition(
     let mut pairs = Vec::new();
     let mut common = Star::new();
     let mut hidden_columns = Star::new();
-    let sides = (Visible::of(binder, start..middle)?, Visible::of(binder, middle..scope_len(binder))?);
+    let sides = (
+        Visible::of(binder, start..middle, &names)?,
+        Visible::of(binder, middle..scope_len(binder), &names)?,
+    );
     for name in names {
         let (left, right) = (sides.0.find(binder, &name)?, sides.1.find(binder, &name)?);
         let (kept, hidden) = if swapped { (right, left) } else { (left, right) };
@@ -100,18 +104,19 @@ fn natural_columns(binder: &Binder<'_>, first: &Star, second: &Star) -> Vec<Stri
     first.iter().map(name).filter(|name| second.contains(&name.to_lowercase())).collect()
 }
 
-/// The columns of some tables by their names in lower case: table position and column. A NATURAL join asks for thousands.
+/// Where some tables have the columns of some names: by name in lower case, table position and column. A NATURAL join asks for thousands.
 struct Visible(HashMap<String, Vec<(usize, usize)>>);
 
 impl Visible {
-    fn of(binder: &Binder<'_>, range: Range<usize>) -> SqlResult<Visible> {
-        let mut found: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+    fn of(binder: &Binder<'_>, range: Range<usize>, names: &[String]) -> SqlResult<Visible> {
+        let mut found: HashMap<String, Vec<(usize, usize)>> =
+            names.iter().map(|name| (name.to_lowercase(), Vec::new())).collect();
         let tables = binder.blocks.last().map_or(&[][..], |block| &block.scope.tables[range.clone()]);
         for (at, table) in range.zip(tables).filter(|(_, table)| !table.is_inner()) {
             binder.spend_on_names(table.width())?;
             let hidden: HashSet<usize> = table.hidden.iter().copied().collect();
             for column in (0..table.width()).filter(|column| table.is_named(*column)) {
-                let places = found.entry(table.column_name(column).to_lowercase()).or_default();
+                let Some(places) = found.get_mut(&*lower(table.column_name(column))) else { continue };
                 // The first of a name is the one.
                 if places.last().is_none_or(|(last, _)| *last != at) {
                     places.push((at, column));
@@ -127,7 +132,7 @@ impl Visible {
     /// The one of a name. Those that this join has hidden meanwhile are not.
     fn find(&self, binder: &Binder<'_>, name: &str) -> SqlResult<(usize, usize)> {
         let Some(block) = binder.blocks.last() else { return Err(SqlError::bad_field(name, "from clause")) };
-        let places = self.0.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+        let places = self.0.get(&*lower(name)).map_or(&[][..], Vec::as_slice);
         let mut found = places.iter().filter(|(at, column)| !block.scope.tables[*at].hidden.contains(column));
         match (found.next(), found.next()) {
             (Some(_), Some(_)) => Err(SqlError::non_uniq(name, "from clause")),
@@ -135,6 +140,12 @@ impl Visible {
             _ => Err(SqlError::bad_field(name, "from clause")),
         }
     }
+}
+
+/// Most names of columns are in lower case as they are.
+fn lower(name: &str) -> Cow<'_, str> {
+    let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower { Cow::Borrowed(name) } else { Cow::Owned(name.to_lowercase()) }
 }
 
 /// Whether a table of it may read others of the same FROM.
