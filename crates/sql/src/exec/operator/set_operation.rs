@@ -15,8 +15,9 @@ use crate::rows::Flow;
 use crate::rows::codec;
 use crate::rows::distinct::{Distinct, Seen};
 use crate::rows::matching::{Matches, Rule};
+use bytes::Bytes;
 use omnibus_value::Value;
-use omnibus_value::text::write_f64_within;
+use omnibus_value::text::{digits, write_f64_within};
 
 /// Takes the rows of an operand, as the common types.
 pub(super) type Each<'e> = dyn FnMut(&mut Context<'_>, Vec<Value>) -> ExecResult<Flow> + 'e;
@@ -50,7 +51,7 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>
     // It no longer holds on to row images.
     let mut row: Vec<Value> = row.iter().cloned().map(eval::own).collect();
     for ((value, from), to) in row.iter_mut().zip(&plan.types).zip(types) {
-        if let Some(text) = real_as_kept(value, to) {
+        if let Some(text) = number_as_kept(value, to) {
             *value = text;
         } else if from.column != to.column {
             let e = Expr { kind: Kind::Const(Value::Null), ty: from.clone() };
@@ -63,14 +64,19 @@ fn fit(row: &[Value], plan: &QueryPlan, types: &[ExprType], cx: &mut Context<'_>
     row
 }
 
-/// A double as the text that a column of the result's type keeps of it: what has room, whatever its own digits.
-fn real_as_kept(value: &Value, to: &ExprType) -> Option<Value> {
+/// A number as the text that a column of the result's type keeps of it: bits as their number, and a double as what has room,
+/// whatever its own digits.
+fn number_as_kept(value: &Value, to: &ExprType) -> Option<Value> {
+    if to.family() != Family::String {
+        return None;
+    }
     let n = match value {
+        Value::Bit(n) => return Some(Value::Bytes(Bytes::copy_from_slice(digits(*n, &mut [0; 20])))),
         Value::Double(n) => *n,
         Value::Float(n) => f64::from(*n),
         _ => return None,
     };
-    if to.family() != Family::String || to.column.kind.is_lob() {
+    if to.column.kind.is_lob() {
         return None;
     }
     let mut text = Vec::with_capacity(24);
