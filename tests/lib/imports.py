@@ -36,9 +36,9 @@ class Newer(Server):
     def start(self):
         if not self.datadir.exists():
             self.directory.mkdir(parents=True)
-            made = subprocess.run(["chroot", self.root, *self.installer, "--user=root", f"--datadir={self.inside}/data"], capture_output=True, text=True)
+            made = subprocess.run([*real_peers.inside(self.root), *self.installer, "--user=root", f"--datadir={self.inside}/data"], capture_output=True, text=True)
             expect(made.returncode == 0, f"{self.installer}: {made.stdout[-500:]}{made.stderr[-500:]}")
-        self.launch(["chroot", self.root, *self.program, "--user=root", f"--datadir={self.inside}/data", f"--socket={self.inside}/socket", f"--port={self.port}",
+        self.launch([*real_peers.inside(self.root), *self.program, "--user=root", f"--datadir={self.inside}/data", f"--socket={self.inside}/socket", f"--port={self.port}",
                      "--bind-address=127.0.0.1", "--server-id=77", f"--log-bin={self.inside}/data/binlog", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0",
                      "--innodb-buffer-pool-size=64M", *self.options])
         def answers():

@@ -424,7 +424,7 @@ def help_of(*words):
 
 
 def options_exist():
-    """Every command has its help, and every option that a page names in its text is in one, or is another program's."""
+    """Every command has its help, and every option that a page names in its text is in one, or in a benchmark, or is another program's."""
     def commands_in(text):
         return [name for name in re.findall(r"(?m)^  ([a-z]+)  ", text.split("Commands:")[-1].split("Options:")[0]) if name != "help"]
 
@@ -435,6 +435,7 @@ def options_exist():
         helps.append(help_of(name))
         if "\nCommands:" in helps[-1]:
             helps += [help_of(name, inner) for inner in commands_in(helps[-1])]
+    helps += [script.read_text() for script in (ROOT / "bench").glob("*.py")]
     known = {option for text in helps for option in re.findall(r"--[a-z][a-z0-9-]+", text)} | OTHERS
     for page in PAGES:
         for option in sorted(set(re.findall(r"`[^`\n]*?(--[a-z][a-z0-9-]+)", (ROOT / page).read_text()))):

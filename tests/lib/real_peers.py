@@ -31,3 +31,8 @@ def root_with(name, program):
         for verb in ("start", "stop"):
             subprocess.run([SCRIPT, name, verb], check=True)
     return folder
+
+
+def inside(folder):
+    """The words in front of a command that runs in that root, where a test's own folder for temporary files is not."""
+    return ["env", "--unset=TMPDIR", "chroot", str(folder)]

@@ -83,7 +83,7 @@ def shown(program, *arguments):
 
 def mysqlbinlog(*arguments):
     """MySQL's own program, from its root; it is in the same network."""
-    return shown(["chroot", real_peers.root_with("mysql", "usr/bin/mysqlbinlog"), "mysqlbinlog"], *arguments)
+    return shown([*real_peers.inside(real_peers.root_with("mysql", "usr/bin/mysqlbinlog")), "mysqlbinlog"], *arguments)
 
 
 def in_the_files(scratch, method):
