@@ -193,8 +193,10 @@ async fn change_users(
     let (rules, mariadb) = (admin.server.accounts.rules(), admin.server.is_mariadb());
     let (mut warnings, catalog) = (Vec::new(), admin.server.database.catalog());
     let may_orphan = admin.login.access.has(Privileges::ALLOW_NONEXISTENT_DEFINER);
+    let kill = admin.sql.state.budget.kill().clone();
     let plan = |table: &AccessTable| {
-        let by = By { me, plugin: &plugin, passwords, database: database.as_deref(), rules: &rules, mariadb };
+        let database = database.as_deref();
+        let by = By { me, plugin: &plugin, passwords, database, rules: &rules, mariadb, kill: &kill };
         let (records, text) = plan_users(table, statement, text, &by, &mut notes)?;
         if !mariadb {
             warnings = look_for_definers(statement, (&records, table), &catalog, may_orphan)?;

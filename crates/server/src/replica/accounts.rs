@@ -36,6 +36,7 @@ fn change(
     let plugin = server.globals.named("default_authentication_plugin");
     let (plugin, database) = (plugin.as_str(), session.state.database.clone());
     let (rules, mariadb) = (server.accounts.rules(), server.log.dialect() == Dialect::Mariadb);
+    let kill = session.state.budget.kill().clone();
     let done = server.accounts.change_in(session, |table| {
         let by = By {
             me: &me,
@@ -44,6 +45,7 @@ fn change(
             database: database.as_deref(),
             rules: &rules,
             mariadb,
+            kill: &kill,
         };
         plan_users(table, statement, text, &by, &mut Vec::new())
     })?;

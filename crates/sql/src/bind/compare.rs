@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::operators::{as_text, number_literal};
-use super::times_beside::{given, params_as_times, refuse_no_dates, times_as_text};
+use super::times_beside::{given, params_as_datetimes, params_as_times, refuse_no_dates, times_as_text};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
 use crate::expr::comparable::As;
@@ -14,6 +14,17 @@ use omnibus_value::{ColumnKind, FixedKind, Value};
 
 /// A comparison, with both sides made comparable; rows are taken apart.
 pub(crate) fn compare(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> {
+    compare_in(binder, op, left, right, true)
+}
+
+/// `years`: as in `comparable_in`.
+fn compare_in(
+    binder: &mut Binder<'_>,
+    op: CompareOp,
+    left: Expr,
+    right: Expr,
+    years: bool,
+) -> SqlResult<Expr> {
     match (&left.kind, &right.kind) {
         (Kind::Row(_), _) | (_, Kind::Row(_)) => return compare_rows(binder, op, left, right),
         _ => {}
@@ -29,9 +40,13 @@ pub(crate) fn compare(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right:
     if unlike_fixed(&left.ty, &right.ty) {
         return Err(illegal_types(&left.ty, &right.ty, op.symbol()));
     }
-    let (left, right) = params_as_times(binder, left, right);
+    let (left, right) = match op {
+        // The one comparison that takes them for what they are.
+        CompareOp::NullSafeEq => (left, right),
+        _ => params_as_times(binder, left, right),
+    };
     let (left, right) = times_as_text(binder, left, right);
-    let (left, right, collation) = comparable(binder, left, right)?;
+    let (left, right, collation) = comparable_in(binder, left, right, years)?;
     let compared = Expr::compare(op, collation, left, right);
     Ok(binder.fold(compared))
 }
@@ -62,7 +77,7 @@ fn compare_rows(binder: &mut Binder<'_>, op: CompareOp, left: Expr, right: Expr)
     }
 }
 
-/// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`.
+/// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`. Two digits are no year there.
 fn compare_lexicographically(
     binder: &mut Binder<'_>,
     op: CompareOp,
@@ -70,15 +85,15 @@ fn compare_lexicographically(
 ) -> SqlResult<Expr> {
     let Some(((a, b), rest)) = pairs.split_first() else { return Ok(Expr::null()) };
     if rest.is_empty() {
-        return compare(binder, op, a.clone(), b.clone());
+        return compare_in(binder, op, a.clone(), b.clone(), false);
     }
     let strict = match op {
         CompareOp::Le => CompareOp::Lt,
         CompareOp::Ge => CompareOp::Gt,
         other => other,
     };
-    let first = compare(binder, strict, a.clone(), b.clone())?;
-    let equal = compare(binder, CompareOp::Eq, a.clone(), b.clone())?;
+    let first = compare_in(binder, strict, a.clone(), b.clone(), false)?;
+    let equal = compare_in(binder, CompareOp::Eq, a.clone(), b.clone(), false)?;
     let rest = compare_lexicographically(binder, op, rest)?;
     let tail = Expr::boolean(Kind::And(Box::new([equal, rest])), true);
     Ok(Expr::boolean(Kind::Or(Box::new([first, tail])), true))
@@ -218,7 +233,9 @@ pub(super) fn between(
     high: &ast::Expr,
     negated: bool,
 ) -> SqlResult<Expr> {
-    let (e, low, high) = (binder.expr(operand)?, binder.expr(low)?, binder.expr(high)?);
+    let mut operands = [binder.expr(operand)?, binder.expr(low)?, binder.expr(high)?];
+    params_as_datetimes(binder, &mut operands, false);
+    let [e, low, high] = operands;
     let nullable = e.ty.nullable || low.ty.nullable || high.ty.nullable;
     let (e, low, high, collation) = comparable_bounds(binder, e, low, high)?;
     let args = Box::new([e, low, high]);
@@ -288,11 +305,19 @@ pub(super) fn is_in(
         };
         return Ok(if negated { Expr::boolean(Kind::Not(Box::new(any)), true) } else { any });
     }
-    let mut members = Vec::with_capacity(list.len());
+    let mut operands = Vec::with_capacity(list.len() + 1);
+    operands.push(e);
     for member in list {
-        members.push(binder.expr(member)?);
+        operands.push(binder.expr(member)?);
     }
-    in_members(binder, e, members, negated)
+    if list.len() > 1 {
+        params_as_datetimes(binder, &mut operands, true);
+    }
+    let members = operands.split_off(1);
+    match operands.pop() {
+        Some(e) => in_members(binder, e, members, negated),
+        None => Err(SqlError::unknown_error()),
+    }
 }
 
 /// The texts of IN or CASE under one collation, that of all of them.
@@ -332,7 +357,8 @@ fn in_members(binder: &mut Binder<'_>, e: Expr, members: Vec<Expr>, negated: boo
         refuse_no_dates(binder, &e, member)?;
     }
     let (e, members) = in_one_collation(binder, e, members, "in")?;
-    let years = members.len() == 1 || binder.session.settings.mariadb;
+    let single = members.len() == 1;
+    let years = single || binder.session.settings.mariadb;
     let mut alike = Vec::with_capacity(members.len() + 1);
     let mut collation = BINARY;
     let mut apart = Vec::new();
@@ -341,7 +367,11 @@ fn in_members(binder: &mut Binder<'_>, e: Expr, members: Vec<Expr>, negated: boo
         if unlike_fixed(&e.ty, &member.ty) {
             return Err(illegal_types(&e.ty, &member.ty, "in"));
         }
-        let (left, right, this) = comparable_in(binder, e.clone(), member, years)?;
+        let (left, member) = match single {
+            true => params_as_times(binder, e.clone(), member),
+            false => (e.clone(), member),
+        };
+        let (left, right, this) = comparable_in(binder, left, member, years)?;
         match alike.first() {
             None if null => apart.push(Expr::compare(CompareOp::Eq, this, left, right)),
             None => {
@@ -375,7 +405,6 @@ fn comparable_in(
     if unlike_fixed(&left.ty, &right.ty) {
         return Err(illegal_types(&left.ty, &right.ty, "="));
     }
-    let (left, right) = params_as_times(binder, left, right);
     let (left, right) = (prepare_side(left, &right.ty), right);
     let right = prepare_side(right, &left.ty);
     let (a, b) = (left.ty.family(), right.ty.family());
@@ -392,7 +421,8 @@ pub(super) fn compare_case(binder: &mut Binder<'_>, operand: Expr, condition: Ex
     if text && !binder.session.settings.mariadb {
         return compare(binder, CompareOp::Eq, operand, as_text(condition));
     }
-    if operand.ty.column.kind != ColumnKind::Year || condition.ty.family() == Family::String {
+    let year = |e: &Expr| e.ty.column.kind == ColumnKind::Year;
+    if !year(&operand) && !year(&condition) {
         return compare(binder, CompareOp::Eq, operand, condition);
     }
     let (left, right, collation) = comparable_in(binder, operand, condition, false)?;

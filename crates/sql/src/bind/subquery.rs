@@ -37,6 +37,7 @@ fn predicate(
     let (mut sides, mut members) = (Vec::with_capacity(operands.len()), Vec::with_capacity(operands.len()));
     for (at, (operand, ty)) in operands.into_iter().zip(&plan.types).enumerate() {
         let column = Expr { kind: Kind::Column { slot, column: at as u16, utc: false }, ty: ty.clone() };
+        let (operand, column) = super::times_beside::params_as_times(binder, operand, column);
         let (operand, column) = super::times_beside::times_as_text(binder, operand, column);
         let (operand, compared, collation) = compare::comparable(binder, operand, column)?;
         sides.push(operand);

@@ -64,12 +64,33 @@ fn time_text(binder: &mut Binder<'_>, time: Expr) -> Expr {
 }
 
 /// MySQL takes a parameter for what it is compared with: a time, or a date and time. What cannot be one is NULL.
-pub(super) fn params_as_times(binder: &mut Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
-    if binder.session.settings.mariadb || binder.session.settings.replicated {
+pub(super) fn params_as_times(binder: &Binder<'_>, left: Expr, right: Expr) -> (Expr, Expr) {
+    if !types_params(binder) {
         return (left, right);
     }
     let (a, b) = (left.ty.family(), right.ty.family());
     (param_beside(left, b), param_beside(right, a))
+}
+
+/// In BETWEEN, and in IN of several, it takes parameters for dates and times beside one of these only: beside a day or a time they are the
+/// values that they are. A parameter that is looked for among days is one (`is_sought`: the first operand is what is looked for).
+pub(super) fn params_as_datetimes(binder: &Binder<'_>, operands: &mut [Expr], is_sought: bool) {
+    let is_param = |e: &Expr| matches!(e.kind, Kind::Param(_));
+    let sought = is_sought && operands.first().is_some_and(is_param);
+    let typed = operands.iter().filter(|e| !is_param(e)).any(|e| match e.ty.family() {
+        Family::DateTime => true,
+        family => sought && family == Family::Date,
+    });
+    if !typed || !types_params(binder) {
+        return;
+    }
+    for e in operands {
+        *e = param_beside(std::mem::replace(e, Expr::null()), Family::DateTime);
+    }
+}
+
+fn types_params(binder: &Binder<'_>) -> bool {
+    !binder.session.settings.mariadb && !binder.session.settings.replicated
 }
 
 fn param_beside(e: Expr, other: Family) -> Expr {

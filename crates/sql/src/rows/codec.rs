@@ -41,7 +41,8 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn write_value(value: &Value, out: &mut Vec<u8>) {
+/// Appends a value.
+pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     let mut fixed = |tag: u8, bytes: &[u8]| {
         out.push(tag);
         out.extend_from_slice(bytes);
@@ -126,7 +127,11 @@ fn read_bytes(record: &mut Bytes) -> Result<Bytes, SqlError> {
     Ok(record.split_to(len))
 }
 
-fn read_value(record: &mut Bytes) -> Result<Value, SqlError> {
+/// Reads a value, which shares the record's memory.
+///
+/// # Errors
+/// As `read_values`.
+pub fn read_value(record: &mut Bytes) -> Result<Value, SqlError> {
     fn array<const N: usize>(record: &mut Bytes) -> Result<[u8; N], SqlError> {
         let found = *record.first_chunk().ok_or_else(damaged)?;
         record.advance(N);

@@ -10,7 +10,7 @@ use crate::account::roles::RoleRules;
 use crate::account::store::Record;
 use crate::account::table::{AccessTable, Account};
 use omnibus_parser::ast::{CreateUser, GrantWhat, PasswordValue, RoleSet, SetItem, Statement, UserName};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{KillFlag, SqlError, SqlResult};
 use omnibus_value::literal::doubled as quote;
 
 /// On whose behalf accounts are changed.
@@ -27,6 +27,8 @@ pub struct By<'a> {
     pub rules: &'a RoleRules,
     /// Whether statements mean what they mean to a MariaDB.
     pub mariadb: bool,
+    /// Ends it.
+    pub kill: &'a KillFlag,
 }
 
 /// Plans a statement about accounts: the new records, and its text for the log.
@@ -37,7 +39,7 @@ pub fn plan_users(
     by: &By<'_>,
     notes: &mut Vec<SqlError>,
 ) -> SqlResult<(Vec<Record>, Vec<u8>)> {
-    let By { me, plugin, passwords, database, rules, mariadb } = *by;
+    let By { me, plugin, passwords, database, rules, mariadb, kill } = *by;
     let roles = RoleContext { table, me, rules, mariadb };
     let records = match statement {
         Statement::CreateUser(s) => {
@@ -75,11 +77,11 @@ pub fn plan_users(
             return Ok((records, text.into_bytes()));
         }
         Statement::Grant(s) => match &s.what {
-            GrantWhat::Roles(names) => role_statements::grant_roles(&roles, names, s)?,
+            GrantWhat::Roles(names) => role_statements::grant_roles(&roles, names, s, kill)?,
             _ => grant::grant(table, me, s, database)?,
         },
         Statement::Revoke(s) => match &s.what {
-            GrantWhat::Roles(names) => role_statements::revoke_roles(&roles, names, s)?,
+            GrantWhat::Roles(names) => role_statements::revoke_roles(&roles, names, s, kill)?,
             _ => {
                 let partial = rules.partial_revokes || !passwords.enforced;
                 grant::revoke(table, me, s, database, partial)?

@@ -8,7 +8,7 @@ use crate::account::store::Record;
 use crate::account::table::{AccessTable, Account};
 use crate::errors;
 use omnibus_parser::ast::{CreateRole, Grant, Revoke, RoleSet, SetDefaultRole, UserName};
-use omnibus_sql::{SqlError, SqlResult};
+use omnibus_sql::{KillFlag, SqlError, SqlResult};
 use omnibus_value::literal::doubled as quote;
 use std::sync::Arc;
 
@@ -167,16 +167,23 @@ pub fn drop_role(
     Ok(changes)
 }
 
-/// GRANT of roles.
-pub fn grant_roles(cx: &RoleContext<'_>, names: &[UserName], statement: &Grant) -> SqlResult<Vec<Record>> {
+/// GRANT of roles. KILL ends it: each role is asked for all that it has, and each account for all that it is given.
+pub fn grant_roles(
+    cx: &RoleContext<'_>,
+    names: &[UserName],
+    statement: &Grant,
+    kill: &KillFlag,
+) -> SqlResult<Vec<Record>> {
     let mut changes = Vec::new();
     for name in names {
         let role = cx.role(name)?;
         cx.may_give(&role)?;
+        let all = with_its_own(cx, &role);
         for spec in &statement.users {
+            kill.check()?;
             let account = cx.account(&spec.user)?;
             // Only an administrator makes administrators of others.
-            may_have(&account, cx, &role)?;
+            may_have(&account, cx, &role, &all)?;
             edit(&mut changes, &account, |holder| {
                 let at = holder.grants.roles.iter().position(|grant| role.is(&grant.user, &grant.host));
                 let at = at.unwrap_or_else(|| {
@@ -193,11 +200,20 @@ pub fn grant_roles(cx: &RoleContext<'_>, names: &[UserName], statement: &Grant) 
     Ok(changes)
 }
 
+/// A role, and the roles that it has.
+fn with_its_own(cx: &RoleContext<'_>, role: &Account) -> Vec<Arc<Account>> {
+    reachable(cx.table, &[(role.user.clone(), role.host.as_str().to_owned())])
+}
+
 /// Whether a role may be given to an account: it may not come to have itself, and a role with SYSTEM_USER is an
-/// administrator's to give.
-fn may_have(account: &Account, cx: &RoleContext<'_>, role: &Arc<Account>) -> SqlResult<()> {
+/// administrator's to give. `all`: the role, and those that it has.
+fn may_have(
+    account: &Account,
+    cx: &RoleContext<'_>,
+    role: &Arc<Account>,
+    all: &[Arc<Account>],
+) -> SqlResult<()> {
     cx.me.may_change(account)?;
-    let all = reachable(cx.table, &[(role.user.clone(), role.host.as_str().to_owned())]);
     all.iter().try_for_each(|role| cx.me.may_change(role))?;
     if !all.iter().any(|other| other.is(&account.user, account.host.as_str())) {
         return Ok(());
@@ -209,7 +225,12 @@ fn may_have(account: &Account, cx: &RoleContext<'_>, role: &Arc<Account>) -> Sql
 }
 
 /// REVOKE of roles, or of ADMIN OPTION FOR them.
-pub fn revoke_roles(cx: &RoleContext<'_>, names: &[UserName], statement: &Revoke) -> SqlResult<Vec<Record>> {
+pub fn revoke_roles(
+    cx: &RoleContext<'_>,
+    names: &[UserName],
+    statement: &Revoke,
+    kill: &KillFlag,
+) -> SqlResult<Vec<Record>> {
     let mut changes = Vec::new();
     for name in names {
         let role = match cx.role(name) {
@@ -219,6 +240,7 @@ pub fn revoke_roles(cx: &RoleContext<'_>, names: &[UserName], statement: &Revoke
         cx.may_give(&role)?;
         cx.not_mandatory(&role)?;
         for user in &statement.users {
+            kill.check()?;
             let account = match cx.account(user) {
                 Err(_) if statement.ignore_unknown_user => continue,
                 account => account?,
@@ -268,7 +290,7 @@ pub fn give_roles(cx: &RoleContext<'_>, account: &mut Account, names: &[UserName
     for name in names {
         let role = cx.role(name)?;
         cx.may_give(&role)?;
-        may_have(account, cx, &role)?;
+        may_have(account, cx, &role, &with_its_own(cx, &role))?;
         let (user, host) = (role.user.clone(), role.host.as_str().to_owned());
         account.grants.roles.push(RoleGrant { user, host, admin: false, default: true, granted: true });
     }

@@ -2,7 +2,8 @@
 //!
 //! A window is a stage: it takes the rows of the frame, sorts them if it has a PARTITION BY or ORDER BY, and gives them on,
 //! partition by partition, with its results in their slot. A row on its way is a record of the slots that are read behind the
-//! windows. Sorting and partitions go to temporary files where memory ends.
+//! windows. Results stay bytes until the last window has its own: there may be hundreds of windows, and none reads another's.
+//! Sorting and partitions go to temporary files where memory ends.
 
 use super::window_frame::{FrameOf, Partition};
 use super::window_value::ValueOf;
@@ -63,6 +64,10 @@ impl<'p> Stage<'p> {
         &self.windows.windows[self.at]
     }
 
+    fn is_last(&self) -> bool {
+        self.at + 1 == self.windows.windows.len()
+    }
+
     /// Takes up the row in the frame.
     fn add(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         cx.tick()?;
@@ -100,7 +105,7 @@ impl<'p> Stage<'p> {
 
     /// Computes this window and those behind it; puts each row into the frame, with its results.
     fn finish(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
-        if self.at + 1 == self.windows.windows.len() {
+        if self.is_last() {
             return self.compute(cx, each);
         }
         let mut next = Stage::at(self.at + 1, self.windows, cx);
@@ -109,11 +114,11 @@ impl<'p> Stage<'p> {
     }
 
     fn compute(self, cx: &mut Context<'_>, each: &mut Joined<'_>) -> ExecResult<Flow> {
-        let (window, windows) = (self.window(), self.windows);
+        let of = OfWindow { window: self.window(), windows: self.windows, is_last: self.is_last() };
         let mut sorted = match self.input {
             Input::One(mut records) => {
                 records.finish()?;
-                return partition(&records, window, windows, cx, each);
+                return partition(&records, &of, cx, each);
             }
             Input::Sort(sort) => sort.finish(cx)?,
         };
@@ -134,7 +139,7 @@ impl<'p> Stage<'p> {
                 }
             }
             records.finish()?;
-            if partition(&records, window, windows, cx, each)? == Flow::Stop {
+            if partition(&records, &of, cx, each)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -186,25 +191,57 @@ impl Record {
     }
 }
 
-/// Puts a record's rows into the frame; the results so far.
-fn enter(mut rows: Bytes, windows: &Windows, cx: &mut Context<'_>) -> SqlResult<Vec<Value>> {
+/// The window that is computed, and its place among the others.
+struct OfWindow<'p> {
+    window: &'p Window,
+    windows: &'p Windows,
+    is_last: bool,
+}
+
+/// Puts a record's rows into the frame; the results so far, as bytes: the number of each, and its value.
+fn enter(mut rows: Bytes, windows: &Windows, cx: &mut Context<'_>) -> SqlResult<Bytes> {
     for slot in &windows.row_slots {
         cx.frame[usize::from(*slot)].row = codec::read_row(&mut rows)?;
     }
     Ok(match codec::read_row(&mut rows)? {
-        Row::Values(results) => results.to_vec(),
-        _ => vec![Value::Null; windows.results],
+        Row::Image(results) => results,
+        _ => Bytes::new(),
     })
+}
+
+/// Results on their way to the next window.
+fn with(results: &Bytes, found: &[(usize, Value)]) -> Row {
+    let mut more = results.to_vec();
+    for (result, value) in found {
+        more.extend_from_slice(&(*result as u32).to_le_bytes());
+        codec::write_value(value, &mut more);
+    }
+    Row::Image(Bytes::from(more))
+}
+
+/// The results of all windows: those on their way, and those of the last one.
+fn all(mut results: Bytes, found: Vec<(usize, Value)>, count: usize) -> SqlResult<Row> {
+    let mut values = vec![Value::Null; count];
+    while let Ok(result) = results.try_get_u32_le() {
+        let value = codec::read_value(&mut results)?;
+        if let Some(place) = values.get_mut(result as usize) {
+            *place = value;
+        }
+    }
+    for (result, value) in found {
+        values[result] = value;
+    }
+    Ok(Row::Values(Rc::from(values)))
 }
 
 /// Computes the functions for each row of a partition.
 fn partition(
     records: &IndexedRecords,
-    window: &Window,
-    windows: &Windows,
+    of: &OfWindow<'_>,
     cx: &mut Context<'_>,
     each: &mut Joined<'_>,
 ) -> ExecResult<Flow> {
+    let OfWindow { window, windows, is_last } = *of;
     let mut rows = Partition::new(records, window);
     let mut functions = Vec::with_capacity(window.functions.len());
     for function in &window.functions {
@@ -218,11 +255,9 @@ fn partition(
             let frame = frame.of(&rows, cx)?;
             found.push((*result, eval::own(value.at(&rows, frame, cx)?)));
         }
-        let mut results = enter(present, windows, cx)?;
-        for (result, value) in found {
-            results[result] = value;
-        }
-        cx.frame[usize::from(windows.slot)].row = Row::Values(Rc::from(results));
+        let results = enter(present, windows, cx)?;
+        cx.frame[usize::from(windows.slot)].row =
+            if is_last { all(results, found, windows.results)? } else { with(&results, &found) };
         if each(cx)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
