@@ -80,8 +80,6 @@ NOT_RUN = {
     ("README.md", "omnibus import --from"): "needs a server to come from; migrate.md has the same commands",
     ("embedding.md", "use omnibus::"): "Rust: crates/omnibus has it as its first example",
     ("embedding.md", "cargo run -p omnibus-commit"): "compiles; cargo builds the example in `make unit-tests`",
-    ("json.md", "omnibus binlog --json data/binlog.000001"): "lines of an example, cut; statement_context.py compares whole ones",
-    ("json.md", "jq -c"): "needs jq; statement_context.py sends lines through `omnibus replay`",
     ("migrate.md", "CREATE USER repl@'%'"): "the way back takes a statement that the cut-over prints: tests/e2e/tools/import.py",
     ("operating.md", "sudo apt install"): "changes the machine; package.py installs into a folder",
     ("operating.md", "docker build"): "needs a container's daemon; container.py builds the image and runs it",

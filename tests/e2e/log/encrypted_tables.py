@@ -277,6 +277,12 @@ def refusals(server, keyring, scratch):
     table.write_bytes(content[:2000])
     refused("a header that is cut short", keyring, str(table), "cut short")
     table.write_bytes(content)
+    # Found when the engines are open: the B-tree's file has not been written anew yet.
+    log = pathlib.Path(server.binlogs()[-1])
+    content = log.read_bytes()
+    log.write_bytes(content[:530] + bytes(byte ^ 1 for byte in content[530:560]) + content[560:])
+    refused("a damaged log", keyring, log.name, switch=OFF)
+    log.write_bytes(content)
     server.options = options
     server.start()
     server.stop()
