@@ -4,9 +4,9 @@
 //! A read that fails, or that meets a damaged block, is no error to redb, which takes nothing more after one: it unwinds
 //! through redb to the engine's edge (`damage::caught`), where it becomes one. redb holds no lock while it reads.
 
-use crate::{damage, form};
 use crate::space::Space;
 use crate::sums::Sums;
+use crate::{damage, form};
 use omnibus_disk::{Disk, File};
 use parking_lot::RwLock;
 use redb::{BackendError, StorageBackend};

@@ -12,7 +12,8 @@ use crate::{NAME, backup, damage, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Kept, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Kept, Snapshot, SortedWrites, SpaceId, Staged, TrxId,
+    WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;

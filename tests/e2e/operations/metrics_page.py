@@ -211,7 +211,7 @@ def page(server, port, directory):
         thread.start()
     try:
         common = [browser, "--no-sandbox", "--disable-gpu", f"--user-data-dir={directory}/browser", "--virtual-time-budget=6000"]
-        for name, size in (("desk", "1280,1800"), ("phone", "390,3600")):
+        for name, size in (("desk", "1280,2400"), ("phone", "390,6200")):
             shot = pathlib.Path(os.environ.get("KEEP_SCREENSHOTS", directory)) / f"page-{name}.png"
             run = subprocess.run([*common, f"--window-size={size}", f"--screenshot={shot}", f"http://127.0.0.1:{port}/"],
                                  capture_output=True, text=True, timeout=120)

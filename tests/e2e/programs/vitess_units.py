@@ -70,7 +70,7 @@ class Units:
 
     def once(self, name, key, instance):
         words, variables = self.command(name, key, instance)
-        done = subprocess.run(words, env=dict(os.environ, **self.cluster.env, **variables), cwd=self.cluster.root, capture_output=True, text=True, **self.cluster.identity)
+        done = subprocess.run(words, env={**os.environ, **self.cluster.env, **variables}, cwd=self.cluster.root, capture_output=True, text=True, **self.cluster.identity)
         expect(done.returncode == 0, f"{name}@{instance}: {done.stderr[-2000:]}")
 
 

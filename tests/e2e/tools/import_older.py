@@ -26,7 +26,7 @@ NEWER_CAPABILITIES = 1 << 11 | 1 << 27
 # Statements that later versions have, by the version that brought them, with the error of those before.
 MYSQL_LATER = [
     ((8, 2), 1064, r"SHOW BINARY LOG STATUS"), ((8, 0), 1064, r"SHOW REPLICA STATUS|\bOVER *\(|^WITH |CREATE ROLE|SET DEFAULT ROLE|SKIP LOCKED|RESOURCE_GROUP"),
-    ((8, 0), 1193, r"binlog_expire_logs_seconds|log_replica_updates|information_schema_stats_expiry|print_identified_with_as_hex|sql_require_primary_key|replica_"),
+    ((8, 0), 1193, r"binlog_expire_logs_seconds|log_replica_updates|information_schema_stats_expiry|print_identified_with_as_hex|sql_require_primary_key|@@(GLOBAL\.)?replica_"),
     ((8, 0), 1109, r"CHECK_CONSTRAINTS|COLUMN_STATISTICS|role_edges|default_roles"), ((8, 0), 1305, r"REGEXP_REPLACE|JSON_TABLE|BIN_TO_UUID|ROLES_GRAPHML"),
     ((8, 0), 1054, r"STATISTICS.*\bEXPRESSION\b|SRS_ID"), ((99, 0), 1193, r"max_statement_time|check_constraint_checks"),
 ]
@@ -47,7 +47,7 @@ MYSQL_57_FORMS = [
 SETUP = """
 CREATE DATABASE old DEFAULT CHARACTER SET latin1; USE old;
 CREATE TABLE words (id INT AUTO_INCREMENT PRIMARY KEY, w VARCHAR(30) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin NOT NULL, l VARCHAR(30), at DATETIME NOT NULL DEFAULT '2000-01-01', KEY (w(10))) DEFAULT CHARSET=latin1;
-CREATE TABLE child (id INT PRIMARY KEY, p INT, n BIGINT AS (p * 2) STORED, doc JSON, FOREIGN KEY (p) REFERENCES words (id) ON DELETE CASCADE) DEFAULT CHARSET=latin1;
+CREATE TABLE child (id INT PRIMARY KEY, p INT, n BIGINT AS (id * 2) STORED, doc JSON, FOREIGN KEY (p) REFERENCES words (id) ON DELETE CASCADE) DEFAULT CHARSET=latin1;
 INSERT INTO words (w, l) VALUES ('é', 'ü'), ('b', NULL), ('c', 'x'); INSERT INTO child (id, p, doc) VALUES (1, 1, '{"a": 1}'), (2, 2, NULL);
 CREATE VIEW latest AS SELECT MAX(id) AS id FROM words;
 CREATE TRIGGER bare BEFORE INSERT ON words FOR EACH ROW SET NEW.l = COALESCE(NEW.l, 'none');
@@ -138,14 +138,14 @@ def moved(directory, source, aged, dialect, refused):
     mover = Mover(aged, into)
     mover.words[3] += "/?get-server-public-key=1"
     said = mover.run("--plan")
-    expect(aged.version in said, said)
+    expect(aged.version.removeprefix("5.5.5-") in said, said)
     said = mover.run("--until-caught-up")
     expect(" 0 differences" in said and "follows the source" in said, said)
     client(source, "INSERT INTO old.words (w) VALUES ('later'); UPDATE old.child SET p = 3 WHERE id = 2; DELETE FROM old.words WHERE id = 1")
     said = mover.run("--cut-over", "--set-read-only")
     expect("cut over in" in said, said)
     words = client(into, "SELECT id, w, l FROM old.words ORDER BY id; SELECT id, p, n FROM old.child; SELECT old.twice(id) FROM old.latest")
-    expect(words.split() == "2 b NULL 3 c x 4 later none 2 3 6 8".split(), words)
+    expect(words.split() == "2 b NULL 3 c x 4 later none 2 3 4 8".split(), words)
     shown = client(into, "SHOW CREATE TABLE old.words")
     expect("CHARACTER SET utf8mb3 COLLATE utf8mb3_bin" in shown and "latin1" in shown, shown)
     expect("GRANT SELECT, INSERT ON `old`.* TO" in client(into, "SHOW GRANTS FOR app@'%'"), "the account's rights")

@@ -175,10 +175,7 @@ fn file_io(server: &Server, uptime: i64, out: &mut String) {
     let _ = writeln!(out, "{reads} OS file reads, {writes} OS file writes, {syncs} OS fsyncs");
     let each = read.bytes / reads.max(1);
     let [reads, writes, syncs] = [reads, writes, syncs].map(|count| per_second(count, uptime));
-    let _ = writeln!(
-        out,
-        "{reads} reads/s, {each} avg bytes/read, {writes} writes/s, {syncs} fsyncs/s"
-    );
+    let _ = writeln!(out, "{reads} reads/s, {each} avg bytes/read, {writes} writes/s, {syncs} fsyncs/s");
 }
 
 fn per_second(count: u64, seconds: i64) -> String {
@@ -240,10 +237,7 @@ fn row_operations(server: &Server, uptime: i64, out: &mut String) {
         "Number of rows inserted {inserted}, updated {updated}, deleted {deleted}, read {read}"
     );
     let [inserts, updates, deletes, reads] = rows.map(|count| per_second(count, uptime));
-    let _ = writeln!(
-        out,
-        "{inserts} inserts/s, {updates} updates/s, {deletes} deletes/s, {reads} reads/s"
-    );
+    let _ = writeln!(out, "{inserts} inserts/s, {updates} updates/s, {deletes} deletes/s, {reads} reads/s");
     let stats = server.database.locks().stats();
     let (waits, now, deadlocks) = (stats.waits, stats.current_waits, stats.deadlocks);
     let _ = writeln!(out, "Row lock waits {waits}, now {now}, {} ms together", stats.wait_us_total / 1000);
