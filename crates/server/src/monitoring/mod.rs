@@ -149,7 +149,7 @@ fn thread(system: bool, line: &ProcessLine) -> Row {
         ("PROCESSLIST_STATE", text_or_null(line.state)),
         ("PROCESSLIST_INFO", line.info.as_ref().map_or(Value::Null, text)),
         ("INSTRUMENTED", text("YES")),
-        ("HISTORY", text("NO")),
+        ("HISTORY", text("YES")),
     ]
 }
 

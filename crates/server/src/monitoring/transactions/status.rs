@@ -200,13 +200,14 @@ fn log(server: &Server, out: &mut String) {
     if let Some(log) = server.log.handle() {
         let (file, position) = (log.names(), server.log.coordinator().map(|c| c.published().place().1));
         if let Some(position) = position {
-            let _ = writeln!(out, "Log file              {}", file.log(position.file));
-            let _ = writeln!(out, "Log sequence number   {}", position.offset.0);
+            let (name, offset) = (file.log(position.file), position.offset.0);
+            let _ = writeln!(out, "Log file              {name}, position {offset}");
         }
     }
     if let Some(coordinator) = server.log.coordinator() {
         let published = coordinator.published().number().0;
-        let _ = writeln!(out, "Last commit number    {}", coordinator.numbered().0);
+        // All three are commit numbers, because programs take them from one another.
+        let _ = writeln!(out, "Log sequence number   {}", coordinator.numbered().0);
         let _ = writeln!(out, "Log flushed up to     {published}");
         let _ = writeln!(out, "Last checkpoint at    {}", coordinator.engine().persisted());
     }
