@@ -80,8 +80,6 @@ NOT_RUN = {
     ("README.md", "omnibus import --from"): "needs a server to come from; migrate.md has the same commands",
     ("embedding.md", "use omnibus::"): "Rust: crates/omnibus has it as its first example",
     ("embedding.md", "cargo run -p omnibus-commit"): "compiles; cargo builds the example in `make unit-tests`",
-    ("json.md", "omnibus binlog --json data/binlog.000001"): "lines of an example, cut; statement_context.py compares whole ones",
-    ("json.md", "jq -c"): "needs jq; statement_context.py sends lines through `omnibus replay`",
     ("migrate.md", "CREATE USER repl@'%'"): "the way back takes a statement that the cut-over prints: tests/e2e/tools/import.py",
     ("operating.md", "sudo apt install"): "changes the machine; package.py installs into a folder",
     ("operating.md", "docker build"): "needs a container's daemon; container.py builds the image and runs it",
@@ -94,7 +92,7 @@ MARIADBS = {("migrate.md", "db1")}
 # Options that pages name and that are other programs' own.
 OTHERS = {
     "--all-databases", "--allow-on-master", "--compact", "--disable-ssl-verify-server-cert", "--example", "--flush-logs", "--init-db-sql-file", "--kebab-case", "--local",
-    "--lock-all-tables", "--only", "--open", "--single-transaction", "--system", "--tab", "--tablet-uid", "--tool", "--unmanaged", "--xtrabackup-stream-mode",
+    "--lock-all-tables", "--only", "--open", "--peers", "--single-transaction", "--system", "--tab", "--tablet-uid", "--tool", "--unmanaged", "--xtrabackup-stream-mode",
 }
 
 FENCE = re.compile(r"^( *)(```+)\s*(.*)$")

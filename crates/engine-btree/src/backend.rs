@@ -4,13 +4,15 @@
 //! A read that fails, or that meets a damaged block, is no error to redb, which takes nothing more after one: it unwinds
 //! through redb to the engine's edge (`damage::caught`), where it becomes one. redb holds no lock while it reads.
 
-use crate::damage;
 use crate::space::Space;
 use crate::sums::Sums;
-use omnibus_disk::File;
+use crate::{damage, form};
+use omnibus_disk::{Disk, File};
+use parking_lot::RwLock;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +23,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Files {
-    file: File,
+    /// Another one takes its place when it gets another form (`form`).
+    file: RwLock<File>,
     /// None while redb verifies the file by its own means.
     sums: Option<Arc<Sums>>,
     space: Space,
@@ -33,12 +36,31 @@ pub(crate) struct Backend(pub(crate) Arc<Files>);
 
 impl Files {
     pub(crate) fn new(file: File, sums: Option<Arc<Sums>>, space: Space) -> Files {
-        Files { file, sums, space }
+        Files { file: RwLock::new(file), sums, space }
     }
 
     /// Returns whether a write waits for space now.
     pub(crate) fn full(&self) -> bool {
         self.space.full()
+    }
+
+    /// Goes on with a file in the form of new ones. Nobody writes meanwhile.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn renew(&self, disk: &Disk, path: &Path) -> io::Result<()> {
+        if let Some(file) = form::renewed(disk, path)? {
+            *self.file.write() = file;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn len(&self) -> io::Result<u64> {
+        self.file.read().len()
     }
 
     /// How often there was no room.
@@ -85,7 +107,7 @@ impl Files {
         if self.space.full() {
             self.with_sums(Sums::sync)?;
         }
-        self.space.drain(&self.file)
+        self.space.drain(&self.file.read())
     }
 
     fn patiently(&self, step: impl Fn() -> io::Result<()>) -> io::Result<()> {
@@ -105,11 +127,11 @@ impl Files {
 
 impl StorageBackend for Backend {
     fn len(&self) -> io::Result<u64> {
-        self.0.file.len()
+        self.0.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if let Err(error) = self.0.space.read(&self.0.file, offset, out) {
+        if let Err(error) = self.0.space.read(&self.0.file.read(), offset, out) {
             damage::unwind(format!("block at {offset}: {error}"));
         }
         let verified = self.0.sums.as_ref().map_or(Ok(()), |sums| sums.verify(offset, out));
@@ -126,7 +148,7 @@ impl StorageBackend for Backend {
             done => done?,
         }
         self.0.space.cut(len);
-        self.0.patiently(|| self.0.file.set_len(len))
+        self.0.patiently(|| self.0.file.read().set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -134,7 +156,7 @@ impl StorageBackend for Backend {
             self.0.drain()?;
             self.0.with_sums(Sums::sync)
         })?;
-        self.0.file.sync_data()
+        self.0.file.read().sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -143,7 +165,7 @@ impl StorageBackend for Backend {
             Err(error) if self.0.space.waits_for(&error) => true,
             done => done.map(|()| false)?,
         };
-        self.0.space.write(&self.0.file, offset, data, keep)
+        self.0.space.write(&self.0.file.read(), offset, data, keep)
     }
 
     fn close(&self) -> io::Result<()> {

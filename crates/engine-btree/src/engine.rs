@@ -12,7 +12,8 @@ use crate::{NAME, backup, damage, io_error, load, writer};
 use bytes::Bytes;
 use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Snapshot, SortedWrites, SpaceId, Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Kept, Snapshot, SortedWrites, SpaceId, Staged, TrxId,
+    WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
@@ -200,6 +201,10 @@ impl Engine for BtreeEngine {
         Duration::from_millis(1 << excess)
     }
 
+    fn recovered(&self) -> Result<(), EngineError> {
+        self.shared.store.renew()
+    }
+
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
         self.checkpoint_or(Full::Waits)
     }
@@ -250,6 +255,21 @@ impl Engine for BtreeEngine {
 
     fn rollback(&self, trx: TrxId) {
         self.shared.redo.rollback(trx);
+    }
+
+    fn kept_since(&self, at: CommitNo) -> Kept {
+        let store = &self.shared.store;
+        let (mut from, mut bytes) = (self.persisted().0, 0);
+        let view = self.shared.views.current();
+        let active = (&view.active, self.shared.views.installer.lock().prepared);
+        let sealed = view.sealed.iter().map(|layer| (layer, layer.covers.load(Ordering::Acquire)));
+        for (layer, to) in sealed.chain([active]) {
+            bytes += Kept::part(layer.bytes(), from, to, at.0);
+            from = from.max(to);
+        }
+        // Damage has been told where it was met.
+        let in_file = damage::caught(&store.path, || store.kept_since(at.0)).unwrap_or_default();
+        Kept { bytes, files: 0 } + in_file
     }
 
     fn stats(&self) -> EngineStats {

@@ -13,14 +13,14 @@ use crate::config::BtreeConfig;
 use crate::key::VersionKey;
 use crate::space::Space;
 use crate::sums::Sums;
-use crate::{NAME, damage, form, io_error, store_error};
+use crate::{NAME, damage, io_error, store_error};
 use bytes::Bytes;
 use omnibus_disk::{Disk, File, Open};
-use omnibus_engine::EngineError;
+use omnibus_engine::{EngineError, Kept};
 use parking_lot::Mutex;
 use redb::{
-    Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    WriteTransaction,
+    Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, TableDefinition, WriteTransaction,
 };
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -103,8 +103,6 @@ impl Store {
             damage::caught(&new, || Store::create(&new, config))?;
             synced.sync_all().map_err(io_error)?;
             disk.rename(&new, &path).map_err(io_error)?;
-        } else {
-            form::renew(disk, &[&path, &path.with_extension(SUMS)]).map_err(io_error)?;
         }
         // Asserts RECOVER-3: a kill may have come before the name of the file was durable.
         disk.sync_dir(&config.directory).map_err(io_error)?;
@@ -143,6 +141,29 @@ impl Store {
             disk: config.disk.clone(),
             sums,
         })
+    }
+
+    /// Gives the files the form of new ones.
+    pub(crate) fn renew(&self) -> Result<(), EngineError> {
+        // Only who has it writes.
+        let _state = self.state.lock();
+        if self.files.full() {
+            return Ok(());
+        }
+        self.files.renew(&self.disk, &self.path).map_err(io_error)?;
+        self.sums.renew(&self.disk, &self.path.with_extension(SUMS)).map_err(io_error)
+    }
+
+    /// Estimates what the file keeps for a snapshot at `at`: rows with several versions are as large as the others.
+    pub(crate) fn kept_since(&self, at: u64) -> Result<Kept, EngineError> {
+        let read = self.read()?;
+        let garbage = read.open_table(GARBAGE).map_err(store_error)?;
+        let Some(first) = first_garbage(&garbage)? else { return Ok(Kept::default()) };
+        let several = garbage.len().map_err(store_error)?;
+        let all = read.open_table(VERSIONS).map_err(store_error)?.len().map_err(store_error)?;
+        let whole = Kept::part(self.files.len().map_err(io_error)?, 0, all, all.saturating_sub(several));
+        let bytes = Kept::part(whole, first.saturating_sub(1), applied_of(&read)?, at);
+        Ok(Kept { bytes, files: u64::from(bytes > 0) })
     }
 
     fn database(&self) -> Result<&Database, EngineError> {

@@ -15,6 +15,7 @@
 //! file of checksums is made anew after redb has verified the whole file (`store`); so is the missing one of older
 //! versions.
 
+use crate::form;
 use omnibus_disk::{Disk, File, Open};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeSet;
@@ -36,7 +37,8 @@ const FIRST: usize = 6;
 
 #[derive(Debug)]
 pub(crate) struct Sums {
-    file: File,
+    /// Another one takes its place when it gets another form (`form`).
+    file: RwLock<File>,
     state: RwLock<BlockSums>,
     /// Serialises syncs; readers do not wait for it.
     syncing: Mutex<()>,
@@ -117,7 +119,7 @@ impl Sums {
         let file = disk.open(path, Open::Write)?;
         let applied = u64::from(low) | u64::from(high) << 32;
         let state = BlockSums { values, layout: [layout, before], applied, dirty: BTreeSet::new() };
-        Ok(Some(Sums { file, state: RwLock::new(state), syncing: Mutex::default() }))
+        Ok(Some(Sums { file: RwLock::new(file), state: RwLock::new(state), syncing: Mutex::default() }))
     }
 
     /// Makes those of a file as it is, which was verified. Durable on return.
@@ -135,7 +137,7 @@ impl Sums {
             let never = block.iter().all(|byte| *byte == 0);
             state.set(number as usize, if never { 0 } else { checksum(&block) });
         }
-        let sums = Sums { file, state: RwLock::new(state), syncing: Mutex::default() };
+        let sums = Sums { file: RwLock::new(file), state: RwLock::new(state), syncing: Mutex::default() };
         sums.sync()?;
         disk.rename(&temporary, path)?;
         path.parent().map_or(Ok(()), |folder| disk.sync_dir(folder))?;
@@ -202,12 +204,22 @@ impl Sums {
     pub(crate) fn persisted(&self, applied: u64) -> Result<()> {
         let mut state = self.state.write();
         state.applied = state.applied.max(applied);
-        self.file.write_all_at(&state.sector(0), 0)
+        self.file.read().write_all_at(&state.sector(0), 0)
     }
 
     /// The number passed last to `persisted`.
     pub(crate) fn applied(&self) -> u64 {
         self.state.read().applied
+    }
+
+    /// Goes on with a file in the form of new ones.
+    pub(crate) fn renew(&self, disk: &Disk, path: &Path) -> Result<()> {
+        // Both of those who write to it.
+        let (_one, _state) = (self.syncing.lock(), self.state.read());
+        if let Some(file) = form::renewed(disk, path)? {
+            *self.file.write() = file;
+        }
+        Ok(())
     }
 
     /// Makes everything that was noted before the call durable.
@@ -221,9 +233,9 @@ impl Sums {
             return Ok(());
         }
         for (number, sector) in &sectors {
-            self.file.write_all_at(sector, (number * SECTOR) as u64)?;
+            self.file.read().write_all_at(sector, (number * SECTOR) as u64)?;
         }
-        self.file.sync_all()?;
+        self.file.read().sync_all()?;
         let mut state = self.state.write();
         for (number, sector) in sectors {
             // Else it has changed meanwhile.

@@ -20,8 +20,8 @@ use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, SequenceNu
 use omnibus_disk::Disk;
 use omnibus_engine::interruptible::GoOn;
 use omnibus_engine::{
-    CommitNo, Engine, EngineError, EngineStats, Lent, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceId,
-    Staged, TrxId, WriteSet,
+    CommitNo, Engine, EngineError, EngineStats, Kept, Lent, ReadAt, Snapshot, SnapshotIter, SortedWrites,
+    SpaceId, Staged, TrxId, WriteSet,
 };
 use omnibus_redo::Participant;
 use parking_lot::Mutex;
@@ -344,6 +344,19 @@ impl Engine for LsmEngine {
 
     fn rollback(&self, trx: TrxId) {
         self.shared.redo.rollback(trx);
+    }
+
+    fn kept_since(&self, at: CommitNo) -> Kept {
+        let prepared = self.shared.views.writer.lock().prepared;
+        let view = self.shared.views.current();
+        let mut from = self.persisted().0;
+        let mut in_memory = 0;
+        let sealed = view.sealed.iter().map(|memtable| (memtable, memtable.covers.load(Ordering::Acquire)));
+        for (memtable, to) in sealed.chain([(&view.active, prepared)]) {
+            in_memory += Kept::part(memtable.bytes(), from, to, at.0);
+            from = from.max(to);
+        }
+        Kept { bytes: in_memory, files: 0 } + view.tables.kept_since(at.0)
     }
 
     fn stats(&self) -> EngineStats {

@@ -9,7 +9,7 @@ use crate::table::{Reader, Rows, TableFiles};
 use crate::{checksum, table_error, tree_error};
 use bytes::Bytes;
 use lsm_tree::{AbstractTree, InternalValue, Table, TableId, Tree, UserKey};
-use omnibus_engine::EngineError;
+use omnibus_engine::{EngineError, Kept};
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -93,6 +93,13 @@ impl Tables {
             }
         }
         Ok(None)
+    }
+
+    /// The tables with versions that are newer than a snapshot at `at`: a compaction drops nothing of them (`threshold`).
+    pub(crate) fn kept_since(&self, at: u64) -> Kept {
+        let newer = self.runs.iter().flatten().map(|reader| reader.table());
+        let newer = newer.filter(|table| table.get_highest_seqno() > at);
+        newer.fold(Kept::default(), |kept, table| kept + Kept { bytes: table.metadata.file_size, files: 1 })
     }
 
     pub(crate) fn runs(&self) -> usize {

@@ -95,6 +95,34 @@ pub struct EngineStats {
     pub redo_syncs: u64,
 }
 
+/// Old versions that a snapshot keeps: an estimate from above, because each version that was written after the snapshot counts, and not all
+/// of them are of rows that it sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Bytes of versions that are newer than the snapshot, or of the files that have them.
+    pub bytes: u64,
+    /// Those files.
+    pub files: u64,
+}
+
+impl Kept {
+    /// Of `whole` bytes with versions of the commits behind `from`, up to `to`, the part of those behind `at`: as if all commits had written
+    /// alike.
+    #[must_use]
+    pub fn part(whole: u64, from: u64, to: u64, at: u64) -> u64 {
+        let (all, newer) = (to.saturating_sub(from).max(1), to.saturating_sub(at.max(from)));
+        u64::try_from(u128::from(whole) * u128::from(newer) / u128::from(all)).unwrap_or(whole)
+    }
+}
+
+impl std::ops::Add for Kept {
+    type Output = Kept;
+
+    fn add(self, other: Kept) -> Kept {
+        Kept { bytes: self.bytes + other.bytes, files: self.files + other.files }
+    }
+}
+
 /// A large transaction's writes, brought into the form in which an engine takes them over at once.
 pub enum Staged {
     /// The unchanged writes, for an engine that has no other form.
@@ -205,6 +233,15 @@ pub trait Engine: Send + Sync + 'static {
     /// From now on errors about damage name the table that a space belongs to. Once.
     fn name_spaces(&self, _names: SpaceNames) {}
 
+    /// The log has been replayed, and nothing refuses the start any more: files of an older form may get that of new ones
+    /// (`FileSystem::has_other_form`). Once. Blocks while it copies; commits and reads continue.
+    ///
+    /// # Errors
+    /// The operating system.
+    fn recovered(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Makes everything up to the last `commit_ordered` persistent and returns its number, so
     /// that older log files may be purged. Blocks, also while a disk is full; called from a background or shutdown thread.
     ///
@@ -242,6 +279,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Figures for SHOW STATUS.
     fn stats(&self) -> EngineStats;
+
+    /// Estimates what the engine can not let go while somebody reads a snapshot at `at`. Cheap.
+    fn kept_since(&self, _at: CommitNo) -> Kept {
+        Kept::default()
+    }
 
     /// Returns whether the engine takes part in two-phase commits.
     fn two_phase(&self) -> bool {

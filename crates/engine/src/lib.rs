@@ -19,7 +19,7 @@ mod set;
 mod write_set;
 
 pub use contract::{
-    Engine, EngineInfo, EngineStats, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames, Staged,
+    Engine, EngineInfo, EngineStats, Kept, ReadAt, Snapshot, SnapshotIter, SortedWrites, SpaceNames, Staged,
 };
 pub use error::EngineError;
 pub use frozen::FrozenRows;

@@ -145,6 +145,7 @@ pub(crate) fn assemble(
     let replicas = Replicas::open(shared, coordinator.clone(), tables, server.parts())
         .map_err(step("reading the replication channels"))?;
     let _ = server.replicas.set(replicas);
+    coordinator.engine().recovered().map_err(step("giving files the form of new ones"))?;
     let settings = HousekeepingSettings::default();
     let housekeeping = Housekeeping::start(coordinator.clone(), limits, failures.clone(), settings)
         .map_err(step("starting the housekeeping"))?;

@@ -1,5 +1,6 @@
-//! `performance_schema.setup_consumers`: the destinations of what is collected. Statements are counted by digest while `statements_digest`
-//! and `global_instrumentation` are on; the other rows are what monitors ask for, and change nothing.
+//! `performance_schema.setup_consumers` and `setup_instruments`: what is collected, and for whom. Statements are counted by digest while
+//! `statements_digest`, `global_instrumentation` and the instrument `statement/sql` are on, transactions are told of while `transaction` is; the
+//! other consumers are what monitors ask for, and change nothing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,8 +23,10 @@ const ALL: [(&str, bool); 16] = [
     ("thread_instrumentation", true),
     ("statements_digest", true),
 ];
-/// The bits of `global_instrumentation` and `statements_digest`, without either of which no digest is counted.
-const DIGESTS: u32 = 1 << 13 | 1 << 15;
+/// The instruments that can be switched off, whose bits are behind those.
+const INSTRUMENTS: [&str; 2] = ["statement/sql", "transaction"];
+/// The bits of `global_instrumentation`, `statements_digest` and `statement/sql`, without any of which no digest is counted.
+const DIGESTS: u32 = 1 << 13 | 1 << 15 | 1 << ALL.len();
 
 /// Those that are off, a bit each.
 #[derive(Debug)]
@@ -51,15 +54,32 @@ impl Consumers {
         ALL.iter().enumerate().map(|(at, (name, _))| (*name, self.is_on(at)))
     }
 
-    /// Switches one on or off; whether that changed anything.
+    /// Whether an instrument is on; most always are.
+    pub(crate) fn is_instrument_on(&self, name: &str) -> bool {
+        bit_of_instrument(name).is_none_or(|at| self.is_on(at))
+    }
+
+    /// Switches a consumer on or off; whether that changed anything.
     pub(crate) fn switch(&self, name: &str, on: bool) -> bool {
-        let Some(at) = ALL.iter().position(|(other, _)| *other == name) else { return false };
+        ALL.iter().position(|(other, _)| *other == name).is_some_and(|at| self.set(at, on))
+    }
+
+    /// The same for an instrument. One that is always on stays so.
+    pub(crate) fn switch_instrument(&self, name: &str, on: bool) -> bool {
+        bit_of_instrument(name).is_some_and(|at| self.set(at, on))
+    }
+
+    fn set(&self, at: usize, on: bool) -> bool {
         let before = match on {
             true => self.0.fetch_and(!(1 << at), Ordering::Relaxed),
             false => self.0.fetch_or(1 << at, Ordering::Relaxed),
         };
         (before >> at & 1 == 0) != on
     }
+}
+
+fn bit_of_instrument(name: &str) -> Option<usize> {
+    INSTRUMENTS.iter().position(|other| *other == name).map(|at| ALL.len() + at)
 }
 
 #[cfg(test)]
@@ -78,5 +98,11 @@ mod tests {
                 "{name}"
             );
         }
+        for name in INSTRUMENTS {
+            let consumers = Consumers::default();
+            assert!(consumers.switch_instrument(name, false) && !consumers.is_instrument_on(name));
+            assert_eq!(consumers.digests(), name != "statement/sql");
+        }
+        assert!(!Consumers::default().switch_instrument("memory/sql/statements", false));
     }
 }

@@ -3,7 +3,7 @@
 use crate::log_admin::LogAdmin;
 use crate::process::{Process, Processes};
 use omnibus_commit::Published;
-use omnibus_engine::CommitNo;
+use omnibus_engine::{CommitNo, Kept};
 use std::sync::Arc;
 
 /// The oldest snapshot in use.
@@ -17,6 +17,8 @@ pub(crate) struct OldestSnapshot {
     pub behind: u64,
     /// The commit number that it reads.
     pub number: u64,
+    /// The engines' estimate of what they keep for it.
+    pub kept: Kept,
 }
 
 /// A snapshot of a connection.
@@ -64,15 +66,18 @@ pub(crate) fn oldest(processes: &Processes, log: &dyn LogAdmin) -> Option<Oldest
     let (held, published) = (held(processes), coordinator.published());
     let any = oldest_number(published, &held);
     let behind = |number| behind(published, number);
+    let kept = |number| coordinator.engine().kept_since(number);
     match held.first() {
         Some(held) if held.number <= any => Some(OldestSnapshot {
             connection: held.process.id.into(),
             seconds: held.seconds(crate::clock::now_us()),
             behind: behind(held.number),
             number: held.number.0,
+            kept: kept(held.number),
         }),
         _ if behind(any) > 0 => {
-            Some(OldestSnapshot { behind: behind(any), number: any.0, ..OldestSnapshot::default() })
+            let (behind, kept) = (behind(any), kept(any));
+            Some(OldestSnapshot { behind, number: any.0, kept, ..OldestSnapshot::default() })
         }
         _ => None,
     }
@@ -85,6 +90,8 @@ pub(crate) fn counters(processes: &Processes, log: &dyn LogAdmin) -> Vec<(String
         ("Innodb_history_list_length", oldest.behind),
         ("Omnibus_oldest_snapshot_connection", oldest.connection),
         ("Omnibus_oldest_snapshot_seconds", oldest.seconds),
+        ("Omnibus_oldest_snapshot_bytes", oldest.kept.bytes),
+        ("Omnibus_oldest_snapshot_files", oldest.kept.files),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_string()))
     .to_vec()

@@ -126,7 +126,7 @@ STATEMENTS = [
     ("SELECT * FROM performance_schema.data_locks", ["SELECT ON performance_schema.*"]),
     ("SELECT * FROM performance_schema.events_statements_summary_by_digest", ["SELECT ON performance_schema.*"]),
     ("UPDATE performance_schema.setup_consumers SET ENABLED = 'YES'", ["UPDATE ON performance_schema.*"]),
-    ("UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/%'", ["UPDATE ON performance_schema.*"]),
+    ("UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/%'", ["UPDATE ON performance_schema.*", "SELECT ON performance_schema.*"]),
     ("TRUNCATE TABLE performance_schema.events_statements_summary_by_digest", ["DROP ON performance_schema.*"]),
     ("EXPLAIN UPDATE app.t SET v = 2", ["UPDATE ON app.*"]),
     ("EXPLAIN DELETE FROM app.t", ["DELETE ON app.*"]),

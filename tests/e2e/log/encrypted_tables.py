@@ -232,7 +232,11 @@ def refusals(server, keyring, scratch):
         files = [path for path in server.datadir.rglob("*") if path.is_file() and path.name != "omnibus.lock"]
         return {path: hashlib.sha256(path.read_bytes()).digest() for path in files}
 
-    def refused(what, keys, *words, switch=ON):
+    def beginnings():
+        """With their forms; the B-tree's library writes into its header whenever it opens the file."""
+        return {path: path.read_bytes()[:16] if path.parent.name == "btree" else digest for path, digest in contents().items()}
+
+    def refused(what, keys, *words, switch=ON, contents=contents):
         server.options = [option for option in options if not option.startswith("--keyring") and option != ON]
         server.options += [switch] * (switch is not None)
         server.options += [f"--keyring-file-data={keys}"] * (keys is not None)
@@ -277,6 +281,12 @@ def refusals(server, keyring, scratch):
     table.write_bytes(content[:2000])
     refused("a header that is cut short", keyring, str(table), "cut short")
     table.write_bytes(content)
+    # Found when the engines are open: the B-tree's file has not been written anew yet.
+    log = pathlib.Path(server.binlogs()[-1])
+    content = log.read_bytes()
+    log.write_bytes(content[:530] + bytes(byte ^ 1 for byte in content[530:560]) + content[560:])
+    refused("a damaged log", keyring, log.name, switch=OFF, contents=beginnings)
+    log.write_bytes(content)
     server.options = options
     server.start()
     server.stop()

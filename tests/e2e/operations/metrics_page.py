@@ -202,11 +202,16 @@ def page(server, port, directory):
         while not stop.is_set():
             session.run(f"INSERT INTO d.t VALUES ({n}, 0)")
             n += 1
+    # A transaction that is open and reads a snapshot, and two statements that wait for its row.
+    holder, waiters = Session(server), [Session(server, database="d") for _ in range(2)]
+    holder.run("START TRANSACTION WITH CONSISTENT SNAPSHOT", "UPDATE d.t SET v = 1 WHERE id = 0")
+    waiting = [threading.Thread(target=waiter.run, args=(f"UPDATE t SET v = v + 1 WHERE id = 0 AND v > {n}",)) for n, waiter in enumerate(waiters)]
     loader = threading.Thread(target=load)
-    loader.start()
+    for thread in (*waiting, loader):
+        thread.start()
     try:
         common = [browser, "--no-sandbox", "--disable-gpu", f"--user-data-dir={directory}/browser", "--virtual-time-budget=6000"]
-        for name, size in (("desk", "1280,1800"), ("phone", "390,3600")):
+        for name, size in (("desk", "1280,2400"), ("phone", "390,6200")):
             shot = pathlib.Path(os.environ.get("KEEP_SCREENSHOTS", directory)) / f"page-{name}.png"
             run = subprocess.run([*common, f"--window-size={size}", f"--screenshot={shot}", f"http://127.0.0.1:{port}/"],
                                  capture_output=True, text=True, timeout=120)
@@ -216,7 +221,9 @@ def page(server, port, directory):
                              capture_output=True, text=True, timeout=120)
     finally:
         stop.set()
-        loader.join()
+        holder.run("COMMIT")
+        for thread in (*waiting, loader):
+            thread.join()
     dom = re.sub("(?s)<script>.*</script>", "", run.stdout)
     expect(">live<" in dom, f"it is not connected: {dom[:800]} {run.stderr[-800:]}")
     lines, areas = len(re.findall("<polyline ", dom)), len(re.findall("<polygon ", dom))
@@ -224,6 +231,9 @@ def page(server, port, directory):
     minutes = re.findall(r'class="minute"[^>]*>(\d\d:\d\d)<', dom)
     expect(len(minutes) >= 15, f"times of the axis: {minutes}")
     expect(all(f">{title}</h2>" in dom for title in ("Oldest open transactions", "Running statements", "Room")), "cards")
+    kept = rf"Connection {holder.db.thread_id()} keeps the versions of [0-9]+ transactions, at most [0-9.]+ [KM]?i?B"
+    expect(re.search(kept, dom), "who keeps old versions, and how much")
+    expect(re.search(r'data-head="held by"[^>]*>[0-9]+ root', dom), "who is in the way")
     expect(re.search(r'data-head="now"[^>]*>[0-9.]+ [KMGT]iB free of', dom), "the room that is left, each value with its name on a phone")
     expect("NaN" not in dom and "undefined" not in dom and "Infinity" not in dom, "numbers")
     commits = re.search(r"Commits per second</h2><div class=\"keys\"><span><i [^>]*></i>commits ([0-9.]+)", dom)

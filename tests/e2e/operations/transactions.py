@@ -93,18 +93,31 @@ class Watched:
                              f" WHERE t.PROCESSLIST_ID IN ({', '.join(map(str, self.names))})")
             self.note(title, rows)
 
+    def data_locks(self):
+        """data_locks, with a next-key lock as the two that it is here: of the row, and of the gaps of the index."""
+        found = set()
+        for row in self.look(
+                "SELECT t.PROCESSLIST_ID, l.ENGINE, l.OBJECT_SCHEMA, l.OBJECT_NAME, l.INDEX_NAME, l.LOCK_TYPE, l.LOCK_MODE, l.LOCK_STATUS, l.LOCK_DATA"
+                " FROM performance_schema.data_locks l JOIN performance_schema.threads t USING (THREAD_ID) WHERE l.OBJECT_SCHEMA = 'see_trx'"):
+            mode, data = row[6], row[8]
+            if row[5] == "RECORD" and mode in ("S", "X"):
+                found.add((*row[:6], f"{mode},GAP", row[7], None))
+                mode = f"{mode},REC_NOT_GAP"
+            if data != "supremum pseudo-record":
+                found.add((*row[:6], mode, row[7], data))
+        return found
+
     def locks(self):
         if self.mysql:
-            self.note("data_locks", self.look(
-                "SELECT t.PROCESSLIST_ID, l.ENGINE, l.OBJECT_SCHEMA, l.OBJECT_NAME, l.INDEX_NAME, l.LOCK_TYPE, l.LOCK_MODE, l.LOCK_STATUS, l.LOCK_DATA"
-                " FROM performance_schema.data_locks l JOIN performance_schema.threads t USING (THREAD_ID) WHERE l.OBJECT_SCHEMA = 'see_trx'"))
+            self.note("data_locks", self.data_locks())
             self.note("data_lock_waits", self.look(
                 "SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, r.trx_requested_lock_id = w.REQUESTING_ENGINE_LOCK_ID, COUNT(l.ENGINE_LOCK_ID)"
                 " FROM performance_schema.data_lock_waits w JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID"
                 " JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID"
                 " JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.BLOCKING_ENGINE_LOCK_ID GROUP BY 1, 2, 3"), 2)
             self.note("sys.innodb_lock_waits", self.look(
-                "SELECT waiting_pid, blocking_pid, locked_table, locked_index, locked_type, waiting_query, blocking_query, waiting_lock_mode, blocking_lock_mode,"
+                "SELECT waiting_pid, blocking_pid, locked_table, locked_index, locked_type, waiting_query, blocking_query, waiting_lock_mode,"
+                " IF(blocking_lock_mode IN ('S', 'X'), CONCAT(blocking_lock_mode, ',REC_NOT_GAP'), blocking_lock_mode),"
                 " waiting_trx_rows_locked, blocking_trx_rows_modified, wait_age_secs < 60 FROM sys.innodb_lock_waits"), 2)
             self.note("sys.session", self.look(
                 "SELECT conn_id, db, command, current_statement, trx_state, trx_autocommit FROM sys.session WHERE conn_id IN"
@@ -153,6 +166,18 @@ def deadlock(w):
     w.join()
 
 
+def shared(w):
+    """a shares the rows of a range, and b wants one of them; c shares a single one, and locks one of another table."""
+    w.a.run("BEGIN", "SELECT * FROM p LOCK IN SHARE MODE")
+    w.c.run("BEGIN", "SELECT * FROM p WHERE a = 3 LOCK IN SHARE MODE", "SELECT * FROM t", "SELECT * FROM t WHERE a = 1 FOR UPDATE")
+    w.background("b", "update p set a = a where a = 2")
+    w.waits()
+    w.locks()
+    w.a.run("ROLLBACK")
+    w.join()
+    w.c.run("ROLLBACK")
+
+
 def scenario(server, mysql, peer=False):
     """What is seen of four sessions."""
     w = Watched(server, mysql, peer)
@@ -192,6 +217,7 @@ def scenario(server, mysql, peer=False):
         w.note("the last of a and b", [row for name in "ab" for row in w.look(
             f"SELECT t.PROCESSLIST_ID, {EVENTS} FROM performance_schema.events_transactions_history e JOIN performance_schema.threads t USING (THREAD_ID)"
             f" WHERE t.PROCESSLIST_ID = {w.sessions[name].db.thread_id()} ORDER BY e.EVENT_ID DESC LIMIT 1")])
+    shared(w)
     deadlock(w)
     if mysql:
         # A MariaDB says of each what it conflicts with, instead of what it holds.
@@ -242,17 +268,48 @@ def old_versions(w):
         w.b.run(f"REPLACE INTO t VALUES (1, {n})")
     values = dict(w.look("SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Omnibus_oldest_snapshot%' OR Variable_name = 'Innodb_history_list_length'"))
     expect(values["Omnibus_oldest_snapshot_connection"] == str(mine) and int(values["Innodb_history_list_length"]) >= 5, values)
-    rows = w.look("SELECT CONNECTION_ID, USER, SINCE <= NOW(), SECONDS < 60, COMMITS_BEHIND, QUERY FROM information_schema.OMNIBUS_OLD_VERSIONS")
+    rows = w.look("SELECT CONNECTION_ID, USER, SINCE <= NOW(), SECONDS < 60, COMMITS_BEHIND, QUERY, KEPT_BYTES, KEPT_FILES FROM information_schema.OMNIBUS_OLD_VERSIONS")
     expect(rows[0][:4] == (mine, "root", 1, 1) and rows[0][4] >= 5 and rows[0][5] is None, rows)
+    # Five rows, in memory.
+    expect(50 < rows[0][6] < 100000 and rows[0][7] == 0 and 50 < int(values["Omnibus_oldest_snapshot_bytes"]) < 100000, (rows, values))
     text = status_of(w.look)
     told = re.search(r"Oldest read view: (?:MySQL|MariaDB) thread id (\d+), for (\d+) sec; (\d+) transactions", text)
     expect(told and int(told[1]) == mine and int(told[2]) < 60 and int(told[3]) >= 5, text)
     expect(f"History list length {told[3]}\n" in text, text)
+    expect(re.search(r"^Kept for it: about [1-9]\d+ bytes, 0 files$", text, re.M), text)
     w.a.run("COMMIT")
     values = dict(w.look("SHOW GLOBAL STATUS LIKE 'Omnibus_oldest_snapshot%'"))
     expect(values["Omnibus_oldest_snapshot_connection"] == "0", values)
     rows = w.look("SELECT CONNECTION_ID FROM information_schema.OMNIBUS_OLD_VERSIONS")
     expect((mine,) not in rows, rows)
+
+
+# Lines by which mysqld_exporter, innotop and pt-mysql-summary know the status, in their sections.
+KNOWN = {
+    "FILE I/O": [r"(\d+) OS file reads, (\d+) OS file writes, (\d+) OS fsyncs", r"\d+\.\d\d reads/s, \d+ avg bytes/read, \d+\.\d\d writes/s, \d+\.\d\d fsyncs/s"],
+    "LOG": [r"Log sequence number +(\d+)", r"Log flushed up to +(\d+)", r"Last checkpoint at +\d+"],
+    "BUFFER POOL AND MEMORY": [r"Total large memory allocated (\d+)", r"Dictionary memory allocated (\d+)", r"Buffer pool size +(\d+)", r"Modified db pages +(\d+)"],
+    "ROW OPERATIONS": [r"\d+ queries inside InnoDB, \d+ queries in queue", r"(\d+) read views open inside InnoDB", r"Process ID=(\d+), Main thread ID=\d+, state: \w+",
+                       r"Number of rows inserted (\d+), updated (\d+), deleted \d+, read (\d+)", r"\d+\.\d\d inserts/s, \d+\.\d\d updates/s, \d+\.\d\d deletes/s, \d+\.\d\d reads/s"],
+}
+
+
+def known_lines(w):
+    """The sections that tools read are there, with figures that are true."""
+    def sections():
+        parts = re.split(r"^-+\n([A-Z/ ]+)\n-+\n", status_of(w.look), flags=re.M)
+        return dict(zip(parts[1::2], parts[2::2]))
+    w.a.run("CREATE TABLE counted (a INT PRIMARY KEY)", "INSERT INTO counted VALUES (1), (2), (3)")
+    before = sections()
+    w.a.run("INSERT INTO counted VALUES (4), (5)", "UPDATE counted SET a = 9 WHERE a = 5")
+    found = sections()
+    for section, lines in KNOWN.items():
+        for line in lines:
+            match = re.search(f"^{line}$", found[section], re.M)
+            expect(match and all(int(number) > 0 for number in match.groups() if "views" not in line), f"{section}: {line}: {found[section]}")
+    number = [int(re.search(r"rows inserted (\d+), updated", text["ROW OPERATIONS"])[1]) for text in (before, found)]
+    expect(number[1] - number[0] == 2, number)
+    w.a.run("DROP TABLE counted")
 
 
 def log_of(server):
@@ -399,6 +456,7 @@ def test():
             compare(dialect, lines)
             if dialect == "mysql":
                 old_versions(w)
+                known_lines(w)
                 deadlocks_in_log(w, server)
                 foreign_key_error(w)
                 keys_of_text(w)

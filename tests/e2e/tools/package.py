@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The Debian package: it installs, its service serves, it is upgraded in place, a version that cannot read the data is refused, what somebody has changed in its
-options stays, and its data outlives it.
+"""The Debian package: it installs, its service serves, it is upgraded in place, also over the data directories that older versions left, a version that cannot read the
+data is refused, what somebody has changed in its options stays, and its data outlives it.
 
 Into a directory of its own, by dpkg itself, so that this machine has no package, user or service more than before.
 
@@ -13,6 +13,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from omnibus import ROOT, Scratch, Server, binary, expect, free_port
@@ -93,12 +94,41 @@ def goes_back_if_it_can(root, server, older, newer):
     dpkg(root, "--install", newer)
 
 
+def empty(root):
+    """A folder without packages."""
+    (root / "var/lib/dpkg").mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    return root
+
+
+def on_a_free_port(root):
+    options, port = root / "etc/omnibus/omnibus.cnf", free_port()
+    options.write_text(options.read_text().replace("port = 3306", f"port = {port}"))
+    return options, port
+
+
+def takes_over(scratch, package):
+    """What a server of each older version left when it was killed is the newer one's after an upgrade."""
+    older = built(scratch, "0.0.9")
+    for archive in sorted((ROOT / "testdata/datadir").glob("*.tar.xz")):
+        root = empty(pathlib.Path(scratch) / archive.name)
+        dpkg(root, "--install", older)
+        on_a_free_port(root)
+        with tarfile.open(archive) as files:
+            files.extractall(root / "var/lib/omnibus")
+        dpkg(root, "--install", package)
+        server = Installed(root)
+        server.start()
+        said = server.ask("SELECT (SELECT COUNT(*) FROM d.lsm), (SELECT COUNT(*) FROM d.btree), (SELECT COUNT(*) FROM d.child); XA RECOVER").split()
+        expect(said[:3] == ["37", "37", "2"] and said[-1] == "branch", f"{archive.name}: {said}")
+        server.stop()
+
+
 def main():
     with Scratch() as scratch:
-        root = pathlib.Path(scratch) / "root"
-        (root / "var/lib/dpkg").mkdir(parents=True)
-        (root / "var/lib/dpkg/status").touch()
+        root = empty(pathlib.Path(scratch) / "root")
         package = built(scratch)
+        takes_over(scratch, package)
         dpkg(root, "--install", package)
         wanted = root / "etc/systemd/system/multi-user.target.wants/omnibus.service"
         expect(wanted.is_symlink(), "the service does not begin with the system")
@@ -111,9 +141,7 @@ def main():
         said = [line for line in said if "omnibus.service" in line and "/usr/bin/omnibus is not executable" not in line]
         expect(not said, f"the unit: {said}")
 
-        options = root / "etc/omnibus/omnibus.cnf"
-        port = free_port()
-        options.write_text(options.read_text().replace("port = 3306", f"port = {port}"))
+        options, port = on_a_free_port(root)
         server = Installed(root)
         server.start()
         expect(server.ask("SELECT @@port, @@bind_address, @@sync_binlog") == f"{port}\t127.0.0.1\t1", "options")

@@ -38,10 +38,17 @@ fn an_encrypted_file_conforms() {
 fn a_start_gives_the_file_the_form_of_new_ones() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("btree");
-    let mut no = 0;
+    let (mut no, mut was) = (0, false);
     for on in [false, true, true, false] {
         let engine = BtreeEngine::open(encrypted(&directory, on)).unwrap();
+        // Until the log has been replayed a start may be refused, and then nothing has changed.
+        if no > 0 {
+            assert_eq!(raw(&directory, "data.redb").starts_with(&TABLE_MAGIC), was);
+        }
         assert_eq!(all(&engine, no).len() as u64, no * 100);
+        engine.recovered().unwrap();
+        assert_eq!(all(&engine, no).len() as u64, no * 100);
+        was = on;
         no += 1;
         let keys: Vec<Bytes> = (0..100).map(|at| key(7, no * 1000 + at)).collect();
         put(&engine, no, &keys, "SECRET-SECRET-SECRET");
@@ -67,7 +74,7 @@ fn what_an_interrupted_start_left_goes() {
     drop(BtreeEngine::open(encrypted(&directory, false)).unwrap());
     let left = ["data.redb.new", "data.sums.new"];
     left.iter().for_each(|name| std::fs::write(directory.join(name), "SECRET").unwrap());
-    drop(BtreeEngine::open(encrypted(&directory, true)).unwrap());
+    BtreeEngine::open(encrypted(&directory, true)).unwrap().recovered().unwrap();
     assert!(left.iter().all(|name| !directory.join(name).exists()));
 }
 

@@ -114,3 +114,23 @@ fn a_foreign_file_is_refused() {
     std::fs::write(directory.path().join("data.redb"), vec![7; 10_000]).unwrap();
     assert!(BtreeEngine::open(config(directory.path())).is_err());
 }
+
+/// Rows written after a snapshot are what it keeps, in memory and then in the file; a newer snapshot keeps none of them.
+#[test]
+fn a_snapshot_keeps_what_was_written_since() {
+    let place = tempfile::tempdir().unwrap();
+    let engine = BtreeEngine::open(config(&place.path().join("btree"))).unwrap();
+    let keys: Vec<Bytes> = (0..200).map(|at| key(7, at)).collect();
+    let value = "x".repeat(100);
+    for no in 1..=4 {
+        put(&engine, no, &keys, &value);
+        engine.commit_ordered(CommitNo(no));
+    }
+    let [old, new] = [1, 4].map(|at| engine.kept_since(CommitNo(at)));
+    assert!(old.bytes > 200 * 100, "{old:?}");
+    assert_eq!(new.bytes, 0);
+    engine.checkpoint().unwrap();
+    let [old, new] = [0, 4].map(|at| engine.kept_since(CommitNo(at)));
+    assert!(old.bytes > 200 * 100 && old.files == 1, "{old:?}");
+    assert_eq!(new.bytes, 0, "{new:?}");
+}

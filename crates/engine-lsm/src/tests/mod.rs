@@ -72,3 +72,17 @@ fn conforms() {
 fn conforms_when_everything_is_flushed_all_the_time() {
     conformance::run_all(|directory| Arc::new(open(tiny(directory))));
 }
+
+/// Rows written after a snapshot are what it keeps, in memory and then in files; a newer snapshot keeps none of them.
+#[test]
+fn a_snapshot_keeps_what_was_written_since() {
+    let place = tempfile::tempdir().unwrap();
+    let engine = open(LsmConfig::new(place.path()));
+    (1..=100).for_each(|no| put(&engine, no, key(7, no), 1000));
+    let kept = |at| engine.kept_since(CommitNo(at));
+    assert_eq!(kept(100).bytes, 0);
+    assert!(kept(50).bytes > 40_000 && kept(0).bytes > 90_000 && kept(50).files == 0, "{:?}", kept(50));
+    engine.checkpoint().unwrap();
+    assert_eq!((kept(100).bytes, kept(100).files), (0, 0));
+    assert!(kept(50).bytes > 40_000 && kept(50).files == 1, "{:?}", kept(50));
+}

@@ -23,12 +23,12 @@ mod view;
 
 use crate::interruptible::GoOn;
 use crate::{
-    CommitNo, Engine, EngineError, EngineInfo, EngineStats, ReadAt, Snapshot, SortedWrites, SpaceId,
+    CommitNo, Engine, EngineError, EngineInfo, EngineStats, Kept, ReadAt, Snapshot, SortedWrites, SpaceId,
     SpaceNames, Staged, TrxId, Write, WriteSet,
 };
 use bytes::Bytes;
 use std::io;
-use std::ops::{Bound, Range};
+use std::ops::{Add, Bound, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -301,6 +301,10 @@ impl<F: ReadAt> Engine for EngineSet<F> {
         let _ = self.parts.names.set(names);
     }
 
+    fn recovered(&self) -> Result<(), EngineError> {
+        self.parts.engines().try_for_each(Engine::recovered)
+    }
+
     fn checkpoint(&self) -> Result<CommitNo, EngineError> {
         for engine in self.parts.engines() {
             engine.checkpoint()?;
@@ -341,6 +345,10 @@ impl<F: ReadAt> Engine for EngineSet<F> {
             disk_bytes: a.disk_bytes + b.disk_bytes,
             redo_syncs: a.redo_syncs + b.redo_syncs,
         })
+    }
+
+    fn kept_since(&self, at: CommitNo) -> Kept {
+        self.parts.engines().map(|engine| engine.kept_since(at)).fold(Kept::default(), Kept::add)
     }
 
     fn two_phase(&self) -> bool {

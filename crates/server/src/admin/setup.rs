@@ -1,7 +1,7 @@
 //! UPDATE of the tables that say what `performance_schema` collects.
 //!
-//! Monitors switch on with it what they want, at their start, and give up where it is refused. What is collected here needs no switch but
-//! `setup_consumers`: the other tables have no rows, and none is changed.
+//! Monitors switch on with it what they want, at their start, and give up where it is refused. Of `setup_consumers` and `setup_instruments`
+//! rows can be switched; those of the others stay as they are, as do instruments that are always on.
 
 use super::Admin;
 use super::flush::PERFORMANCE_SCHEMA;
@@ -14,12 +14,13 @@ use omnibus_sql::{ResultColumn, RowSink, SqlError, SqlResult};
 use omnibus_value::Value;
 
 const CONSUMERS: &str = "setup_consumers";
+const INSTRUMENTS: &str = "setup_instruments";
 
 /// Those of MySQL that may be updated.
 const TABLES: [&str; 8] = [
     "setup_actors",
     CONSUMERS,
-    "setup_instruments",
+    INSTRUMENTS,
     "setup_loggers",
     "setup_meters",
     "setup_metrics",
@@ -35,6 +36,15 @@ pub(super) fn table_of(update: &Update, database: Option<&str>) -> Option<&'stat
     schema.eq_ignore_ascii_case(PERFORMANCE_SCHEMA).then_some(*named)
 }
 
+/// The columns that say YES or NO, of a table whose rows can be switched.
+fn columns_of(table: &str) -> &'static [&'static str] {
+    match table {
+        CONSUMERS => &["ENABLED"],
+        INSTRUMENTS => &["ENABLED", "TIMED"],
+        _ => &[],
+    }
+}
+
 /// How many rows it changes.
 pub(super) async fn update_setup(
     admin: &mut Admin<'_>,
@@ -43,7 +53,7 @@ pub(super) async fn update_setup(
 ) -> SqlResult<u64> {
     let Statement::Update(update) = statement else { return Ok(0) };
     check(admin.login.account(), update, table)?;
-    if table == CONSUMERS { update_consumers(admin, update).await } else { Ok(0) }
+    if columns_of(table).is_empty() { Ok(0) } else { switch(admin, update, table).await }
 }
 
 fn check(account: &Account, update: &Update, table: &str) -> SqlResult<()> {
@@ -55,27 +65,31 @@ fn check(account: &Account, update: &Update, table: &str) -> SqlResult<()> {
     let mut set = update.assignments.iter().map(|assignment| assignment.column.name.as_str());
     match set.find(|column| !known(column)) {
         Some(column) => return Err(SqlError::bad_field(column, "field list")),
-        None if table != CONSUMERS => return Ok(()),
+        None if columns_of(table).is_empty() => return Ok(()),
         None => {}
     }
-    // The names of rows are the server's.
-    match update.assignments.iter().any(|assignment| assignment.column.name.is("NAME")) {
-        true => Err(SqlError::new(1683, b"HY000", "Invalid performance_schema usage.")),
-        false => Ok(()),
+    // The names of rows, and what else is said of them, are the server's.
+    let switches = |column: &str| columns_of(table).iter().any(|own| own.eq_ignore_ascii_case(column));
+    match update.assignments.iter().all(|assignment| switches(assignment.column.name.as_str())) {
+        true => Ok(()),
+        false => Err(SqlError::new(1683, b"HY000", "Invalid performance_schema usage.")),
     }
 }
 
-/// Switches the consumers that the condition names.
-async fn update_consumers(admin: &mut Admin<'_>, update: &Update) -> SqlResult<u64> {
+/// Switches the rows that the condition names. Whether times are measured is not to be chosen.
+async fn switch(admin: &mut Admin<'_>, update: &Update, table: &'static str) -> SqlResult<u64> {
     let mut enabled = None;
-    for assignment in update.assignments.iter().filter(|one| one.column.name.is("ENABLED")) {
+    for assignment in &update.assignments {
         let (value, ty) = admin.evaluate(&assignment.value).await?;
-        let text = value.to_bytes(&ty);
-        enabled = match (text.eq_ignore_ascii_case(b"YES"), text.eq_ignore_ascii_case(b"NO")) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => return Err(SqlError::warn_data_truncated("ENABLED", 1)),
+        let (text, column) = (value.to_bytes(&ty), &assignment.column.name);
+        let on = match (text.eq_ignore_ascii_case(b"YES"), text.eq_ignore_ascii_case(b"NO")) {
+            (true, _) => true,
+            (_, true) => false,
+            _ => return Err(SqlError::warn_data_truncated(column.as_str(), 1)),
         };
+        if column.is("ENABLED") {
+            enabled = Some(on);
+        }
     }
     let Some(enabled) = enabled else { return Ok(0) };
     let mut names = Names::default();
@@ -83,10 +97,16 @@ async fn update_consumers(admin: &mut Admin<'_>, update: &Update) -> SqlResult<u
     if update.filter.is_some() || update.limit.is_some() {
         admin.run_internal(Statement::Select(Box::new(named(update))), &mut names)?;
     } else {
-        names.0.extend(admin.server.digests.consumers().all().map(|(name, _)| name.to_owned()));
+        let rows = crate::monitoring::rows(admin.server, table, &|_| false);
+        let values = rows.into_iter().filter_map(|row| row.into_iter().next());
+        values.for_each(|(_, name)| names.add(&name));
     }
     let consumers = admin.server.digests.consumers();
-    Ok(names.0.iter().filter(|name| consumers.switch(name, enabled)).count() as u64)
+    let switched = |name: &&String| match table {
+        CONSUMERS => consumers.switch(name, enabled),
+        _ => consumers.switch_instrument(name, enabled),
+    };
+    Ok(names.0.iter().filter(switched).count() as u64)
 }
 
 /// The query of the rows that are meant.
@@ -122,9 +142,15 @@ impl RowSink for Names {
         Ok(())
     }
     fn row(&mut self, values: &[Value]) -> SqlResult<()> {
-        if let Some(Value::Bytes(name)) = values.first() {
+        values.iter().take(1).for_each(|name| self.add(name));
+        Ok(())
+    }
+}
+
+impl Names {
+    fn add(&mut self, name: &Value) {
+        if let Value::Bytes(name) = name {
             self.0.push(String::from_utf8_lossy(name).into_owned());
         }
-        Ok(())
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn transactions(server: &Server, now: i64) -> Vec<Value> {
 /// The holder of old versions.
 pub(super) fn snapshot(server: &Server) -> Option<Value> {
     let oldest = crate::old_versions::oldest(&server.processes, &*server.log)?;
-    Some(json!({ "id": oldest.connection, "seconds": oldest.seconds, "behind": oldest.behind }))
+    Some(json!({ "id": oldest.connection, "seconds": oldest.seconds, "behind": oldest.behind,
+                "kept": oldest.kept.bytes, "files": oldest.kept.files }))
 }
 
 /// Statements that run, the longest first.

@@ -6,6 +6,7 @@
 mod accounts;
 mod files;
 mod memory;
+mod setup;
 pub(crate) mod transactions;
 
 use crate::digests::{Figure, Kind};
@@ -65,11 +66,20 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
             server.digests.for_each(|kind| rows.push(by_digest(kind)));
             rows
         }
-        "setup_consumers" => server.digests.consumers().all().map(consumer).collect(),
+        "setup_actors" => setup::actors(),
+        "setup_consumers" => setup::consumers(server.digests.consumers()),
+        "setup_instruments" => setup::instruments(server.digests.consumers()),
+        "setup_objects" => setup::objects(),
+        "setup_threads" => setup::threads(),
         "INNODB_TRX" => transactions::rows(server),
         "OMNIBUS_OLD_VERSIONS" => transactions::old_versions(server),
         "INNODB_LOCKS" => transactions::mariadb_locks(server),
         "INNODB_LOCK_WAITS" => transactions::mariadb_lock_waits(server),
+        "events_transactions_current" | "events_transactions_history"
+            if !server.digests.consumers().is_instrument_on("transaction") =>
+        {
+            Vec::new()
+        }
         "events_transactions_current" => transactions::current(server, sees),
         "events_transactions_history" => transactions::history(server, sees),
         "data_lock_waits" => transactions::lock_waits(server),
@@ -108,10 +118,6 @@ pub(crate) fn rows(server: &Server, table: &str, sees: &dyn Fn(&ProcessLine) -> 
     }
 }
 
-fn consumer((name, on): (&str, bool)) -> Row {
-    vec![("NAME", text(name)), ("ENABLED", text(if on { "YES" } else { "NO" }))]
-}
-
 fn attributes(line: &ProcessLine) -> Vec<Row> {
     let row = |(at, (name, value)): (usize, &(String, String))| {
         vec![
@@ -143,7 +149,7 @@ fn thread(system: bool, line: &ProcessLine) -> Row {
         ("PROCESSLIST_STATE", text_or_null(line.state)),
         ("PROCESSLIST_INFO", line.info.as_ref().map_or(Value::Null, text)),
         ("INSTRUMENTED", text("YES")),
-        ("HISTORY", text("NO")),
+        ("HISTORY", text("YES")),
     ]
 }
 

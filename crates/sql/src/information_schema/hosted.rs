@@ -56,7 +56,11 @@ hosted! {
     persisted_variables
     session_account_connect_attrs
     session_connect_attrs
+    setup_actors
     setup_consumers
+    setup_instruments
+    setup_objects
+    setup_threads
     threads
 }
 

@@ -1,7 +1,7 @@
 //! Locks of rows and tables, who has them and who wants them: `data_locks`, `data_lock_waits`, and MariaDB's INNODB_LOCKS and INNODB_LOCK_WAITS.
 
 use super::{Holder, LISTED, OpenTrx, open};
-use crate::held_locks::table_locks;
+use crate::held_locks::{TableLocked, table_locks};
 use crate::monitoring::{Row, text, text_or_null};
 use crate::server::Server;
 use bytes::Bytes;
@@ -151,6 +151,27 @@ fn record_mode(mode: &'static str) -> &'static str {
     }
 }
 
+/// The same in a table that the transaction may only read.
+fn shared_mode(mode: &'static str) -> &'static str {
+    if mode == "X,GAP" { "S,GAP" } else { "S,REC_NOT_GAP" }
+}
+
+/// Tables by name.
+#[derive(Default)]
+struct Tables(HashSet<(String, String)>);
+
+impl Tables {
+    /// Those for whose rows a session has no more than an intention to share them.
+    fn only_read(locks: &[TableLocked], owner: u64) -> Tables {
+        let own = locks.iter().filter(|lock| lock.owner == owner && lock.mode == "IS");
+        Tables(own.filter_map(|lock| lock.table.clone()).collect())
+    }
+
+    fn has(&self, db: &str, table: &str) -> bool {
+        self.0.iter().any(|(own, name)| own == db && name == table)
+    }
+}
+
 fn target_of(lock: &HeldLock) -> LockTarget {
     match &lock.key {
         Some(key) => LockTarget::Record { space: lock.space, key: key.clone() },
@@ -196,35 +217,45 @@ fn row_waits(database: &Database) -> Vec<WaitInfo> {
     database.locks().waits().into_iter().filter(row).collect()
 }
 
-fn held_by(places: &LockPlaces, trx: &OpenTrx) -> Vec<Lock> {
+/// The locks of one transaction in spaces. Of gaps, and of rows in bulk, the mode is not kept: nothing conflicts by it. They are shared in
+/// tables that the transaction may only read.
+fn held_by(places: &LockPlaces, trx: &OpenTrx, reads: &Tables) -> Vec<Lock> {
     let lock = |held: HeldLock| {
         let target = target_of(&held);
-        let mode = record_mode(held.mode);
         let place = Place::of(places, &target);
+        let shared = held.key.is_none() && reads.has(&place.db, &place.table);
+        let mode = if shared { shared_mode(held.mode) } else { record_mode(held.mode) };
         let id = lock_id(trx.seen.id, &target);
         Lock { id, trx: trx.seen.id, thread: trx.connection(), place, mode, waits: false }
     };
     trx.held_in_spaces().into_iter().map(lock).collect()
 }
 
+/// A table's lock of a transaction, beside its locks of rows. A consistent read's is no lock of InnoDB's.
+fn of_table(trx: &OpenTrx, lock: &TableLocked, rows: &[Lock]) -> Option<Lock> {
+    let (db, table) = lock.table.clone()?;
+    if lock.mode == "IS" && !rows.iter().any(|row| row.place.db == db && row.place.table == table) {
+        return None;
+    }
+    let id = format!("{}:{db}.{table}", trx.seen.id);
+    let place = Place { db, table, ..Place::default() };
+    Some(Lock { id, trx: trx.seen.id, thread: trx.connection(), place, mode: lock.mode, waits: false })
+}
+
 /// All locks of open transactions and those that are waited for.
 fn all(server: &Server) -> Vec<Lock> {
     let (places, open) = (LockPlaces::of(&server.database), open(server));
     let mut found: Vec<Lock> = Vec::new();
-    // A consistent read's table is no lock of InnoDB's.
-    let tables = table_locks(&server.database).into_iter().filter(|lock| lock.granted && lock.mode != "IS");
-    for lock in tables {
-        let Some((db, table)) = lock.table else { continue };
-        let sessions = open.iter().filter(|trx| trx.line.is_some());
-        for trx in sessions.filter(|trx| trx.seen.session == lock.owner) {
-            let place = Place { db: db.clone(), table: table.clone(), ..Place::default() };
-            let id = format!("{}:{db}.{table}", trx.seen.id);
-            let (owner, thread) = (trx.seen.id, trx.connection());
-            found.push(Lock { id, trx: owner, thread, place, mode: lock.mode, waits: false });
-        }
-    }
+    let mut tables = table_locks(&server.database);
+    tables.retain(|lock| lock.granted);
     for trx in &open {
-        found.extend(held_by(&places, trx));
+        // A branch is nobody's, and has its rows' locks alone.
+        let session = trx.line.as_ref().map(|_| trx.seen.session);
+        let reads = session.map_or_else(Tables::default, |owner| Tables::only_read(&tables, owner));
+        let rows = held_by(&places, trx, &reads);
+        let own = tables.iter().filter(|lock| session == Some(lock.owner));
+        found.extend(own.filter_map(|lock| of_table(trx, lock, &rows)));
+        found.extend(rows);
     }
     let owners = Owners(&open);
     let mut listed: HashSet<String> = found.iter().map(|lock| lock.id.clone()).collect();
@@ -243,6 +274,8 @@ fn all(server: &Server) -> Vec<Lock> {
                 let thread = holder.map_or(blocker, OpenTrx::connection);
                 let place = Place::of(&places, &wait.target);
                 let mode = if wait.mode == "X,INSERT_INTENTION" { "X,GAP" } else { "X,REC_NOT_GAP" };
+                let shared = Tables::only_read(&tables, blocker).has(&place.db, &place.table);
+                let mode = if shared { shared_mode(mode) } else { mode };
                 found.push(Lock { id, trx, thread, place, mode, waits: false });
             }
         }

@@ -6,12 +6,17 @@ use super::{OpenTrx, open};
 use crate::clock::utc_text;
 use crate::old_versions::{OldestSnapshot, oldest};
 use crate::server::Server;
+use omnibus_disk::{Figures, Request};
 use omnibus_locks::LockTarget;
+use omnibus_sql::catalog::Uses;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
 /// Transactions that are listed.
 const LISTED: usize = 1000;
+
+/// InnoDB's page, in which programs count.
+const PAGE: u64 = 16 << 10;
 
 /// The whole text.
 pub(crate) fn text(server: &Server) -> String {
@@ -30,8 +35,12 @@ pub(crate) fn text(server: &Server) -> String {
     }
     section(&mut out, "TRANSACTIONS");
     transactions(server, now, &mut out);
+    section(&mut out, "FILE I/O");
+    file_io(server, uptime.max(1), &mut out);
     section(&mut out, "LOG");
     log(server, &mut out);
+    section(&mut out, "BUFFER POOL AND MEMORY");
+    memory(server, &mut out);
     section(&mut out, "ROW OPERATIONS");
     row_operations(server, uptime.max(1), &mut out);
     out.push_str(
@@ -55,12 +64,13 @@ fn transactions(server: &Server, now: i64, out: &mut String) {
     }
     let behind = snapshot.as_ref().map_or(0, |oldest| oldest.behind);
     let _ = writeln!(out, "History list length {behind}");
-    if let Some(OldestSnapshot { connection, seconds, behind, .. }) = snapshot {
+    if let Some(OldestSnapshot { connection, seconds, behind, kept, .. }) = snapshot {
         let whose = match connection {
             0 => "the server itself".to_owned(),
             id => format!("{} thread id {id}, for {seconds} sec", product(server)),
         };
         let _ = writeln!(out, "Oldest read view: {whose}; {behind} transactions committed since");
+        let _ = writeln!(out, "Kept for it: about {} bytes, {} files", kept.bytes, kept.files);
     }
     out.push_str("LIST OF TRANSACTIONS FOR EACH SESSION:\n");
     let open = open(server);
@@ -153,19 +163,64 @@ pub(super) fn lock(trx: u64, what: (&LockTarget, &str, bool), places: &LockPlace
     }
 }
 
+/// Requests of the server's own files (`performance_schema.file_summary_by_event_name`), and syncs of the log.
+fn file_io(server: &Server, uptime: i64, out: &mut String) {
+    let sum = |request| {
+        let files = server.file_uses.all().into_iter();
+        files.map(|(_, uses)| uses.of(request)).fold(Figures::default(), Figures::with)
+    };
+    let (read, written) = (sum(Request::Read), sum(Request::Write));
+    let syncs = server.log.coordinator().map_or(0, |log| log.stats().syncs.load(Ordering::Relaxed));
+    let (reads, writes) = (read.count, written.count);
+    let _ = writeln!(out, "{reads} OS file reads, {writes} OS file writes, {syncs} OS fsyncs");
+    let each = read.bytes / reads.max(1);
+    let [reads, writes, syncs] = [reads, writes, syncs].map(|count| per_second(count, uptime));
+    let _ = writeln!(out, "{reads} reads/s, {each} avg bytes/read, {writes} writes/s, {syncs} fsyncs/s");
+}
+
+fn per_second(count: u64, seconds: i64) -> String {
+    format!("{:.2}", count as f64 / seconds as f64)
+}
+
+/// The engines' caches and what they have not written out yet, in InnoDB's pages; and what statements and definitions take.
+fn memory(server: &Server, out: &mut String) {
+    let bytes = |name| server.globals.named(name).as_u64();
+    let caches = bytes("lsm_block_cache_size") + bytes("btree_cache_size");
+    let unwritten = server.log.coordinator().map_or(0, |log| log.engine().stats().memtable_bytes);
+    let (memory, limit) = (server.database.memory(), bytes("global_connection_memory_limit"));
+    let _ = writeln!(out, "Total large memory allocated {}", caches + unwritten + memory.used());
+    let _ = writeln!(out, "Dictionary memory allocated {}", memory.definitions());
+    let _ = writeln!(out, "Buffer pool size   {}", caches / PAGE);
+    let _ = writeln!(out, "Buffer pool size, bytes {caches}");
+    let _ = writeln!(out, "Modified db pages  {}", unwritten.div_ceil(PAGE));
+    let _ = writeln!(out, "Memory of statements {} bytes, of at most {limit}", memory.used());
+}
+
 fn log(server: &Server, out: &mut String) {
     if let Some(log) = server.log.handle() {
         let (file, position) = (log.names(), server.log.coordinator().map(|c| c.published().place().1));
         if let Some(position) = position {
-            let _ = writeln!(out, "Log file              {}", file.log(position.file));
-            let _ = writeln!(out, "Log sequence number   {}", position.offset.0);
+            let (name, offset) = (file.log(position.file), position.offset.0);
+            let _ = writeln!(out, "Log file              {name}, position {offset}");
         }
     }
     if let Some(coordinator) = server.log.coordinator() {
         let published = coordinator.published().number().0;
-        let _ = writeln!(out, "Last commit number    {}", coordinator.numbered().0);
+        // All three are commit numbers, because programs take them from one another.
+        let _ = writeln!(out, "Log sequence number   {}", coordinator.numbered().0);
         let _ = writeln!(out, "Log flushed up to     {published}");
+        let _ = writeln!(out, "Last checkpoint at    {}", coordinator.engine().persisted());
     }
+}
+
+/// Rows inserted, updated, deleted and read of the tables that there are, since the start or their last definition.
+fn rows_by_kind(server: &Server) -> [u64; 4] {
+    let (catalog, mut sums) = (server.database.catalog(), [0; 4]);
+    for table in catalog.tables() {
+        let Uses { inserted, updated, deleted, fetched } = table.usage.all();
+        sums.iter_mut().zip([inserted, updated, deleted, fetched]).for_each(|(sum, more)| *sum += more);
+    }
+    sums
 }
 
 fn row_operations(server: &Server, uptime: i64, out: &mut String) {
@@ -175,9 +230,18 @@ fn row_operations(server: &Server, uptime: i64, out: &mut String) {
     let views = views.iter().filter_map(|process| process.transaction()?.snapshot()).count();
     let _ = writeln!(out, "{running} queries inside InnoDB, 0 queries in queue");
     let _ = writeln!(out, "{views} read views open inside InnoDB");
+    let _ = writeln!(out, "Process ID={}, Main thread ID=0, state: sleeping", std::process::id());
+    let rows = rows_by_kind(server);
+    let [inserted, updated, deleted, read] = rows;
+    let _ = writeln!(
+        out,
+        "Number of rows inserted {inserted}, updated {updated}, deleted {deleted}, read {read}"
+    );
+    let [inserts, updates, deletes, reads] = rows.map(|count| per_second(count, uptime));
+    let _ = writeln!(out, "{inserts} inserts/s, {updates} updates/s, {deletes} deletes/s, {reads} reads/s");
     let stats = server.database.locks().stats();
     let (waits, now, deadlocks) = (stats.waits, stats.current_waits, stats.deadlocks);
     let _ = writeln!(out, "Row lock waits {waits}, now {now}, {} ms together", stats.wait_us_total / 1000);
     let _ = writeln!(out, "Deadlocks {deadlocks}, lock wait timeouts {}", stats.timeouts);
-    let _ = writeln!(out, "Memory of statements {} bytes, up {uptime} sec", server.database.memory().used());
+    let _ = writeln!(out, "Up {uptime} sec");
 }

@@ -12,24 +12,28 @@ pub(crate) fn old_versions(server: &Server) -> Vec<Row> {
     let Some(coordinator) = server.log.coordinator() else { return Vec::new() };
     let now = crate::clock::now_us();
     let (held, published) = (held(&server.processes), coordinator.published());
-    let behind = |number| ("COMMITS_BEHIND", Value::UInt(behind(published, number)));
-    let snapshot = |number: CommitNo| ("SNAPSHOT", Value::UInt(number.0));
+    let snapshot = |number: CommitNo| {
+        let kept = coordinator.engine().kept_since(number);
+        let figures = [number.0, behind(published, number), kept.bytes, kept.files];
+        let names = ["SNAPSHOT", "COMMITS_BEHIND", "KEPT_BYTES", "KEPT_FILES"];
+        names.into_iter().zip(figures.map(Value::UInt))
+    };
     let of_connection = |held: &Held| {
         let line = held.process.line(now);
-        vec![
+        let mut row = vec![
             ("CONNECTION_ID", Value::UInt(line.id.into())),
             ("USER", text(&line.identity.user)),
             ("HOST", text(&line.identity.host)),
             ("SINCE", time(held.since_us)),
             ("SECONDS", Value::UInt(held.seconds(now))),
-            snapshot(held.number),
-            behind(held.number),
             ("STATE", text_or_null(line.state)),
             ("QUERY", line.info.as_deref().map_or(Value::Null, text)),
-        ]
+        ];
+        row.extend(snapshot(held.number));
+        row
     };
     let any = oldest_number(published, &held);
     let own = held.first().is_none_or(|held| any < held.number) && any < published.number();
-    let of_server = own.then(|| vec![snapshot(any), behind(any)]);
+    let of_server = own.then(|| snapshot(any).collect());
     of_server.into_iter().chain(held.iter().map(of_connection)).collect()
 }
