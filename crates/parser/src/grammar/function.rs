@@ -373,6 +373,10 @@ fn aggregate(p: &mut Parser<'_>, kind: AggregateKind) -> Rule<Expr> {
         };
         call.args = if several { p.comma_list(expr::expr)? } else { vec![expr::expr(p)?] };
     }
+    if kind == AggregateKind::JsonArrayAgg && !p.options.mariadb {
+        // What it does anyway.
+        p.eat_words(&["NULL", "ON", "NULL"]);
+    }
     if kind == AggregateKind::GroupConcat {
         call.order_by = query::order_by(p)?;
         if p.eat_kw(Kw::SEPARATOR) {

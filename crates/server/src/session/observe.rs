@@ -10,7 +10,7 @@ use crate::query_log::{Class, Entry, Operation, Record, Slow};
 use crate::server::Server;
 use crate::status::{COM_NAMES, Counter};
 use bytes::Bytes;
-use omnibus_sql::api::Tallied;
+use omnibus_sql::api::{RowWork, Tallied};
 use omnibus_sql::{Level, SqlError, SqlSession};
 use std::sync::Arc;
 
@@ -23,6 +23,22 @@ const UNKNOWN_ERROR: u16 = 1105;
 
 /// ER_ROW_IS_REFERENCED_2 and ER_NO_REFERENCED_ROW_2.
 const FOREIGN_KEYS: [u16; 2] = [1451, 1452];
+
+/// The counter of each step of work on rows.
+const HANDLER: [(RowWork, Counter); 12] = [
+    (RowWork::Committed, Counter::HandlerCommit),
+    (RowWork::Deleted, Counter::HandlerDelete),
+    (RowWork::First, Counter::HandlerReadFirst),
+    (RowWork::Key, Counter::HandlerReadKey),
+    (RowWork::Last, Counter::HandlerReadLast),
+    (RowWork::Forward, Counter::HandlerReadNext),
+    (RowWork::Backward, Counter::HandlerReadPrev),
+    (RowWork::Scanned, Counter::HandlerReadRndNext),
+    (RowWork::End, Counter::HandlerReadRndNext),
+    (RowWork::RolledBack, Counter::HandlerRollback),
+    (RowWork::Updated, Counter::HandlerUpdate),
+    (RowWork::Written, Counter::HandlerWrite),
+];
 
 /// How things were when a statement began.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +107,7 @@ impl Observer<'_> {
             self.client.process.counters.add(Counter::SlowQueries, 1);
         }
         let done = self.sql.state.budget.tally.read().since(begun.tally);
-        if done.reprepared > 0 {
-            self.client.process.counters.add(Counter::StmtReprepare, done.reprepared);
-        }
+        self.count_work(&done);
         if self.server.query_log.logs_slow() {
             self.log_slow(begun, now, slow, &what);
         }
@@ -114,6 +128,20 @@ impl Observer<'_> {
             self.count_digest(begun, now, statement);
         }
         now
+    }
+
+    /// Adds what a statement did with rows to the session's counters.
+    fn count_work(&self, done: &Tallied) {
+        let counters = &self.client.process.counters;
+        if done.reprepared > 0 {
+            counters.add(Counter::StmtReprepare, done.reprepared);
+        }
+        for (step, counter) in HANDLER {
+            match done.times(step) {
+                0 => {}
+                times => counters.add(counter, times),
+            }
+        }
     }
 
     /// Keeps the last refusal by a foreign key, for SHOW ENGINE INNODB STATUS.
@@ -140,7 +168,7 @@ impl Observer<'_> {
             warnings: u64::from(state.diagnostics.own_count()),
             affected: self.client.replies.rows_affected,
             sent: self.client.replies.rows_sent - begun.rows_sent,
-            examined: done.examined,
+            examined: done.examined(),
             unindexed: done.whole > 0,
         };
         if cost.unindexed {
@@ -206,7 +234,7 @@ impl Observer<'_> {
             }
             Observed::Command(activity) => (None, *activity),
         };
-        if !(slow || unindexed) || done.examined < self.settings.watch.least_rows {
+        if !(slow || unindexed) || done.examined() < self.settings.watch.least_rows {
             return;
         }
         log.put(Entry::Slow(Box::new(Slow {
@@ -216,7 +244,7 @@ impl Observer<'_> {
             id: self.client.process.id,
             lock_us: done.waited_us,
             rows_sent: self.client.replies.rows_sent - begun.rows_sent,
-            rows_examined: done.examined,
+            rows_examined: done.examined(),
             rows_affected: self.client.replies.rows_affected,
             database: self.sql.state.database.clone(),
             last_insert_id: self.sql.state.results.last_insert_id_set.unwrap_or(0),

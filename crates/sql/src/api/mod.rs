@@ -29,6 +29,6 @@ pub use settings::{
     BinlogFormat, CompletionType, DefinitionSettings, Isolation, MemoryLimits, RowImage, SessionSettings,
     TimeLimits, TransactionSettings, sql_mode,
 };
-pub use tally::{Tallied, Tally};
+pub use tally::{RowWork, Tallied, Tally};
 pub use trx_seen::{EndedTrx, TrxKind, TrxSeen};
 pub use turns::Turns;

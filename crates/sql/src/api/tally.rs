@@ -1,4 +1,4 @@
-//! Counts of a session's statements so far: rows examined, tables read as a whole, time in lock waits. Who wants to know it of
+//! Counts of a session's statements so far: work on rows, tables read as a whole, time in lock waits. Who wants to know it of
 //! one statement (the slow query log, digests) takes the difference.
 //!
 //! Written by the thread that runs the statement, at a load and a store each; the atomics only make a session movable.
@@ -6,12 +6,48 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// A step of a statement's work on rows, as MySQL's `Handler_*` count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowWork {
+    /// A row of a table that is read as it lies.
+    Scanned,
+    /// A row of an index that is read forwards.
+    Forward,
+    /// A row of an index that is read backwards.
+    Backward,
+    /// A row that was looked up by a complete unique key.
+    Found,
+    /// The reading of a whole table or index begins.
+    First,
+    /// The same, backwards.
+    Last,
+    /// A place in an index is looked up.
+    Key,
+    /// A table that is read as it lies has no more.
+    End,
+    /// A row is inserted.
+    Written,
+    /// A row is changed.
+    Updated,
+    /// A row is deleted.
+    Deleted,
+    /// A transaction that has read or changed rows commits.
+    Committed,
+    /// One rolls back.
+    RolledBack,
+}
+
+/// How many steps there are.
+const STEPS: usize = RowWork::RolledBack as usize + 1;
+/// Those that examine a row are the first.
+const EXAMINING: usize = RowWork::Found as usize + 1;
+
 /// The counters of a session.
 #[derive(Debug, Default)]
 pub struct Tally {
-    examined: AtomicU64,
-    /// `examined` when the present attempt began.
-    before: AtomicU64,
+    work: [AtomicU64; STEPS],
+    /// `work` when the present attempt began.
+    before: [AtomicU64; STEPS],
     whole: AtomicU64,
     waited_us: AtomicU64,
     reprepared: AtomicU64,
@@ -20,8 +56,7 @@ pub struct Tally {
 /// Their values at one time, or between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tallied {
-    /// Rows that tables and indexes gave.
-    pub examined: u64,
+    work: [u64; STEPS],
     /// Readings of a whole table or index.
     pub whole: u64,
     /// Time in lock waits, in microseconds.
@@ -37,22 +72,28 @@ fn add(cell: &AtomicU64, n: u64) {
 impl Tally {
     /// An attempt begins; what one before it of the same statement read is read again, and counts once.
     pub(super) fn begin(&self, again: bool) {
-        if again {
-            self.examined.store(self.before.load(Ordering::Relaxed), Ordering::Relaxed);
-        } else {
-            self.before.store(self.examined.load(Ordering::Relaxed), Ordering::Relaxed);
+        let (from, to) = if again { (&self.before, &self.work) } else { (&self.work, &self.before) };
+        for (from, to) in from.iter().zip(to) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// A row was read.
+    /// A step was made.
     #[inline]
-    pub fn examine(&self) {
-        add(&self.examined, 1);
+    pub fn step(&self, step: RowWork) {
+        add(&self.work[step as usize], 1);
     }
 
-    /// Rows were read.
-    pub fn examine_all(&self, rows: u64) {
-        add(&self.examined, rows);
+    /// So many steps were made.
+    #[inline]
+    pub fn steps(&self, step: RowWork, times: u64) {
+        add(&self.work[step as usize], times);
+    }
+
+    /// Rows that tables and indexes gave.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        self.read().examined()
     }
 
     /// A whole table, or index, is to be read.
@@ -75,7 +116,7 @@ impl Tally {
     pub fn read(&self) -> Tallied {
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         Tallied {
-            examined: load(&self.examined),
+            work: std::array::from_fn(|step| load(&self.work[step])),
             whole: load(&self.whole),
             waited_us: load(&self.waited_us),
             reprepared: load(&self.reprepared),
@@ -84,11 +125,23 @@ impl Tally {
 }
 
 impl Tallied {
+    /// Rows that tables and indexes gave.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        self.work[..EXAMINING].iter().sum()
+    }
+
+    /// How often a step was made.
+    #[must_use]
+    pub fn times(&self, step: RowWork) -> u64 {
+        self.work[step as usize]
+    }
+
     /// The counts since `before`.
     #[must_use]
     pub fn since(self, before: Tallied) -> Tallied {
         Tallied {
-            examined: self.examined.wrapping_sub(before.examined),
+            work: std::array::from_fn(|step| self.work[step].wrapping_sub(before.work[step])),
             whole: self.whole.wrapping_sub(before.whole),
             waited_us: self.waited_us.wrapping_sub(before.waited_us),
             reprepared: self.reprepared.wrapping_sub(before.reprepared),
@@ -104,12 +157,14 @@ mod tests {
     fn what_is_read_again_counts_once() {
         let tally = Tally::default();
         tally.begin(false);
-        tally.examine();
+        tally.step(RowWork::Scanned);
         let before = tally.read();
         tally.begin(false);
-        (0..5).for_each(|_| tally.examine());
+        tally.steps(RowWork::Forward, 5);
         tally.begin(true);
-        (0..3).for_each(|_| tally.examine());
-        assert_eq!(tally.read().since(before).examined, 3);
+        tally.steps(RowWork::Forward, 3);
+        tally.step(RowWork::Written);
+        let done = tally.read().since(before);
+        assert_eq!((done.examined(), done.times(RowWork::Forward), done.times(RowWork::Scanned)), (3, 3, 0));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::operators::{as_text, number_literal};
+use super::scope::Source;
 use super::times_beside::{given, params_as_datetimes, params_as_times, refuse_no_dates, times_as_text};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::charset;
@@ -139,10 +140,12 @@ fn beside(binder: &mut Binder<'_>, e: Expr, other: &Expr, years: bool) -> Expr {
             return number_as_datetime(binder, e);
         }
         (Family::Real, Family::Integer) if e.as_const().is_some() => return whole_double(e),
-        (Family::Real, Family::Integer | Family::Decimal | Family::Real) => match fixed_float(&e, other) {
-            Some(decimals) => As::Rounded(decimals),
-            None => return e,
-        },
+        (Family::Real, Family::Integer | Family::Decimal | Family::Real) => {
+            match fixed_float(binder, &e, other) {
+                Some(decimals) => As::Rounded(decimals),
+                None => return e,
+            }
+        }
         _ => return e,
     };
     let mut ty = match what {
@@ -498,11 +501,18 @@ fn plain_literal(left: &Expr, right: &Expr) -> Option<u16> {
 
 /// The decimals to which a FLOAT(M,D), or a double that is shown with so many, is rounded beside a number that has a fixed
 /// number of decimals as well.
-fn fixed_float(e: &Expr, other: &Expr) -> Option<u8> {
+fn fixed_float(binder: &Binder<'_>, e: &Expr, other: &Expr) -> Option<u8> {
     let column = &e.ty.column;
     let is_float = other.ty.column.kind == ColumnKind::Float;
-    // What a column has is rounded already.
-    let computed = column.kind == ColumnKind::Double && !matches!(e.kind, Kind::Column { .. });
+    // What a stored column has is rounded already.
+    let stored = match &e.kind {
+        Kind::Column { slot, .. } => {
+            let table = binder.collected.slots.get(usize::from(*slot)).and_then(Option::as_ref);
+            table.is_some_and(|table| matches!(table.source, Source::Table(_)))
+        }
+        _ => false,
+    };
+    let computed = column.kind == ColumnKind::Double && !stored;
     let other = if other.ty.family() == Family::Integer { 0 } else { other.ty.column.decimals };
     let fixed = !(is_float && other == column.decimals)
         && (column.kind == ColumnKind::Float || computed)

@@ -42,11 +42,11 @@ pub use program::{ProgramDef, ProgramKey, program_key};
 pub(crate) use program::{of_routine, of_trigger};
 pub use schema::{Catalog, CatalogCell, Schema};
 pub use show_create::{
-    comment_text, defaults_text, engine_text, foreign_key_text, implied, leave_out_options,
-    show_create_table, show_table, show_table_to_user, type_text,
+    Reader, comment_text, create_text, defaults_text, engine_text, foreign_key_text, implied,
+    show_create_table, show_table, type_text,
 };
 pub use statistics::{IndexStatistics, RowSample, Statistics};
 pub use table::{Table, TableDef, TableState, first_again, first_double, same_name};
-pub use usage::{Fetched, Usage, Uses};
+pub use usage::{Usage, Uses};
 pub use view::{Definer, View, ViewDef};
 pub(crate) use view::{parse_view, unreadable};

@@ -11,16 +11,9 @@ use omnibus_value::temporal::Zone;
 use omnibus_value::{ColumnKind, ColumnType, Value};
 use std::fmt::Write as _;
 
-/// Cuts a definition behind its columns and keys: with `sql_mode=ANSI` the options of a table are not shown.
-pub fn leave_out_options(definition: &mut String) {
-    if let Some(end) = definition.rfind("\n)") {
-        definition.truncate(end + 2);
-    }
-}
-
 /// The readers of a definition.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reader {
+pub enum Reader {
     /// This server: hidden columns are there.
     Itself,
     /// This server, as if a user had written it.
@@ -29,6 +22,14 @@ enum Reader {
     MariadbUser,
     /// A user in MySQL's: collations that are their character set's own are left out, others stand on each column.
     MysqlUser,
+    /// The same with `sql_mode=ANSI`: the options of the table are left out, so that its columns say its collation.
+    AnsiUser,
+}
+
+impl Reader {
+    fn is_mysql_user(self) -> bool {
+        matches!(self, Reader::MysqlUser | Reader::AnsiUser)
+    }
 }
 
 /// The statement as a user could write it: keys over expressions have these, and the columns for them are not shown.
@@ -37,20 +38,15 @@ pub fn show_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
     create_text(def, auto_increment, zone, Reader::Statement)
 }
 
-/// The statement as users see it.
-#[must_use]
-pub fn show_table_to_user(def: &TableDef, auto_increment: u64, zone: Zone, mariadb: bool) -> String {
-    let reader = if mariadb { Reader::MariadbUser } else { Reader::MysqlUser };
-    create_text(def, auto_increment, zone, reader)
-}
-
 /// The whole statement, hidden columns included. `auto_increment` above 1 is shown. A TIMESTAMP's default is a time in `zone`.
 #[must_use]
 pub fn show_create_table(def: &TableDef, auto_increment: u64, zone: Zone) -> String {
     create_text(def, auto_increment, zone, Reader::Itself)
 }
 
-fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, reader: Reader) -> String {
+/// The statement for a reader.
+#[must_use]
+pub fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, reader: Reader) -> String {
     let hidden = reader == Reader::Itself;
     let mut out = format!("CREATE TABLE {} (\n", quote_ident(&def.name));
     let shown = def.columns.iter().filter(|column| hidden || !column.is_hidden());
@@ -69,14 +65,22 @@ fn create_text(def: &TableDef, auto_increment: u64, zone: Zone, reader: Reader) 
         let _ = writeln!(out, "  {line}{comma}");
     }
     out.push(')');
-    out.push_str(&engine_text(&def.engine));
+    if reader != Reader::AnsiUser {
+        out.push_str(&options_text(def, auto_increment, reader));
+    }
+    out
+}
+
+/// The options of the table, with a space in front.
+fn options_text(def: &TableDef, auto_increment: u64, reader: Reader) -> String {
+    let mut out = engine_text(&def.engine);
     if auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }
     let charset = charset::charset_name(def.collation);
     let _ = write!(out, " DEFAULT CHARSET={charset}");
     // Which of utf8mb4's is its own differs between servers.
-    if reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(def.collation) {
+    if reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(def.collation, reader) {
         let _ = write!(out, " COLLATE={}", charset::collation_name(def.collation));
     }
     for option in &def.options {
@@ -97,9 +101,11 @@ pub fn engine_text(engine: &str) -> String {
     }
 }
 
-/// Whether a collation is its character set's own, here or in MySQL.
-fn is_own(id: u16) -> bool {
-    !charset::is_not_default(id) || charset::collation_name(id) == "utf8mb4_0900_ai_ci"
+/// Whether a collation is its character set's own, in MySQL or here; where only the column says it, in MySQL.
+fn is_own(id: u16, reader: Reader) -> bool {
+    let ours = !charset::is_not_default(id);
+    charset::collation_name(id) == "utf8mb4_0900_ai_ci"
+        || ours && (reader != Reader::AnsiUser || id != charset::server_default())
 }
 
 /// The mark of a collation that a column has from what it was made of.
@@ -117,13 +123,13 @@ fn column_line(column: &Column, table_collation: u16, zone: Zone, reader: Reader
         let charset = charset::charset_name(id);
         let _ = write!(out, " CHARACTER SET {charset}");
         // Which of utf8mb4's is its own differs between servers.
-        if explicit || reader != Reader::MysqlUser || charset == "utf8mb4" || !is_own(id) {
+        if explicit || !reader.is_mysql_user() || charset == "utf8mb4" || !is_own(id, reader) {
             let _ = write!(out, " COLLATE {}", charset::collation_name(id));
             if !explicit && matches!(reader, Reader::Itself | Reader::Statement) {
                 out.push_str(&implied());
             }
         }
-    } else if text && reader == Reader::MysqlUser && !is_own(table_collation) {
+    } else if text && reader.is_mysql_user() && !is_own(table_collation, reader) {
         let _ = write!(out, " COLLATE {}", charset::collation_name(table_collation));
     }
     if let Some(generated) = &column.generated {

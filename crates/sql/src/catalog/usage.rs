@@ -60,6 +60,13 @@ impl Usage {
         }
     }
 
+    /// Rows were read along an index, or along none.
+    pub(crate) fn fetch(&self, index: Option<usize>, rows: u64) {
+        if let Some(counter) = self.fetched.get(index.unwrap_or(self.fetched.len() - 1)) {
+            counter.fetch_add(rows, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn insert(&self) {
         self.inserted.fetch_add(1, Ordering::Relaxed);
     }
@@ -70,53 +77,5 @@ impl Usage {
 
     pub(crate) fn delete(&self) {
         self.deleted.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Rows that one reading has fetched, given to the table when it ends or goes on to another index.
-#[derive(Debug)]
-pub struct Fetched<'t> {
-    usage: &'t Usage,
-    index: Option<usize>,
-    rows: u64,
-}
-
-impl<'t> Fetched<'t> {
-    /// None so far.
-    #[must_use]
-    pub fn new(usage: &'t Usage) -> Fetched<'t> {
-        Fetched { usage, index: None, rows: 0 }
-    }
-
-    /// One more.
-    pub fn row(&mut self) {
-        self.rows += 1;
-    }
-
-    /// So many more.
-    pub fn rows(&mut self, rows: u64) {
-        self.rows += rows;
-    }
-
-    /// From here on by this index.
-    pub fn by(&mut self, index: Option<usize>) {
-        if index != self.index {
-            self.give();
-            self.index = index;
-        }
-    }
-
-    fn give(&mut self) {
-        let counters = &self.usage.fetched;
-        if let (1.., Some(counter)) = (self.rows, counters.get(self.index.unwrap_or(counters.len() - 1))) {
-            counter.fetch_add(self.rows, Ordering::Relaxed);
-        }
-        self.rows = 0;
-    }
-}
-
-impl Drop for Fetched<'_> {
-    fn drop(&mut self) {
-        self.give();
     }
 }

@@ -49,5 +49,29 @@ fn is_copy(old: &TableDef, new: &TableDef, sources: &[ColumnSource], strict: boo
     };
     let has_primary = |def: &TableDef| def.indexes.iter().any(|index| index.kind == IndexKind::Primary);
     let loses = |has: &dyn Fn(&TableDef) -> bool| has(old) && !has(new);
-    changed || *old.engine != *new.engine || loses(&has_key) || loses(&has_primary)
+    changed
+        || *old.engine != *new.engine
+        || loses(&has_key)
+        || loses(&has_primary)
+        || mixes_virtual(old, new, sources)
+}
+
+/// Whether virtual columns, those of indexes over expressions among them, come or go beside what is done in another way.
+fn mixes_virtual(old: &TableDef, new: &TableDef, sources: &[ColumnSource]) -> bool {
+    let is_virtual = |column: &Column| column.generated.as_ref().is_some_and(|generated| !generated.stored);
+    let renames = new.columns.iter().zip(sources).any(|(column, source)| match source {
+        ColumnSource::Old(at) => old.columns[*at].name != column.name,
+        _ => false,
+    });
+    let coming = new.columns.iter().zip(sources).filter(|(_, source)| **source == ColumnSource::Added);
+    let coming: Vec<&Column> = coming.map(|(column, _)| column).collect();
+    let stays = |at: usize| sources.contains(&ColumnSource::Old(at));
+    let going = old.columns.iter().enumerate().filter(|(at, _)| !stays(*at));
+    let going: Vec<&Column> = going.map(|(_, column)| column).collect();
+    let shown = |columns: &[&Column]| columns.iter().any(|column| !column.is_hidden());
+    let plain = |columns: &[&Column]| columns.iter().any(|column| !is_virtual(column));
+    coming.iter().any(|column| column.is_hidden())
+        || coming.iter().any(|column| is_virtual(column)) && (renames || shown(&going))
+        || going.iter().any(|column| is_virtual(column)) && (renames || plain(&coming))
+        || going.iter().any(|column| column.is_hidden()) && plain(&going)
 }

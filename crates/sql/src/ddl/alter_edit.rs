@@ -47,6 +47,7 @@ impl Edit {
                 let id = column.ty.collation;
                 tree.ty.charset = Some(charset::charset_name(id).into());
                 tree.ty.collation = Some(charset::collation_name(id).into());
+                tree.ty.implied = !column.explicit_collation;
             }
         }
     }

@@ -4,8 +4,7 @@ use super::build::BuildContext;
 use super::expressions;
 use crate::api::sql_mode;
 use crate::bind::scope::same;
-use crate::catalog::sequence;
-use crate::catalog::{Column, ColumnDefault, TableDef};
+use crate::catalog::{Column, ColumnDefault, TableDef, charset, sequence};
 use crate::error::{Level, SqlError, SqlResult};
 use bytes::Bytes;
 use omnibus_parser::ast::{DefaultValue, Expr, Literal, Qualifier, UnaryOp};
@@ -74,15 +73,23 @@ pub(crate) fn build(
         ColumnKind::Enum | ColumnKind::Set => label(value, column).ok_or_else(bad)?,
         _ => value,
     };
-    let value = match (&value, column.ty.kind) {
+    stored(of_bits(value, expr, column).ok_or_else(bad)?, column, context)
+}
+
+/// A literal's value for a column, where bits are not what they are elsewhere.
+fn of_bits(value: Value, expr: &Expr, column: &Column) -> Option<Value> {
+    let Value::Bytes(bytes) = &value else { return Some(value) };
+    Some(match column.ty.kind {
+        _ if !is_bits(expr) => value,
         // Bits of a BIT column are a number, however they were written.
-        (Value::Bytes(bytes), ColumnKind::Bit) if is_bits(expr) => Value::UInt(bytes_number(bytes)),
-        (Value::Bytes(bytes), kind) if let Some(kind) = FixedKind::of(kind).filter(|_| is_bits(expr)) => {
-            Value::Fixed(kind.from_bytes(bytes).ok_or_else(bad)?)
+        ColumnKind::Bit => Value::UInt(bytes_number(bytes)),
+        kind if let Some(kind) = FixedKind::of(kind) => Value::Fixed(kind.from_bytes(bytes)?),
+        // Bytes are characters of the column's set; where one may have several, they are looked at when they are stored.
+        ColumnKind::Char | ColumnKind::VarChar if charset::max_len(column.ty.collation) == 1 => {
+            Value::Bytes(charset::to_utf8(bytes, column.ty.collation).into())
         }
         _ => value,
-    };
-    stored(value, column, context)
+    })
 }
 
 /// Whether a generated column reads DEFAULT(column) of one whose default changes.

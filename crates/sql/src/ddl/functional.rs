@@ -47,15 +47,17 @@ pub(super) fn add_hidden_columns(ddl: &mut Ddl<'_>, edit: &mut Edit, table: &Tab
     if !edit.tree.indexes.iter().any(is_functional) || passes_over_keys(ddl) {
         return Ok(());
     }
-    refuse_gone(edit)?;
+    refuse_gone(edit, table)?;
     let schema = Schema::new(table.def.db.clone(), table.def.collation);
     hide_columns(ddl, &mut edit.tree, &table.def.db, &schema)?;
     let mut old: Vec<(usize, &Column)> =
         table.def.columns.iter().enumerate().filter(|(_, column)| column.is_hidden()).collect();
     for tree in &edit.tree.columns[edit.sources.len()..] {
         let text = tree.generated.as_ref().map(|generated| print::sql(&generated.expr));
+        let reads_new =
+            tree.generated.as_ref().is_some_and(|generated| reads_gone(edit, &generated.expr).is_some());
         let same = |(_, column): &(usize, &Column)| {
-            column.generated.as_ref().map(|generated| print::sql(&generated.expr.tree)) == text
+            !reads_new && column.generated.as_ref().map(|generated| print::sql(&generated.expr.tree)) == text
         };
         edit.sources.push(match old.iter().position(same) {
             Some(at) => ColumnSource::Old(old.remove(at).0),
@@ -188,17 +190,23 @@ fn hidden_column(
     column.ok_or_else(SqlError::table_must_have_columns)
 }
 
-/// Columns that an index's expression reads stay, and keep their names.
-fn refuse_gone(edit: &Edit) -> SqlResult<()> {
+/// The column that an expression reads and the statement drops or renames.
+fn reads_gone<'e>(edit: &'e Edit, expr: &ast::Expr) -> Option<&'e Ident> {
     let renamed = edit.renamed.iter().filter(|(from, to)| !same_name(from, to)).map(|(from, _)| from);
-    for column in edit.dropped_columns.iter().chain(renamed) {
-        let reads = |part: &ast::KeyPart| match &part.target {
-            KeyTarget::Expression(expr) => {
-                print::column_names(expr).iter().any(|read| same_name(read, column))
-            }
-            KeyTarget::Column { .. } => false,
-        };
-        if edit.tree.indexes.iter().flat_map(|key| &key.parts).any(reads) {
+    let read = print::column_names(expr);
+    edit.dropped_columns.iter().chain(renamed).find(|gone| read.iter().any(|name| same_name(name, gone)))
+}
+
+/// Columns that an index's expression reads stay, and keep their names, unless the index goes too. One of the same name may come for it.
+fn refuse_gone(edit: &Edit, table: &Table) -> SqlResult<()> {
+    let stays = |key: &&ast::IndexDef| {
+        let named = |name: &str| key.name.as_ref().is_some_and(|own| own.is(name));
+        table.indexes().iter().any(|index| named(&index.name))
+            && !edit.dropped_indexes.iter().any(|dropped| named(dropped))
+    };
+    for part in edit.tree.indexes.iter().filter(stays).flat_map(|key| &key.parts) {
+        let KeyTarget::Expression(expr) = &part.target else { continue };
+        if let Some(column) = reads_gone(edit, expr) {
             let message = format!(
                 "Column '{column}' has a functional index dependency and cannot be dropped or renamed."
             );

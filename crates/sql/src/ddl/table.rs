@@ -79,7 +79,8 @@ pub(super) fn new_table(ddl: &mut Ddl<'_>, tree: &CreateTable) -> ExecResult<Opt
     // that wait for it, are.
     let mut names: Vec<_> = named_parents(tree.foreign_keys.iter(), &db).collect();
     names.retain(|parent| *parent != (db.clone(), name.to_owned()));
-    if tree.or_replace || ddl.trx.locks.has_locked_tables() {
+    let is_there = ddl.trx.catalog().find_table(&db, name).is_some();
+    if tree.or_replace || ddl.trx.locks.has_locked_tables() && !is_there {
         names.push((db.clone(), name.to_owned()));
     }
     let mut change = ddl.begin(Names::Tables(&names))?;

@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, Table, TableDef};
 use crate::dml::RowExpressions;
 use crate::error::{ExecResult, SqlError, SqlResult};
 use crate::memory::{Account, MemoryLimits};
-use crate::store::{InsertOutcome, duplicate_error};
+use crate::store::{InsertOutcome, duplicate_error, not_locked};
 use omnibus_parser::ast::{AlterAction, CreateTable, DropTable, ObjectName, OnlineOptions};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -96,6 +96,9 @@ pub(super) fn table_to_copy(ddl: &Ddl<'_>, name: &ObjectName) -> SqlResult<Arc<T
         return Ok(table);
     }
     ddl.check(&db, Some(&name.name), Priv::Select)?;
+    if ddl.state.held.locked.as_ref().is_some_and(|locked| locked.find(&db, &name.name).is_none()) {
+        return Err(not_locked(&name.name));
+    }
     ddl.trx.catalog().table(&db, &name.name).cloned()
 }
 

@@ -61,7 +61,14 @@ pub(crate) fn assign_default(
             Ok(())
         }
         _ => {
-            row.values[at] = not_null(default_value(column, state)?, column, row.ignore, state)?;
+            let value = match default_value(column, state) {
+                Err(error) if row.ignore || !state.settings.strict() => {
+                    state.diagnostics.warn(error);
+                    implicit_default(&column.ty)
+                }
+                other => other?,
+            };
+            row.values[at] = not_null(value, column, row.ignore, state)?;
             Ok(())
         }
     }

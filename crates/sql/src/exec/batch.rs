@@ -78,7 +78,6 @@ impl Batch {
             return Ok(0);
         }
         self.sifted = sifted;
-        cx.session.budget.tally.examine_all(refused.into());
         cx.session.budget.spend(refused)?;
         Ok(refused.into())
     }

@@ -5,6 +5,7 @@
 
 mod batch;
 mod explain;
+mod fetched;
 mod operator;
 pub mod reader;
 mod whole_numbers;

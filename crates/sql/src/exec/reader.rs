@@ -1,8 +1,10 @@
 //! Reads the rows of one table along its access path, in batches. UPDATE and DELETE use it as SELECT does.
 
 use super::batch::{self, Batch, Entries};
+use super::fetched::Fetched;
 use super::whole_numbers;
-use crate::catalog::{Fetched, Table};
+use crate::api::RowWork;
+use crate::catalog::Table;
 use crate::error::{ExecResult, SqlError};
 use crate::expr::convert::is_no_double;
 use crate::expr::sieve::Sieve;
@@ -87,6 +89,11 @@ enum ReadState {
     Done,
 }
 
+/// The way along an index.
+fn direction(path: &TableAccess) -> RowWork {
+    if path.reverse { RowWork::Backward } else { RowWork::Forward }
+}
+
 impl<'p> RowReader<'p> {
     /// Evaluates the path's keys. `limit` is how many rows the caller will take at most, if it
     /// knows: no more are read ahead or locked. The rows will be in `slot`.
@@ -169,8 +176,7 @@ impl<'p> RowReader<'p> {
     fn start(&mut self, cx: &mut Context<'_>) -> ExecResult<()> {
         match &self.path.access {
             Access::Full { index } => {
-                cx.session.budget.tally.read_whole();
-                self.fetched.by(Some(*index).filter(|index| *index > 0));
+                self.fetched.whole(*index, self.path.reverse, &cx.session.budget.tally);
                 self.state = ReadState::Scan(self.prepared(Scan::new(*index, self.table.whole_index(*index))))
             }
             Access::Point { index, key } => {
@@ -184,7 +190,7 @@ impl<'p> RowReader<'p> {
                 };
                 match found {
                     Ok(key) => {
-                        self.fetched.by(Some(*index));
+                        self.fetched.by(*index, RowWork::Found, &cx.session.budget.tally);
                         self.state = ReadState::Point(*index, key);
                     }
                     Err(()) => {
@@ -196,7 +202,7 @@ impl<'p> RowReader<'p> {
             }
             Access::Ranges(ranges) => match whole_numbers::range(self.table, ranges, cx) {
                 Some(range) => {
-                    self.fetched.by(Some(ranges.index));
+                    self.fetched.by(ranges.index, direction(self.path), &cx.session.budget.tally);
                     self.state = ReadState::Scan(self.prepared(Scan::new(ranges.index, range)));
                 }
                 None => self.queue_ranges(ranges, cx)?,
@@ -447,8 +453,7 @@ impl<'p> RowReader<'p> {
     pub fn step(&mut self, slot: u16, cx: &mut Context<'_>) -> ExecResult<bool> {
         while let Some(row) = self.advance(cx)? {
             cx.tick()?;
-            cx.session.budget.tally.examine();
-            self.fetched.row();
+            self.fetched.rows(1, &cx.session.budget.tally);
             if let (Row::Image(row), true) = (&row, self.late_locks) {
                 if self.locks(slot, row.clone(), cx)? {
                     return Ok(true);
@@ -463,6 +468,7 @@ impl<'p> RowReader<'p> {
                 return Ok(true);
             }
         }
+        self.fetched.end(&cx.session.budget.tally);
         Ok(false)
     }
 
@@ -528,7 +534,10 @@ impl<'p> RowReader<'p> {
                         cx.storage.fetch_keyed(table, scan, keys, &mut self.batch.rows, want, late)?;
                     } else if !self.path.covered || !cx.storage.fetch_entries(table, scan, entries, want)? {
                         match &self.sieve {
-                            Some(sieve) => self.fetched.rows(self.batch.sift(sieve, table, scan, want, cx)?),
+                            Some(sieve) => {
+                                let refused = self.batch.sift(sieve, table, scan, want, cx)?;
+                                self.fetched.rows(refused, &cx.session.budget.tally);
+                            }
                             None => cx.storage.fetch(table, scan, &mut self.batch.rows, want)?,
                         }
                     }
@@ -539,11 +548,11 @@ impl<'p> RowReader<'p> {
                 }
                 _ => match self.queue.pop() {
                     Some(Piece { index, point: Some(key), .. }) => {
-                        self.fetched.by(Some(index));
+                        self.fetched.by(index, RowWork::Found, &cx.session.budget.tally);
                         self.state = ReadState::Point(index, Some(key))
                     }
                     Some(piece) => {
-                        self.fetched.by(Some(piece.index));
+                        self.fetched.by(piece.index, direction(self.path), &cx.session.budget.tally);
                         let scan = Scan::new(piece.index, (piece.from, piece.to));
                         self.state = ReadState::Scan(self.prepared(scan));
                     }

@@ -14,6 +14,9 @@ use omnibus_value::temporal::{Date, DateMode, DateTime, Time, parse_datetime, pa
 use omnibus_value::text::{write_f32_within, write_f64_within};
 use omnibus_value::{ColumnKind, ColumnType, Value};
 
+/// Doubles from here on are no decimals in MySQL, which computes with 81 digits.
+const PAST_DECIMALS: f64 = 1e81;
+
 /// A value's text; `decimals` for fractions of seconds.
 #[must_use]
 pub fn print(value: &Value, decimals: u8) -> Vec<u8> {
@@ -291,9 +294,12 @@ impl Expr {
         match value {
             Value::Decimal(d) => *d,
             Value::Float(n) => Decimal::from_f64(f64::from(*n)).unwrap_or_default(),
-            Value::Double(n) => {
-                Decimal::from_f64(*n).unwrap_or_else(|overflow| Decimal::max_value(65, 0, overflow.negative))
-            }
+            Value::Double(n) => Decimal::from_f64(*n).unwrap_or_else(|overflow| {
+                if n.abs() >= PAST_DECIMALS {
+                    cx.warn(SqlError::truncated_wrong_value("DECIMAL", if *n < 0.0 { "-1" } else { "1" }));
+                }
+                Decimal::max_value(65, 0, overflow.negative)
+            }),
             Value::Bytes(bytes) if self.ty.is_binary_literal() => {
                 Decimal::from_i128(i128::from(literal_number(bytes, cx)), 0)
             }

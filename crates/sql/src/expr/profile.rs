@@ -52,7 +52,7 @@ struct Watch {
 
 impl Watch {
     fn begin(cx: &Context<'_>) -> Watch {
-        let examined = cx.session.budget.tally.read().examined;
+        let examined = cx.session.budget.tally.examined();
         Watch { begun: Instant::now(), examined, outside: Duration::ZERO, first: None, rows: 0 }
     }
 
@@ -68,15 +68,15 @@ impl Watch {
     ) -> ExecResult<Flow> {
         self.rows += 1;
         self.first = Some(self.first.unwrap_or_else(|| self.own_time()));
-        let (left, examined) = (Instant::now(), cx.session.budget.tally.read().examined);
+        let (left, examined) = (Instant::now(), cx.session.budget.tally.examined());
         let flow = out(cx);
         self.outside += left.elapsed();
-        self.examined += cx.session.budget.tally.read().examined - examined;
+        self.examined += cx.session.budget.tally.examined() - examined;
         flow
     }
 
     fn end(self, part: usize, cx: &mut Context<'_>) {
-        let (total, examined) = (self.own_time(), cx.session.budget.tally.read().examined - self.examined);
+        let (total, examined) = (self.own_time(), cx.session.budget.tally.examined() - self.examined);
         let Some(profile) = &mut cx.profile else { return };
         let measure = profile.measures.entry(part).or_default();
         measure.loops += 1;

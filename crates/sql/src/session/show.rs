@@ -6,7 +6,7 @@ use super::programs::show::show_create_program;
 use super::{Call, StatementContext, show_query};
 use crate::api::{Outcome, Priv, ResultColumn, VariableScope, sql_mode};
 use crate::bind;
-use crate::catalog::{self, charset};
+use crate::catalog::{self, Reader, charset};
 use crate::error::{ExecResult, Level, SqlError, SqlResult};
 use crate::state::SessionState;
 use crate::store::sequence_row;
@@ -82,11 +82,12 @@ fn create_table(
         answer_column("Table", ColumnKind::VarChar, 64),
         answer_column("Create Table", ColumnKind::VarChar, 1024),
     ])?;
-    let (zone, mariadb) = (cx.state.zone(), cx.state.settings.mariadb);
-    let mut definition = catalog::show_table_to_user(&table.def, next, zone, mariadb);
-    if has_mode(cx, sql_mode::ANSI) && !mariadb {
-        catalog::leave_out_options(&mut definition);
-    }
+    let reader = match (cx.state.settings.mariadb, has_mode(cx, sql_mode::ANSI)) {
+        (true, _) => Reader::MariadbUser,
+        (false, true) => Reader::AnsiUser,
+        (false, false) => Reader::MysqlUser,
+    };
+    let mut definition = catalog::create_text(&table.def, next, cx.state.zone(), reader);
     definition = name_quotes::requoted(&definition, quotes(cx));
     if table.temporary {
         definition = definition.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);

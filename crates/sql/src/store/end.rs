@@ -6,6 +6,7 @@
 use super::backup_lock::DDL_LOCK;
 use super::counters::Covers;
 use super::trx::Trx;
+use crate::api::RowWork;
 use crate::catalog::TableState;
 use crate::error::{ExecResult, SqlResult};
 use omnibus_commit::{CommitRequest, OnDurable, Ticket};
@@ -13,6 +14,17 @@ use omnibus_engine::CommitNo;
 use omnibus_locks::TrxLocks;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Counts the end of a transaction that has used tables.
+fn count_end(trx: &Trx, end: RowWork) {
+    if used_tables(trx) || !trx.transaction.writes.is_empty() {
+        trx.budget.tally.step(end);
+    }
+}
+
+fn used_tables(trx: &Trx) -> bool {
+    trx.view.taken.is_some() || !trx.locks.tables.is_empty()
+}
 
 impl Trx {
     /// Commits. The ticket, if there is anything to wait for, must complete before the client is
@@ -23,6 +35,7 @@ impl Trx {
     /// back.
     pub fn commit(&mut self, now_us: u64) -> SqlResult<Option<Ticket>> {
         self.locks.rows.watch.commits(now_us);
+        count_end(self, RowWork::Committed);
         // Under `sql_log_bin=0` an empty transaction with an id has no event yet, and must not be forgotten.
         let keeps_id = self.transaction.keeps_id;
         self.transaction.writes.settle_all();
@@ -140,6 +153,7 @@ impl Trx {
         on_ordered: impl FnOnce(CommitNo) + Send + 'static,
     ) -> Ticket {
         self.locks.rows.watch.commits(now_us);
+        count_end(self, RowWork::Committed);
         let locks = self.locks.rows.owned.clone();
         let keep_tables = self.locks.has_locked_tables();
         self.locks.handed_over = Some(gone.clone());
@@ -165,6 +179,7 @@ impl Trx {
     /// Rolls everything back and lets go of all locks.
     pub fn rollback(&mut self) {
         self.locks.rows.watch.rolls_back();
+        count_end(self, RowWork::RolledBack);
         self.branch.rolled_back();
         // What a commit has that is on its way is no longer the session's to undo.
         if !self.has_committed() {
@@ -181,8 +196,7 @@ impl Trx {
         if !self.has_committed() {
             self.temp.settle();
         }
-        let used = self.view.taken.is_some() || !self.locks.tables.is_empty();
-        self.locks.rows.watch.end(used || self.has_committed());
+        self.locks.rows.watch.end(used_tables(self) || self.has_committed());
         self.log.end();
         self.view.release();
         self.locks.end();

@@ -11,6 +11,7 @@ use super::range::RowAt;
 use super::statement::{Attempt, StatementScope};
 use super::temp::Parts;
 use super::trx::{ROW_TICKS, Trx};
+use crate::api::RowWork;
 use crate::catalog::Table;
 use crate::catalog::codec::Entry;
 use crate::error::{ExecResult, SqlError};
@@ -82,6 +83,7 @@ impl Trx {
         values: &[Value],
         row: Bytes,
     ) -> ExecResult<InsertOutcome> {
+        self.budget.tally.step(RowWork::Written);
         if table.temporary {
             self.budget.spend(ROW_TICKS)?;
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
@@ -142,6 +144,7 @@ impl Trx {
     /// # Errors
     /// Lock waits, a full trx cache.
     pub fn delete_row(&mut self, table: &Arc<Table>, at: &RowAt, values: &[Value]) -> ExecResult<()> {
+        self.budget.tally.step(RowWork::Deleted);
         if table.temporary {
             self.budget.spend(ROW_TICKS)?;
             return self.temp.delete(table, at, values);
@@ -178,6 +181,7 @@ impl Trx {
         table: &Arc<Table>,
         change: &RowChange<'_>,
     ) -> ExecResult<Option<Duplicate>> {
+        self.budget.tally.step(RowWork::Updated);
         if table.temporary {
             self.budget.spend(ROW_TICKS)?;
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);

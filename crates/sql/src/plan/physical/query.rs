@@ -65,8 +65,8 @@ impl QueryPlan {
         self.root.project().is_some_and(|project| project.input.reads_all_of_a_table())
     }
 
-    /// How many combinations of rows its tables make, as EXPLAIN counts them: what `max_join_size` bounds. Of a set operation, those of the
-    /// operand that makes most. `most`: results that are asked for; where they are given as they are read, no more are.
+    /// How many combinations of rows its tables make, as EXPLAIN counts them: what `max_join_size` bounds. Of a set operation, those of all
+    /// operands. `most`: results that are asked for; where they are given as they are read, no more are.
     #[must_use]
     pub fn examines(&self, most: u64) -> f64 {
         match (self.root.project(), &self.root) {
@@ -78,7 +78,11 @@ impl QueryPlan {
             }
             // Nobody knows how many steps there are.
             (None, ResultOperator::Recursion(_)) => 1.0,
-            (None, root) => root.operands().iter().map(|plan| plan.examines(u64::MAX)).fold(1.0, f64::max),
+            (None, root) => {
+                let all = root.operands().iter().map(|plan| plan.examines(u64::MAX)).sum();
+                let gathers = root.sorts() || !root.appends();
+                if gathers { all } else { f64::min(all, self.asked_for().unwrap_or(most) as f64) }
+            }
         }
     }
 

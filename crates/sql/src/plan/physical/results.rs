@@ -172,6 +172,17 @@ impl ResultOperator {
         matches!(self, ResultOperator::Sort(_)) || self.input().is_some_and(ResultOperator::sorts)
     }
 
+    /// Whether it is UNION ALL, which gives its operands' rows as they come.
+    #[must_use]
+    pub fn appends(&self) -> bool {
+        match self {
+            ResultOperator::SetOperation(compound) => {
+                compound.rest.iter().all(|(kind, _)| matches!(kind, SetOperation::UnionAll))
+            }
+            _ => self.input().is_some_and(ResultOperator::appends),
+        }
+    }
+
     /// Takes its LIMIT away.
     pub fn take_limit(&mut self) -> Limit {
         match std::mem::take(self) {

@@ -2,7 +2,7 @@
 
 use super::not_open;
 use super::place::{end_of, of_row, scan};
-use crate::api::{AccessCheck, Outcome, ResultColumn};
+use crate::api::{AccessCheck, Outcome, ResultColumn, RowWork};
 use crate::bind::uses::UsesCell;
 use crate::bind::{Binder, query};
 use crate::catalog::Table;
@@ -188,7 +188,7 @@ impl Reading {
     fn matching(&self, row: Bytes, run: &mut Run<'_>) -> ExecResult<Option<Vec<Value>>> {
         let mut exec = self.target.exec(run, Row::Image(row));
         exec.tick()?;
-        exec.session.budget.tally.examine();
+        exec.session.budget.tally.step(RowWork::Forward);
         if let Some(filter) = &self.filter
             && filter.eval_bool(&mut exec)? != Some(true)
         {
