@@ -92,7 +92,7 @@ MARIADBS = {("migrate.md", "db1")}
 # Options that pages name and that are other programs' own.
 OTHERS = {
     "--all-databases", "--allow-on-master", "--compact", "--disable-ssl-verify-server-cert", "--example", "--flush-logs", "--init-db-sql-file", "--kebab-case", "--local",
-    "--lock-all-tables", "--only", "--open", "--peers", "--single-transaction", "--system", "--tab", "--tablet-uid", "--tool", "--unmanaged", "--xtrabackup-stream-mode",
+    "--lock-all-tables", "--only", "--open", "--single-transaction", "--system", "--tab", "--tablet-uid", "--tool", "--unmanaged", "--xtrabackup-stream-mode",
 }
 
 FENCE = re.compile(r"^( *)(```+)\s*(.*)$")
